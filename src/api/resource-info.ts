@@ -1,0 +1,46 @@
+/** What the server knows of a resource: the row type of `resources.ts` and of every CRD. */
+
+export type Verb =
+  | "create"
+  | "delete"
+  | "deletecollection"
+  | "get"
+  | "list"
+  | "patch"
+  | "update"
+  | "watch";
+
+export interface SubresourceInfo {
+  /** `status`, `scale`, `binding` ... */
+  readonly name: string;
+  readonly kind: string;
+  /** Given when the kind's group-version is not the resource's own: Scale, Eviction, TokenRequest. */
+  readonly group?: string;
+  readonly version?: string;
+  readonly verbs: readonly Verb[];
+}
+
+export interface ResourceInfo {
+  /** "" for core. */
+  readonly group: string;
+  readonly version: string;
+  /** Plural: `pods`. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** Sorted. Empty for resources that only exist through subresources: none today. */
+  readonly verbs: readonly Verb[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly SubresourceInfo[];
+  /**
+   * Where objects live and in which version they are stored. Two rows may share one storage
+   * (autoscaling v1 and v2, core and events.k8s.io events). Absent: virtual, create only.
+   */
+  readonly storage?: {
+    readonly group: string;
+    readonly version: string;
+    readonly resource: string;
+  };
+}

@@ -1,0 +1,178 @@
+/**
+ * Status: the one shape in which every Kubernetes error leaves the server, as data.
+ *
+ * Texts, reasons and codes are upstream's (apimachinery pkg/api/errors). `ApiError` is thrown by
+ * registry, admission and handlers; `server/status.ts` turns it into bytes.
+ */
+import type { GroupResource } from "./object.ts";
+import { qualifiedResource } from "./object.ts";
+
+export type StatusReason =
+  | ""
+  | "Unauthorized"
+  | "Forbidden"
+  | "NotFound"
+  | "AlreadyExists"
+  | "Conflict"
+  | "Gone"
+  | "Invalid"
+  | "ServerTimeout"
+  | "Timeout"
+  | "TooManyRequests"
+  | "BadRequest"
+  | "MethodNotAllowed"
+  | "NotAcceptable"
+  | "RequestEntityTooLarge"
+  | "UnsupportedMediaType"
+  | "InternalError"
+  | "Expired"
+  | "ServiceUnavailable";
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  /** The RESOURCE for most reasons (`pods`), the Kind for Invalid; as upstream. */
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: StatusReason;
+  readonly details?: StatusDetails;
+  readonly code?: number;
+}
+
+/** An expected refusal on its way to the client: carries the whole Status. */
+export class ApiError extends Error {
+  readonly status: Status;
+
+  constructor(status: Status) {
+    super(status.message ?? status.reason ?? "");
+    this.name = "ApiError";
+    this.status = status;
+  }
+
+  get code(): number {
+    return this.status.code ?? 500;
+  }
+
+  get reason(): StatusReason {
+    return this.status.reason ?? "";
+  }
+}
+
+export function failure(
+  code: number,
+  reason: StatusReason,
+  message: string,
+  details?: StatusDetails,
+): ApiError {
+  return new ApiError({
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message,
+    ...(reason === "" ? {} : { reason }),
+    ...(details === undefined ? {} : { details }),
+    code,
+  });
+}
+
+function resourceDetails(gr: GroupResource, name: string): StatusDetails {
+  return { name, ...(gr.group === "" ? {} : { group: gr.group }), kind: gr.resource };
+}
+
+export function notFound(gr: GroupResource, name: string): ApiError {
+  const text = `${qualifiedResource(gr)} "${name}" not found`;
+  return failure(404, "NotFound", text, resourceDetails(gr, name));
+}
+
+export function alreadyExists(gr: GroupResource, name: string): ApiError {
+  const text = `${qualifiedResource(gr)} "${name}" already exists`;
+  return failure(409, "AlreadyExists", text, resourceDetails(gr, name));
+}
+
+export function conflict(gr: GroupResource, name: string, why: string): ApiError {
+  const text = `Operation cannot be fulfilled on ${qualifiedResource(gr)} "${name}": ${why}`;
+  return failure(409, "Conflict", text, resourceDetails(gr, name));
+}
+
+export const conflictModified =
+  "the object has been modified; please apply your changes to the latest version and try again";
+
+export function forbidden(gr: GroupResource, name: string, why: string): ApiError {
+  const subject = name === "" ? qualifiedResource(gr) : `${qualifiedResource(gr)} "${name}"`;
+  return failure(403, "Forbidden", `${subject} is forbidden: ${why}`, resourceDetails(gr, name));
+}
+
+export function badRequest(message: string): ApiError {
+  return failure(400, "BadRequest", message);
+}
+
+export function internalError(message: string): ApiError {
+  return failure(500, "InternalError", `Internal error occurred: ${message}`, {
+    causes: [{ message }],
+  });
+}
+
+export function expired(message: string, continueToken?: string): ApiError {
+  const error = failure(410, "Expired", message);
+  if (continueToken === undefined) return error;
+  return new ApiError({ ...error.status, metadata: { continue: continueToken } });
+}
+
+/** 429; the client waits `retryAfterSeconds`. */
+export function tooManyRequests(message: string, retryAfterSeconds: number): ApiError {
+  return failure(429, "TooManyRequests", message, { retryAfterSeconds });
+}
+
+/** One finding of validation; `invalid` makes the 422 of all of them. */
+export interface FieldError {
+  /** Upstream's cause reasons: FieldValueRequired, FieldValueInvalid, FieldValueNotSupported ... */
+  readonly reason:
+    | "FieldValueRequired"
+    | "FieldValueInvalid"
+    | "FieldValueNotSupported"
+    | "FieldValueForbidden"
+    | "FieldValueDuplicate"
+    | "FieldValueTooLong"
+    | "FieldValueTooMany"
+    | "FieldValueNotFound"
+    | "FieldValueTypeInvalid"
+    | "InternalError";
+  /** Path as upstream prints it: `spec.containers[0].name`. */
+  readonly field: string;
+  /** The part after the path: `Required value: must have a name`. */
+  readonly message: string;
+}
+
+/** 422 as upstream words it; `errors` must not be empty. */
+export function invalid(
+  kind: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): ApiError {
+  const texts = [...new Set(errors.map((e) => `${e.field}: ${e.message}`))];
+  const list = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
+  const qualified = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
+  return failure(422, "Invalid", `${qualified} "${name}" is invalid: ${list}`, {
+    name,
+    ...(kind.group === "" ? {} : { group: kind.group }),
+    kind: kind.kind,
+    causes: errors.map((e) => ({ reason: e.reason, message: e.message, field: e.field })),
+  });
+}

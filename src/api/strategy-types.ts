@@ -1,0 +1,37 @@
+/**
+ * A strategy: what is particular to one kind on its way into the store. All functions are pure and
+ * return new objects; `strategies.ts` holds one per built-in resource, CRDs make theirs.
+ *
+ * Order of a write, as upstream: decode -> default -> mutating admission -> prepare -> validate ->
+ * validating admission -> store.
+ */
+import type { AnyObject } from "./object.ts";
+import type { FieldError } from "./status.ts";
+
+export interface UpdateStrategy {
+  /** Wipes what this (sub)resource may not change by copying it from `old`; sets generation. */
+  prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject;
+  validateUpdate(next: AnyObject, old: AnyObject): readonly FieldError[];
+}
+
+export interface Strategy extends UpdateStrategy {
+  /** PUT of a missing object creates it. */
+  readonly allowCreateOnUpdate: boolean;
+  /** PUT without resourceVersion overwrites; otherwise 422 "must be specified for an update". */
+  readonly allowUnconditionalUpdate: boolean;
+  /** Wipes status and the like, sets generation 1 where the kind tracks it. */
+  prepareForCreate(object: AnyObject): AnyObject;
+  /** Findings of the kind's own rules; metadata rules are `validateMetadata`'s. */
+  validate(object: AnyObject): readonly FieldError[];
+  /** Texts for Warning headers. */
+  warnings(object: AnyObject, old: AnyObject | undefined): readonly string[];
+  /**
+   * Seconds of grace a deletion gets, 0 = at once. `requestedSeconds` is the client's wish (already
+   * non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished. Others: 0.
+   */
+  gracePeriodSeconds(object: AnyObject, requestedSeconds: number | undefined): number;
+  /** What happens to dependents when the client does not say. */
+  readonly defaultPropagation: "Background" | "Orphan";
+  /** By name: `status`, `approval`, `resize`, `ephemeralcontainers`, `finalize`. */
+  readonly subresources: Readonly<Record<string, UpdateStrategy>>;
+}

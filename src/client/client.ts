@@ -1,0 +1,125 @@
+/**
+ * The client's door: how scheduler, controllers, hollow nodes, relay, doctor and console know the
+ * API. Two transports stand behind it: sockets, and *direct* (the server's handler chain called with
+ * a plain-data request, bodies as frozen objects), which a room cannot tell apart.
+ *
+ * Refusals are thrown as ApiError (`#api/status.ts`), as the server worded them.
+ */
+import type { KubeObject, AnyObject } from "#api/object.ts";
+import type { WatchEventType } from "#platform/http.ts";
+
+/** Which resource: `{ group: "apps", version: "v1", resource: "deployments" }`. */
+export interface ResourceRef {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+export interface CallOptions {
+  readonly subresource?: string;
+  readonly fieldManager?: string;
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface ListCall {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: "NotOlderThan" | "Exact";
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface ListOf<T> {
+  readonly metadata: {
+    readonly resourceVersion?: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  readonly items: readonly T[];
+}
+
+export interface WatchCall {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion?: string;
+  readonly allowWatchBookmarks?: boolean;
+  readonly sendInitialEvents?: boolean;
+  readonly timeoutSeconds?: number;
+  readonly signal: AbortSignal;
+}
+
+export interface WatchedEvent<T> {
+  readonly type: WatchEventType;
+  /** For ERROR a Status. */
+  readonly object: T;
+}
+
+export interface DeleteCall extends CallOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+}
+
+export type PatchType = "json" | "merge" | "strategic" | "apply";
+
+export interface Client {
+  get<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    options?: CallOptions,
+  ): Promise<T>;
+  list<T extends KubeObject>(ref: ResourceRef, call: ListCall): Promise<ListOf<T>>;
+  create<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    object: T,
+    options?: CallOptions,
+  ): Promise<T>;
+  /** Creates through a named object's subresource: `pods/NAME/binding`, `pods/NAME/eviction`. */
+  createSub(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    subresource: string,
+    object: AnyObject,
+  ): Promise<AnyObject>;
+  update<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    object: T,
+    options?: CallOptions,
+  ): Promise<T>;
+  patch<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    type: PatchType,
+    patch: unknown,
+    options?: CallOptions,
+  ): Promise<T>;
+  /** Resolves to the Status or the pending object the server answered. */
+  delete(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    options?: DeleteCall,
+  ): Promise<AnyObject>;
+  deleteCollection(ref: ResourceRef, namespace: string, call: ListCall & DeleteCall): Promise<void>;
+  /**
+   * Delivers batches until the stream ends, then resolves; rejects with ApiError when it cannot start.
+   * `deliver` must not throw.
+   */
+  watch<T extends KubeObject>(
+    ref: ResourceRef,
+    call: WatchCall,
+    deliver: (events: readonly WatchedEvent<T>[]) => void,
+  ): Promise<void>;
+  /** GET of a non-resource or discovery path, parsed JSON. */
+  raw(path: string): Promise<unknown>;
+}

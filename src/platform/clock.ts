@@ -1,0 +1,63 @@
+/**
+ * Time as an argument. Nothing below `cmd` reads the wall clock or sets a host timer itself:
+ * the simulator lists, fires and skips every timer by its name.
+ */
+
+/** Every timer of the product. A closed set, so a test can ask whether one is armed. */
+export type TimerName =
+  | "store.compact"
+  | "store.checkpoint"
+  | "store.lease"
+  | "watch.bookmark"
+  | "watch.flush"
+  | "registry.wait"
+  | "server.deadline"
+  | "server.watch"
+  | "server.drain"
+  | "auth.rotate"
+  | "flowcontrol.wait"
+  | "flowcontrol.borrow"
+  | "client.backoff"
+  | "client.resync"
+  | "client.delay"
+  | "client.election"
+  | "scheduler.backoff"
+  | "scheduler.flush"
+  | "controllers.resync"
+  | "controllers.delay"
+  | "hollow.heartbeat"
+  | "hollow.step"
+  | "sim.step";
+
+export interface Timer {
+  /** Idempotent; after it returns the callback will not run. */
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Wall time in milliseconds since 1970; may jump. For timestamps people see. */
+  nowMs(): number;
+  /** Milliseconds since an arbitrary start; never goes back. For durations and deadlines. */
+  monotonicMs(): number;
+  /** Runs `f` once, not before `delayMs` from now. Does not keep the process alive by itself. */
+  after(name: TimerName, delayMs: number, f: () => void): Timer;
+}
+
+/** Resolves after `delayMs`, or at once when `signal` aborts. Never rejects. */
+export function sleep(
+  clock: Clock,
+  name: TimerName,
+  delayMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.after(name, delayMs, done);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,48 @@
+/**
+ * The disk as the store needs it: positioned writes, sync, list, rename, exclusive lock.
+ * `platform/node/disk.ts` is the host's; `sim/disk.ts` loses, tears and reorders what was not synced.
+ *
+ * Every failure is a DiskError whose `code` is the host's (ENOSPC, EIO, EROFS, EACCES ...).
+ */
+export class DiskError extends Error {
+  readonly code: string;
+
+  constructor(message: string, code: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "DiskError";
+    this.code = code;
+  }
+}
+
+export interface DiskFile {
+  /** Writes all buffers, in order, at `position`; buffers are borrowed until it settles. */
+  write(buffers: readonly Uint8Array[], position: number): Promise<void>;
+  /** Up to `length` bytes at `position`; fewer only at the end of the file. Given. */
+  read(position: number, length: number): Promise<Uint8Array>;
+  /** fdatasync: what was written before the call survives a crash once it resolves. */
+  sync(): Promise<void>;
+  size(): Promise<number>;
+  truncate(size: number): Promise<void>;
+  /** Reserves disk blocks up to `size` and makes the file that long, zero-filled. */
+  allocate(size: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DiskLock {
+  release(): Promise<void>;
+}
+
+export interface Disk {
+  /** `create` fails with EEXIST when the file is there; `write` and `read` with ENOENT when it is not. */
+  open(path: string, mode: "create" | "write" | "read"): Promise<DiskFile>;
+  /** Names in the directory, sorted; ENOENT when there is none. */
+  list(directory: string): Promise<readonly string[]>;
+  /** Makes the directory and its parents, mode 0700. */
+  makeDirectory(directory: string): Promise<void>;
+  rename(source: string, target: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Makes creations, renames and removals in `directory` durable. */
+  syncDirectory(directory: string): Promise<void>;
+  /** Takes the exclusive lock of a directory or throws DiskError with code ELOCKED naming the holder's pid. Freed by the host when the process dies. */
+  lock(directory: string): Promise<DiskLock>;
+}

@@ -1,0 +1,95 @@
+/**
+ * A request and a response as plain data. Node's servers and the in-process *direct* transport are
+ * adapters at the rim of the same handler chain: `(PlainRequest) => Promise<PlainResponse>`.
+ */
+
+/** Who is at the other end, as far as the transport can tell. */
+export type Peer =
+  /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
+  | { readonly kind: "socket"; readonly address: string; readonly certificate?: Uint8Array }
+  /** Same process: `cmd` vouches for the identity; bodies may be frozen objects, no bytes are made. */
+  | { readonly kind: "direct"; readonly user: UserInfo };
+
+export interface UserInfo {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export type PlainBody =
+  | { readonly kind: "none" }
+  /** `read` may be called once. Resolves to "too-large" as soon as more than `limitBytes` came. */
+  | { readonly kind: "bytes"; read(limitBytes: number): Promise<Uint8Array | "too-large"> }
+  /** Direct callers only. Frozen: the server copies before it changes anything. */
+  | { readonly kind: "object"; readonly object: object };
+
+export interface PlainRequest {
+  readonly method: string;
+  /** Decoded once by the rim: no query, starts with "/". */
+  readonly path: string;
+  /** Raw query without "?"; "" when none. */
+  readonly query: string;
+  /** Lower-case names; repeated headers joined with ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: PlainBody;
+  readonly peer: Peer;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+}
+
+export type Headers = Readonly<Record<string, string | readonly string[]>>;
+
+export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+
+export interface ObjectEvent {
+  readonly type: WatchEventType;
+  /** Frozen. For ERROR a Status. */
+  readonly object: object;
+}
+
+/** Takes bytes of a stream. Chunks are shared by many streams: never changed, kept as long as needed. */
+export interface ByteSink {
+  /** False when the sink's buffer is full: stop until `onDrain`. What was given is kept and sent. */
+  write(chunks: readonly Uint8Array[]): boolean;
+  onDrain(f: () => void): void;
+  end(): void;
+  readonly closed: boolean;
+}
+
+export interface ObjectEventSink {
+  /** Batches in order. Never throws. */
+  deliver(events: readonly ObjectEvent[]): void;
+  end(): void;
+}
+
+export type PlainResponse =
+  | {
+      readonly kind: "bytes";
+      readonly status: number;
+      readonly headers: Headers;
+      readonly body: readonly Uint8Array[];
+    }
+  /** To direct callers only: a frozen object instead of bytes. */
+  | {
+      readonly kind: "object";
+      readonly status: number;
+      readonly headers: Headers;
+      readonly object: object;
+    }
+  /** A stream: the rim sends the head, then calls `open` once. `open` returns its closer (client gone). */
+  | {
+      readonly kind: "stream";
+      readonly status: number;
+      readonly headers: Headers;
+      open(sink: ByteSink): () => void;
+    }
+  /** A watch for a direct caller. */
+  | {
+      readonly kind: "events";
+      readonly status: number;
+      readonly headers: Headers;
+      open(sink: ObjectEventSink): () => void;
+    };
+
+export type PlainHandler = (request: PlainRequest) => Promise<PlainResponse>;

@@ -1,0 +1,20 @@
+/** Structured log lines. No secret, token or key ever goes in; fields are plain data. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** The same log with `fields` added to each line. */
+  child(fields: LogFields): Log;
+}
+
+/** Swallows everything; for tests that look at behaviour, not at lines. */
+export const silentLog: Log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLog,
+};

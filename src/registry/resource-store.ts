@@ -1,0 +1,153 @@
+/**
+ * The registry's door: objects of one stored resource, above keys and revisions, below HTTP.
+ *
+ * A write names the revision it read; a read is at least as new as it was asked to be.
+ * Expected refusals leave as ApiError (`#api/status.ts`): not found, conflict, expired, too large
+ * resource version (504 + cause ResourceVersionTooLarge), invalid.
+ */
+import type { AnyObject } from "#api/object.ts";
+import type { FieldSelector } from "#api/field-selector.ts";
+import type { LabelSelector } from "#api/label-selector.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import type { WatchEventType } from "#platform/http.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+
+export interface ReadOptions {
+  /** As the client sent it; "" or absent: most recent; "0": any. */
+  readonly resourceVersion?: string;
+}
+
+/** Runs after strategy and validation, before the store: validating admission. Throws ApiError. */
+export type Admit = (
+  next: AnyObject | undefined,
+  old: AnyObject | undefined,
+) => void | Promise<void>;
+
+export interface WriteOptions {
+  /** Everything but persistence. */
+  readonly dryRun: boolean;
+  readonly admit?: Admit;
+  /** Called with texts for Warning headers. */
+  readonly warn?: (text: string) => void;
+}
+
+export interface UpdateOptions extends WriteOptions {
+  /** Which strategy rules: "" for the object itself, else `status`, `scale` ... */
+  readonly subresource: string;
+  /** Given: a missing object is created (PUT of a kind that allows it, server-side apply). */
+  readonly createIfMissing?: boolean;
+}
+
+/**
+ * Makes the wanted object from the current one (frozen, resourceVersion set), or throws ApiError.
+ * Called again with a newer `current` when another write came between - unless the object it
+ * returned carries a resourceVersion of its own, which then must match or the update is a 409.
+ */
+export type Transform = (current: AnyObject | undefined) => AnyObject | Promise<AnyObject>;
+
+export interface UpdateResult {
+  readonly object: CachedObject;
+  /** The object did not exist: HTTP 201. */
+  readonly created: boolean;
+  /** The update emptied the finalizers of a deleting object: it is gone. */
+  readonly deleted: boolean;
+}
+
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
+  readonly orphanDependents?: boolean;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+}
+
+export type DeleteResult =
+  /** Gone; `object` is its last state. */
+  | { readonly kind: "deleted"; readonly object: CachedObject }
+  /** deletionTimestamp is set; finalizers or grace keep it. */
+  | { readonly kind: "pending"; readonly object: CachedObject };
+
+export interface ListOptions {
+  readonly labels?: LabelSelector;
+  readonly fields?: FieldSelector;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: "NotOlderThan" | "Exact" | "";
+  /** 0 or absent: no limit. */
+  readonly limit?: number;
+  readonly continue?: string;
+}
+
+export interface ListPage {
+  readonly items: readonly CachedObject[];
+  /** The snapshot's. */
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  /** Only when more remains and no selector was given. */
+  readonly remainingItemCount?: number;
+}
+
+export interface WatchOptions {
+  readonly labels?: LabelSelector;
+  readonly fields?: FieldSelector;
+  readonly resourceVersion?: string;
+  readonly sendInitialEvents?: boolean;
+  readonly allowBookmarks: boolean;
+}
+
+/** One step of a watch. The same CachedObject goes to all watchers, so its encodings are shared. */
+export interface WatchItem {
+  readonly type: Exclude<WatchEventType, "ERROR">;
+  /**
+   * For BOOKMARK: undefined. For DELETED: the last state, with the delete's resourceVersion.
+   */
+  readonly object: CachedObject | undefined;
+  readonly resourceVersion: string;
+  /** BOOKMARK that ends the initial events. */
+  readonly initialEventsEnd?: boolean;
+}
+
+export interface WatchSink {
+  /** Whole batches in order. @returns false when full: nothing of the batch was kept; `resume()` asks again. */
+  deliver(items: readonly WatchItem[]): boolean;
+  /** The watch is over: `error` is what an ERROR event must carry (410 Expired), absent at shutdown. */
+  end(error?: Error): void;
+}
+
+export interface ResourceWatch {
+  resume(): void;
+  /** Sends a bookmark at the current position now, if the client allowed bookmarks. */
+  bookmark(): void;
+  close(): void;
+}
+
+export interface ResourceStore {
+  readonly info: ResourceInfo;
+  /** `namespace` "" for cluster-scoped resources. */
+  get(namespace: string, name: string, options: ReadOptions): Promise<CachedObject>;
+  create(namespace: string, object: AnyObject, options: WriteOptions): Promise<CachedObject>;
+  update(
+    namespace: string,
+    name: string,
+    transform: Transform,
+    options: UpdateOptions,
+  ): Promise<UpdateResult>;
+  delete(
+    namespace: string,
+    name: string,
+    options: DeleteOptions,
+    write: WriteOptions,
+  ): Promise<DeleteResult>;
+  /** `namespace` "" lists all namespaces. */
+  list(namespace: string, options: ListOptions): Promise<ListPage>;
+  /** Rejects with ApiError when the watch cannot start (bad or too large resourceVersion). */
+  watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch>;
+  /** Objects in the cache now; for metrics and cost estimates. */
+  readonly size: number;
+}
+
+/** All resource stores of one server, by storage group and resource. */
+export interface Registry {
+  store(info: ResourceInfo): ResourceStore;
+  /** Resolves once every cache has its first snapshot. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}

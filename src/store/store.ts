@@ -1,0 +1,143 @@
+/**
+ * The store's door: what upper rooms see of it, whatever the engine.
+ *
+ * Revisions are dense and rising (one per mutating transaction, an empty store is at revision 1, as
+ * etcd's). Nothing is seen - by a read, a watcher or a writer's answer - before it is durable.
+ * History is whole from compactRevision to commitRevision.
+ */
+import type { Brand } from "#base/brand.ts";
+
+/** Commits since the store was made, plus one; at most 2^53-1, asserted at decode. */
+export type Revision = Brand<number, "Revision">;
+/** A key's bytes as a string of chars 0..255, so that string order is byte order. */
+export type Key = Brand<string, "Key">;
+/** Any int64; 0n is "no lease". */
+export type LeaseId = Brand<bigint, "LeaseId">;
+
+export interface KeyValue {
+  readonly key: Key;
+  /** Shared and immutable; may be a view into a slab. */
+  readonly value: Uint8Array;
+  readonly createRevision: Revision;
+  readonly modRevision: Revision;
+  /** Puts since creation, from 1. */
+  readonly version: number;
+  readonly lease: LeaseId;
+}
+
+/** One change. A delete has no `kv`; `previous` is what the key held before, if it held anything. */
+export type StoreEvent =
+  | {
+      readonly kind: "put";
+      readonly key: Key;
+      readonly kv: KeyValue;
+      readonly previous: KeyValue | undefined;
+    }
+  | { readonly kind: "delete"; readonly key: Key; readonly previous: KeyValue };
+
+/** All changes of one revision: never split, never merged. */
+export interface Commit {
+  readonly revision: Revision;
+  readonly events: readonly StoreEvent[];
+}
+
+/** Takes whole commits in revision order. Never throws, never waits. */
+export interface CommitSink {
+  /** @returns false when full: nothing of the refused batch was kept; ask again via `resume()`. */
+  deliver(commits: readonly Commit[]): boolean;
+  /** History below `compactRevision` is gone and this watch needed it: the watch is over. */
+  compacted(compactRevision: Revision): void;
+}
+
+export interface StoreWatch {
+  /** The sink refused a batch and now has room. */
+  resume(): void;
+  close(): void;
+}
+
+export type Refused =
+  | { readonly kind: "compacted"; readonly compactRevision: Revision }
+  | { readonly kind: "future"; readonly commitRevision: Revision };
+
+export type GetResult =
+  | { readonly kind: "found"; readonly kv: KeyValue }
+  | { readonly kind: "missing" }
+  | Refused;
+
+export type RangeResult =
+  | {
+      readonly kind: "ok";
+      readonly kvs: readonly KeyValue[];
+      /** Keys in the whole range at that revision, whatever the limit. */
+      readonly count: number;
+      readonly more: boolean;
+      /** The revision that was read. */
+      readonly revision: Revision;
+    }
+  | Refused;
+
+export interface RangeRequest {
+  readonly start: Key;
+  /** Exclusive; "\0"-style etcd sentinels are the etcd room's business. */
+  readonly end: Key;
+  readonly at?: Revision;
+  /** Absent: no limit. */
+  readonly limit?: number;
+}
+
+export type PutResult =
+  | {
+      readonly kind: "committed";
+      readonly revision: Revision;
+      readonly previous: KeyValue | undefined;
+    }
+  /** The guard did not hold; `actual` is what is there, so the caller saves a read. */
+  | { readonly kind: "conflict"; readonly actual: KeyValue | undefined }
+  | WriteRefused;
+
+export type DeleteResult =
+  | { readonly kind: "committed"; readonly revision: Revision; readonly previous: KeyValue }
+  | { readonly kind: "missing" }
+  | { readonly kind: "conflict"; readonly actual: KeyValue | undefined }
+  | WriteRefused;
+
+export type WriteRefused =
+  /** Over the value or database limit; nothing was written. */
+  | { readonly kind: "no-space"; readonly message: string }
+  | { readonly kind: "too-large"; readonly message: string }
+  | { readonly kind: "lease-not-found" }
+  /** A world failure (disk) stopped the store before it could tell; the outcome is unknown. */
+  | { readonly kind: "stopped"; readonly message: string };
+
+/** Holds when the key's modRevision equals `modRevision`; 0 means "the key does not exist". */
+export interface Guard {
+  readonly modRevision: Revision | 0;
+}
+
+export interface Store {
+  /** Highest durable revision: what readers and watchers may see. */
+  readonly commitRevision: Revision;
+  readonly compactRevision: Revision;
+  get(key: Key, at?: Revision): GetResult;
+  range(request: RangeRequest): RangeResult;
+  put(
+    key: Key,
+    value: Uint8Array,
+    options: { readonly guard?: Guard; readonly lease?: LeaseId },
+  ): Promise<PutResult>;
+  delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult>;
+  /**
+   * Commits after `after` that touch [start, end), then live ones. History is served first, in
+   * order; `compacted` at once when `after` < compactRevision.
+   */
+  watch(
+    range: { readonly start: Key; readonly end: Key },
+    after: Revision,
+    sink: CommitSink,
+  ): StoreWatch;
+  compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused>;
+  /** Deletes of expired keys are ordinary commits. @returns the lease, alive for `ttlSeconds`. */
+  grantLease(ttlSeconds: number): Promise<LeaseId>;
+  /** Resolves once every accepted write is settled and the files are closed. */
+  close(): Promise<void>;
+}
