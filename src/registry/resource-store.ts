@@ -1,7 +1,8 @@
 /**
  * The registry's door: objects of one stored resource, above keys and revisions, below HTTP.
  *
- * A write names the revision it read; a read is at least as new as it was asked to be.
+ * A write names the revision it read; a read is at least as new as it was asked to be. A write
+ * resolves only after the cache holds it, so whoever was answered can read it back everywhere.
  * Expected refusals leave as ApiError (`#api/status.ts`): not found, conflict, expired, too large
  * resource version (504 + cause ResourceVersionTooLarge), invalid.
  */
@@ -140,6 +141,10 @@ export interface ResourceStore {
   list(namespace: string, options: ListOptions): Promise<ListPage>;
   /** Rejects with ApiError when the watch cannot start (bad or too large resourceVersion). */
   watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch>;
+  /** Synchronous read of the cache: at least as new as the last write this store answered. */
+  peek(namespace: string, name: string): CachedObject | undefined;
+  /** The same for a list; `namespace` "" for all. Key order. */
+  peekList(namespace: string): readonly CachedObject[];
   /** Objects in the cache now; for metrics and cost estimates. */
   readonly size: number;
 }

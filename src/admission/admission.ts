@@ -1,0 +1,40 @@
+/**
+ * The admission room's door: plugins that change (mutate, first) or refuse (validate, after) a write.
+ * mutate is idempotent; validate changes nothing. A refusal is a thrown ApiError.
+ */
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import type { UserInfo } from "#platform/http.ts";
+
+export interface AdmissionRequest {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  readonly info: ResourceInfo;
+  /** "" for the object itself. */
+  readonly subresource: string;
+  readonly namespace: string;
+  /** May be "" on create with generateName. */
+  readonly name: string;
+  /** The new object (decoded and defaulted); absent on DELETE. */
+  readonly object: AnyObject | undefined;
+  /** The stored object; absent on CREATE. */
+  readonly oldObject: AnyObject | undefined;
+  readonly user: UserInfo;
+  readonly dryRun: boolean;
+  /** Text for a Warning header. */
+  warn(text: string): void;
+}
+
+export interface AdmissionPlugin {
+  /** Upstream's name: `NamespaceLifecycle`. */
+  readonly name: string;
+  /** @returns the object to go on with (the same one when nothing changed). Not called on DELETE. */
+  mutate?(request: AdmissionRequest): AnyObject | Promise<AnyObject>;
+  validate?(request: AdmissionRequest): void | Promise<void>;
+}
+
+export interface Admission {
+  mutate(request: AdmissionRequest): Promise<AnyObject>;
+  validate(request: AdmissionRequest): Promise<void>;
+  /** A write that admission let through did not happen: plugins give back what they reserved. */
+  abandoned(request: AdmissionRequest): void;
+}

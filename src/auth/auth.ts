@@ -1,0 +1,56 @@
+/**
+ * The auth room's door. Deny unless someone allows; identity is settled before a body byte is parsed.
+ */
+import type { PlainRequest, UserInfo } from "#platform/http.ts";
+
+export type AuthenticationResult =
+  | { readonly kind: "user"; readonly user: UserInfo }
+  /** No credential of a kind this authenticator knows: the next one is asked; last comes anonymous. */
+  | { readonly kind: "none" }
+  /** A credential was given and is bad: 401, even where anonymous is allowed. */
+  | { readonly kind: "rejected"; readonly message: string };
+
+export interface Authenticator {
+  authenticate(request: PlainRequest): Promise<AuthenticationResult>;
+}
+
+/** What is asked of an authorizer; field names as in SubjectAccessReview. */
+export interface Attributes {
+  readonly user: UserInfo;
+  /** get, list, watch, create, update, patch, delete, deletecollection, or any custom verb; lower-case HTTP method for non-resource paths. */
+  readonly verb: string;
+  readonly path: string;
+  /** False for `/healthz` and the like: only verb and path count then. */
+  readonly resourceRequest: boolean;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Decision {
+  readonly allowed: boolean;
+  /** True stops the chain with a no; false leaves it to the next authorizer. */
+  readonly denied: boolean;
+  /** For people: `RBAC: allowed by ClusterRoleBinding "cluster-admin" of ClusterRole ...`. */
+  readonly reason: string;
+}
+
+export interface ResourceRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+export interface Authorizer {
+  authorize(attributes: Attributes): Decision;
+  /** For SelfSubjectRulesReview. */
+  rulesFor(
+    user: UserInfo,
+    namespace: string,
+  ): { readonly rules: readonly ResourceRule[]; readonly incomplete: boolean };
+}
