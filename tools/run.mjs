@@ -1,0 +1,61 @@
+/**
+ * The development commands, on the pinned Node: `test`, `check`, `generate`, `bench`, `prepack`.
+ * Each prints what it runs; the first failure ends it with that exit code.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pinnedNode } from "./node-path.mjs";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const node = pinnedNode(root);
+const binaries = join(root, "node_modules", ".bin");
+
+const commands = {
+  generate: () => run(node, ["tools/generate/main.ts"]),
+  check() {
+    run(join(binaries, "tsc"), ["-p", "."]);
+    run(join(binaries, "oxlint"), ["--type-aware", "src", "tools", "test"]);
+    run(join(binaries, "oxfmt"), ["--check", "src", "tools", "test"]);
+    runTests(testFiles(["tools"]).concat(testFiles(["src"]).filter(fast)));
+  },
+  test: () => runTests(testFiles(["tools", "src", "test"])),
+  bench: (name, ...args) => run(node, [`test/bench/${name}.ts`, ...args]),
+};
+
+const [command = "", ...args] = process.argv.slice(2);
+if (!Object.hasOwn(commands, command)) {
+  console.error(`run: unknown command "${command}"; known: ${Object.keys(commands).join(", ")}`);
+  process.exit(2);
+}
+commands[command](...args);
+
+function run(program, programArgs) {
+  console.log(`> ${relative(root, program)} ${programArgs.slice(0, 4).join(" ")}`);
+  const result = spawnSync(program, programArgs, { cwd: root, stdio: "inherit" });
+  if (result.status !== 0) process.exit(result.status ?? 1);
+}
+
+function runTests(files) {
+  if (files.length === 0) throw new Error("no test files found");
+  run(node, ["--test", "--test-timeout=300000", "--test-reporter=dot", ...files]);
+}
+
+/** Rooms whose tests run in a second or two; the rest belongs to `npm test`. */
+function fast(path) {
+  return /^src\/(base|platform|wire|api|flowcontrol|auth|admission)\//.test(path);
+}
+
+function testFiles(folders) {
+  return folders.flatMap((folder) => (existsSync(join(root, folder)) ? walk(folder) : []));
+}
+
+function walk(folder) {
+  const entries = readdirSync(join(root, folder), { withFileTypes: true });
+  return entries.flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return walk(path);
+    return entry.name.endsWith(".test.ts") ? [path] : [];
+  });
+}

@@ -1,0 +1,75 @@
+/** The tree obeys tidy, and tidy bites: one planted breach per rule. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { layers } from "./layers.ts";
+import { tidy, type RuleName } from "./tidy.ts";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+test("every source file obeys the rules of the house", () => {
+  const findings = ["src", "tools", "test"].flatMap(sources).flatMap((path) => {
+    return tidy({ path, text: readFileSync(join(root, path), "utf8") });
+  });
+  const report = findings.map((f) => `${f.path}:${f.line} [${f.rule}] ${f.message}`);
+  assert.deepEqual(report, []);
+});
+
+test("the layer table is a table of layers: edges go down, or sideways within the stated list", () => {
+  for (const [name, room] of Object.entries(layers)) {
+    for (const target of room.mayImport) {
+      const level = layers[target]?.level ?? Number.NaN;
+      assert.ok(level <= room.level, `${name} -> ${target}`);
+      assert.ok(!layers[target]?.mayImport.includes(name), `${name} <-> ${target}`);
+    }
+  }
+});
+
+test("every room with code has a README that names its invariants", () => {
+  for (const name of Object.keys(layers)) {
+    const folder = join(root, "src", name);
+    if (!existsSync(folder) || sources(`src/${name}`).length === 0) continue;
+    const readme = join(folder, "README.md");
+    assert.ok(existsSync(readme), `src/${name}/README.md is missing`);
+    assert.match(readFileSync(readme, "utf8"), /[Ii]nvariant/, `src/${name}/README.md`);
+  }
+});
+
+const header = "/** What it is. */\n";
+const longBody = "  a();\n".repeat(75);
+const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text: string }>> = {
+  edge: { path: "src/store/a.ts", text: `${header}import { x } from "#server/chain.ts";\n` },
+  relative: { path: "src/store/a.ts", text: `${header}import { x } from "../api/object.ts";\n` },
+  pure: { path: "src/scheduler/a.ts", text: `${header}const now = Date.now();\n` },
+  name: { path: "src/store/utils.ts", text: header },
+  header: { path: "src/store/a.ts", text: "export const a = 1;\n" },
+  "file-length": { path: "src/store/a.ts", text: header + "const a = 1;\n".repeat(601) },
+  "function-length": { path: "src/store/a.ts", text: `${header}function f() {\n${longBody}}\n` },
+  todo: { path: "src/store/a.ts", text: `${header}// TODO later\n` },
+  word: { path: "src/store/a.ts", text: `${header}// see /work/x\n` },
+  "default-export": { path: "src/store/a.ts", text: `${header}export default 1;\n` },
+  unbounded: { path: "src/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
+};
+
+for (const [rule, file] of Object.entries(breaches)) {
+  test(`a planted breach of "${rule}" is found`, () => {
+    const rules = tidy(file).map((finding) => finding.rule);
+    assert.deepEqual(rules, [rule]);
+  });
+}
+
+test("a long function with a stated reason passes", () => {
+  const text = `${header}// long: one table, read top to bottom\nfunction f() {\n${longBody}}\n`;
+  assert.deepEqual(tidy({ path: "src/store/a.ts", text }), []);
+});
+
+function sources(folder: string): string[] {
+  const absolute = join(root, folder);
+  if (!existsSync(absolute)) return [];
+  return readdirSync(absolute, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
+    .filter((path) => !path.includes("/gen/"));
+}

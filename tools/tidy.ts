@@ -1,0 +1,191 @@
+/**
+ * Tidy: the rules of the house that no compiler checks, as pure functions of a file's path and text.
+ *
+ * `tidy.test.ts` runs them over the tree and plants one breach per rule to prove that each bites.
+ * The formatter has run before, so indentation tells structure; no parser is needed.
+ */
+import { layers } from "./layers.ts";
+
+export interface SourceFile {
+  /** From the repository's root, forward slashes: `src/store/log.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface Finding {
+  readonly rule: RuleName;
+  readonly path: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+export type RuleName =
+  | "edge"
+  | "relative"
+  | "pure"
+  | "name"
+  | "header"
+  | "file-length"
+  | "function-length"
+  | "todo"
+  | "word"
+  | "default-export"
+  | "unbounded";
+
+/** Longer files and functions must say why: `// long: <reason>` in the file, or above the function. */
+const fileLinesMax = 600;
+const functionLinesMax = 70;
+
+const bannedNames = /(^|\/)(utils?|common|types|helpers?|misc|index|mod)(\/|\.ts$)/;
+const bannedWords = /\/work\/|\/tmp\/bash|bash_jobs|\.library\//;
+
+/** What a pure room must take as an argument instead. Tests may use the host. */
+const ambient: readonly [RegExp, string][] = [
+  [/from "node:/, "node: import"],
+  [/\bDate\.now\(|new Date\(\)|performance\.now\(/, "ambient clock"],
+  [/\b(setTimeout|setInterval|setImmediate)\(/, "ambient timer"],
+  [/\bMath\.random\(|crypto\.(randomUUID|getRandomValues)/, "ambient randomness"],
+  [/\bprocess\.(env|argv|exit|on|hrtime|nextTick|memoryUsage|stdout|stderr)/, "ambient process"],
+  [/\bconsole\.(log|error|warn|info)\(/, "console"],
+];
+
+export function tidy(file: SourceFile): readonly Finding[] {
+  const lines = file.text.split("\n");
+  return [
+    ...nameFindings(file),
+    ...headerFindings(file, lines),
+    ...fileLengthFindings(file, lines),
+    ...functionLengthFindings(file, lines),
+    ...lineFindings(file, lines),
+    ...importFindings(file, lines),
+  ];
+}
+
+/** `src/store/engines/local.ts` is of room `store`; files outside src are of no room. */
+export function roomOf(path: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(path)?.[1];
+}
+
+function nameFindings(file: SourceFile): Finding[] {
+  if (!bannedNames.test(file.path)) return [];
+  return [{ rule: "name", path: file.path, line: 1, message: "a name that says nothing" }];
+}
+
+function headerFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  const first = lines[0]?.startsWith("#!") ? lines[1] : lines[0];
+  if (first?.startsWith("/**") || first?.startsWith("//")) return [];
+  return [{ rule: "header", path: file.path, line: 1, message: "no header comment" }];
+}
+
+function fileLengthFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  if (isTest(file.path) || lines.length <= fileLinesMax || hasReason(lines.slice(0, 40))) return [];
+  const message = `${lines.length} lines, limit ${fileLinesMax}`;
+  return [{ rule: "file-length", path: file.path, line: 1, message }];
+}
+
+function functionLengthFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  if (isTest(file.path)) return [];
+  return lines.flatMap((line, at) => {
+    const indent = functionIndent(line);
+    if (indent === undefined) return [];
+    const length = blockLength(lines, at, indent);
+    if (length <= functionLinesMax || hasReason(lines.slice(Math.max(0, at - 12), at + 2)))
+      return [];
+    const message = `function of ${length} lines, limit ${functionLinesMax}`;
+    return [{ rule: "function-length" as const, path: file.path, line: at + 1, message }];
+  });
+}
+
+/** Indentation of a line that opens a function or method body, else undefined. */
+function functionIndent(line: string): number | undefined {
+  const isFunction =
+    /^\s*(export )?(async )?function\*? /.test(line) ||
+    /^ {2}(static |async |get |set |#)*[#a-zA-Z_]\w*\([^=]*$/.test(line) ||
+    /^(export )?const \w+ = (async )?\(/.test(line);
+  const isStatement = /^\s*(if|for|while|switch|return|await|case|expect|assert)\b/.test(line);
+  return isFunction && !isStatement ? line.search(/\S/) : undefined;
+}
+
+function blockLength(lines: readonly string[], start: number, indent: number): number {
+  const closing = new RegExp(`^ {${indent}}\\}`);
+  for (let at = start + 1; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    if (closing.test(line)) return at - start + 1;
+    if (line !== "" && line.search(/\S/) < indent) return 0;
+    if (line.search(/\S/) === indent && !/^\s*[)}]/.test(line)) return 0;
+  }
+  return 0;
+}
+
+function lineFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  const room = roomOf(file.path);
+  const pure = room !== undefined && layers[room]?.pure === true && !isTest(file.path);
+  const isExample = file.path.startsWith("tools/tidy");
+  return lines.flatMap((line, at) => {
+    const found: Finding[] = [];
+    const add = (rule: RuleName, message: string): void => {
+      found.push({ rule, path: file.path, line: at + 1, message });
+    };
+    if (pure) for (const [pattern, what] of ambient) if (inCode(line, pattern)) add("pure", what);
+    if (isExample) return found;
+    if (/\bFIXME\b|\bXXX\b|\bHACK\b/.test(line)) add("todo", "never lands");
+    if (/\bTODO\b(?!\(#\d+\))/.test(line)) add("todo", "TODO without an issue");
+    if (bannedWords.test(line)) add("word", "names a place outside the project");
+    if (/^export default /.test(line)) add("default-export", "named exports only");
+    if (/(Max|Limit|Bytes)\w*\s*[:=]\s*(Number\.POSITIVE_)?Infinity\b/.test(line)) {
+      add("unbounded", "a limit that is none");
+    }
+    return found;
+  });
+}
+
+function inCode(line: string, pattern: RegExp): boolean {
+  const trimmed = line.trimStart();
+  return !trimmed.startsWith("*") && !trimmed.startsWith("//") && pattern.test(line);
+}
+
+function importFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  const room = roomOf(file.path);
+  if (room === undefined) return [];
+  const allowed = layers[room]?.mayImport;
+  return lines.flatMap((line, at): Finding[] => {
+    const specifier =
+      /(?:from|import\() ?"([#.][^"]+)"/.exec(line)?.[1] ?? /^import "([#.][^"]+)"/.exec(line)?.[1];
+    if (specifier === undefined) return [];
+    const message = importFault(file, room, allowed, specifier);
+    if (message === undefined) return [];
+    const rule = specifier.startsWith("#") ? "edge" : "relative";
+    return [{ rule, path: file.path, line: at + 1, message }];
+  });
+}
+
+function importFault(
+  file: SourceFile,
+  room: string,
+  allowed: readonly string[] | undefined,
+  specifier: string,
+): string | undefined {
+  if (allowed === undefined) return `room ${room} is not in the layer table`;
+  if (!specifier.startsWith("#")) return relativeFault(file.path, room, specifier);
+  const target = specifier.slice(1).split("/")[0] ?? "";
+  if (target === room) return `inside a room say ./x.ts, not ${specifier}`;
+  if (isTest(file.path) || allowed.includes(target)) return undefined;
+  return `${room} may not import ${target} (tools/layers.ts)`;
+}
+
+function relativeFault(path: string, room: string, specifier: string): string | undefined {
+  const folder = path.split("/").slice(0, -1);
+  for (const part of specifier.split("/")) {
+    if (part === "..") folder.pop();
+    else if (part !== ".") folder.push(part);
+  }
+  return folder[0] === "src" && folder[1] === room ? undefined : `${specifier} leaves room ${room}`;
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith(".test.ts") || path.endsWith(".bench.ts") || path.includes("/testing/");
+}
+
+function hasReason(lines: readonly string[]): boolean {
+  return lines.some((line) => /(\/\/|\*) long: \S/.test(line));
+}
