@@ -1,0 +1,84 @@
+/**
+ * What Kubernetes reads from a client certificate: common name = user, organizations = groups,
+ * and the validity, straight from DER.
+ *
+ * Not from X509Certificate.subject: that is a printed form in which a comma in a name and a
+ * separator look alike. A certificate this reader does not understand has no identity.
+ */
+import { derChildren, derRead, derTimeMs, Tag } from "./der.ts";
+import type { DerValue } from "./der.ts";
+
+export interface CertificateIdentity {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** Kubernetes' own attribute 1.3.6.1.4.1.57683.2; absent on most certificates. */
+  readonly uid?: string;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** OID contents in hex: comparing octets needs no decoder. */
+const attributeOids = {
+  commonName: "550403",
+  organization: "55040a",
+  uid: "2b0601040183c25302",
+} as const;
+
+export function certificateIdentity(bytes: Uint8Array): CertificateIdentity | undefined {
+  const whole = derRead(bytes, 0);
+  const outer = whole && derChildren(whole.content);
+  const body = outer?.[0] && derChildren(outer[0].content);
+  if (body === undefined) return undefined;
+  // v3 and v2 certificates start with an explicit version, v1 with the serial number.
+  const offset = body[0]?.tag === 0xa0 ? 1 : 0;
+  const validity = body[offset + 3];
+  const subject = body[offset + 4];
+  if (validity === undefined || subject === undefined) return undefined;
+  return certificateIdentityOf(validity, subject);
+}
+
+function certificateIdentityOf(
+  validity: DerValue,
+  subject: DerValue,
+): CertificateIdentity | undefined {
+  const times = derChildren(validity.content)?.map(derTimeMs);
+  const attributes = subjectAttributes(subject);
+  const notBeforeMs = times?.[0];
+  const notAfterMs = times?.[1];
+  if (attributes === undefined || notBeforeMs === undefined || notAfterMs === undefined) {
+    return undefined;
+  }
+  const all = (oid: string): string[] => attributes.filter((a) => a.oid === oid).map((a) => a.text);
+  const uid = all(attributeOids.uid)[0];
+  return {
+    commonName: all(attributeOids.commonName).at(-1) ?? "",
+    organizations: all(attributeOids.organization),
+    ...(uid === undefined ? {} : { uid }),
+    notBeforeMs,
+    notAfterMs,
+  };
+}
+
+interface SubjectAttribute {
+  readonly oid: string;
+  readonly text: string;
+}
+
+/** RDNSequence: a sequence of sets of (type, value). */
+function subjectAttributes(subject: DerValue): readonly SubjectAttribute[] | undefined {
+  const sets = derChildren(subject.content);
+  if (sets === undefined) return undefined;
+  const attributes: SubjectAttribute[] = [];
+  for (const set of sets) {
+    for (const pair of derChildren(set.content) ?? []) {
+      const [type, value] = derChildren(pair.content) ?? [];
+      if (type?.tag !== Tag.oid || value === undefined) return undefined;
+      attributes.push({ oid: hex(type.content), text: new TextDecoder().decode(value.content) });
+    }
+  }
+  return attributes;
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,137 @@
+/**
+ * DER, as much as X.509 certificates for EC P-256 need: make values, and walk values.
+ *
+ * In     plain numbers, strings and bytes. Out: definite-length DER (X.690 chapter 10).
+ * Bounds derRead believes no length before it has checked it against the bytes at hand; nesting is the
+ *        caller's loop, never recursion over foreign input.
+ * Why own code: the library at hand needs a reflection polyfill and costs hundreds of milliseconds to load;
+ * the subset is a page, and node:crypto's X509Certificate checks the result in the tests.
+ */
+
+/** Tag numbers of the universal types in use; constructed ones carry bit 6. */
+export const Tag = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  oid: 0x06,
+  utf8: 0x0c,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+} as const;
+
+export interface DerValue {
+  readonly tag: number;
+  /** The content octets; shares memory with the input. */
+  readonly content: Uint8Array;
+  /** Offset just after this value in the input. */
+  readonly end: number;
+}
+
+/** Reads the value at `offset`, or undefined when the bytes there are not a whole DER value. */
+export function derRead(bytes: Uint8Array, offset: number): DerValue | undefined {
+  const tag = bytes[offset];
+  const first = bytes[offset + 1];
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) return undefined;
+  let length = first;
+  let start = offset + 2;
+  if (first >= 0x80) {
+    const octets = first & 0x7f;
+    // Four octets are 4 GiB: more can only be nonsense. 0x80 (indefinite) is not DER.
+    if (octets === 0 || octets > 4) return undefined;
+    length = 0;
+    for (let i = 0; i < octets; i++) length = length * 256 + (bytes[start + i] ?? 0);
+    start += octets;
+  }
+  if (start + length > bytes.length) return undefined;
+  return { tag, content: bytes.subarray(start, start + length), end: start + length };
+}
+
+/** The values inside a constructed value, or undefined when they do not fill it exactly. */
+export function derChildren(content: Uint8Array): readonly DerValue[] | undefined {
+  const children: DerValue[] = [];
+  for (let offset = 0; offset < content.length;) {
+    const child = derRead(content, offset);
+    if (child === undefined) return undefined;
+    children.push(child);
+    offset = child.end;
+  }
+  return children;
+}
+
+export function der(tag: number, ...parts: readonly Uint8Array[]): Uint8Array {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const head = derHead(tag, length);
+  const out = new Uint8Array(head.length + length);
+  out.set(head);
+  let offset = head.length;
+  for (const part of parts) {
+    out.set(part, offset);
+    offset += part.length;
+  }
+  return out;
+}
+
+function derHead(tag: number, length: number): Uint8Array {
+  if (length < 0x80) return Uint8Array.of(tag, length);
+  if (length < 0x100) return Uint8Array.of(tag, 0x81, length);
+  if (length < 0x10000) return Uint8Array.of(tag, 0x82, length >> 8, length & 0xff);
+  return Uint8Array.of(tag, 0x83, length >> 16, (length >> 8) & 0xff, length & 0xff);
+}
+
+/** An unsigned big-endian number as INTEGER: minimal, with a zero octet where the top bit is set. */
+export function derInteger(magnitude: Uint8Array): Uint8Array {
+  let start = 0;
+  while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
+  const minimal = magnitude.subarray(start);
+  const padded = (minimal[0] ?? 0) >= 0x80 ? [Uint8Array.of(0), minimal] : [minimal];
+  return der(Tag.integer, ...padded);
+}
+
+/** `1.2.840.10045.4.3.2` as OBJECT IDENTIFIER. */
+export function derOid(dotted: string): Uint8Array {
+  const arcs = dotted.split(".").map(Number);
+  const [first = 0, second = 0, ...rest] = arcs;
+  return der(Tag.oid, Uint8Array.from([first * 40 + second, ...rest.flatMap(derOidArc)]));
+}
+
+function derOidArc(arc: number): number[] {
+  const out = [arc % 128];
+  for (let rest = Math.floor(arc / 128); rest > 0; rest = Math.floor(rest / 128)) {
+    out.unshift((rest % 128) + 128);
+  }
+  return out;
+}
+
+export function derText(text: string): Uint8Array {
+  return der(Tag.utf8, new TextEncoder().encode(text));
+}
+
+export function derBitString(bytes: Uint8Array, unusedBits = 0): Uint8Array {
+  return der(Tag.bitString, Uint8Array.of(unusedBits), bytes);
+}
+
+/** UTCTime before 2050, GeneralizedTime after, as RFC 5280 4.1.2.5 asks; whole seconds. */
+export function derTime(ms: number): Uint8Array {
+  const digits = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, "");
+  const before2050 = Number(digits.slice(0, 4)) < 2050;
+  const text = before2050 ? digits.slice(2) : digits;
+  return der(before2050 ? Tag.utcTime : Tag.generalizedTime, new TextEncoder().encode(text));
+}
+
+/** Milliseconds since 1970 of a UTCTime or GeneralizedTime in Zulu form, or undefined. */
+export function derTimeMs(value: DerValue): number | undefined {
+  const text = new TextDecoder().decode(value.content);
+  const whole = value.tag === Tag.utcTime ? derCentury(text) + text : text;
+  const m = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(whole);
+  if (m === null) return undefined;
+  const ms = Date.parse(`${m[1]}-${m[2]}-${m[3]}T${m[4]}:${m[5]}:${m[6]}Z`);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** Two-digit years from 50 on are 19xx (RFC 5280 4.1.2.5.1). */
+function derCentury(text: string): string {
+  return Number(text.slice(0, 2)) >= 50 ? "19" : "20";
+}
