@@ -355,8 +355,12 @@ function printRequirement(requirement: LabelRequirement): string {
       return `${key}>${sorted}`;
     case "lt":
       return `${key}<${sorted}`;
-    default:
+    case "=":
+    case "==":
+    case "!=":
       return `${key}${operator}${sorted}`;
+    default:
+      return operator satisfies never;
   }
 }
 

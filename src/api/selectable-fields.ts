@@ -142,13 +142,13 @@ export function fieldValue(
     case "spec.unschedulable":
       return String(valueAt(object, field) === true);
     case "status.replicas":
-      return String(valueAt(object, field) ?? 0);
+      return text(valueAt(object, field) ?? 0);
     case "status.podIP":
       return podAddress(object);
     case "status.podIPs":
       return ""; // accepted, but upstream computes no value for it
     case "status.successful":
-      return resource === "jobs" ? String(valueAt(object, "status.succeeded") ?? 0) : "";
+      return resource === "jobs" ? text(valueAt(object, "status.succeeded") ?? 0) : "";
     default:
       return text(valueAt(object, field));
   }
