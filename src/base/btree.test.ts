@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { BTree } from "./btree.ts";
+import { Prng } from "./prng.ts";
+
+test("any mix of sets and deletes agrees with a Map, and the tree stays whole", () => {
+  const step = fc.record({ remove: fc.boolean(), key: fc.integer({ min: 0, max: 400 }) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 1500, size: "max" }), (steps) => {
+      const tree = new BTree<number>();
+      const model = new Map<string, number>();
+      steps.forEach(({ remove, key }, i) => {
+        const name = `k${key}`;
+        if (remove) assert.equal(tree.delete(name), model.delete(name));
+        else {
+          assert.equal(tree.set(name, i), model.get(name));
+          model.set(name, i);
+        }
+      });
+      tree.check();
+      const sorted = [...model].toSorted(([a], [b]) => (a < b ? -1 : 1));
+      assert.deepEqual([...tree.entries()], sorted);
+      assert.equal(tree.size, model.size);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("keys added in order, at random, and removed down to none keep every invariant", () => {
+  const tree = new BTree<number>();
+  for (let i = 0; i < 20_000; i++) tree.set(String(i).padStart(8, "0"), i);
+  tree.check();
+  const random = new Prng(3);
+  for (let i = 0; i < 20_000; i++) tree.set(`x${random.next32()}`, i);
+  tree.check();
+  const keys = [...tree.entries()].map(([key]) => key);
+  while (keys.length > 0) {
+    const at = random.below(keys.length);
+    const key = keys[at] as string;
+    keys[at] = keys.at(-1) as string;
+    keys.pop();
+    assert.ok(tree.delete(key));
+    if (keys.length % 2500 === 0) tree.check();
+  }
+  assert.equal(tree.size, 0);
+  assert.deepEqual([...tree.entries()], []);
+});
+
+test("a scan is bounded by start and end and stops when told", () => {
+  const tree = new BTree<number>();
+  for (let i = 0; i < 300; i++) tree.set(String(i).padStart(3, "0"), i);
+  const seen: number[] = [];
+  tree.scan("100", "200", (_key, value) => {
+    seen.push(value);
+    return value < 150;
+  });
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 51 }, (_, i) => 100 + i),
+  );
+  seen.length = 0;
+  tree.scan("298", undefined, (_key, value) => void seen.push(value));
+  assert.deepEqual(seen, [298, 299]);
+  assert.equal(tree.get("299"), 299);
+  assert.equal(tree.has("3"), false);
+});

@@ -1,0 +1,300 @@
+/**
+ * Sorted map from string keys (code-unit order) to values: a B+ tree with linked leaves.
+ *
+ * Holds   keys rise strictly along the chain of leaves; all leaves lie at one depth; every node but
+ *         the root is at least a quarter full (`nodeMin`), so depth <= log16(n) + 1.
+ * Cost    get, set, delete O(log n); a scan touches its first leaf by search, the rest by links.
+ *         About 18 bytes a key when filled in order, 24 on average otherwise, keys themselves apart.
+ * Why     a sorted array moves n pointers per insert; a red-black tree costs an object per key.
+ * Rule    a scan's callback must not change the tree.
+ */
+import { assert } from "./assert.ts";
+
+/** Keys per node: one node's key array is one 512-byte run; 64 measured best of 16..256 here. */
+const nodeMax = 64;
+const nodeMin = 16;
+
+interface Leaf<V> {
+  readonly leaf: true;
+  readonly keys: string[];
+  readonly values: V[];
+  next: Leaf<V> | undefined;
+}
+
+/** children[i] holds keys < keys[i]; children[i + 1] holds keys >= keys[i]. */
+interface Inner<V> {
+  readonly leaf: false;
+  readonly keys: string[];
+  readonly children: Node<V>[];
+}
+
+type Node<V> = Leaf<V> | Inner<V>;
+
+/** What a split hands to the parent: the new right sibling and its least key. */
+interface Split<V> {
+  readonly key: string;
+  readonly right: Node<V>;
+}
+
+export class BTree<V> {
+  #root: Node<V> = newLeaf<V>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(key: string): V | undefined {
+    const leaf = this.#leafOf(key);
+    const at = lowerBound(leaf.keys, key);
+    return leaf.keys[at] === key ? leaf.values[at] : undefined;
+  }
+
+  has(key: string): boolean {
+    const leaf = this.#leafOf(key);
+    return leaf.keys[lowerBound(leaf.keys, key)] === key;
+  }
+
+  /** @returns the value replaced, if there was one. */
+  set(key: string, value: V): V | undefined {
+    const sizeBefore = this.#size;
+    const replaced: { value: V | undefined } = { value: undefined };
+    const split = this.#insert(this.#root, key, value, replaced);
+    if (split !== undefined) {
+      this.#root = { leaf: false, keys: [split.key], children: [this.#root, split.right] };
+    }
+    return this.#size === sizeBefore ? replaced.value : undefined;
+  }
+
+  /** @returns whether the key was there. */
+  delete(key: string): boolean {
+    const sizeBefore = this.#size;
+    this.#remove(this.#root, key);
+    if (!this.#root.leaf && this.#root.children.length === 1) {
+      this.#root = this.#root.children[0] as Node<V>;
+    }
+    return this.#size < sizeBefore;
+  }
+
+  clear(): void {
+    this.#root = newLeaf<V>();
+    this.#size = 0;
+  }
+
+  /** Visits keys in [start, end) in order until `visit` returns false. `end` absent: to the last. */
+  scan(
+    start: string,
+    end: string | undefined,
+    visit: (key: string, value: V) => boolean | void,
+  ): void {
+    let leaf: Leaf<V> | undefined = this.#leafOf(start);
+    let at = lowerBound(leaf.keys, start);
+    for (; leaf !== undefined; leaf = leaf.next, at = 0) {
+      for (; at < leaf.keys.length; at++) {
+        const key = leaf.keys[at] as string;
+        if (end !== undefined && key >= end) return;
+        if (visit(key, leaf.values[at] as V) === false) return;
+      }
+    }
+  }
+
+  /** Entries from `start` in order; for tests and cold paths (a generator step costs ~30 ns). */
+  *entries(start: string = ""): Generator<[string, V]> {
+    let leaf: Leaf<V> | undefined = this.#leafOf(start);
+    let at = lowerBound(leaf.keys, start);
+    for (; leaf !== undefined; leaf = leaf.next, at = 0) {
+      for (; at < leaf.keys.length; at++) yield [leaf.keys[at] as string, leaf.values[at] as V];
+    }
+  }
+
+  /** Throws AssertionError when an invariant of the header is broken. O(n); for tests. */
+  check(): void {
+    const leaves: Leaf<V>[] = [];
+    checkNode(this.#root, undefined, undefined, true, leaves);
+    let count = 0;
+    leaves.forEach((leaf, i) => {
+      assert(leaf.next === leaves[i + 1], "leaf chain is broken", { leaf: i });
+      count += leaf.keys.length;
+    });
+    assert(count === this.#size, "size is wrong", { count, size: this.#size });
+  }
+
+  #leafOf(key: string): Leaf<V> {
+    let node = this.#root;
+    while (!node.leaf) node = node.children[upperBound(node.keys, key)] as Node<V>;
+    return node;
+  }
+
+  #insert(
+    node: Node<V>,
+    key: string,
+    value: V,
+    replaced: { value: V | undefined },
+  ): Split<V> | undefined {
+    if (node.leaf) return this.#insertLeaf(node, key, value, replaced);
+    const at = upperBound(node.keys, key);
+    const split = this.#insert(node.children[at] as Node<V>, key, value, replaced);
+    if (split === undefined) return undefined;
+    node.keys.splice(at, 0, split.key);
+    node.children.splice(at + 1, 0, split.right);
+    return node.children.length > nodeMax ? splitInner(node) : undefined;
+  }
+
+  #insertLeaf(
+    leaf: Leaf<V>,
+    key: string,
+    value: V,
+    replaced: { value: V | undefined },
+  ): Split<V> | undefined {
+    const at = lowerBound(leaf.keys, key);
+    if (leaf.keys[at] === key) {
+      replaced.value = leaf.values[at];
+      leaf.values[at] = value;
+      return undefined;
+    }
+    this.#size++;
+    leaf.keys.splice(at, 0, key);
+    leaf.values.splice(at, 0, value);
+    return leaf.keys.length > nodeMax ? splitLeaf(leaf) : undefined;
+  }
+
+  #remove(node: Node<V>, key: string): void {
+    if (!node.leaf) {
+      const at = upperBound(node.keys, key);
+      const child = node.children[at] as Node<V>;
+      this.#remove(child, key);
+      if (fill(child) < nodeMin) mend(node, at);
+      return;
+    }
+    const at = lowerBound(node.keys, key);
+    if (node.keys[at] !== key) return;
+    node.keys.splice(at, 1);
+    node.values.splice(at, 1);
+    this.#size--;
+  }
+}
+
+function newLeaf<V>(): Leaf<V> {
+  return { leaf: true, keys: [], values: [], next: undefined };
+}
+
+function fill<V>(node: Node<V>): number {
+  return node.leaf ? node.keys.length : node.children.length;
+}
+
+/** First index whose key is >= `key`. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((keys[middle] as string) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** First index whose key is > `key`. */
+function upperBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((keys[middle] as string) <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The last leaf is split near its end, so that keys added in order leave full leaves behind. */
+function splitLeaf<V>(leaf: Leaf<V>): Split<V> {
+  const at = leaf.next === undefined ? nodeMax - nodeMin + 1 : leaf.keys.length >> 1;
+  const right: Leaf<V> = {
+    leaf: true,
+    keys: leaf.keys.splice(at),
+    values: leaf.values.splice(at),
+    next: leaf.next,
+  };
+  leaf.next = right;
+  return { key: right.keys[0] as string, right };
+}
+
+function splitInner<V>(node: Inner<V>): Split<V> {
+  const at = node.children.length >> 1;
+  const right: Inner<V> = {
+    leaf: false,
+    keys: node.keys.splice(at),
+    children: node.children.splice(at),
+  };
+  // The key between the halves moves up: it separates them, and is in neither.
+  return { key: node.keys.pop() as string, right };
+}
+
+/** Child `at` of `parent` is too empty: joins it with a neighbour, then splits what is too full. */
+function mend<V>(parent: Inner<V>, at: number): void {
+  if (parent.children.length < 2) return;
+  const leftAt = at > 0 ? at - 1 : 0;
+  const left = parent.children[leftAt] as Node<V>;
+  const right = parent.children[leftAt + 1] as Node<V>;
+  const between = parent.keys[leftAt] as string;
+  mendJoin(left, right, between);
+  parent.keys.splice(leftAt, 1);
+  parent.children.splice(leftAt + 1, 1);
+  if (fill(left) <= nodeMax) return;
+  const split = left.leaf ? splitHalf(left) : splitInner(left);
+  parent.keys.splice(leftAt, 0, split.key);
+  parent.children.splice(leftAt + 1, 0, split.right);
+}
+
+function mendJoin<V>(left: Node<V>, right: Node<V>, between: string): void {
+  if (left.leaf && right.leaf) {
+    left.keys.push(...right.keys);
+    left.values.push(...right.values);
+    left.next = right.next;
+    return;
+  }
+  assert(!left.leaf && !right.leaf, "siblings at different depths");
+  left.keys.push(between, ...right.keys);
+  left.children.push(...right.children);
+}
+
+function splitHalf<V>(leaf: Leaf<V>): Split<V> {
+  const at = leaf.keys.length >> 1;
+  const right: Leaf<V> = {
+    leaf: true,
+    keys: leaf.keys.splice(at),
+    values: leaf.values.splice(at),
+    next: leaf.next,
+  };
+  leaf.next = right;
+  return { key: right.keys[0] as string, right };
+}
+
+function checkNode<V>(
+  node: Node<V>,
+  low: string | undefined,
+  high: string | undefined,
+  root: boolean,
+  leaves: Leaf<V>[],
+): number {
+  node.keys.forEach((key, i) => {
+    assert(i === 0 || (node.keys[i - 1] as string) < key, "keys out of order", { key });
+    assert((low === undefined || key >= low) && (high === undefined || key < high), "key strays", {
+      key,
+    });
+  });
+  assert(root || fill(node) >= nodeMin, "node too empty", { fill: fill(node) });
+  assert(fill(node) <= nodeMax, "node too full", { fill: fill(node) });
+  if (node.leaf) {
+    leaves.push(node);
+    return 0;
+  }
+  const depths = node.children.map((child, i) =>
+    checkNode(child, node.keys[i - 1] ?? low, node.keys[i] ?? high, false, leaves),
+  );
+  assert(
+    depths.every((d) => d === depths[0]),
+    "leaves at different depths",
+  );
+  return (depths[0] as number) + 1;
+}

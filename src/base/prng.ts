@@ -1,0 +1,70 @@
+/**
+ * Seeded pseudo-random numbers: the same seed gives the same run, on any machine. Not for secrets.
+ *
+ * sfc32 by Chris Doty-Humphrey (PractRand): 128 bits of state, passes PractRand to 32 TB, ~2 ns.
+ */
+import { assert } from "./assert.ts";
+
+export class Prng {
+  #a: number;
+  #b: number;
+  #c: number;
+  #counter = 1;
+
+  /** Any number; only its low 53 bits count. */
+  constructor(seed: number) {
+    const whole = Math.trunc(Math.abs(seed));
+    this.#a = 0x9e3779b9 | 0;
+    this.#b = (whole / 2 ** 32) | 0;
+    this.#c = whole | 0;
+    // The author's warm-up: the state is well mixed after twelve steps.
+    for (let i = 0; i < 12; i++) this.next32();
+  }
+
+  /** Uniform in [0, 2^32). */
+  next32(): number {
+    const sum = (this.#a + this.#b + this.#counter) | 0;
+    this.#counter = (this.#counter + 1) | 0;
+    this.#a = this.#b ^ (this.#b >>> 9);
+    this.#b = (this.#c + (this.#c << 3)) | 0;
+    this.#c = (((this.#c << 21) | (this.#c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  }
+
+  /** Uniform integer in [0, bound), without modulo bias. `bound` in 1..2^32. */
+  below(bound: number): number {
+    assert(Number.isSafeInteger(bound) && bound >= 1 && bound <= 2 ** 32, "bound out of range", {
+      bound,
+    });
+    const limit = 2 ** 32 - (2 ** 32 % bound);
+    for (;;) {
+      const value = this.next32();
+      if (value < limit) return value % bound;
+    }
+  }
+
+  /** Uniform in [0, 1). */
+  fraction(): number {
+    return this.next32() / 2 ** 32;
+  }
+
+  chance(probability: number): boolean {
+    return this.fraction() < probability;
+  }
+
+  pick<T>(items: readonly T[]): T {
+    assert(items.length > 0, "pick from nothing");
+    return items[this.below(items.length)] as T;
+  }
+
+  bytes(count: number): Uint8Array {
+    const made = new Uint8Array(count);
+    for (let i = 0; i < count; i++) made[i] = this.next32() >>> 24;
+    return made;
+  }
+
+  /** A generator of its own, decided by this one's state. */
+  fork(): Prng {
+    return new Prng(this.next32() * 2 ** 21 + (this.next32() >>> 11));
+  }
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sleep } from "#platform/clock.ts";
+import { SimClock } from "./clock.ts";
+import { SimRandom } from "./random.ts";
+
+test("timers fire in order of time, ties in order of setting, cancelled ones never", () => {
+  const clock = new SimClock();
+  const fired: string[] = [];
+  clock.after("store.lease", 20, () => fired.push("late"));
+  clock.after("watch.flush", 10, () => fired.push("first"));
+  clock.after("watch.flush", 10, () => fired.push("second"));
+  clock.after("sim.step", 5, () => fired.push("never")).cancel();
+  assert.deepEqual(clock.timers(), [
+    { name: "watch.flush", dueMs: 10 },
+    { name: "watch.flush", dueMs: 10 },
+    { name: "store.lease", dueMs: 20 },
+  ]);
+  clock.advance(15);
+  assert.deepEqual(fired, ["first", "second"]);
+  assert.equal(clock.monotonicMs(), 15);
+  clock.advance(5);
+  assert.deepEqual(fired, ["first", "second", "late"]);
+});
+
+test("a timer can be fired by name out of turn", () => {
+  const clock = new SimClock();
+  let fired = 0;
+  clock.after("watch.flush", 10, () => assert.fail());
+  clock.after("store.lease", 1000, () => fired++);
+  assert.equal(clock.fire("store.lease"), true);
+  assert.equal(clock.fire("store.lease"), false);
+  assert.deepEqual([fired, clock.monotonicMs()], [1, 1000]);
+});
+
+test("run lets sleepers wake and sleep again within one span", async () => {
+  const clock = new SimClock(0);
+  const woke: number[] = [];
+  const loop = async (): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      await sleep(clock, "sim.step", 10, new AbortController().signal);
+      woke.push(clock.nowMs());
+    }
+  };
+  const done = loop();
+  await clock.run(100);
+  await done;
+  assert.deepEqual(woke, [10, 20, 30]);
+  clock.jumpWall(-50);
+  assert.deepEqual([clock.nowMs(), clock.monotonicMs()], [50, 100]);
+});
+
+test("seeded randomness repeats and makes proper version 4 UUIDs", () => {
+  const one = new SimRandom(5);
+  const two = new SimRandom(5);
+  assert.equal(one.uuid(), two.uuid());
+  assert.match(one.uuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
