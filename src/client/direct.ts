@@ -1,0 +1,183 @@
+/**
+ * The direct transport: a Client that calls the server's handler chain in this process. No socket,
+ * no bytes: bodies and answers are frozen objects, shared by reference with the server's caches.
+ *
+ * The caller vouches for `user`; authorisation, admission and flow control run as for a socket.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { deepFreeze } from "./freeze.ts";
+import type {
+  Headers,
+  PlainBody,
+  PlainHandler,
+  PlainRequest,
+  PlainResponse,
+  UserInfo,
+} from "#platform/http.ts";
+import type { Client, WatchedEvent } from "./client.ts";
+import type { ApiRequest, Exchange } from "./exchange.ts";
+import { refusal } from "./exchange.ts";
+import { joinBytes } from "./json-frames.ts";
+import { verbsClient } from "./verbs.ts";
+import { watchFrames } from "./watch-frames.ts";
+
+type Deliver = (events: readonly WatchedEvent<AnyObject>[]) => void;
+
+/** Same process, same trust: the bound only keeps a broken stream from growing without end. */
+const frameBytesMax = 64 * 1024 * 1024;
+
+export function directClient(handler: PlainHandler, user: UserInfo): Client {
+  return verbsClient(directExchange(handler, user));
+}
+
+function directExchange(handler: PlainHandler, user: UserInfo): Exchange {
+  return {
+    async call(request) {
+      const signal = request.signal ?? new AbortController().signal;
+      return directAnswer(await handler(plainRequest(request, user, signal)));
+    },
+    async watch(request, deliver) {
+      const signal = request.signal ?? new AbortController().signal;
+      const response = await handler(plainRequest(request, user, signal));
+      await directWatch(response, signal, deliver);
+    },
+  };
+}
+
+function plainRequest(request: ApiRequest, user: UserInfo, signal: AbortSignal): PlainRequest {
+  const body: PlainBody =
+    request.body === undefined
+      ? { kind: "none" }
+      : { kind: "object", object: deepFreeze(request.body) };
+  const { method, path, query, contentType } = request;
+  const accept = { accept: "application/json", "user-agent": `pilothouse/${user.name}` };
+  const headers = body.kind === "none" ? accept : { ...accept, "content-type": contentType };
+  return { method, path, query, headers, body, peer: { kind: "direct", user }, signal };
+}
+
+async function directAnswer(response: PlainResponse): Promise<unknown> {
+  const body = await directBody(response);
+  if (response.status < 400) return body;
+  throw refusal(response.status, body, headerOf(response.headers, "retry-after"));
+}
+
+async function directBody(response: PlainResponse): Promise<unknown> {
+  switch (response.kind) {
+    case "object":
+      return response.object;
+    case "bytes":
+      return textOrJson(joinBytes(response.body));
+    case "stream":
+      return textOrJson(await collect(response));
+    case "events":
+      response.open({ deliver() {}, end() {} })();
+      throw new TypeError("the server answered a plain request with a watch");
+    default:
+      return response satisfies never;
+  }
+}
+
+function directWatch(response: PlainResponse, signal: AbortSignal, deliver: Deliver): Promise<void> {
+  if (response.status >= 400 || response.kind === "object" || response.kind === "bytes") {
+    return directAnswer(response).then(() => {
+      throw new TypeError("the server answered a watch with an object");
+    });
+  }
+  return new Promise((resolve, reject) => {
+    const finish = (error?: unknown): void => {
+      signal.removeEventListener("abort", abort);
+      if (error === undefined) resolve();
+      else reject(error instanceof Error ? error : new Error(String(error)));
+    };
+    let close: (() => void) | undefined;
+    let done = false;
+    const end = (error?: unknown): void => {
+      if (done) return;
+      done = true;
+      finish(error);
+    };
+    const abort = (): void => {
+      close?.();
+      end();
+    };
+    if (signal.aborted) return end();
+    signal.addEventListener("abort", abort, { once: true });
+    close = openWatch(response, deliver, () => done, end);
+  });
+}
+
+/** Starts the stream; events that come after the end are dropped, so an aborted watch is silent. */
+function openWatch(
+  response: Extract<PlainResponse, { kind: "events" | "stream" }>,
+  deliver: Deliver,
+  isDone: () => boolean,
+  end: (error?: unknown) => void,
+): () => void {
+  if (response.kind === "events") {
+    return response.open({
+      deliver: (events) => {
+        // The server froze them; WatchedEvent and ObjectEvent are one shape.
+        if (!isDone()) deliver(events as readonly WatchedEvent<AnyObject>[]);
+      },
+      end: () => end(),
+    });
+  }
+  const take = watchFrames(frameBytesMax, deliver);
+  return response.open(
+    byteSink((chunk) => {
+      if (isDone()) return;
+      try {
+        take(chunk);
+      } catch (error) {
+        end(error);
+      }
+    }, end),
+  );
+}
+
+function byteSink(take: (chunk: Uint8Array) => void, end: () => void) {
+  let closed = false;
+  return {
+    write(chunks: readonly Uint8Array[]): boolean {
+      for (const chunk of chunks) take(chunk);
+      return true;
+    },
+    onDrain(): void {},
+    end(): void {
+      closed = true;
+      end();
+    },
+    get closed(): boolean {
+      return closed;
+    },
+  };
+}
+
+function collect(response: Extract<PlainResponse, { kind: "stream" }>): Promise<Uint8Array> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = [];
+    response.open(
+      byteSink(
+        (chunk) => void chunks.push(chunk),
+        () => resolve(joinBytes(chunks)),
+      ),
+    );
+  });
+}
+
+/** JSON where it is JSON, else the text: `/readyz` answers `ok`. */
+export function textOrJson(bytes: Uint8Array): unknown {
+  const text = new TextDecoder().decode(bytes);
+  const first = text.trimStart()[0];
+  if (first !== "{" && first !== "[") return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function headerOf(headers: Headers, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" ? value : value?.[0];
+}

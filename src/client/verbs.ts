@@ -1,0 +1,165 @@
+/**
+ * A Client over any exchange: turns verbs into requests and trusts the server's answers to have the
+ * kind that was asked for (the one place where an answer gets its type).
+ */
+import type { AnyObject, KubeObject } from "#api/object.ts";
+import { assert } from "#base/assert.ts";
+import type {
+  CallOptions,
+  Client,
+  DeleteCall,
+  ListCall,
+  ListOf,
+  PatchType,
+  ResourceRef,
+  WatchCall,
+  WatchedEvent,
+} from "./client.ts";
+import type { ApiRequest, Exchange } from "./exchange.ts";
+import { callQuery, deleteBody, listQuery, resourcePath, watchQuery } from "./path.ts";
+
+export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
+};
+
+const json = "application/json";
+
+export function verbsClient(exchange: Exchange): Client {
+  return new VerbsClient(exchange);
+}
+
+class VerbsClient implements Client {
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  get<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    options: CallOptions = {},
+  ): Promise<T> {
+    const path = resourcePath(ref, namespace, named(name), options.subresource ?? "");
+    return this.#call<T>({ ...blank("GET", path, ""), signal: options.signal });
+  }
+
+  list<T extends KubeObject>(ref: ResourceRef, call: ListCall): Promise<ListOf<T>> {
+    const path = resourcePath(ref, call.namespace ?? "", "", "");
+    return this.#call<ListOf<T>>({ ...blank("GET", path, listQuery(call)), signal: call.signal });
+  }
+
+  create<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    object: T,
+    options: CallOptions = {},
+  ): Promise<T> {
+    // A subresource of a named object (serviceaccounts/token) carries the name in its metadata.
+    const name = options.subresource === undefined ? "" : named(object.metadata?.name);
+    const path = resourcePath(ref, namespace, name, options.subresource ?? "");
+    const request = blank("POST", path, callQuery(options));
+    return this.#call<T>({ ...request, body: object, signal: options.signal });
+  }
+
+  createSub(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    subresource: string,
+    object: AnyObject,
+  ): Promise<AnyObject> {
+    const path = resourcePath(ref, namespace, named(name), subresource);
+    return this.#call<AnyObject>({ ...blank("POST", path, ""), body: object });
+  }
+
+  update<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    object: T,
+    options: CallOptions = {},
+  ): Promise<T> {
+    const name = named(object.metadata?.name);
+    const path = resourcePath(ref, namespace, name, options.subresource ?? "");
+    const request = blank("PUT", path, callQuery(options));
+    return this.#call<T>({ ...request, body: object, signal: options.signal });
+  }
+
+  patch<T extends KubeObject>(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    type: PatchType,
+    patch: unknown,
+    options: CallOptions = {},
+  ): Promise<T> {
+    assert(typeof patch === "object" && patch !== null, "a patch is an object or an array");
+    const path = resourcePath(ref, namespace, named(name), options.subresource ?? "");
+    const query = callQuery(options);
+    const contentType = patchMediaTypes[type];
+    return this.#call<T>({
+      ...blank("PATCH", path, query),
+      body: patch,
+      contentType,
+      signal: options.signal,
+    });
+  }
+
+  delete(
+    ref: ResourceRef,
+    namespace: string,
+    name: string,
+    options: DeleteCall = {},
+  ): Promise<AnyObject> {
+    const path = resourcePath(ref, namespace, named(name), options.subresource ?? "");
+    const request = blank("DELETE", path, "");
+    return this.#call({ ...request, body: deleteBody(options), signal: options.signal });
+  }
+
+  async deleteCollection(
+    ref: ResourceRef,
+    namespace: string,
+    call: ListCall & DeleteCall,
+  ): Promise<void> {
+    const path = resourcePath(ref, namespace, "", "");
+    const request = blank("DELETE", path, listQuery(call));
+    await this.#call({ ...request, body: deleteBody(call), signal: call.signal });
+  }
+
+  watch<T extends KubeObject>(
+    ref: ResourceRef,
+    call: WatchCall,
+    deliver: (events: readonly WatchedEvent<T>[]) => void,
+  ): Promise<void> {
+    const path = resourcePath(ref, call.namespace ?? "", "", "");
+    const request = { ...blank("GET", path, watchQuery(call)), signal: call.signal };
+    // The server sends the watched kind; see the header.
+    return this.#exchange.watch(request, (events) =>
+      deliver(events as unknown as readonly WatchedEvent<T>[]),
+    );
+  }
+
+  raw(path: string): Promise<unknown> {
+    const [before = "", query = ""] = path.split("?", 2);
+    return this.#exchange.call(blank("GET", before, query));
+  }
+
+  async #call<T>(request: ApiRequest): Promise<T> {
+    // The server answers with the kind that was asked for; see the header.
+    return (await this.#exchange.call(request)) as T;
+  }
+}
+
+function blank(method: ApiRequest["method"], path: string, query: string): ApiRequest {
+  return { method, path, query, body: undefined, contentType: json, signal: undefined };
+}
+
+/** An empty name would turn "one object" into "the collection": never send that. */
+function named(name: string | undefined): string {
+  assert(name !== undefined && name !== "", "a request for one object needs its name");
+  return name;
+}

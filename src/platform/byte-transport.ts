@@ -1,0 +1,46 @@
+/**
+ * Bytes to and from one HTTP server, as the REST client needs them. The host's implementation is
+ * `platform/node/http-client.ts`; tests inject their own.
+ */
+
+/** The request did not get an answer, or the answer broke off: refused, reset, timed out. */
+export class ByteTransportError extends Error {
+  /** The host's: ECONNREFUSED, ECONNRESET ...; "ABORTED" when the caller's signal ended it. */
+  readonly code: string;
+
+  constructor(message: string, code: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ByteTransportError";
+    this.code = code;
+  }
+}
+
+export interface ByteRequest {
+  readonly method: string;
+  /** Encoded path and query, starts with "/". */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Borrowed until the response's head is there. */
+  readonly body?: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+export interface ByteResponse {
+  readonly status: number;
+  /** Lower-case names; repeated headers joined with ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The whole body; "too-large" as soon as more than `limitBytes` came (the rest is dropped). */
+  read(limitBytes: number): Promise<Uint8Array | "too-large">;
+  /**
+   * Chunks as they come, given to `take`; resolves at the clean end, rejects with
+   * ByteTransportError when the stream is cut. An error thrown by `take` ends the stream and rejects.
+   */
+  stream(take: (chunk: Uint8Array) => void): Promise<void>;
+}
+
+export interface ByteTransport {
+  /** Exactly one of `read` and `stream` of the response must be called. */
+  send(request: ByteRequest): Promise<ByteResponse>;
+  /** Ends idle connections; requests under way finish. */
+  close(): void;
+}
