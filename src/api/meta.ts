@@ -1,0 +1,372 @@
+/**
+ * Object metadata on its way into the store: what the server fills, what a client may not touch, and
+ * the rules every kind shares (apimachinery api/validation/objectmeta.go, registry/rest).
+ *
+ * Order of a create: prepareMetadataForCreate -> strategy.prepareForCreate -> validateMetadata.
+ * Order of an update: prepareMetadataForUpdate -> strategy.prepareForUpdate -> validateMetadataUpdate.
+ */
+import type { AnyObject, ObjectMeta, OwnerReference } from "./object.ts";
+import { parseApiVersion } from "./object.ts";
+import type { FieldError } from "./status.ts";
+import { labelValueErrors, qualifiedNameErrors } from "./label-syntax.ts";
+import type { NameRandom, NameValidator } from "./names.ts";
+import { dnsLabelName, generateName } from "./names.ts";
+import { byText, text, without } from "./validation/fields.ts";
+import {
+  child,
+  forbidden,
+  invalidEach,
+  invalidValue,
+  required,
+  tooLong,
+} from "./validation/errors.ts";
+import { semanticEqual } from "./validation/equal.ts";
+
+/** 256 KiB over all keys and values. */
+export const annotationBytesMax = 256 * 1024;
+const fieldManagerBytesMax = 128;
+
+export interface CreateFacts {
+  /** From the request path; "" for cluster-scoped resources. */
+  readonly namespace: string;
+  readonly uid: string;
+  /** RFC 3339, second precision, UTC. */
+  readonly creationTimestamp: string;
+  /** Draws the suffix when only generateName is given. */
+  readonly random: NameRandom;
+}
+
+/** Wipes what only the server sets and fills it; makes the name when only generateName is given. */
+export function prepareMetadataForCreate(object: AnyObject, facts: CreateFacts): AnyObject {
+  const kept = without(object.metadata ?? {}, [
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "namespace",
+  ]);
+  const name = kept.name ?? "";
+  const base = kept.generateName ?? "";
+  return {
+    ...object,
+    metadata: {
+      ...kept,
+      ...(name === "" && base !== "" ? { name: generateName(base, facts.random) } : {}),
+      ...(facts.namespace === "" ? {} : { namespace: facts.namespace }),
+      uid: facts.uid,
+      creationTimestamp: facts.creationTimestamp,
+    },
+  };
+}
+
+/** Copies from `old` what an update cannot change, so that leaving it out is fine. */
+export function prepareMetadataForUpdate(next: AnyObject, old: AnyObject): AnyObject {
+  const { deletionTimestamp } = next.metadata ?? {};
+  const kept = without(next.metadata ?? {}, ["selfLink", "generation", "creationTimestamp"]);
+  const before = old.metadata ?? {};
+  const grace = kept.deletionGracePeriodSeconds ?? before.deletionGracePeriodSeconds;
+  const deleted = before.deletionTimestamp ?? deletionTimestamp;
+  const metadata: ObjectMeta = {
+    ...kept,
+    ...((kept.uid ?? "") === "" && before.uid !== undefined ? { uid: before.uid } : {}),
+    ...(before.generation === undefined ? {} : { generation: before.generation }),
+    ...(before.creationTimestamp === undefined
+      ? {}
+      : { creationTimestamp: before.creationTimestamp }),
+    ...(deleted === undefined ? {} : { deletionTimestamp: deleted }),
+    ...(grace === undefined ? {} : { deletionGracePeriodSeconds: grace }),
+  };
+  return { ...next, metadata };
+}
+
+/** What a status write may not touch: labels, annotations, owners, finalizers, generation. */
+export function resetMetadataForStatus(next: AnyObject, old: AnyObject): AnyObject {
+  const before = old.metadata ?? {};
+  const metadata: Record<string, unknown> = { ...next.metadata };
+  const fields = [
+    "deletionTimestamp",
+    "generation",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+  ] as const;
+  for (const field of fields) {
+    if (before[field] === undefined) delete metadata[field];
+    else metadata[field] = before[field];
+  }
+  delete metadata["selfLink"];
+  return { ...next, metadata: metadata as ObjectMeta };
+}
+
+/** Drops repeated owners (same uid... same everything); `warning` is the text for the client. */
+export function dedupOwnerReferences(object: AnyObject): {
+  readonly object: AnyObject;
+  readonly warning: string | undefined;
+} {
+  const owners = object.metadata?.ownerReferences ?? [];
+  const kept: OwnerReference[] = [];
+  const repeated: string[] = [];
+  for (const owner of owners) {
+    if (kept.some((other) => semanticEqual(other, owner))) repeated.push(owner.uid);
+    else kept.push(owner);
+  }
+  if (repeated.length === 0) return { object, warning: undefined };
+  const warning =
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in " +
+    "1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate " +
+    `UID(s) observed: ${[...new Set(repeated)].join(", ")}`;
+  const metadata = { ...object.metadata, ownerReferences: kept };
+  return { object: { ...object, metadata }, warning };
+}
+
+export interface MetadataRules {
+  readonly namespaced: boolean;
+  readonly nameValidator: NameValidator;
+}
+
+/** Rules for a whole metadata, name generation done. Also run on updates, before the update rules. */
+export function validateMetadata(
+  meta: ObjectMeta,
+  rules: MetadataRules,
+  path = "metadata",
+): FieldError[] {
+  const errors = validateName(meta, rules.nameValidator, path);
+  errors.push(...validateNamespace(meta, rules.namespaced, path));
+  if ((meta.generation ?? 0) < 0) {
+    const at = child(path, "generation");
+    errors.push(invalidValue(at, meta.generation, "must be greater than or equal to 0"));
+  }
+  errors.push(...validateSharedMetadata(meta, path));
+  return errors;
+}
+
+function validateName(meta: ObjectMeta, validator: NameValidator, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const base = meta.generateName ?? "";
+  if (base !== "") {
+    errors.push(...invalidEach(child(path, "generateName"), base, validator(base, true)));
+  }
+  const name = meta.name ?? "";
+  const at = child(path, "name");
+  if (name === "") errors.push(required(at, "name or generateName is required"));
+  else errors.push(...invalidEach(at, name, validator(name, false)));
+  return errors;
+}
+
+function validateNamespace(meta: ObjectMeta, namespaced: boolean, path: string): FieldError[] {
+  const at = child(path, "namespace");
+  const namespace = meta.namespace ?? "";
+  if (!namespaced) {
+    return namespace === "" ? [] : [forbidden(at, "not allowed on this type")];
+  }
+  if (namespace === "") return [required(at)];
+  return invalidEach(at, namespace, dnsLabelName(namespace, false));
+}
+
+function validateSharedMetadata(meta: ObjectMeta, path: string): FieldError[] {
+  return [
+    ...validateLabels(meta.labels, child(path, "labels")),
+    ...validateAnnotations(meta.annotations, child(path, "annotations")),
+    ...validateOwnerReferences(meta.ownerReferences ?? [], child(path, "ownerReferences")),
+    ...validateFinalizers(meta.finalizers ?? [], child(path, "finalizers")),
+    ...validateManagedFields(meta, child(path, "managedFields")),
+  ];
+}
+
+/** Keys and values of labels, node selectors, matchLabels. */
+export function validateLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const name of Object.keys(labels ?? {}).sort(byText)) {
+    const value = labels?.[name] ?? "";
+    errors.push(...invalidEach(path, name, qualifiedNameErrors(name)));
+    errors.push(...invalidEach(path, value, labelValueErrors(value)));
+  }
+  return errors;
+}
+
+export function validateAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const name of Object.keys(annotations ?? {}).sort(byText)) {
+    errors.push(...invalidEach(path, name, qualifiedNameErrors(name.toLowerCase())));
+    bytes += utf8Length(name) + utf8Length(annotations?.[name] ?? "");
+  }
+  if (bytes > annotationBytesMax) errors.push(tooLong(path, annotationBytesMax));
+  return errors;
+}
+
+const encoder = new TextEncoder();
+
+function utf8Length(value: string): number {
+  return encoder.encode(value).byteLength;
+}
+
+export function validateOwnerReferences(
+  owners: readonly OwnerReference[],
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  let first = "";
+  for (const owner of owners) {
+    errors.push(...validateOwnerReference(owner, path));
+    if (owner.controller !== true) continue;
+    const current = `${owner.kind}/${owner.name}`;
+    if (first === "") first = current;
+    else {
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${current}`;
+      errors.push(invalidValue(path, owners, detail));
+    }
+  }
+  return errors;
+}
+
+function validateOwnerReference(owner: OwnerReference, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const version = parseApiVersion(owner.apiVersion ?? "")?.version ?? "";
+  if (version === "") {
+    errors.push(
+      invalidValue(child(path, "apiVersion"), owner.apiVersion ?? "", "version must not be empty"),
+    );
+  }
+  for (const field of ["kind", "name", "uid"] as const) {
+    if ((owner[field] ?? "") !== "") continue;
+    errors.push(invalidValue(child(path, field), "", "must not be empty"));
+  }
+  if (owner.apiVersion === "v1" && owner.kind === "Event") {
+    errors.push(invalidValue(path, owner, "/v1, Kind=Event is disallowed from being an owner"));
+  }
+  return errors;
+}
+
+const orphan = "orphan";
+const foreground = "foregroundDeletion";
+const standardFinalizers = new Set(["kubernetes", orphan, foreground]);
+
+export function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
+  const errors = finalizers.flatMap((name, at) => [
+    ...invalidEach(path, name, qualifiedNameErrors(name)),
+    ...validateKubeFinalizer(name, `${path}[${at}]`),
+  ]);
+  if (finalizers.includes(orphan) && finalizers.includes(foreground)) {
+    const detail = `finalizer ${orphan} and ${foreground} cannot be both set`;
+    errors.push(invalidValue(path, finalizers, detail));
+  }
+  return errors;
+}
+
+/** Unqualified finalizers must be one of the old standard names. */
+export function validateKubeFinalizer(name: string, path: string): FieldError[] {
+  if (name.includes("/") || standardFinalizers.has(name)) return [];
+  const detail = "name is neither a standard finalizer name nor is it fully qualified";
+  return [invalidValue(path, name, detail)];
+}
+
+function validateManagedFields(meta: ObjectMeta, path: string): FieldError[] {
+  return (meta.managedFields ?? []).flatMap((entry, at) => {
+    const errors: FieldError[] = [];
+    const here = `${path}[${at}]`;
+    const operation = entry.operation ?? "";
+    if (operation !== "Apply" && operation !== "Update") {
+      const detail = "must be `Apply` or `Update`";
+      errors.push(invalidValue(child(here, "operation"), operation, detail));
+    }
+    const type = entry.fieldsType ?? "";
+    if (type !== "" && type !== "FieldsV1") {
+      errors.push(invalidValue(child(here, "fieldsType"), type, "must be `FieldsV1`"));
+    }
+    if ((entry.manager ?? "").length > fieldManagerBytesMax) {
+      errors.push(tooLong(child(here, "manager"), fieldManagerBytesMax));
+    }
+    return errors;
+  });
+}
+
+const immutableFields = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
+/** Rules between two metadatas of one object; the new one must name its resourceVersion. */
+export function validateMetadataUpdate(
+  next: ObjectMeta,
+  old: ObjectMeta,
+  path = "metadata",
+): FieldError[] {
+  const errors = validateNoNewFinalizers(next, old, child(path, "finalizers"));
+  if ((next.resourceVersion ?? "") === "") {
+    const at = child(path, "resourceVersion");
+    errors.push(invalidValue(at, "", "must be specified for an update"));
+  }
+  if ((next.generation ?? 0) < (old.generation ?? 0)) {
+    const at = child(path, "generation");
+    errors.push(invalidValue(at, next.generation ?? 0, "must not be decremented"));
+  }
+  for (const field of immutableFields) {
+    if (semanticEqual(next[field], old[field])) continue;
+    errors.push(invalidValue(child(path, field), next[field], "field is immutable"));
+  }
+  errors.push(...validateSharedMetadata(next, path));
+  return errors;
+}
+
+function validateNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, path: string): FieldError[] {
+  if (old.deletionTimestamp === undefined) return [];
+  const before = new Set(old.finalizers ?? []);
+  const extra = (next.finalizers ?? []).filter((name) => !before.has(name)).sort(byText);
+  if (extra.length === 0) return [];
+  const list = `[]string{${extra.map((name) => JSON.stringify(name)).join(", ")}}`;
+  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
+  return [forbidden(path, detail)];
+}
+
+/** Rules for a metav1.LabelSelector standing in an object. */
+export function validateLabelSelector(
+  selector: { readonly [field: string]: unknown } | undefined,
+  path: string,
+): FieldError[] {
+  if (selector === undefined) return [];
+  const labels = selector["matchLabels"] as Record<string, string> | undefined;
+  const errors = validateLabels(labels ?? undefined, child(path, "matchLabels"));
+  const expressions = selector["matchExpressions"];
+  if (!Array.isArray(expressions)) return errors;
+  expressions.forEach((expression: { readonly [field: string]: unknown }, at) => {
+    const here = `${child(path, "matchExpressions")}[${at}]`;
+    errors.push(...validateSelectorRequirement(expression, here));
+  });
+  return errors;
+}
+
+function validateSelectorRequirement(
+  requirement: { readonly [field: string]: unknown },
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const operator = text(requirement, "operator");
+  const values = Array.isArray(requirement["values"]) ? (requirement["values"] as string[]) : [];
+  const at = child(path, "values");
+  if (operator === "In" || operator === "NotIn") {
+    const detail = "must be specified when `operator` is 'In' or 'NotIn'";
+    if (values.length === 0) errors.push(required(at, detail));
+  } else if (operator === "Exists" || operator === "DoesNotExist") {
+    const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    if (values.length > 0) errors.push(forbidden(at, detail));
+  } else {
+    errors.push(invalidValue(child(path, "operator"), operator, "not a valid selector operator"));
+  }
+  const name = text(requirement, "key");
+  errors.push(...invalidEach(child(path, "key"), name, qualifiedNameErrors(name)));
+  values.forEach((value, i) => {
+    errors.push(...invalidEach(`${at}[${i}]`, value, labelValueErrors(value)));
+  });
+  return errors;
+}

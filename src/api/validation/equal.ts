@@ -1,0 +1,140 @@
+/**
+ * Semantic equality, as upstream compares decoded structs: what Go decodes to the same value is
+ * equal. Absent, null, an empty list, "", 0 and false read alike for plain fields; fields that are
+ * pointers upstream tell absent from zero, and an empty object is a value unless it is a map or a
+ * plain struct. Used to decide on generation and immutability. Cost: linear in both values.
+ */
+
+/** Zero is not absent here: Go pointers to scalars, by field name. */
+const pointerScalars = new Set([
+  "activeDeadlineSeconds",
+  "allocateLoadBalancerNodePorts",
+  "allowPrivilegeEscalation",
+  "automountServiceAccountToken",
+  "backoffLimit",
+  "backoffLimitPerIndex",
+  "blockOwnerDeletion",
+  "completions",
+  "controller",
+  "defaultMode",
+  "enableServiceLinks",
+  "expirationSeconds",
+  "fsGroup",
+  "hostProcess",
+  "hostUsers",
+  "immutable",
+  "lun",
+  "maxFailedIndexes",
+  "maxReplicas",
+  "maxSurge",
+  "maxUnavailable",
+  "minAvailable",
+  "minReplicas",
+  "mode",
+  "optional",
+  "parallelism",
+  "partition",
+  "priority",
+  "privileged",
+  "progressDeadlineSeconds",
+  "readOnlyRootFilesystem",
+  "ready",
+  "replicas",
+  "revisionHistoryLimit",
+  "runAsGroup",
+  "runAsNonRoot",
+  "runAsUser",
+  "serving",
+  "setHostnameAsFQDN",
+  "shareProcessNamespace",
+  "stabilizationWindowSeconds",
+  "startingDeadlineSeconds",
+  "storageClassName",
+  "succeededCount",
+  "suspend",
+  "terminating",
+  "terminationGracePeriodSeconds",
+  "tolerationSeconds",
+  "ttlSecondsAfterFinished",
+  "volumeAttributesClassName",
+]);
+
+/** {} is absent here: maps and structs that are no pointers, by field name. */
+const plainObjects = new Set([
+  "allocatable",
+  "allocatedResources",
+  "annotations",
+  "binaryData",
+  "capacity",
+  "data",
+  "default",
+  "defaultRequest",
+  "hard",
+  "labels",
+  "limits",
+  "matchLabels",
+  "max",
+  "metadata",
+  "min",
+  "nodeSelector",
+  "options",
+  "overhead",
+  "parameters",
+  "requests",
+  "resources",
+  "status",
+  "strategy",
+  "updateStrategy",
+  "used",
+  "volumeAttributes",
+]);
+
+export function semanticEqual(a: unknown, b: unknown): boolean {
+  return equalAt("", a, b);
+}
+
+function equalAt(field: string, a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (isAbsent(field, a)) return isAbsent(field, b);
+  if (isAbsent(field, b)) return false;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) {
+    return looseNumber(a) === looseNumber(b);
+  }
+  if (Array.isArray(a) || Array.isArray(b)) return equalLists(a, b);
+  return equalObjects(a as Record<string, unknown>, b as Record<string, unknown>);
+}
+
+/** int64 may arrive as bigint or number; the value counts. */
+function looseNumber(value: unknown): unknown {
+  return typeof value === "bigint" ? Number(value) : value;
+}
+
+function isAbsent(field: string, value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  if (typeof value === "object") {
+    if (Array.isArray(value)) return value.length === 0;
+    return plainObjects.has(field) && Object.keys(value).length === 0;
+  }
+  return (value === "" || value === 0 || value === false) && !pointerScalars.has(field);
+}
+
+function equalLists(a: unknown, b: unknown): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+  return a.every((item, at) => item === b[at] || equalItems(item, b[at]));
+}
+
+/** Items of a list are values, never absent: "" and 0 count. */
+function equalItems(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" || typeof b !== "object") return looseNumber(a) === looseNumber(b);
+  return equalAt("", a, b);
+}
+
+function equalObjects(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
+  for (const field in a) {
+    if (!equalAt(field, a[field], b[field])) return false;
+  }
+  for (const field in b) {
+    if (!(field in a) && !isAbsent(field, b[field])) return false;
+  }
+  return true;
+}

@@ -1,0 +1,113 @@
+/**
+ * Findings, worded as upstream words them (apimachinery util/validation/field): the type's text, the
+ * bad value where the type shows one, the detail.
+ *
+ * Values print as Go does: texts quoted, numbers and booleans bare, everything else as compact JSON.
+ */
+import type { FieldError } from "../status.ts";
+
+/** Stands for "no value to show" (field.OmitValueType). */
+export const omitted: unique symbol = Symbol("omitted");
+
+export function required(field: string, detail = ""): FieldError {
+  return finding("FieldValueRequired", field, "Required value", detail);
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return finding("FieldValueForbidden", field, "Forbidden", detail);
+}
+
+export function invalidValue(field: string, value: unknown, detail: string): FieldError {
+  return finding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
+}
+
+/** `supported` is shown in the order given: sort it where upstream does. */
+export function notSupported(
+  field: string,
+  value: unknown,
+  supported: readonly string[],
+): FieldError {
+  const list = supported.map((text) => JSON.stringify(text)).join(", ");
+  const detail = supported.length === 0 ? "" : `supported values: ${list}`;
+  return finding("FieldValueNotSupported", field, withValue("Unsupported value", value), detail);
+}
+
+export function duplicate(field: string, value: unknown, detail = ""): FieldError {
+  return finding("FieldValueDuplicate", field, withValue("Duplicate value", value), detail);
+}
+
+export function notFound(field: string, value: unknown, detail = ""): FieldError {
+  return finding("FieldValueNotFound", field, withValue("Not found", value), detail);
+}
+
+export function tooLong(field: string, maxBytes: number): FieldError {
+  const unit = maxBytes === 1 ? "byte" : "bytes";
+  return finding(
+    "FieldValueTooLong",
+    field,
+    "Too long",
+    `may not be more than ${maxBytes} ${unit}`,
+  );
+}
+
+export function tooMany(field: string, actual: number, max: number): FieldError {
+  const unit = max === 1 ? "item" : "items";
+  const body = withValue("Too many", actual);
+  return finding("FieldValueTooMany", field, body, `must have at most ${max} ${unit}`);
+}
+
+/** One `invalidValue` per text. */
+export function invalidEach(
+  field: string,
+  value: unknown,
+  details: readonly string[],
+): FieldError[] {
+  return details.map((detail) => invalidValue(field, value, detail));
+}
+
+function finding(
+  reason: FieldError["reason"],
+  field: string,
+  body: string,
+  detail: string,
+): FieldError {
+  return { reason, field, message: detail === "" ? body : `${body}: ${detail}` };
+}
+
+function withValue(type: string, value: unknown): string {
+  return value === omitted ? type : `${type}: ${printValue(value)}`;
+}
+
+/** `spec` + `containers` = `spec.containers`; an empty path adds nothing. */
+export function child(path: string, ...names: readonly string[]): string {
+  return names.reduce((at, name) => (at === "" ? name : `${at}.${name}`), path);
+}
+
+export function index(path: string, at: number): string {
+  return `${path}[${at}]`;
+}
+
+export function key(path: string, name: string): string {
+  return `${path}[${name}]`;
+}
+
+/** As Go prints a value inside a finding. Object keys keep their order, map-like ones are sorted. */
+export function printValue(value: unknown): string {
+  if (value === undefined || value === null) return "null";
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "number" || typeof value === "boolean" || typeof value === "bigint") {
+    return String(value);
+  }
+  return goJson(value);
+}
+
+function goJson(value: unknown): string {
+  const json = JSON.stringify(value, (_key, entry: unknown) =>
+    typeof entry === "bigint" ? Number(entry) : entry,
+  );
+  return json.replace(/[<>&\u2028\u2029]/g, goJsonEscape);
+}
+
+function goJsonEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
