@@ -6,7 +6,13 @@
 /** Who is at the other end, as far as the transport can tell. */
 export type Peer =
   /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
-  | { readonly kind: "socket"; readonly address: string; readonly certificate?: Uint8Array }
+  | {
+      readonly kind: "socket";
+      readonly address: string;
+      readonly certificate?: Uint8Array;
+      /** A certificate was given and does not verify: why. Then the peer is not just anonymous. */
+      readonly certificateProblem?: string;
+    }
   /** Same process: `cmd` vouches for the identity; bodies may be frozen objects, no bytes are made. */
   | { readonly kind: "direct"; readonly user: UserInfo };
 

@@ -1,0 +1,43 @@
+/** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
+import type { EventEmitter } from "node:events";
+import type { ByteSink, PlainHandler } from "../http.ts";
+import type { Log } from "../log.ts";
+
+export class Rim {
+  readonly handler: PlainHandler;
+  readonly log: Log;
+  readonly #open = new Map<ByteSink, () => void>();
+  #draining = false;
+
+  constructor(handler: PlainHandler, log: Log) {
+    this.handler = handler;
+    this.log = log;
+  }
+
+  /** The server is closing: keep-alive is over. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Runs `closer` exactly once: when the transport closes or when the server ends its streams. */
+  track(transport: EventEmitter, sink: ByteSink, closer: () => void): void {
+    const once = (): void => {
+      if (!this.#open.delete(sink)) return;
+      closer();
+    };
+    this.#open.set(sink, once);
+    transport.once("close", once);
+    if (this.#draining || sink.closed) this.#finish(sink, once);
+  }
+
+  /** Ends every open stream; later ones end as soon as they open. */
+  drain(): void {
+    this.#draining = true;
+    for (const [sink, once] of this.#open) this.#finish(sink, once);
+  }
+
+  #finish(sink: ByteSink, once: () => void): void {
+    once();
+    sink.end();
+  }
+}

@@ -1,0 +1,118 @@
+/** The HTTP/1.1 rim in the clear; TLS and HTTP/2 are tested in apiserver/rim.test.ts, beside the keys. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Agent, request as httpRequest } from "node:http";
+import type { ByteSink, PlainHandler, PlainRequest, PlainResponse } from "../http.ts";
+import { silentLog } from "../log.ts";
+import { httpLimits, listen } from "./http.ts";
+
+const text = (status: number, body: string): PlainResponse => ({
+  kind: "bytes",
+  status,
+  headers: { "content-type": "text/plain" },
+  body: [Buffer.from(body)],
+});
+
+async function echo(request: PlainRequest): Promise<PlainResponse> {
+  const body = request.body.kind === "bytes" ? await request.body.read(1000) : new Uint8Array(0);
+  if (body === "too-large") return text(413, "too large");
+  const line = `${request.method} ${request.path} ${request.query} ${Buffer.from(body).toString()}`;
+  return text(200, line);
+}
+
+const clear = { host: "127.0.0.1", port: 0, limits: httpLimits } as const;
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Record<string, unknown>;
+}
+
+function call(
+  make: typeof httpRequest,
+  port: number,
+  options: object,
+  body?: string,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = make({ host: "127.0.0.1", port, ...options }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const answer = { status: response.statusCode ?? 0, headers: response.headers };
+        resolve({ ...answer, body: Buffer.concat(chunks).toString() });
+      });
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+test("a path is decoded once, the query is not, and a body is read", async () => {
+  const server = await listen(clear, echo, silentLog);
+  const options = { path: "/a%20b/c?x=%201", method: "POST" };
+  const answer = await call(httpRequest, server.address.port, options, "hello");
+  assert.equal(answer.body, "POST /a b/c x=%201 hello");
+  await server.close(1000);
+});
+
+test("a body over the limit is not kept, and the connection still answers", async () => {
+  const server = await listen(clear, echo, silentLog);
+  const options = { path: "/", method: "POST", headers: { "transfer-encoding": "chunked" } };
+  const answer = await call(httpRequest, server.address.port, options, "x".repeat(5000));
+  assert.equal(answer.status, 413);
+  await server.close(1000);
+});
+
+test("a malformed escape in the path is a 400", async () => {
+  const server = await listen(clear, echo, silentLog);
+  const answer = await call(httpRequest, server.address.port, { path: "/a%zz" });
+  assert.equal(answer.status, 400);
+  await server.close(1000);
+});
+
+test("a taken port is named in the error", async () => {
+  const server = await listen(clear, echo, silentLog);
+  const port = server.address.port;
+  await assert.rejects(listen({ ...clear, port }, echo, silentLog), /is already in use/);
+  await server.close(1000);
+});
+
+test("a stream sends its head at once, shares one frame among clients, and closes with the client", async () => {
+  const sinks: ByteSink[] = [];
+  let closed = 0;
+  const handler: PlainHandler = () =>
+    Promise.resolve({
+      kind: "stream",
+      status: 200,
+      headers: { "content-type": "application/json" },
+      open: (sink) => {
+        sinks.push(sink);
+        return () => void closed++;
+      },
+    });
+  const server = await listen(clear, handler, silentLog);
+  const agent = new Agent({ keepAlive: true });
+  const open = (): Promise<import("node:http").IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      httpRequest({ host: "127.0.0.1", port: server.address.port, path: "/w", agent }, resolve)
+        .on("error", reject)
+        .end();
+    });
+  const [first, second] = await Promise.all([open(), open()]);
+  const block = Buffer.from('{"type":"ADDED"}\n');
+  for (const sink of sinks) sink.write([block]);
+  for (const sink of sinks) sink.write([block, block]);
+  sinks[0]?.end();
+  const read = async (message: import("node:http").IncomingMessage): Promise<string> => {
+    let all = "";
+    for await (const chunk of message) all += String(chunk);
+    return all;
+  };
+  const bodies = Promise.all([read(first), read(second)]);
+  await server.close(5000);
+  assert.deepEqual(await bodies, [block.toString().repeat(3), block.toString().repeat(3)]);
+  assert.equal(closed, 2);
+  agent.destroy();
+});

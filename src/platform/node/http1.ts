@@ -1,0 +1,225 @@
+/**
+ * HTTP/1.1 rim: a Node request becomes a PlainRequest, a PlainResponse becomes bytes on the socket.
+ *
+ * Streams (watches) are written as pre-framed chunks straight on the socket: the frame of a shared
+ * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
+ * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
+import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import type { Rim } from "./http-rim.ts";
+
+/** The chunk frame of a block many streams share; dies with the block. */
+const frames = new WeakMap<Uint8Array, Buffer>();
+const crlf = Buffer.from("\r\n");
+
+export async function serveHttp1(
+  rim: Rim,
+  peer: Peer,
+  message: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  response.on("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  message.on("error", () => gone.abort());
+  response.on("error", () => gone.abort());
+  const target = splitTarget(message.url ?? "");
+  if (target === undefined) return refuse(response, 400, "400 Bad Request");
+  const request = plainRequest(message, target, peer, gone.signal);
+  const answer = await answerOf(rim, request);
+  if (response.destroyed || response.socket === null) return abandon(answer);
+  if (rim.draining) response.setHeader("connection", "close");
+  if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
+  await send(rim, message, response, answer, gone.signal);
+}
+
+async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
+  try {
+    return await rim.handler(request);
+  } catch (error) {
+    rim.log.error("handler failed", { path: request.path, error: String(error) });
+    const body = [Buffer.from("Internal Server Error\n")];
+    return { kind: "bytes", status: 500, headers: { "content-type": "text/plain" }, body };
+  }
+}
+
+function plainRequest(
+  message: IncomingMessage,
+  target: { path: string; query: string },
+  peer: Peer,
+  signal: AbortSignal,
+): PlainRequest {
+  const length = message.headers["content-length"];
+  const bodyless =
+    message.headers["transfer-encoding"] === undefined && (length === undefined || length === "0");
+  return {
+    method: message.method ?? "GET",
+    path: target.path,
+    query: target.query,
+    headers: flatHeaders(message.headers),
+    body: bodyless ? noBody : streamBody(message, declaredLength(length)),
+    peer,
+    signal,
+  };
+}
+
+function flatHeaders(headers: IncomingMessage["headers"]): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return flat;
+}
+
+async function send(
+  rim: Rim,
+  message: IncomingMessage,
+  response: ServerResponse,
+  answer: PlainResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  switch (answer.kind) {
+    case "bytes":
+      return sendBytes(message, response, answer, gone);
+    case "stream":
+      return sendStream(rim, message, response, answer);
+    case "object":
+    case "events":
+      rim.log.error("a socket was answered with objects", { path: message.url ?? "" });
+      return refuse(response, 500, "Internal Server Error");
+    default:
+      answer satisfies never;
+  }
+}
+
+async function sendBytes(
+  message: IncomingMessage,
+  response: ServerResponse,
+  answer: Extract<PlainResponse, { kind: "bytes" }>,
+  gone: AbortSignal,
+): Promise<void> {
+  const length = answer.body.reduce((sum, chunk) => sum + chunk.length, 0);
+  writeHead(response, answer.status, answer.headers, { "content-length": length });
+  if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
+  if (answer.body.length === 1) return void response.end(answer.body[0]);
+  for (const chunk of answer.body) {
+    if (gone.aborted || response.destroyed) return;
+    if (!response.write(chunk)) await drained(response);
+  }
+  response.end();
+}
+
+function sendStream(
+  rim: Rim,
+  message: IncomingMessage,
+  response: ServerResponse,
+  answer: Extract<PlainResponse, { kind: "stream" }>,
+): void {
+  if (message.method === "HEAD") {
+    writeHead(response, answer.status, answer.headers, {});
+    return void response.end();
+  }
+  const chunked = message.httpVersion === "1.1";
+  writeHead(
+    response,
+    answer.status,
+    answer.headers,
+    chunked ? { "transfer-encoding": "chunked" } : {},
+  );
+  response.flushHeaders();
+  const socket = response.socket;
+  const sink = chunked && socket !== null ? rawSink(socket, response) : plainSink(response);
+  rim.track(response, sink, answer.open(sink));
+}
+
+/** Chunk frames written past ServerResponse, which only sends the head and the last chunk. */
+function rawSink(socket: Duplex, response: ServerResponse): ByteSink {
+  const closed = (): boolean => socket.destroyed || response.writableEnded || !socket.writable;
+  return {
+    write: (chunks) => {
+      if (closed()) return true;
+      return socket.write(frameOf(chunks));
+    },
+    onDrain: (f) => void socket.once("drain", f),
+    end: () => {
+      if (!closed()) response.end();
+    },
+    get closed() {
+      return closed();
+    },
+  };
+}
+
+function plainSink(response: ServerResponse): ByteSink {
+  const closed = (): boolean => response.destroyed || response.writableEnded;
+  return {
+    write: (chunks) => {
+      let room = true;
+      for (const chunk of chunks) if (!closed()) room = response.write(chunk);
+      return room;
+    },
+    onDrain: (f) => void response.once("drain", f),
+    end: () => {
+      if (!closed()) response.end();
+    },
+    get closed() {
+      return closed();
+    },
+  };
+}
+
+function frameOf(chunks: readonly Uint8Array[]): Buffer {
+  const only = chunks.length === 1 ? chunks[0] : undefined;
+  const known = only === undefined ? undefined : frames.get(only);
+  if (known !== undefined) return known;
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (length === 0) return Buffer.alloc(0);
+  const frame = Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), ...chunks, crlf]);
+  if (only !== undefined) frames.set(only, frame);
+  return frame;
+}
+
+function writeHead(
+  response: ServerResponse,
+  status: number,
+  headers: Headers,
+  more: Record<string, string | number>,
+): void {
+  const all: Record<string, string | number | string[]> = { ...more };
+  for (const [name, value] of Object.entries(headers)) {
+    all[name] = typeof value === "string" ? value : [...value];
+  }
+  response.writeHead(status, all);
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done);
+  });
+}
+
+function refuse(response: ServerResponse, status: number, text: string): void {
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(status, { "content-type": "text/plain", connection: "close" });
+  response.end(`${text}\n`);
+}
+
+/** The client left before its answer: a stream that never opens must still be closed by its maker. */
+function abandon(answer: PlainResponse): void {
+  if (answer.kind === "stream") answer.open(closedSink)();
+}
+
+export const closedSink: ByteSink = {
+  write: () => true,
+  onDrain: () => {},
+  end: () => {},
+  closed: true,
+};
