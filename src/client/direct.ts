@@ -77,7 +77,11 @@ async function directBody(response: PlainResponse): Promise<unknown> {
   }
 }
 
-function directWatch(response: PlainResponse, signal: AbortSignal, deliver: Deliver): Promise<void> {
+function directWatch(
+  response: PlainResponse,
+  signal: AbortSignal,
+  deliver: Deliver,
+): Promise<void> {
   if (response.status >= 400 || response.kind === "object" || response.kind === "bytes") {
     return directAnswer(response).then(() => {
       throw new TypeError("the server answered a watch with an object");

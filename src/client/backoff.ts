@@ -1,0 +1,37 @@
+/**
+ * Delays between tries: doubling from `firstMs` to `mostMs`, with jitter so that a crowd which was
+ * cut at one moment does not come back at one moment.
+ */
+import type { Random } from "#platform/random.ts";
+
+export interface BackoffOptions {
+  readonly firstMs: number;
+  readonly mostMs: number;
+}
+
+export class Backoff {
+  readonly #random: Random;
+  readonly #options: BackoffOptions;
+  #failures = 0;
+
+  constructor(deps: { random: Random }, options: BackoffOptions) {
+    this.#random = deps.random;
+    this.#options = options;
+  }
+
+  /** The next delay: uniform in [d, 2d) for d the current step, before the cap. */
+  nextMs(): number {
+    const step = stepMs(this.#options, this.#failures++);
+    return step + this.#random.below(Math.max(1, Math.ceil(step)));
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
+
+/** `firstMs` × 2^failures, at most `mostMs`. */
+export function stepMs(options: BackoffOptions, failures: number): number {
+  // 2^40 × any firstMs is past every cap; a larger exponent would only leave the exact integers.
+  return Math.min(options.mostMs, options.firstMs * 2 ** Math.min(failures, 40));
+}

@@ -1,0 +1,69 @@
+/**
+ * Informers shared by everything in one process: one watch and one frozen copy per selection,
+ * however many controllers ask for it.
+ */
+import type { KubeObject } from "#api/object.ts";
+import { assert } from "#base/assert.ts";
+import type { ResourceRef } from "./client.ts";
+import type { Informer } from "./informer.ts";
+import { createInformer } from "./informer.ts";
+import type { ReflectorDeps, Selection } from "./reflector.ts";
+
+export type SelectionOptions = Omit<Selection, "ref">;
+
+export interface InformerSet {
+  /** The one informer of this selection; made, and started when the set runs, on first asking. */
+  informer<T extends KubeObject>(ref: ResourceRef, options?: SelectionOptions): Informer<T>;
+  /** Resolves when every informer asked for so far has its first list. */
+  synced(): Promise<void>;
+  /** Runs all informers, also those asked for later, until `signal` aborts. Call once. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createInformerSet(deps: ReflectorDeps): InformerSet {
+  return new SharedInformers(deps);
+}
+
+class SharedInformers implements InformerSet {
+  readonly #deps: ReflectorDeps;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #running: Promise<void>[] = [];
+  #signal: AbortSignal | undefined;
+
+  constructor(deps: ReflectorDeps) {
+    this.#deps = deps;
+  }
+
+  informer<T extends KubeObject>(ref: ResourceRef, options: SelectionOptions = {}): Informer<T> {
+    const key = selectionKey(ref, options);
+    let informer = this.#informers.get(key);
+    if (informer === undefined) {
+      informer = createInformer<KubeObject>(this.#deps, { ref, ...options });
+      this.#informers.set(key, informer);
+      if (this.#signal !== undefined) this.#running.push(informer.run(this.#signal));
+    }
+    // One resource has one kind, which the caller names: every asker of `ref` gets that type.
+    return informer as unknown as Informer<T>;
+  }
+
+  async synced(): Promise<void> {
+    await Promise.all([...this.#informers.values()].map((informer) => informer.synced));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    assert(this.#signal === undefined, "an informer set runs once");
+    this.#signal = signal;
+    for (const informer of this.#informers.values()) this.#running.push(informer.run(signal));
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.all(this.#running);
+  }
+}
+
+function selectionKey(ref: ResourceRef, options: SelectionOptions): string {
+  const { namespace = "", labelSelector = "", fieldSelector = "" } = options;
+  const { group, version, resource } = ref;
+  return [group, version, resource, namespace, labelSelector, fieldSelector].join("\n");
+}

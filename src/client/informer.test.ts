@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { tooManyRequests } from "#api/status.ts";
+import type { KubeObject } from "#api/object.ts";
+import { silentLog } from "#platform/log.ts";
+import { createInformer } from "./informer.ts";
+import type { Informer } from "./informer.ts";
+import { createInformerSet } from "./informer-set.ts";
+import { commonIndexes } from "./local-store.ts";
+import { createFakeApi } from "./testing/fake-api.ts";
+import { FakeClock, fakeRandom, settle } from "./testing/fake-clock.ts";
+
+const pods = { group: "", version: "v1", resource: "pods" };
+
+interface TestPod extends KubeObject {
+  readonly spec?: { readonly nodeName?: string };
+}
+
+function pod(name: string, nodeName?: string): TestPod {
+  const spec = nodeName === undefined ? {} : { nodeName };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "a" }, spec };
+}
+
+function setup() {
+  const clock = new FakeClock();
+  const api = createFakeApi({ clock });
+  const stop = new AbortController();
+  const deps = { client: api, clock, log: silentLog, random: fakeRandom() };
+  const informer = createInformer<TestPod>(deps, { ref: pods });
+  const seen: string[] = [];
+  informer.addHandler({
+    add: (o) => seen.push(`add ${o.metadata?.name}`),
+    update: (_old, o) => seen.push(`update ${o.metadata?.name}`),
+    delete: (o) => seen.push(`delete ${o.metadata?.name}`),
+  });
+  return { clock, api, stop, deps, informer, seen };
+}
+
+function names(informer: Informer<TestPod>): string[] {
+  return informer.list().map((o) => o.metadata?.name ?? "");
+}
+
+test("an informer lists, then follows every change in order", async () => {
+  const { api, stop, informer, seen } = setup();
+  api.put(pods, pod("one"));
+  const running = informer.run(stop.signal);
+  await informer.synced;
+  await settle();
+  api.put(pods, pod("two"));
+  api.put(pods, pod("one", "node-1"));
+  api.drop(pods, "a", "two");
+  await settle();
+  assert.deepEqual(seen, ["add one", "add two", "update one", "delete two"]);
+  assert.deepEqual(names(informer), ["one"]);
+  assert.equal(informer.resourceVersion, api.resourceVersion);
+  stop.abort();
+  await running;
+});
+
+test("a cut watch resumes where it was: no second list, no repeated event", async () => {
+  const { clock, api, stop, informer, seen } = setup();
+  api.put(pods, pod("one"));
+  const running = informer.run(stop.signal);
+  await settle();
+  api.cutWatches();
+  await settle();
+  api.put(pods, pod("two"));
+  await clock.advance(1_000);
+  assert.deepEqual(seen, ["add one", "add two"]);
+  assert.equal(api.calls.filter((c) => c.verb === "list").length, 1);
+  stop.abort();
+  await running;
+});
+
+test("after a 410 the new list comes as its difference, without spurious events", async () => {
+  const { clock, api, stop, informer, seen } = setup();
+  api.put(pods, pod("same"));
+  api.put(pods, pod("changed"));
+  api.put(pods, pod("gone"));
+  api.put(pods, pod("reborn"));
+  const running = informer.run(stop.signal);
+  await settle();
+  seen.length = 0;
+  api.cutWatches();
+  await settle();
+  api.put(pods, pod("changed", "node-1"));
+  api.drop(pods, "a", "gone");
+  api.drop(pods, "a", "reborn");
+  api.put(pods, pod("reborn"));
+  api.put(pods, pod("new"));
+  api.compact();
+  await clock.advance(5_000);
+  const expected = ["add new", "add reborn", "delete gone", "delete reborn", "update changed"];
+  assert.deepEqual([...seen].sort(), expected);
+  assert.ok(seen.indexOf("delete reborn") < seen.indexOf("add reborn"));
+  assert.equal(api.calls.filter((c) => c.verb === "list").length, 2);
+  stop.abort();
+  await running;
+});
+
+test("a 429 is honoured: the next list waits as long as the server asked", async () => {
+  const { clock, api, stop, informer } = setup();
+  api.fail((c) => c.verb === "list", tooManyRequests("busy", 7));
+  const running = informer.run(stop.signal);
+  await clock.advance(6_900);
+  assert.equal(api.calls.length, 1);
+  await clock.advance(200);
+  assert.equal(informer.hasSynced, true);
+  stop.abort();
+  await running;
+});
+
+test("indexes follow updates and may be added late", async () => {
+  const { api, stop, informer } = setup();
+  api.put(pods, pod("one"));
+  const running = informer.run(stop.signal);
+  await settle();
+  informer.addIndex("node", commonIndexes.nodeName);
+  assert.equal(informer.countByIndex("node", "n1"), 0);
+  api.put(pods, pod("one", "n1"));
+  await settle();
+  assert.equal(informer.byIndex("node", "n1")[0]?.metadata?.name, "one");
+  api.put(pods, pod("one", "n2"));
+  await settle();
+  assert.equal(informer.countByIndex("node", "n1"), 0);
+  assert.equal(informer.countByIndex("node", "n2"), 1);
+  stop.abort();
+  await running;
+});
+
+test("a handler that throws harms neither the copy nor the other handlers", async () => {
+  const { api, stop, informer } = setup();
+  const after: string[] = [];
+  informer.addHandler({
+    add() {
+      throw new Error("bug");
+    },
+  });
+  informer.addHandler({ add: (o) => after.push(o.metadata?.name ?? "") });
+  const running = informer.run(stop.signal);
+  api.put(pods, pod("one"));
+  await settle();
+  assert.deepEqual(after, ["one"]);
+  assert.equal(informer.size, 1);
+  stop.abort();
+  await running;
+});
+
+test("everyone in one set shares one watch and one copy", async () => {
+  const { api, stop, deps } = setup();
+  const set = createInformerSet(deps);
+  const first = set.informer<TestPod>(pods);
+  const running = set.run(stop.signal);
+  const second = set.informer<TestPod>(pods);
+  const third = set.informer<TestPod>(pods, { fieldSelector: "spec.nodeName=n1" });
+  await set.synced();
+  await settle();
+  assert.equal(first, second);
+  assert.notEqual(first, third as unknown);
+  assert.equal(api.watchCount, 2);
+  stop.abort();
+  await running;
+});

@@ -1,0 +1,231 @@
+/**
+ * An informer: a local copy of one resource, kept by a reflector, with indexes and handlers.
+ *
+ * Holds  store = the server's state at `resourceVersion`, for the selection.
+ * Out    each change once and in order: add, update, delete; a relist comes as its difference to
+ *        what was held, so a handler never sees an event for an object that did not change.
+ * Shared one copy, frozen, for all handlers: nobody may change what it gets.
+ */
+import type { KubeObject } from "#api/object.ts";
+import type { Log } from "#platform/log.ts";
+import type { ResourceRef, WatchedEvent } from "./client.ts";
+import { deepFreeze } from "./freeze.ts";
+import type { IndexFunction } from "./local-store.ts";
+import { LocalStore, keyOf, objectKey } from "./local-store.ts";
+import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";
+import { runReflector } from "./reflector.ts";
+
+export type Change<T> =
+  | { readonly kind: "add"; readonly object: T }
+  | { readonly kind: "update"; readonly old: T; readonly object: T }
+  /** `object` is the last state the server sent, or the last one held when it went during a cut. */
+  | { readonly kind: "delete"; readonly object: T };
+
+/** All optional; called synchronously, store already up to date with the whole batch. */
+export interface InformerHandler<T> {
+  add?(object: T): void;
+  update?(old: T, object: T): void;
+  delete?(object: T): void;
+  /** After the single calls of a batch; `changes` is not empty. */
+  batch?(changes: readonly Change<T>[]): void;
+}
+
+export interface Informer<T extends KubeObject> {
+  readonly ref: ResourceRef;
+  /** Resolves once the first list is in the store and the handlers have seen it. */
+  readonly synced: Promise<void>;
+  readonly hasSynced: boolean;
+  /** The one state of the server that the store equals; "" before the first list. */
+  readonly resourceVersion: string;
+  readonly size: number;
+  /** `namespace` "" for cluster-scoped resources. */
+  get(namespace: string, name: string): T | undefined;
+  /** By `namespace/name` or `name`: a work queue's key. */
+  getByKey(key: string): T | undefined;
+  values(): IterableIterator<T>;
+  list(namespace?: string): readonly T[];
+  /** Idempotent per name; may come at any time. */
+  addIndex(name: string, values: IndexFunction<T>): void;
+  byIndex(name: string, value: string): readonly T[];
+  countByIndex(name: string, value: string): number;
+  /** A late handler gets the present state as adds before this returns. Returns its remover. */
+  addHandler(handler: InformerHandler<T>): () => void;
+  /** Lists and watches until `signal` aborts. Call once. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createInformer<T extends KubeObject>(
+  deps: ReflectorDeps,
+  selection: Selection,
+): Informer<T> {
+  return new LocalInformer<T>(deps, selection);
+}
+
+const namespaceIndex = "informer.namespace";
+
+class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<T> {
+  readonly ref: ResourceRef;
+  readonly synced: Promise<void>;
+  readonly #deps: ReflectorDeps;
+  readonly #selection: Selection;
+  readonly #log: Log;
+  readonly #store = new LocalStore<T>();
+  readonly #handlers = new Set<InformerHandler<T>>();
+  #resolveSynced: () => void = () => {};
+  #hasSynced = false;
+  #resourceVersion = "";
+
+  constructor(deps: ReflectorDeps, selection: Selection) {
+    this.ref = selection.ref;
+    this.#deps = deps;
+    this.#selection = selection;
+    this.#log = deps.log.child({ informer: selection.ref.resource });
+    this.#store.addIndex(namespaceIndex, (object) => [object.metadata?.namespace ?? ""]);
+    this.synced = new Promise((resolve) => {
+      this.#resolveSynced = resolve;
+    });
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get resourceVersion(): string {
+    return this.#resourceVersion;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  get(namespace: string, name: string): T | undefined {
+    return this.#store.get(objectKey(namespace, name));
+  }
+
+  getByKey(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  values(): IterableIterator<T> {
+    return this.#store.values();
+  }
+
+  list(namespace?: string): readonly T[] {
+    if (namespace === undefined || namespace === "") return [...this.#store.values()];
+    return this.#store.byIndex(namespaceIndex, namespace);
+  }
+
+  addIndex(name: string, values: IndexFunction<T>): void {
+    this.#store.addIndex(name, values);
+  }
+
+  byIndex(name: string, value: string): readonly T[] {
+    return this.#store.byIndex(name, value);
+  }
+
+  countByIndex(name: string, value: string): number {
+    return this.#store.countByIndex(name, value);
+  }
+
+  addHandler(handler: InformerHandler<T>): () => void {
+    const changes: Change<T>[] = [];
+    for (const object of this.#store.values()) changes.push({ kind: "add", object });
+    if (changes.length > 0) this.#tell(handler, changes);
+    this.#handlers.add(handler);
+    return () => void this.#handlers.delete(handler);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return runReflector<T>(this.#deps, this.#selection, this, signal);
+  }
+
+  replace(items: readonly T[], resourceVersion: string): void {
+    const changes: Change<T>[] = [];
+    const listed = new Set<string>();
+    for (const item of items) {
+      const key = keyOf(item);
+      listed.add(key);
+      const held = this.#store.get(key);
+      if (sameVersion(held, item)) continue;
+      this.#put(key, item, changes);
+    }
+    for (const key of [...this.#store.keys()]) {
+      if (!listed.has(key)) this.#remove(key, undefined, changes);
+    }
+    this.#resourceVersion = resourceVersion;
+    this.#publish(changes);
+    if (this.#hasSynced) return;
+    this.#hasSynced = true;
+    this.#resolveSynced();
+  }
+
+  apply(events: readonly WatchedEvent<T>[]): void {
+    const changes: Change<T>[] = [];
+    for (const event of events) {
+      const version = event.object.metadata?.resourceVersion ?? "";
+      if (event.type === "ADDED" || event.type === "MODIFIED") {
+        const key = keyOf(event.object);
+        if (!sameVersion(this.#store.get(key), event.object)) {
+          this.#put(key, event.object, changes);
+        }
+      } else if (event.type === "DELETED") {
+        this.#remove(keyOf(event.object), event.object, changes);
+      }
+      this.#resourceVersion = version;
+    }
+    this.#publish(changes);
+  }
+
+  #put(key: string, object: T, changes: Change<T>[]): void {
+    deepFreeze(object);
+    const old = this.#store.set(key, object);
+    if (old === undefined) return void changes.push({ kind: "add", object });
+    if (old.metadata?.uid === object.metadata?.uid) {
+      return void changes.push({ kind: "update", old, object });
+    }
+    // Another object under the same name: its predecessor's end was missed during a cut.
+    changes.push({ kind: "delete", object: old }, { kind: "add", object });
+  }
+
+  #remove(key: string, last: T | undefined, changes: Change<T>[]): void {
+    const held = this.#store.delete(key);
+    if (held !== undefined) changes.push({ kind: "delete", object: deepFreeze(last ?? held) });
+  }
+
+  #publish(changes: readonly Change<T>[]): void {
+    if (changes.length === 0) return;
+    for (const handler of this.#handlers) this.#tell(handler, changes);
+  }
+
+  /** A handler that throws is a bug of its owner; the other handlers and the copy must not suffer. */
+  #tell(handler: InformerHandler<T>, changes: readonly Change<T>[]): void {
+    try {
+      for (const change of changes) tellOne(handler, change);
+      handler.batch?.(changes);
+    } catch (error) {
+      const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.#log.error("informer handler threw", { stack });
+    }
+  }
+}
+
+function tellOne<T>(handler: InformerHandler<T>, change: Change<T>): void {
+  switch (change.kind) {
+    case "add":
+      return handler.add?.(change.object);
+    case "update":
+      return handler.update?.(change.old, change.object);
+    case "delete":
+      return handler.delete?.(change.object);
+    default:
+      return change satisfies never;
+  }
+}
+
+function sameVersion(held: KubeObject | undefined, next: KubeObject): boolean {
+  return (
+    held !== undefined &&
+    held.metadata?.resourceVersion === next.metadata?.resourceVersion &&
+    held.metadata?.uid === next.metadata?.uid
+  );
+}

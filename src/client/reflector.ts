@@ -1,0 +1,188 @@
+/**
+ * The reflector keeps a sink equal to the server's state of one resource: list once, then watch from
+ * there for ever, resuming at the last resourceVersion seen.
+ *
+ *   list ──► watch ──(cut, timeout)──► watch from the last resourceVersion
+ *     ▲        └──────(410)──────────┐
+ *     └──────────────────────────────┘  the sink gets the new list as a whole and takes the difference
+ *
+ * In     answers of a Client. Out: `replace` with a whole list, `apply` with batches in order.
+ * Bounds one request at a time; failures wait `backoff` (0.1 s to 30 s with jitter) or as long as a 429
+ *        says; a watch is renewed after 5 to 10 minutes so that load spreads over replicas.
+ * After  client-go tools/cache/reflector.go; differs in that a plain cut never relists.
+ */
+import type { KubeObject } from "#api/object.ts";
+import { ApiError } from "#api/status.ts";
+import { sleep } from "#platform/clock.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { Backoff } from "./backoff.ts";
+import type { Client, ResourceRef, WatchedEvent } from "./client.ts";
+import { isStatus, refusal } from "./exchange.ts";
+
+export interface ReflectorDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+export interface Selection {
+  readonly ref: ResourceRef;
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+export interface ReflectorSink<T> {
+  /** The whole state at `resourceVersion`. */
+  replace(items: readonly T[], resourceVersion: string): void;
+  /** Changes after the state held; ADDED, MODIFIED, DELETED and BOOKMARK only. Must not throw. */
+  apply(events: readonly WatchedEvent<T>[]): void;
+}
+
+const backoffLimits = { firstMs: 100, mostMs: 30_000 };
+/** Upstream's: each watch lives 5 to 10 minutes. */
+const watchSecondsMin = 300;
+/** A watch that ended sooner than this without an event counts as a failure: no tight loop. */
+const shortWatchMs = 1_000;
+/** Page size of lists that go to storage; a list from the server's cache ("0") comes whole. */
+const pageObjects = 5_000;
+
+export async function runReflector<T extends KubeObject>(
+  deps: ReflectorDeps,
+  selection: Selection,
+  sink: ReflectorSink<T>,
+  signal: AbortSignal,
+): Promise<void> {
+  await new Reflector(deps, selection, sink, signal).run();
+}
+
+class Reflector<T extends KubeObject> {
+  readonly #deps: ReflectorDeps;
+  readonly #selection: Selection;
+  readonly #sink: ReflectorSink<T>;
+  readonly #signal: AbortSignal;
+  readonly #backoff: Backoff;
+  /** Where the next watch starts; undefined: list first. */
+  #position: string | undefined;
+  /** "0" takes any state of the server; after a 410 only the newest will do. */
+  #listFrom: "0" | "" = "0";
+  /** Set by the ERROR event of the watch under way. */
+  #refused: ApiError | undefined;
+  #eventsInWatch = 0;
+
+  constructor(
+    deps: ReflectorDeps,
+    selection: Selection,
+    sink: ReflectorSink<T>,
+    signal: AbortSignal,
+  ) {
+    this.#deps = deps;
+    this.#selection = selection;
+    this.#sink = sink;
+    this.#signal = signal;
+    this.#backoff = new Backoff({ random: deps.random }, backoffLimits);
+  }
+
+  async run(): Promise<void> {
+    while (!this.#signal.aborted) {
+      try {
+        if (this.#position === undefined) await this.#list();
+        else await this.#watch(this.#position);
+      } catch (error) {
+        if (this.#signal.aborted) return;
+        await this.#failed(error);
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { ref, ...selectors } = this.#selection;
+    const items: T[] = [];
+    let next: string | undefined;
+    let resourceVersion: string | undefined;
+    do {
+      const start = next === undefined ? { resourceVersion: this.#listFrom } : { continue: next };
+      const paged = this.#listFrom === "" ? { limit: pageObjects } : {};
+      const call = { ...selectors, ...start, ...paged, signal: this.#signal };
+      const page = await this.#deps.client.list<T>(ref, call);
+      if (this.#signal.aborted) return;
+      for (const item of page.items) items.push(item);
+      resourceVersion ??= page.metadata.resourceVersion;
+      next = page.metadata.continue === "" ? undefined : page.metadata.continue;
+    } while (next !== undefined);
+    this.#position = resourceVersion ?? "";
+    this.#backoff.reset();
+    this.#sink.replace(items, this.#position);
+  }
+
+  async #watch(position: string): Promise<void> {
+    const { ref, ...selectors } = this.#selection;
+    const { client, clock, random } = this.#deps;
+    const started = clock.monotonicMs();
+    this.#refused = undefined;
+    this.#eventsInWatch = 0;
+    const timeoutSeconds = watchSecondsMin + random.below(watchSecondsMin);
+    const call = { ...selectors, resourceVersion: position, allowWatchBookmarks: true };
+    await client.watch<T>(ref, { ...call, timeoutSeconds, signal: this.#signal }, (events) =>
+      this.#take(events),
+    );
+    if (this.#refused !== undefined) throw this.#refused;
+    if (this.#eventsInWatch > 0) this.#backoff.reset();
+    else if (clock.monotonicMs() - started < shortWatchMs) throw new Error("watch ended at once");
+  }
+
+  #take(events: readonly WatchedEvent<T>[]): void {
+    if (this.#signal.aborted || this.#refused !== undefined) return;
+    let good = events;
+    const bad = events.findIndex((event) => event.type === "ERROR");
+    if (bad >= 0) {
+      const status: unknown = events[bad]?.object;
+      this.#refused = refusal(isStatus(status) ? (status.code ?? 500) : 500, status, undefined);
+      good = events.slice(0, bad);
+    }
+    const last = good.at(-1)?.object.metadata?.resourceVersion;
+    if (last === undefined) return;
+    this.#eventsInWatch += good.length;
+    this.#sink.apply(good);
+    this.#position = last;
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    if (this.#eventsInWatch > 0) this.#backoff.reset();
+    this.#eventsInWatch = 0;
+    const { clock, log } = this.#deps;
+    const gone = isGone(error);
+    if (gone) {
+      this.#position = undefined;
+      this.#listFrom = "";
+    }
+    const delayMs = Math.max(this.#backoff.nextMs(), retryAfterMs(error) ?? 0);
+    log.debug("reflector waits", {
+      resource: this.#selection.ref.resource,
+      gone,
+      delayMs,
+      error: error instanceof Error ? error.message : String(error),
+    });
+    await sleep(clock, "client.backoff", delayMs, this.#signal);
+  }
+}
+
+/** The position is lost: only a new list helps. */
+function isGone(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  if (error.status.code === 410) return true;
+  // A server restored from an older state does not know our position and never will.
+  const causes = error.status.details?.causes ?? [];
+  return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
+}
+
+/** What a 429 or 503 asked for, in milliseconds. */
+export function retryAfterMs(error: unknown): number | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const seconds = error.status.details?.retryAfterSeconds;
+  return seconds === undefined ? undefined : seconds * 1_000;
+}

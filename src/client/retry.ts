@@ -1,0 +1,61 @@
+/** Retrying one call where a second try is known to be harmless. */
+import { ApiError } from "#api/status.ts";
+import { sleep } from "#platform/clock.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import { Backoff } from "./backoff.ts";
+import { retryAfterMs } from "./reflector.ts";
+
+export interface RetryDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface RetryOptions {
+  /** Tries in all, the first included. */
+  readonly triesMax: number;
+  readonly firstMs: number;
+  readonly mostMs: number;
+}
+
+/**
+ * Calls `f` until it succeeds, `triesMax` is spent, or the refusal is one that time does not cure
+ * (4xx other than 429). The last error is thrown. Waits at least as long as the server asked for.
+ */
+export async function retryTransient<T>(
+  deps: RetryDeps,
+  options: RetryOptions,
+  signal: AbortSignal,
+  f: () => Promise<T>,
+): Promise<T> {
+  const backoff = new Backoff(deps, options);
+  for (let tries = 1; ; tries++) {
+    try {
+      return await f();
+    } catch (error) {
+      if (tries >= options.triesMax || signal.aborted || !isTransient(error)) throw error;
+      const delayMs = Math.max(backoff.nextMs(), retryAfterMs(error) ?? 0);
+      await sleep(deps.clock, "client.backoff", delayMs, signal);
+      if (signal.aborted) throw error;
+    }
+  }
+}
+
+/** Overload, timeouts and broken connections pass; other refusals are the server's last word. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return error instanceof Error && "code" in error;
+  const code = error.status.code ?? 500;
+  return code === 429 || code >= 500;
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.status.code === 404;
+}
+
+export function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.reason === "Conflict";
+}
+
+export function isAlreadyExists(error: unknown): boolean {
+  return error instanceof ApiError && error.reason === "AlreadyExists";
+}
