@@ -1,0 +1,69 @@
+/**
+ * Plain JSON while it is being made: patches work on private copies of this type and hand on the
+ * result as JsonValue, which nobody changes. Depth is the decoder's affair; sizes are the caller's.
+ */
+import type { JsonValue } from "./object.ts";
+
+export type MutableJson = null | boolean | number | string | MutableJson[] | MutableObject;
+export interface MutableObject {
+  [field: string]: MutableJson;
+}
+
+export function isJsonObject(value: unknown): value is MutableObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A deep copy; fields that are undefined are left out. */
+export function cloneJson(value: unknown): MutableJson {
+  if (Array.isArray(value)) return value.map(cloneJson);
+  if (!isJsonObject(value)) return value as MutableJson; // a scalar
+  const copy: MutableObject = {};
+  for (const [field, member] of Object.entries(value)) {
+    if (member !== undefined) setField(copy, field, cloneJson(member));
+  }
+  return copy;
+}
+
+/** Assignment that never touches a prototype: `__proto__` is a field like any other in JSON. */
+export function setField(object: MutableObject, field: string, value: MutableJson): void {
+  if (field !== "__proto__") object[field] = value;
+  else
+    Object.defineProperty(object, field, {
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+}
+
+/** The own field, or undefined: `constructor` is no field of an empty object. */
+export function getField(object: MutableObject, field: string): MutableJson | undefined {
+  return Object.hasOwn(object, field) ? object[field] : undefined;
+}
+
+/** Deep equality; an absent and an undefined field are equal. */
+export function jsonEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return (
+      Array.isArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]))
+    );
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  return sameFields(a, b);
+}
+
+function sameFields(a: MutableObject, b: MutableObject): boolean {
+  for (const field of Object.keys(a)) {
+    if (!jsonEqual(a[field], getField(b, field))) return false;
+  }
+  for (const field of Object.keys(b)) {
+    if (b[field] !== undefined && getField(a, field) === undefined) return false;
+  }
+  return true;
+}
+
+/** The finished value: whoever made it must not change it any more. */
+export function finished(value: MutableJson): JsonValue {
+  return value;
+}
