@@ -1,0 +1,208 @@
+/**
+ * ReplicaSet and ReplicationController: N pods of one template, no more and no fewer.
+ *
+ * In    ReplicaSets (or RCs) and Pods. Out: Pod creates and deletes, status.
+ * Safe  a key with writes its cache has not seen yet makes and deletes nothing (shared/barrier.ts);
+ *       deletes name the uid; orphans that match are adopted, strangers released (shared/adopt.ts).
+ */
+import type { LabelSelector as LabelSelectorSpec, Pod, PodTemplateSpec } from "#api/gen/types.ts";
+import type { LabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromLabels, selectorFromLabelSelector } from "#api/label-selector.ts";
+import type { GroupVersionKind, KubeObject } from "#api/object.ts";
+import { ApiError } from "#api/status.ts";
+import { formatTime } from "#api/time.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { commonIndexes, keyOf, splitKey } from "#client/local-store.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { claim } from "../shared/adopt.ts";
+import { Barrier } from "../shared/barrier.ts";
+import type { Condition } from "../shared/conditions.ts";
+import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { jsonEqual } from "../shared/equal.ts";
+import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
+import { podFromTemplate } from "../shared/pod.ts";
+import { refs } from "../shared/refs.ts";
+import { slowStart } from "../shared/slow-start.ts";
+import { nextAvailableMs, planReplicas, replicaStatus } from "./replicas.ts";
+
+interface ReplicaOwner extends KubeObject {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly minReadySeconds?: number;
+    readonly selector?: LabelSelectorSpec | Readonly<Record<string, string>>;
+    readonly template?: PodTemplateSpec;
+  };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+interface Kind {
+  readonly name: string;
+  readonly gvk: GroupVersionKind;
+  readonly ref: ResourceRef;
+  readonly workers: number;
+  readonly selector: (owner: ReplicaOwner) => LabelSelector;
+}
+
+const replicaSet: Kind = {
+  name: "replicaset-controller",
+  gvk: { group: "apps", version: "v1", kind: "ReplicaSet" },
+  ref: refs.replicasets,
+  workers: 20,
+  selector: (owner) => selectorFromLabelSelector((owner.spec?.selector ?? {}) as LabelSelectorSpec),
+};
+
+const replicationController: Kind = {
+  name: "replication-controller",
+  gvk: { group: "", version: "v1", kind: "ReplicationController" },
+  ref: refs.replicationcontrollers,
+  workers: 5,
+  selector: (owner) => selectorFromLabels((owner.spec?.selector ?? {}) as Record<string, string>),
+};
+
+export function replicaSetController(deps: ControllerDeps): Controller {
+  return replicaController(deps, replicaSet);
+}
+
+export function replicationControllerController(deps: ControllerDeps): Controller {
+  return replicaController(deps, replicationController);
+}
+
+/** Pods without a controller, by namespace: the candidates for adoption. */
+const orphanIndex = "controllers.orphan";
+
+// long: one closure holds the informers and the barrier that the small functions below share
+function replicaController(deps: ControllerDeps, kind: Kind): Controller {
+  const { client, clock, informers } = deps;
+  const owners = informers.informer<ReplicaOwner>(kind.ref);
+  const pods = informers.informer<Pod>(refs.pods);
+  pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
+  pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
+  pods.addIndex(orphanIndex, (pod) => (controllerOf(pod) === undefined ? [pod.metadata?.namespace ?? ""] : []));
+  const barrier = new Barrier(pods, clock);
+  const controller = queueController(deps, kind, reconcile);
+  const { queue } = controller;
+
+  owners.addHandler({
+    add: (owner) => queue.add(keyOf(owner)),
+    update: (_old, owner) => queue.add(keyOf(owner)),
+    delete: (owner) => queue.add(keyOf(owner)),
+  });
+  pods.addHandler({ add: wake, delete: wake, update: (old, pod) => void (wake(old), wake(pod)) });
+  return controller;
+
+  function wake(pod: Pod): void {
+    const key = controllerKey(pod, kind.gvk);
+    if (key !== undefined) return queue.add(key);
+    if (controllerOf(pod) !== undefined || pod.metadata?.deletionTimestamp !== undefined) return;
+    for (const owner of owners.list(pod.metadata?.namespace)) {
+      if (labelsMatch(kind.selector(owner), pod.metadata?.labels ?? {})) queue.add(keyOf(owner));
+    }
+  }
+
+  async function reconcile(key: string): Promise<ReconcileResult> {
+    const owner = owners.getByKey(key);
+    if (owner === undefined) return barrier.forget(key);
+    const passed = barrier.passed(key);
+    const mine = passed ? await claimPods(owner) : owned(owner);
+    const deleting = owner.metadata?.deletionTimestamp !== undefined;
+    const error = passed && !deleting ? await manage(key, owner, mine) : undefined;
+    await writeStatus(owner, mine, error);
+    if (error !== undefined) throw error;
+    const wait = nextAvailableMs(mine, owner.spec?.minReadySeconds ?? 0, clock.nowMs());
+    return wait === undefined ? undefined : { requeueAfterMs: wait };
+  }
+
+  function owned(owner: ReplicaOwner): readonly Pod[] {
+    return pods.byIndex("controllers.controllerUid", owner.metadata?.uid ?? "");
+  }
+
+  function claimPods(owner: ReplicaOwner): Promise<readonly Pod[]> | readonly Pod[] {
+    const selector = kind.selector(owner);
+    const matches = (pod: Pod): boolean => labelsMatch(selector, pod.metadata?.labels ?? {});
+    const orphans = pods.byIndex(orphanIndex, owner.metadata?.namespace ?? "").filter(matches);
+    const mine = owned(owner);
+    if (orphans.length === 0 && mine.every(matches)) return mine;
+    const reference = controllerReference(kind.gvk, owner);
+    return claim({ client, ref: refs.pods, owner, reference, matches }, [...mine, ...orphans]);
+  }
+
+  /** @returns what kept it from the wanted number of pods, if anything did. */
+  async function manage(key: string, owner: ReplicaOwner, mine: readonly Pod[]): Promise<unknown> {
+    const crowds = new Map<string, number>();
+    for (const pod of mine) {
+      const node = pod.spec?.nodeName ?? "";
+      if (node !== "") crowds.set(node, (crowds.get(node) ?? 0) + 1);
+    }
+    const crowd = (pod: Pod): number => crowds.get(pod.spec?.nodeName ?? "") ?? 0;
+    const plan = planReplicas(mine, owner.spec?.replicas ?? 1, clock.nowMs(), crowd);
+    if (plan.create > 0) return createPods(key, owner, plan.create);
+    return deletePods(key, owner, plan.remove);
+  }
+
+  async function createPods(key: string, owner: ReplicaOwner, count: number): Promise<unknown> {
+    const namespace = owner.metadata?.namespace ?? "";
+    const pod = podFromTemplate(owner.spec?.template ?? {}, {
+      namespace,
+      generateName: `${owner.metadata?.name ?? ""}-`,
+      owner: controllerReference(kind.gvk, owner),
+    });
+    const { error } = await slowStart(count, async () => {
+      const made = await client.create<Pod>(refs.pods, namespace, pod);
+      barrier.wrote(key, made);
+      deps.recorder.event(owner, "Normal", "SuccessfulCreate", `Created pod: ${made.metadata?.name ?? ""}`);
+    });
+    if (error === undefined) return undefined;
+    // A namespace on its way out takes no new pods; its end will end this owner too.
+    if (isTerminating(error)) return undefined;
+    deps.recorder.event(owner, "Warning", "FailedCreate", `Error creating: ${textOf(error)}`);
+    return error;
+  }
+
+  async function deletePods(key: string, owner: ReplicaOwner, victims: readonly Pod[]): Promise<unknown> {
+    const results = await Promise.allSettled(victims.map((pod) => deletePod(key, owner, pod)));
+    return results.find((result) => result.status === "rejected")?.reason;
+  }
+
+  async function deletePod(key: string, owner: ReplicaOwner, pod: Pod): Promise<void> {
+    const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
+    barrier.deleting(key, pod);
+    try {
+      await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
+      deps.recorder.event(owner, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
+    } catch (error) {
+      barrier.notDeleted(key, pod);
+      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
+      deps.recorder.event(owner, "Warning", "FailedDelete", `Error deleting: ${textOf(error)}`);
+      throw error;
+    }
+  }
+
+  async function writeStatus(owner: ReplicaOwner, mine: readonly Pod[], error: unknown): Promise<void> {
+    const nowMs = clock.nowMs();
+    const failure = error === undefined ? undefined : { reason: "FailedCreate", message: textOf(error) };
+    const status = replicaStatus({
+      pods: mine,
+      template: owner.spec?.template,
+      minReadySeconds: owner.spec?.minReadySeconds ?? 0,
+      generation: owner.metadata?.generation,
+      old: owner.status?.conditions,
+      failure,
+      nowMs,
+      now: formatTime(nowMs),
+    });
+    if (jsonEqual(owner.status, status)) return;
+    const { namespace = "" } = splitKey(keyOf(owner));
+    await client.update(kind.ref, namespace, { ...owner, status }, { subresource: "status" });
+  }
+}
+
+function isTerminating(error: unknown): boolean {
+  return (
+    error instanceof ApiError &&
+    (error.status.details?.causes ?? []).some((cause) => cause.reason === "NamespaceTerminating")
+  );
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

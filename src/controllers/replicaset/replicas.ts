@@ -1,0 +1,101 @@
+/**
+ * The pure part of ReplicaSet and ReplicationController: which pods to make or delete, and what the
+ * status says. Both kinds keep N pods of one template; they differ in names and selector only.
+ */
+import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
+import type { LabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromLabels } from "#api/label-selector.ts";
+import {
+  availableInMs,
+  compareForDeletion,
+  isActive,
+  isAvailable,
+  isReady,
+} from "../shared/pod.ts";
+import { withCondition, withoutCondition, type Condition } from "../shared/conditions.ts";
+
+/** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
+export const burstReplicas = 500;
+
+export interface ReplicaPlan {
+  /** Positive: pods to create. */
+  readonly create: number;
+  /** Pods to delete, first the ones that are least missed. */
+  readonly remove: readonly Pod[];
+}
+
+/** `pods` are those the owner controls; `related` says how many siblings share a pod's node. */
+export function planReplicas(
+  pods: readonly Pod[],
+  replicas: number,
+  nowMs: number,
+  crowd: (pod: Pod) => number,
+): ReplicaPlan {
+  const active = pods.filter(isActive);
+  const missing = replicas - active.length;
+  if (missing >= 0) return { create: Math.min(missing, burstReplicas), remove: [] };
+  const order = active.toSorted(compareForDeletion(nowMs, crowd));
+  return { create: 0, remove: order.slice(0, Math.min(-missing, burstReplicas)) };
+}
+
+export interface ReplicaStatus {
+  readonly replicas: number;
+  readonly fullyLabeledReplicas?: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly Condition[];
+}
+
+export interface StatusInput {
+  readonly pods: readonly Pod[];
+  readonly template: PodTemplateSpec | undefined;
+  readonly minReadySeconds: number;
+  readonly generation: number | undefined;
+  readonly old: readonly Condition[] | undefined;
+  /** Why pods could not be made or deleted in this reconcile, if so. */
+  readonly failure: { readonly reason: string; readonly message: string } | undefined;
+  readonly nowMs: number;
+  readonly now: string;
+}
+
+/** Counters that are zero are left out, as upstream's omitempty does. */
+export function replicaStatus(input: StatusInput): ReplicaStatus {
+  const active = input.pods.filter(isActive);
+  const labels = selectorFromLabels(input.template?.metadata?.labels ?? {});
+  const labelled = active.filter((pod) => labelled1(labels, pod)).length;
+  const ready = active.filter(isReady).length;
+  const available = active.filter((pod) => isAvailable(pod, input.minReadySeconds, input.nowMs)).length;
+  const conditions = replicaConditions(input);
+  return {
+    replicas: active.length,
+    ...(labelled === 0 ? {} : { fullyLabeledReplicas: labelled }),
+    ...(ready === 0 ? {} : { readyReplicas: ready }),
+    ...(available === 0 ? {} : { availableReplicas: available }),
+    ...(input.generation === undefined ? {} : { observedGeneration: input.generation }),
+    ...(conditions.length === 0 ? {} : { conditions }),
+  };
+}
+
+function labelled1(selector: LabelSelector, pod: Pod): boolean {
+  return labelsMatch(selector, pod.metadata?.labels ?? {});
+}
+
+function replicaConditions(input: StatusInput): readonly Condition[] {
+  if (input.failure === undefined) return withoutCondition(input.old, "ReplicaFailure");
+  return withCondition(input.old, {
+    type: "ReplicaFailure",
+    status: "True",
+    ...input.failure,
+    lastTransitionTime: input.now,
+  });
+}
+
+/** When the next ready pod becomes available by the clock alone; undefined when none will. */
+export function nextAvailableMs(pods: readonly Pod[], minReadySeconds: number, nowMs: number): number | undefined {
+  const waits = pods
+    .filter((pod) => isActive(pod) && isReady(pod))
+    .map((pod) => availableInMs(pod, minReadySeconds, nowMs))
+    .filter((wait) => wait > 0);
+  return waits.length === 0 ? undefined : Math.min(...waits);
+}

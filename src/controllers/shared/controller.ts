@@ -1,0 +1,53 @@
+/**
+ * What every controller is made of: a work queue of keys, workers, and the shared informers.
+ *
+ * A controller is level-triggered: `reconcile(key)` looks at the caches and makes the world as the
+ * object says, whichever event woke it. Running it twice is harmless.
+ */
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { InformerSet } from "#client/informer-set.ts";
+import { runWorkers, type Reconcile } from "#client/run-workers.ts";
+import { WorkQueue, type WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+
+export interface ControllerDeps {
+  readonly client: Client;
+  readonly informers: InformerSet;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Controller {
+  /** Upstream's name: `replicaset-controller`. */
+  readonly name: string;
+  /** Handlers are registered when it is made; work starts when the informers have synced. */
+  run(signal: AbortSignal): Promise<void>;
+  metrics(): WorkQueueMetrics;
+}
+
+export interface QueueController extends Controller {
+  readonly queue: WorkQueue;
+}
+
+/** A controller of one queue. `workers` keys are reconciled at a time, each by one worker. */
+export function queueController(
+  deps: ControllerDeps,
+  options: { readonly name: string; readonly workers: number },
+  reconcile: Reconcile,
+): QueueController {
+  const queue = new WorkQueue(deps, { name: options.name });
+  return {
+    name: options.name,
+    queue,
+    metrics: () => queue.metrics(),
+    async run(signal) {
+      await deps.informers.synced();
+      await runWorkers(queue, options.workers, reconcile, signal);
+    },
+  };
+}

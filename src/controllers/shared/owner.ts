@@ -1,0 +1,34 @@
+/** Owner references: who controls an object, and how a controller says that it does. */
+import type { KubeObject, OwnerReference } from "#api/object.ts";
+import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
+
+/** The reference that makes `owner` the controller of what it creates. */
+export function controllerReference(gvk: GroupVersionKind, owner: KubeObject): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(gvk),
+    kind: gvk.kind,
+    name: owner.metadata?.name ?? "",
+    uid: owner.metadata?.uid ?? "",
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata?.ownerReferences?.find((owner) => owner.controller === true);
+}
+
+export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
+  return controllerOf(object)?.uid === owner.metadata?.uid;
+}
+
+/** `namespace/name` of the object's controller when it is of `kind` in `group`, else undefined. */
+export function controllerKey(
+  object: KubeObject,
+  gvk: { readonly group: string; readonly kind: string },
+): string | undefined {
+  const owner = controllerOf(object);
+  if (owner === undefined || owner.kind !== gvk.kind) return undefined;
+  const group = owner.apiVersion.includes("/") ? (owner.apiVersion.split("/")[0] ?? "") : "";
+  return group === gvk.group ? `${object.metadata?.namespace ?? ""}/${owner.name}` : undefined;
+}

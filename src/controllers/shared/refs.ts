@@ -1,0 +1,32 @@
+/** The resources controllers read and write, by name. */
+import type { ResourceRef } from "#client/client.ts";
+
+const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
+const apps = (resource: string): ResourceRef => ({ group: "apps", version: "v1", resource });
+const batch = (resource: string): ResourceRef => ({ group: "batch", version: "v1", resource });
+
+export const refs = {
+  pods: core("pods"),
+  nodes: core("nodes"),
+  namespaces: core("namespaces"),
+  services: core("services"),
+  endpoints: core("endpoints"),
+  serviceaccounts: core("serviceaccounts"),
+  secrets: core("secrets"),
+  configmaps: core("configmaps"),
+  resourcequotas: core("resourcequotas"),
+  persistentvolumeclaims: core("persistentvolumeclaims"),
+  persistentvolumes: core("persistentvolumes"),
+  replicationcontrollers: core("replicationcontrollers"),
+  deployments: apps("deployments"),
+  replicasets: apps("replicasets"),
+  statefulsets: apps("statefulsets"),
+  daemonsets: apps("daemonsets"),
+  controllerrevisions: apps("controllerrevisions"),
+  jobs: batch("jobs"),
+  cronjobs: batch("cronjobs"),
+  endpointslices: { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" },
+  leases: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
+  poddisruptionbudgets: { group: "policy", version: "v1", resource: "poddisruptionbudgets" },
+  clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },
+} as const satisfies Record<string, ResourceRef>;
