@@ -1,6 +1,7 @@
 /**
  * The auth room's door. Deny unless someone allows; identity is settled before a body byte is parsed.
  */
+import type { FieldSelector } from "#api/field-selector.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 
 export type AuthenticationResult =
@@ -12,6 +13,18 @@ export type AuthenticationResult =
 
 export interface Authenticator {
   authenticate(request: PlainRequest): Promise<AuthenticationResult>;
+}
+
+export type TokenResult =
+  /** `audiences`: those of the wanted ones the token is good for. */
+  | { readonly kind: "user"; readonly user: UserInfo; readonly audiences: readonly string[] }
+  | { readonly kind: "none" }
+  | { readonly kind: "rejected"; readonly message: string };
+
+/** Knows one kind of bearer token. Synchronous: it has only the server's own caches to ask. */
+export interface TokenAuthenticator {
+  /** `audiences` empty: the API server's own. */
+  authenticateToken(token: string, audiences: readonly string[]): TokenResult;
 }
 
 /** What is asked of an authorizer; field names as in SubjectAccessReview. */
@@ -28,6 +41,11 @@ export interface Attributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
+  /**
+   * The parsed fieldSelector of a list, watch or deletecollection. Absent: none was given. The node
+   * authorizer lets a node list pods only where this says `spec.nodeName=<itself>`.
+   */
+  readonly fieldSelector?: FieldSelector;
 }
 
 export interface Decision {

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { randomBytes, X509Certificate } from "node:crypto";
+import { test } from "node:test";
+import { createAuthenticator, healthAndVersion } from "./authenticate.ts";
+import { BootstrapTokens } from "./bootstrap-token.ts";
+import { makeAuthority, makeClientCertificate } from "./pki.ts";
+import { StaticTokens } from "./token-file.ts";
+import { FakeLookup, fixedClock, request } from "./testing.ts";
+import { CertificateAuthenticator } from "./x509.ts";
+
+const now = Date.UTC(2026, 0, 1);
+const issue = {
+  validity: { notBeforeMs: now - 1000, notAfterMs: now + 86_400_000 },
+  serial: new Uint8Array(randomBytes(16)),
+};
+const authority = makeAuthority("ca", issue);
+const pem = makeClientCertificate(
+  authority,
+  { commonName: "alice", organizations: ["dev", "ops"] },
+  issue,
+).certificate;
+const certificate = new Uint8Array(new X509Certificate(pem).raw);
+
+const bootstrapSecret = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "bootstrap-token-abcdef", namespace: "kube-system" },
+  type: "bootstrap.kubernetes.io/token",
+  data: Object.fromEntries(
+    Object.entries({
+      "token-id": "abcdef",
+      "token-secret": "0123456789abcdef",
+      "usage-bootstrap-authentication": "true",
+      "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+      expiration: "2026-01-02T00:00:00Z",
+    }).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
+  ),
+};
+
+function setup(anonymousPaths: readonly string[] | "all" = healthAndVersion) {
+  const clock = fixedClock(now);
+  const authenticator = createAuthenticator(
+    {
+      certificates: new CertificateAuthenticator({ clock }),
+      tokens: [
+        new StaticTokens('# comment\nsecret,bob,u1,"g1,g2"\nbare,carol,\n'),
+        new BootstrapTokens({ clock, lookup: new FakeLookup([bootstrapSecret]) }),
+      ],
+    },
+    { anonymousPaths },
+  );
+  const withToken = (token: string, path = "/api") =>
+    authenticator.authenticate(request({ path, headers: { authorization: `Bearer ${token}` } }));
+  return { clock, authenticator, withToken };
+}
+
+const socket = { kind: "socket", address: "10.0.0.1:1" } as const;
+
+test("a client certificate is its user", async () => {
+  const { authenticator } = setup();
+  const result = await authenticator.authenticate(request({ peer: { ...socket, certificate } }));
+  assert.equal(result.kind, "user");
+  if (result.kind !== "user") return;
+  assert.equal(result.user.name, "alice");
+  assert.deepEqual(result.user.groups, ["dev", "ops", "system:authenticated"]);
+});
+
+test("a certificate that expires on an open connection stops being good", async () => {
+  const { authenticator, clock } = setup();
+  const peer = { ...socket, certificate };
+  assert.equal((await authenticator.authenticate(request({ peer }))).kind, "user");
+  clock.set(now + 2 * 86_400_000);
+  assert.equal((await authenticator.authenticate(request({ peer }))).kind, "rejected");
+});
+
+test("rubbish in place of a certificate has no identity", async () => {
+  const { authenticator } = setup();
+  for (let length = 0; length < certificate.length; length += 7) {
+    const peer = { ...socket, certificate: certificate.slice(0, length) };
+    assert.equal((await authenticator.authenticate(request({ peer }))).kind, "none");
+  }
+});
+
+test("a static token is its user, uid and groups", async () => {
+  const { withToken } = setup();
+  assert.deepEqual(await withToken("secret"), {
+    kind: "user",
+    user: { name: "bob", uid: "u1", groups: ["g1", "g2", "system:authenticated"] },
+  });
+  assert.deepEqual(await withToken("bare"), {
+    kind: "user",
+    user: { name: "carol", groups: ["system:authenticated"] },
+  });
+});
+
+test("a bad token is refused even where anonymous may go", async () => {
+  const { withToken } = setup("all");
+  assert.deepEqual(await withToken("wrong", "/healthz"), {
+    kind: "rejected",
+    message: "invalid bearer token",
+  });
+});
+
+test("a bootstrap token joins system:bootstrappers until it expires", async () => {
+  const { withToken, clock } = setup();
+  assert.deepEqual(await withToken("abcdef.0123456789abcdef"), {
+    kind: "user",
+    user: {
+      name: "system:bootstrap:abcdef",
+      groups: [
+        "system:bootstrappers",
+        "system:bootstrappers:kubeadm:default-node-token",
+        "system:authenticated",
+      ],
+    },
+  });
+  assert.equal((await withToken("abcdef.0123456789abcdeX")).kind, "rejected");
+  clock.set(Date.UTC(2026, 0, 3));
+  assert.equal((await withToken("abcdef.0123456789abcdef")).kind, "rejected");
+});
+
+test("a WebSocket client brings its token as a subprotocol", async () => {
+  const { authenticator } = setup();
+  const encoded = Buffer.from("secret").toString("base64url");
+  const protocol = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`;
+  const result = await authenticator.authenticate(
+    request({ headers: { "sec-websocket-protocol": protocol } }),
+  );
+  assert.equal(result.kind === "user" && result.user.name, "bob");
+});
+
+test("anonymous sees health and version, and nothing else by default", async () => {
+  const { authenticator } = setup();
+  const kindAt = async (path: string) => (await authenticator.authenticate(request({ path }))).kind;
+  assert.equal(await kindAt("/healthz"), "user");
+  assert.equal(await kindAt("/readyz/ping"), "user");
+  assert.equal(await kindAt("/version"), "user");
+  assert.equal(await kindAt("/api"), "none");
+  assert.equal(await kindAt("/healthzz"), "none");
+});
+
+test("a direct caller is who it says it is", async () => {
+  const { authenticator } = setup();
+  const user = { name: "system:kube-scheduler", groups: [] };
+  const result = await authenticator.authenticate(request({ peer: { kind: "direct", user } }));
+  assert.deepEqual(result, {
+    kind: "user",
+    user: { name: "system:kube-scheduler", groups: ["system:authenticated"] },
+  });
+});
+
+test("a token file line without a user is refused with its number", () => {
+  assert.throws(() => new StaticTokens("a,b,c\nlonely\n"), /token file line 2: expected/);
+});

@@ -1,0 +1,49 @@
+/**
+ * May they: authorizers asked in order. The first that allows or denies decides; if none does, no.
+ */
+import type { UserInfo } from "#platform/http.ts";
+import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
+import { groups } from "./groups.ts";
+
+/** Reasons of all who had no opinion are joined, one per line, as upstream. */
+export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  return {
+    authorize(attributes: Attributes): Decision {
+      const reasons: string[] = [];
+      for (const authorizer of authorizers) {
+        const decision = authorizer.authorize(attributes);
+        if (decision.allowed || decision.denied) return decision;
+        if (decision.reason !== "") reasons.push(decision.reason);
+      }
+      return { allowed: false, denied: false, reason: reasons.join("\n") };
+    },
+    rulesFor(user: UserInfo, namespace: string) {
+      const answers = authorizers.map((authorizer) => authorizer.rulesFor(user, namespace));
+      return {
+        rules: answers.flatMap((answer) => answer.rules),
+        incomplete: answers.some((answer) => answer.incomplete),
+      };
+    },
+  };
+}
+
+/** system:masters may do everything, whatever the bindings say: the way in when they are broken. */
+export const mastersAuthorizer: Authorizer = {
+  authorize: ({ user }) => ({
+    allowed: user.groups.includes(groups.masters),
+    denied: false,
+    reason: "",
+  }),
+  rulesFor: () => ({ rules: [], incomplete: false }),
+};
+
+const everything: readonly ResourceRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+/** Mode AlwaysAllow. */
+export const alwaysAllow: Authorizer = {
+  authorize: () => ({ allowed: true, denied: false, reason: "" }),
+  rulesFor: () => ({ rules: everything, incomplete: false }),
+};

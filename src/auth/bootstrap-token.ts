@@ -1,0 +1,58 @@
+/**
+ * Bootstrap tokens: `abcdef.0123456789abcdef`, kept as secrets of type bootstrap.kubernetes.io/token in
+ * kube-system; for nodes that join.
+ */
+import { timingSafeEqual } from "node:crypto";
+import type { Lookup } from "#api/lookup.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { TokenAuthenticator, TokenResult } from "./auth.ts";
+import { groups, withAuthenticated } from "./groups.ts";
+
+const tokenForm = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
+const extraGroupForm = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
+
+export class BootstrapTokens implements TokenAuthenticator {
+  readonly #lookup: Lookup;
+  readonly #clock: Clock;
+
+  constructor(deps: { readonly lookup: Lookup; readonly clock: Clock }) {
+    this.#lookup = deps.lookup;
+    this.#clock = deps.clock;
+  }
+
+  authenticateToken(token: string, audiences: readonly string[]): TokenResult {
+    const [, id, secret] = tokenForm.exec(token) ?? [];
+    if (id === undefined || secret === undefined) return { kind: "none" };
+    const data = this.#tokenData(id);
+    if (data === undefined || !sameText(data("token-secret"), secret)) return { kind: "none" };
+    const extra = extraGroups(data("auth-extra-groups"));
+    if (data("token-id") !== id || extra === undefined) return { kind: "none" };
+    const user = { name: `system:bootstrap:${id}`, groups: [groups.bootstrappers, ...extra] };
+    return { kind: "user", user: withAuthenticated(user), audiences };
+  }
+
+  /** The usable secret's values, decoded, "" where absent. */
+  #tokenData(id: string): ((key: string) => string) | undefined {
+    const secrets = { group: "", resource: "secrets" };
+    const object = this.#lookup.get(secrets, "kube-system", `bootstrap-token-${id}`);
+    if (object === undefined || object.metadata?.deletionTimestamp !== undefined) return undefined;
+    if (object["type"] !== "bootstrap.kubernetes.io/token") return undefined;
+    const values = (object["data"] ?? {}) as Readonly<Record<string, string>>;
+    const data = (key: string): string => Buffer.from(values[key] ?? "", "base64").toString();
+    const expiration = data("expiration");
+    // An expiration that does not parse counts as passed.
+    const live = expiration === "" || Date.parse(expiration) > this.#clock.nowMs();
+    return live && data("usage-bootstrap-authentication") === "true" ? data : undefined;
+  }
+}
+
+function extraGroups(list: string): readonly string[] | undefined {
+  const names = list === "" ? [] : list.split(",");
+  return names.every((name) => extraGroupForm.test(name)) ? names : undefined;
+}
+
+function sameText(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,135 @@
+/**
+ * Nobody gives away what they do not have: checks for writes of roles and bindings.
+ *
+ * A role may hold only what its writer holds, unless they have verb `escalate`; a binding may name
+ * only a role whose rules its writer holds, unless they have verb `bind` on it.
+ */
+import type { AnyObject, GroupResource } from "#api/object.ts";
+import { describeRules, quoteAll, uncoveredRules } from "#api/policy-rules.ts";
+import type { PolicyRule } from "#api/policy-rules.ts";
+import { ApiError, forbidden, notFound } from "#api/status.ts";
+import type { UserInfo } from "#platform/http.ts";
+import type { Authorizer } from "./auth.ts";
+import { groups } from "./groups.ts";
+import type { RbacAuthorizer, RoleRef } from "./rbac.ts";
+
+const rbacGroup = "rbac.authorization.k8s.io";
+
+export interface PolicyWrite {
+  readonly user: UserInfo;
+  /** roles, clusterroles, rolebindings or clusterrolebindings. */
+  readonly resource: string;
+  /** "" for the cluster-wide two. */
+  readonly namespace: string;
+  readonly object: AnyObject;
+  readonly oldObject: AnyObject | undefined;
+}
+
+export interface EscalationDeps {
+  /** The whole chain: `escalate` and `bind` may be allowed by anyone. */
+  readonly authorizer: Authorizer;
+  /** What the user holds, and what roles hold. */
+  readonly rbac: RbacAuthorizer;
+}
+
+/** The refusal of a write that would hand out more than its writer has, or undefined. */
+export function escalationError(deps: EscalationDeps, write: PolicyWrite): ApiError | undefined {
+  if (write.user.groups.includes(groups.masters)) return undefined;
+  if (write.oldObject !== undefined && grantsSame(write.object, write.oldObject)) return undefined;
+  const binding = write.resource.endsWith("bindings");
+  return binding ? bindingError(deps, write) : roleError(deps, write);
+}
+
+/** Only metadata differs: finalizers and owners may be changed by the garbage collector. */
+function grantsSame(a: AnyObject, b: AnyObject): boolean {
+  const essence = (object: AnyObject): string =>
+    JSON.stringify([
+      object["rules"],
+      object["aggregationRule"],
+      object["roleRef"],
+      object["subjects"],
+      object.metadata?.labels,
+      object.metadata?.annotations,
+    ]);
+  return essence(a) === essence(b);
+}
+
+function roleError(deps: EscalationDeps, write: PolicyWrite): ApiError | undefined {
+  const { object, user, resource, namespace } = write;
+  const name = object.metadata?.name ?? "";
+  if (mayDo(deps, write, "escalate", resource, name)) return undefined;
+  const rules = (object["rules"] ?? []) as readonly PolicyRule[];
+  const fault = missingRights(deps, user, namespace, rules);
+  if (fault !== undefined) return refuse(resource, name, fault);
+  const gathers = [object, write.oldObject].some((role) => hasAggregationRule(role));
+  if (!gathers || missingRights(deps, user, "", fullAuthority) === undefined) return undefined;
+  return refuse(resource, name, "must have cluster-admin privileges to use the aggregationRule");
+}
+
+function hasAggregationRule(role: AnyObject | undefined): boolean {
+  const rule = role?.["aggregationRule"] as
+    | { readonly clusterRoleSelectors?: readonly unknown[] }
+    | undefined;
+  return (rule?.clusterRoleSelectors?.length ?? 0) > 0;
+}
+
+/** An aggregated role can gather anything, so its writer must hold everything. */
+const fullAuthority: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+function bindingError(deps: EscalationDeps, write: PolicyWrite): ApiError | undefined {
+  const { object, user, namespace, resource } = write;
+  const roleRef = object["roleRef"] as RoleRef | undefined;
+  // A binding without a role is validation's to refuse.
+  if (roleRef === undefined) return undefined;
+  const roleResource = roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
+  if (mayDo(deps, write, "bind", roleResource, roleRef.name)) return undefined;
+  const rules = deps.rbac.rulesOfRole(roleRef, namespace);
+  if (rules === undefined) return notFound(rbac(roleResource), roleRef.name);
+  const fault = missingRights(deps, user, namespace, rules);
+  return fault === undefined ? undefined : refuse(resource, object.metadata?.name ?? "", fault);
+}
+
+function mayDo(
+  deps: EscalationDeps,
+  write: PolicyWrite,
+  verb: "escalate" | "bind",
+  resource: string,
+  name: string,
+): boolean {
+  return deps.authorizer.authorize({
+    user: write.user,
+    verb,
+    path: "",
+    resourceRequest: true,
+    group: rbacGroup,
+    version: "*",
+    resource,
+    subresource: "",
+    namespace: write.namespace,
+    name,
+  }).allowed;
+}
+
+function missingRights(
+  deps: EscalationDeps,
+  user: UserInfo,
+  namespace: string,
+  rules: readonly PolicyRule[],
+): string | undefined {
+  const missing = uncoveredRules(deps.rbac.rulesFor(user, namespace).rules, rules);
+  if (missing.length === 0) return undefined;
+  const who = `user ${JSON.stringify(user.name)} (groups=${quoteAll(user.groups)})`;
+  const list = describeRules(missing).join("\n");
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${list}`;
+}
+
+function refuse(resource: string, name: string, why: string): ApiError {
+  return forbidden(rbac(resource), name, why);
+}
+
+function rbac(resource: string): GroupResource {
+  return { group: rbacGroup, resource };
+}

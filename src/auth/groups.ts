@@ -1,0 +1,45 @@
+/** The names Kubernetes gives to users and groups of its own. */
+import type { UserInfo } from "#platform/http.ts";
+
+export const groups = {
+  masters: "system:masters",
+  authenticated: "system:authenticated",
+  unauthenticated: "system:unauthenticated",
+  nodes: "system:nodes",
+  serviceAccounts: "system:serviceaccounts",
+  bootstrappers: "system:bootstrappers",
+} as const;
+
+export const anonymousName = "system:anonymous";
+export const nodeUserPrefix = "system:node:";
+const serviceAccountPrefix = "system:serviceaccount:";
+
+export function serviceAccountUser(namespace: string, name: string): string {
+  return `${serviceAccountPrefix}${namespace}:${name}`;
+}
+
+export function serviceAccountGroups(namespace: string): readonly string[] {
+  return [groups.serviceAccounts, `${groups.serviceAccounts}:${namespace}`];
+}
+
+/** The inverse of serviceAccountUser; undefined for any other user name. */
+export function splitServiceAccount(
+  user: string,
+): { readonly namespace: string; readonly name: string } | undefined {
+  if (!user.startsWith(serviceAccountPrefix)) return undefined;
+  const [namespace = "", name = "", ...rest] = user.slice(serviceAccountPrefix.length).split(":");
+  return rest.length === 0 && namespace !== "" && name !== "" ? { namespace, name } : undefined;
+}
+
+/** Adds system:authenticated, as every successful authentication does; anonymous stays as it is. */
+export function withAuthenticated(user: UserInfo): UserInfo {
+  if (user.name === anonymousName || user.groups.includes(groups.authenticated)) return user;
+  return { ...user, groups: [...user.groups, groups.authenticated] };
+}
+
+/** The node a user is the identity of: `system:node:NAME` in system:nodes. "" when it cannot be told. */
+export function nodeIdentity(user: UserInfo): { readonly isNode: boolean; readonly name: string } {
+  if (!user.name.startsWith(nodeUserPrefix)) return { isNode: false, name: "" };
+  const isNode = user.groups.includes(groups.nodes);
+  return { isNode, name: isNode ? user.name.slice(nodeUserPrefix.length) : "" };
+}

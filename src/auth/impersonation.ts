@@ -1,0 +1,157 @@
+/**
+ * Acting as somebody else: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
+ *
+ * Holds  each part asked for is authorised for the real user as verb `impersonate`; nothing is taken
+ *        from the real user. Groups arrive as one header joined with ", ", so a group name cannot
+ *        hold a comma.
+ * Absent the constrained verbs (`impersonate:...`).
+ */
+import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Attributes, Authorizer } from "./auth.ts";
+import {
+  anonymousName,
+  groups,
+  serviceAccountGroups,
+  serviceAccountUser,
+  splitServiceAccount,
+} from "./groups.ts";
+
+export type Impersonation =
+  /** No such header: the request goes on as it is. */
+  | { readonly kind: "none" }
+  | { readonly kind: "user"; readonly user: UserInfo }
+  /** 403 for `attributes`. */
+  | { readonly kind: "forbidden"; readonly attributes: Attributes; readonly reason: string }
+  /** 400. */
+  | { readonly kind: "bad-request"; readonly message: string };
+
+interface Part {
+  readonly kind: "ServiceAccount" | "User" | "Group" | "UserExtra" | "UID";
+  readonly namespace: string;
+  readonly name: string;
+  /** For UserExtra: the key. */
+  readonly key: string;
+}
+
+const authenticationGroup = "authentication.k8s.io";
+const extraPrefix = "impersonate-extra-";
+/** Every part is one authorisation; a request has no use for more. */
+const partsMax = 512;
+
+export function impersonate(
+  request: PlainRequest,
+  user: UserInfo,
+  authorizer: Authorizer,
+): Impersonation {
+  const parts = requestedParts(request.headers);
+  if (parts.length === 0) return { kind: "none" };
+  if (parts.length > partsMax) return { kind: "bad-request", message: "too much to impersonate" };
+  if (parts[0]?.kind !== "User" && parts[0]?.kind !== "ServiceAccount") {
+    const list = parts.map(printPart).join(" ");
+    return { kind: "bad-request", message: `requested [${list}] without impersonating a user` };
+  }
+  for (const part of parts) {
+    const attributes = partAttributes(part, user, request.path);
+    const decision = authorizer.authorize(attributes);
+    if (!decision.allowed) return { kind: "forbidden", attributes, reason: decision.reason };
+  }
+  return { kind: "user", user: impersonatedUser(parts) };
+}
+
+/** The user first, when there is one. */
+function requestedParts(headers: PlainRequest["headers"]): readonly Part[] {
+  const parts: Part[] = [];
+  const add = (kind: Part["kind"], name: string, namespace = "", key = ""): void => {
+    parts.push({ kind, name, namespace, key });
+  };
+  const user = headers["impersonate-user"] ?? "";
+  const account = splitServiceAccount(user);
+  if (account !== undefined) add("ServiceAccount", account.name, account.namespace);
+  else if (user !== "") add("User", user);
+  for (const group of splitHeader(headers["impersonate-group"])) add("Group", group);
+  for (const [header, value] of Object.entries(headers)) {
+    if (!header.startsWith(extraPrefix)) continue;
+    const key = unescapeKey(header.slice(extraPrefix.length));
+    for (const entry of splitHeader(value)) add("UserExtra", entry, "", key);
+  }
+  const uid = headers["impersonate-uid"] ?? "";
+  if (uid !== "") add("UID", uid);
+  return parts;
+}
+
+function splitHeader(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : value.split(",").map((entry) => entry.trim());
+}
+
+/** Keys are percent-encoded in the header name; one that is not well formed is taken as it is. */
+function unescapeKey(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}
+
+function partAttributes(part: Part, user: UserInfo, path: string): Attributes {
+  const resources: Record<Part["kind"], string> = {
+    ServiceAccount: "serviceaccounts",
+    User: "users",
+    Group: "groups",
+    UserExtra: "userextras",
+    UID: "uids",
+  };
+  const own = part.kind === "UserExtra" || part.kind === "UID";
+  return {
+    user,
+    verb: "impersonate",
+    path,
+    resourceRequest: true,
+    group: own ? authenticationGroup : "",
+    version: "v1",
+    resource: resources[part.kind],
+    subresource: part.key,
+    namespace: part.namespace,
+    name: part.name,
+  };
+}
+
+function impersonatedUser(parts: readonly Part[]): UserInfo {
+  const [who] = parts;
+  const account = who?.kind === "ServiceAccount" ? who : undefined;
+  const name = account ? serviceAccountUser(account.namespace, account.name) : (who?.name ?? "");
+  const named = parts.filter((part) => part.kind === "Group").map((part) => part.name);
+  const given = named.length === 0 && account ? serviceAccountGroups(account.namespace) : named;
+  const uid = parts.find((part) => part.kind === "UID")?.name;
+  const extra: Record<string, string[]> = {};
+  for (const part of parts) {
+    if (part.kind === "UserExtra") (extra[part.key] ??= []).push(part.name);
+  }
+  return {
+    name,
+    groups: withStanding(name, given),
+    ...(uid === undefined ? {} : { uid }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+/** system:authenticated, unless the caller said otherwise; anonymous is never authenticated. */
+function withStanding(name: string, given: readonly string[]): readonly string[] {
+  const { authenticated, unauthenticated } = groups;
+  if (name === anonymousName) {
+    return given.includes(unauthenticated) ? given : [...given, unauthenticated];
+  }
+  const said = given.includes(authenticated) || given.includes(unauthenticated);
+  return said ? given : [...given, authenticated];
+}
+
+/** As Go prints an ObjectReference: kind, namespace, name, uid, apiVersion, resourceVersion, fieldPath. */
+function printPart(part: Part): string {
+  const own = part.kind === "UserExtra" || part.kind === "UID";
+  const apiVersion = own ? `${authenticationGroup}/v1` : "";
+  return `{${[part.kind, part.namespace, part.name, "", apiVersion, "", part.key].join(" ")}}`;
+}
+
+/** Header names the server removes before it hands a request on (aggregation). */
+export function isImpersonationHeader(name: string): boolean {
+  return name.startsWith("impersonate-");
+}

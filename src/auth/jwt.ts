@@ -1,0 +1,89 @@
+/**
+ * Signed tokens (JWS compact form) with ES256 or RS256 over node:crypto: sign, and check a signature.
+ *
+ * Holds  the algorithm follows from the key, never from the token's header; `none` cannot be said.
+ * Bounds a token longer than 16 KiB is not looked at.
+ * Why own code: two dozen lines over the host's crypto, synchronous, where a library loads for
+ * tens of milliseconds and answers through promises.
+ */
+import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+
+export interface VerifyKey {
+  readonly keyId: string;
+  readonly algorithm: "ES256" | "RS256";
+  readonly publicKey: KeyObject;
+}
+
+export interface SigningKey extends VerifyKey {
+  readonly privateKey: KeyObject;
+}
+
+/** Claims as found: anything may be missing or of another type. */
+export type RawClaims = Readonly<Record<string, unknown>>;
+
+const tokenLengthMax = 16_384;
+
+export function verifyKey(publicKeyPem: string): VerifyKey {
+  const publicKey = createPublicKey(publicKeyPem);
+  const spki = publicKey.export({ type: "spki", format: "der" });
+  const keyId = createHash("sha256").update(spki).digest("base64url");
+  return { keyId, algorithm: algorithmOf(publicKey), publicKey };
+}
+
+export function signingKey(privateKeyPem: string): SigningKey {
+  const privateKey = createPrivateKey(privateKeyPem);
+  const publicPem = createPublicKey(privateKeyPem).export({ type: "spki", format: "pem" });
+  return { ...verifyKey(publicPem.toString()), privateKey };
+}
+
+function algorithmOf(key: KeyObject): VerifyKey["algorithm"] {
+  if (key.asymmetricKeyType === "rsa") return "RS256";
+  const curve = key.asymmetricKeyDetails?.namedCurve;
+  if (key.asymmetricKeyType === "ec" && curve === "prime256v1") return "ES256";
+  throw new Error(`a token key must be EC P-256 or RSA, not ${key.asymmetricKeyType} ${curve}`);
+}
+
+export function signToken(key: SigningKey, claims: object): string {
+  const encode = (value: object): string =>
+    Buffer.from(JSON.stringify(value)).toString("base64url");
+  const signed = `${encode({ alg: key.algorithm, kid: key.keyId })}.${encode(claims)}`;
+  const signature = sign("sha256", Buffer.from(signed), signatureKey(key.privateKey));
+  return `${signed}.${signature.toString("base64url")}`;
+}
+
+/** JOSE wants r and s side by side where crypto's default is DER; RSA keys ignore the option. */
+function signatureKey(key: KeyObject): { key: KeyObject; dsaEncoding: "ieee-p1363" } {
+  return { key, dsaEncoding: "ieee-p1363" };
+}
+
+/** The claims of a token, unverified: to see whether it is one of ours at all. */
+export function peekClaims(token: string): RawClaims | undefined {
+  if (token.length > tokenLengthMax) return undefined;
+  const parts = token.split(".");
+  return parts.length === 3 ? parseObject(parts[1] ?? "") : undefined;
+}
+
+/** True when one of `keys` signed `token`. A key id in the header narrows the choice, as upstream. */
+export function hasValidSignature(token: string, keys: readonly VerifyKey[]): boolean {
+  const [header = "", claims = "", signature = ""] = token.split(".");
+  const keyId = parseObject(header)?.["kid"];
+  const named = keys.filter((key) => key.keyId === keyId);
+  const bytes = Buffer.from(signature, "base64url");
+  const signed = Buffer.from(`${header}.${claims}`);
+  return (named.length > 0 ? named : keys).some(
+    (key) =>
+      parseObject(header)?.["alg"] === key.algorithm &&
+      verify("sha256", signed, signatureKey(key.publicKey), bytes),
+  );
+}
+
+function parseObject(base64url: string): RawClaims | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(base64url, "base64url").toString("utf8"));
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as RawClaims) : undefined;
+  } catch {
+    return undefined;
+  }
+}

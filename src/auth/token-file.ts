@@ -1,0 +1,49 @@
+/**
+ * Static tokens (`--token-auth-file`): lines of token,user,uid[,"group1,group2"].
+ *
+ * Holds  tokens are kept and compared as digests, so neither a dump nor timing tells one.
+ */
+import { createHash } from "node:crypto";
+import type { UserInfo } from "#platform/http.ts";
+import type { TokenAuthenticator, TokenResult } from "./auth.ts";
+import { withAuthenticated } from "./groups.ts";
+
+export class StaticTokens implements TokenAuthenticator {
+  readonly #users = new Map<string, UserInfo>();
+
+  /** Throws with the line number when a line has fewer than three columns. */
+  constructor(text: string) {
+    for (const [index, line] of text.split(/\r?\n/).entries()) {
+      if (line.trim() !== "" && !line.startsWith("#")) this.#add(line, index + 1);
+    }
+  }
+
+  #add(line: string, lineNumber: number): void {
+    const [token = "", name = "", uid = "", groups = "", ...rest] = splitCsv(line);
+    if (token === "" || name === "" || rest.length > 0) {
+      throw new Error(
+        `token file line ${lineNumber}: expected token,user,uid and optionally one quoted list of groups`,
+      );
+    }
+    const list = groups.split(",").map((group) => group.trim());
+    const user = { name, groups: list.filter((group) => group !== "") };
+    this.#users.set(digest(token), withAuthenticated(uid === "" ? user : { ...user, uid }));
+  }
+
+  authenticateToken(token: string, audiences: readonly string[]): TokenResult {
+    const user = this.#users.get(digest(token));
+    return user === undefined ? { kind: "none" } : { kind: "user", user, audiences };
+  }
+}
+
+function digest(token: string): string {
+  return createHash("sha256").update(token).digest("base64");
+}
+
+/** One CSV record: fields may be quoted, quotes inside are doubled. */
+function splitCsv(line: string): readonly string[] {
+  const fields = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g);
+  return Array.from(fields, ([, quoted, plain]) =>
+    quoted === undefined ? (plain ?? "").trim() : quoted.replaceAll('""', '"'),
+  );
+}

@@ -1,0 +1,194 @@
+/**
+ * POST serviceaccounts/NAME/token: checks a TokenRequest, binds it to what it names, issues a token.
+ *
+ * In     the decoded, defaulted TokenRequest (expirationSeconds 3600 when absent is set here, too).
+ * Out    the same object with metadata, audiences and status filled in; or a thrown ApiError with
+ *        upstream's text. Validating admission belongs between `checkTokenRequest` and the rest.
+ */
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import { badRequest, conflict, invalid, notFound } from "#api/status.ts";
+import type { FieldError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { BoundReference } from "./service-account-claims.ts";
+import type { ServiceAccountTokens } from "./service-account-token.ts";
+
+interface TokenRequestSpec {
+  readonly audiences?: readonly string[];
+  readonly expirationSeconds?: number;
+  readonly boundObjectRef?: {
+    readonly kind?: string;
+    readonly apiVersion?: string;
+    readonly name?: string;
+    readonly uid?: string;
+  };
+}
+
+export interface TokenRequestDeps {
+  readonly clock: Clock;
+  readonly lookup: Lookup;
+  readonly tokens: ServiceAccountTokens;
+}
+
+const group = "authentication.k8s.io";
+const kind = { group, kind: "TokenRequest" };
+const secondsDefault = 3600;
+/** Upstream's bounds: ten minutes, and what fits 32 bits of seconds. */
+const secondsMin = 600;
+const secondsMax = 2 ** 32;
+
+export function serveTokenRequest(
+  deps: TokenRequestDeps,
+  namespace: string,
+  name: string,
+  request: AnyObject,
+): AnyObject {
+  const account = deps.lookup.get({ group: "", resource: "serviceaccounts" }, namespace, name);
+  if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
+  const uid = account.metadata?.uid ?? "";
+  checkNames(request, namespace, name, uid);
+  const spec = (request["spec"] ?? {}) as TokenRequestSpec;
+  const expirationSeconds = spec.expirationSeconds ?? secondsDefault;
+  checkSeconds(expirationSeconds);
+  const given = spec.audiences ?? [];
+  const audiences = given.length > 0 ? given : deps.tokens.apiAudiences;
+  const bound = bind(deps, namespace, name, spec.boundObjectRef);
+  const { token, expiresAtMs } = deps.tokens.issue({
+    namespace,
+    account: { name, uid },
+    audiences,
+    expirationSeconds,
+    ...bound,
+  });
+  return {
+    apiVersion: `${group}/v1`,
+    kind: "TokenRequest",
+    metadata: {
+      ...request.metadata,
+      name,
+      namespace,
+      uid,
+      creationTimestamp: iso(deps.clock.nowMs()),
+    },
+    spec: { ...spec, audiences, expirationSeconds },
+    status: { token, expirationTimestamp: iso(expiresAtMs) },
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+function checkNames(request: AnyObject, namespace: string, name: string, uid: string): void {
+  const given = request.metadata ?? {};
+  const mismatch = (field: "name" | "namespace", value: string): FieldError => ({
+    reason: "FieldValueInvalid",
+    field: `metadata.${field}`,
+    message: `Invalid value: ${JSON.stringify(value)}: must match the service account ${field} if specified`,
+  });
+  if (given.name !== undefined && given.name !== "" && given.name !== name) {
+    throw invalid(kind, name, [mismatch("name", given.name)]);
+  }
+  if (given.namespace !== undefined && given.namespace !== "" && given.namespace !== namespace) {
+    throw invalid(kind, name, [mismatch("namespace", given.namespace)]);
+  }
+  if (given.uid !== undefined && given.uid !== "" && given.uid !== uid) {
+    throw conflict(
+      { group, resource: "TokenRequest" },
+      name,
+      `the UID in the token request (${given.uid}) does not match the UID of the service account (${uid})`,
+    );
+  }
+}
+
+function checkSeconds(seconds: number): void {
+  const fault =
+    seconds < secondsMin
+      ? "may not specify a duration less than 10 minutes"
+      : seconds > secondsMax
+        ? "may not specify a duration larger than 2^32 seconds"
+        : undefined;
+  if (fault === undefined) return;
+  const field = "spec.expirationSeconds";
+  const message = `Invalid value: ${seconds}: ${fault}`;
+  throw invalid(kind, "", [{ reason: "FieldValueInvalid", field, message }]);
+}
+
+interface Binding {
+  readonly pod?: BoundReference;
+  readonly node?: BoundReference;
+  readonly secret?: BoundReference;
+}
+
+function bind(
+  deps: TokenRequestDeps,
+  namespace: string,
+  account: string,
+  ref: TokenRequestSpec["boundObjectRef"],
+): Binding {
+  if (ref === undefined) return {};
+  const name = ref.name ?? "";
+  const boundKind = ref.apiVersion === "v1" ? ref.kind : undefined;
+  if (boundKind === "Pod") return bindPod(deps, namespace, account, name, ref.uid);
+  if (boundKind === "Secret") {
+    const secret = find(deps, "secrets", namespace, name);
+    return { secret: sameUid("Secret", secret, ref.uid) };
+  }
+  if (boundKind === "Node")
+    return { node: sameUid("Node", find(deps, "nodes", "", name), ref.uid) };
+  const [apiGroup, version] = splitApiVersion(ref.apiVersion ?? "");
+  throw badRequest(
+    `cannot bind token to object of type ${apiGroup}/${version}, Kind=${ref.kind ?? ""}`,
+  );
+}
+
+function splitApiVersion(apiVersion: string): readonly [string, string] {
+  const slash = apiVersion.indexOf("/");
+  return slash < 0 ? ["", apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
+}
+
+/** A pod's token also says on which node it runs, as information. */
+function bindPod(
+  deps: TokenRequestDeps,
+  namespace: string,
+  account: string,
+  name: string,
+  uid: string | undefined,
+): Binding {
+  const pod = find(deps, "pods", namespace, name);
+  const spec = (pod["spec"] ?? {}) as {
+    readonly serviceAccountName?: string;
+    readonly nodeName?: string;
+  };
+  if (spec.serviceAccountName !== account) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(account)} to pod running with different serviceaccount name.`,
+    );
+  }
+  const bound = { pod: sameUid("Pod", pod, uid) };
+  const nodeName = spec.nodeName ?? "";
+  if (nodeName === "") return bound;
+  const node = deps.lookup.get({ group: "", resource: "nodes" }, "", nodeName);
+  return { ...bound, node: { name: nodeName, uid: node?.metadata?.uid ?? "" } };
+}
+
+function find(
+  deps: TokenRequestDeps,
+  resource: string,
+  namespace: string,
+  name: string,
+): AnyObject {
+  const object = deps.lookup.get({ group: "", resource }, namespace, name);
+  if (object === undefined) throw notFound({ group: "", resource }, name);
+  return object;
+}
+
+function sameUid(what: string, object: AnyObject, wanted: string | undefined): BoundReference {
+  const { name = "", uid = "" } = object.metadata ?? {};
+  if (wanted === undefined || wanted === "" || wanted === uid) return { name, uid };
+  throw conflict(
+    { group: "", resource: what },
+    name,
+    `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`,
+  );
+}

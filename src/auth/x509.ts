@@ -1,0 +1,77 @@
+/**
+ * Who holds a client certificate: common name = user, organizations = groups.
+ *
+ * In     the certificate the transport has verified against the authority.
+ * Cost   one WeakMap look-up per request while the connection keeps its array; a SHA-256 otherwise.
+ * The validity is checked again on each request, because a connection may outlive its certificate.
+ */
+import { createHash } from "node:crypto";
+import type { Clock } from "#platform/clock.ts";
+import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { AuthenticationResult, Authenticator } from "./auth.ts";
+import { BoundedCache } from "./bounded-cache.ts";
+import { certificateIdentity } from "./certificate.ts";
+import { withAuthenticated } from "./groups.ts";
+
+/** About 1 KB each; nodes are the largest crowd with certificates. */
+const certificatesMax = 65_536;
+
+interface KnownCertificate {
+  /** Absent: not readable, or without a common name. */
+  readonly user?: UserInfo;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+export class CertificateAuthenticator implements Authenticator {
+  readonly #clock: Clock;
+  readonly #byArray = new WeakMap<Uint8Array, KnownCertificate>();
+  readonly #byFingerprint = new BoundedCache<KnownCertificate>({ entriesMax: certificatesMax });
+
+  constructor(deps: { readonly clock: Clock }) {
+    this.#clock = deps.clock;
+  }
+
+  authenticate(request: PlainRequest): Promise<AuthenticationResult> {
+    const { peer } = request;
+    if (peer.kind !== "socket" || peer.certificate === undefined) {
+      return Promise.resolve({ kind: "none" });
+    }
+    return Promise.resolve(this.#decide(this.#known(peer.certificate)));
+  }
+
+  #decide(known: KnownCertificate): AuthenticationResult {
+    if (known.user === undefined) return { kind: "none" };
+    const now = this.#clock.nowMs();
+    if (now < known.notBeforeMs || now > known.notAfterMs) {
+      return {
+        kind: "rejected",
+        message: "x509: certificate has expired or is not yet valid",
+      };
+    }
+    return { kind: "user", user: known.user };
+  }
+
+  #known(certificate: Uint8Array): KnownCertificate {
+    const seen = this.#byArray.get(certificate);
+    if (seen !== undefined) return seen;
+    const fingerprint = createHash("sha256").update(certificate).digest("hex");
+    const known = this.#byFingerprint.get(fingerprint) ?? readCertificate(certificate, fingerprint);
+    this.#byFingerprint.set(fingerprint, known);
+    this.#byArray.set(certificate, known);
+    return known;
+  }
+}
+
+function readCertificate(certificate: Uint8Array, fingerprint: string): KnownCertificate {
+  const identity = certificateIdentity(certificate);
+  if (identity === undefined || identity.commonName === "")
+    return { notBeforeMs: 0, notAfterMs: 0 };
+  const user = withAuthenticated({
+    name: identity.commonName,
+    ...(identity.uid === undefined ? {} : { uid: identity.uid }),
+    groups: identity.organizations,
+    extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] },
+  });
+  return { user, notBeforeMs: identity.notBeforeMs, notAfterMs: identity.notAfterMs };
+}
