@@ -104,7 +104,7 @@ function bind(server: AnyServer, options: ListenOptions): Promise<void> {
 
 function bindText(error: NodeJS.ErrnoException, options: ListenOptions): string {
   const where = `${options.host}:${options.port}`;
-  switch (error.code) {
+  switch (error.code ?? "") {
     case "EADDRINUSE":
       return `port ${options.port} on ${options.host} is already in use: stop the other process or choose another port`;
     case "EACCES":

@@ -1,0 +1,290 @@
+/**
+ * The handler chain every request walks, whatever its transport, in upstream's order: audit id, panic
+ * recovery, request info, deadline, warnings, authentication, impersonation, priority and fairness,
+ * authorization, handler.
+ *
+ * Holds  every request leaves by exactly one answer, one audit line and one latency sample; a watch
+ *        leaves its sample when it closes. Identity is settled before a body byte is read.
+ * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
+ *        signal. Watches and container streams have none here.
+ */
+import { failure } from "#api/status.ts";
+import type { Authenticator, Authorizer } from "#auth/auth.ts";
+import { forbiddenError } from "#auth/forbidden.ts";
+import { anonymousName } from "#auth/groups.ts";
+import { impersonate } from "#auth/impersonation.ts";
+import type { Clock } from "#platform/clock.ts";
+import type {
+  ByteSink,
+  Headers,
+  ObjectEventSink,
+  PlainHandler,
+  PlainRequest,
+  PlainResponse,
+  UserInfo,
+} from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { attributesOf } from "./attributes.ts";
+import type { Audit } from "./audit.ts";
+import type { RequestContext } from "./context.ts";
+import { deadlined, requestTimeoutMs } from "./deadline.ts";
+import type { Gate } from "./gate.ts";
+import type { RequestMetrics } from "./metrics.ts";
+import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
+import { textResponse } from "./respond.ts";
+import { statusResponse } from "./status.ts";
+import { Warnings } from "./warnings.ts";
+
+export type Handler = (context: RequestContext) => Promise<PlainResponse>;
+
+export interface ChainDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** Absent: every request passes. */
+  readonly gate?: Gate;
+  readonly metrics: RequestMetrics;
+  readonly audit?: Audit;
+  /** Whether the path leads to a resource this server has: bounds the metrics' label sets. */
+  readonly isKnown: (info: RequestInfo) => boolean;
+}
+
+export interface ChainOptions {
+  readonly requestTimeoutMs: number;
+}
+
+/** What the chain learns on the way down and needs on the way up. */
+interface Walk {
+  readonly request: PlainRequest;
+  readonly info: RequestInfo;
+  readonly query: URLSearchParams;
+  readonly auditId: string;
+  readonly receivedMs: number;
+  readonly receivedWallMs: number;
+  readonly warnings: Warnings;
+  user: UserInfo | undefined;
+  impersonator: UserInfo | undefined;
+  gateHeaders: Headers;
+}
+
+export function chain(deps: ChainDeps, options: ChainOptions, handler: Handler): PlainHandler {
+  return async (request) => {
+    const walk = begin(deps, request);
+    const left = deps.metrics.begin(walk.info);
+    let response: PlainResponse;
+    try {
+      response = await timed(deps, options, walk, handler);
+    } catch (error) {
+      response = refused(deps, walk, error);
+    }
+    left();
+    return finish(deps, walk, response);
+  };
+}
+
+function begin(deps: ChainDeps, request: PlainRequest): Walk {
+  const query = new URLSearchParams(request.query);
+  const given = request.headers["audit-id"] ?? "";
+  return {
+    request,
+    query,
+    info: requestInfo(request.method, request.path, query),
+    auditId: /^[\w.-]{1,64}$/.test(given) ? given : deps.random.uuid(),
+    receivedMs: deps.clock.monotonicMs(),
+    receivedWallMs: deps.clock.nowMs(),
+    warnings: new Warnings(),
+    user: undefined,
+    impersonator: undefined,
+    gateHeaders: {},
+  };
+}
+
+function timed(
+  deps: ChainDeps,
+  options: ChainOptions,
+  walk: Walk,
+  handler: Handler,
+): Promise<PlainResponse> {
+  const { request, info, query } = walk;
+  if (isLongRunning(info)) return down(deps, walk, request.signal, handler);
+  const limitMs = requestTimeoutMs(query, options.requestTimeoutMs);
+  return deadlined(deps.clock, limitMs, request.signal, (signal) =>
+    down(deps, walk, signal, handler),
+  );
+}
+
+async function down(
+  deps: ChainDeps,
+  walk: Walk,
+  signal: AbortSignal,
+  handler: Handler,
+): Promise<PlainResponse> {
+  const { request, info, query, auditId, receivedMs, warnings } = walk;
+  const user = await downIdentity(deps, walk);
+  const seat = await deps.gate?.enter({ info, user, query, signal });
+  if (seat !== undefined) walk.gateHeaders = seat.headers;
+  if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
+  try {
+    downAuthorize(deps, user, info);
+    const context = { request, info, query, auditId, user, warnings, signal, receivedMs };
+    return await handler(context);
+  } finally {
+    seat?.release();
+  }
+}
+
+async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
+  const { request } = walk;
+  const result = await deps.authenticator.authenticate(request);
+  if (result.kind !== "user") throw unauthorized();
+  const peer = request.peer;
+  const problem = peer.kind === "socket" ? peer.certificateProblem : undefined;
+  // A certificate nobody vouches for is a bad credential, not the absence of one.
+  if (problem !== undefined && result.user.name === anonymousName) throw unauthorized();
+  walk.user = result.user;
+  const wish = impersonate(request, result.user, deps.authorizer);
+  switch (wish.kind) {
+    case "none":
+      return result.user;
+    case "user":
+      walk.impersonator = result.user;
+      walk.user = wish.user;
+      return wish.user;
+    case "forbidden":
+      throw forbiddenError(wish.attributes, wish.reason);
+    case "bad-request":
+      throw failure(400, "BadRequest", wish.message);
+    default:
+      return wish satisfies never;
+  }
+}
+
+function downAuthorize(deps: ChainDeps, user: UserInfo, info: RequestInfo): void {
+  const attributes = attributesOf(user, info);
+  const decision = deps.authorizer.authorize(attributes);
+  if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+}
+
+function unauthorized(): Error {
+  return failure(401, "Unauthorized", "Unauthorized");
+}
+
+function tooMany(retryAfterSeconds: number): PlainResponse {
+  const headers = { "retry-after": String(retryAfterSeconds) };
+  return textResponse(429, "Too many requests, please try again later.\n", headers);
+}
+
+function refused(deps: ChainDeps, walk: Walk, error: unknown): PlainResponse {
+  const response = statusResponse(walk.request, walk.query, error);
+  if (response.status === 500) {
+    const trace = error instanceof Error ? error.stack : String(error);
+    const { path, method } = walk.request;
+    deps.log.error("request failed", { method, path, auditId: walk.auditId, error: trace });
+  }
+  return response;
+}
+
+function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResponse {
+  const warnings = walk.warnings.headers();
+  const headers: Headers = {
+    "audit-id": walk.auditId,
+    "cache-control": "no-cache, private",
+    ...walk.gateHeaders,
+    ...(warnings.length === 0 ? {} : { warning: warnings }),
+    ...response.headers,
+  };
+  switch (response.kind) {
+    case "bytes":
+    case "object":
+      finishSample(deps, walk, response);
+      return { ...response, headers };
+    case "stream":
+      return {
+        ...response,
+        headers,
+        open: opened(deps, walk, response, (sink: ByteSink) => response.open(sink)),
+      };
+    case "events": {
+      const open = opened(deps, walk, response, (sink: ObjectEventSink) => response.open(sink));
+      return { ...response, headers, open: (sink) => openedUntilEnd(open, sink) };
+    }
+    default:
+      return response satisfies never;
+  }
+}
+
+/** Wraps a stream's opener: the sample and the audit line are due when it closes. */
+function opened<S>(
+  deps: ChainDeps,
+  walk: Walk,
+  response: PlainResponse,
+  open: (sink: S) => () => void,
+): (sink: S) => () => void {
+  return (sink) => {
+    const closed = deps.metrics.openStream(walk.info);
+    const close = open(sink);
+    let done = false;
+    return () => {
+      if (done) return;
+      done = true;
+      close();
+      closed();
+      finishSample(deps, walk, response);
+    };
+  };
+}
+
+/** A direct stream has no transport whose close would tell that the server ended it. */
+function openedUntilEnd(
+  open: (sink: ObjectEventSink) => () => void,
+  sink: ObjectEventSink,
+): () => void {
+  const end = { came: false, close: () => {} };
+  const close = open({
+    deliver: (events) => sink.deliver(events),
+    end: () => {
+      end.came = true;
+      sink.end();
+      end.close();
+    },
+  });
+  end.close = close;
+  if (end.came) close();
+  return close;
+}
+
+function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): void {
+  const { info, request } = walk;
+  const seconds = (deps.clock.monotonicMs() - walk.receivedMs) / 1000;
+  deps.metrics.end({
+    info,
+    known: deps.isKnown(info),
+    method: request.method,
+    code: response.status,
+    seconds,
+    bytes: response.kind === "bytes" ? bodyLength(response.body) : 0,
+    dryRun: walk.query.has("dryRun"),
+  });
+  deps.audit?.({
+    auditId: walk.auditId,
+    receivedMs: walk.receivedWallMs,
+    seconds,
+    user: walk.user,
+    impersonator: walk.impersonator,
+    sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
+    userAgent: request.headers["user-agent"] ?? "",
+    info,
+    method: request.method,
+    query: request.query,
+    code: response.status,
+  });
+}
+
+function bodyLength(body: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const chunk of body) length += chunk.length;
+  return length;
+}

@@ -1,0 +1,68 @@
+/** The deadline of short requests: a signal for the handler, and 504 for the client when it passes. */
+import { badRequest, failure } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+
+/** ?timeout= as a Go duration, never more than the server's own limit. @throws ApiError 400. */
+export function requestTimeoutMs(query: URLSearchParams, limitMs: number): number {
+  const text = query.get("timeout");
+  if (text === null || text === "") return limitMs;
+  const wished = durationMs(text);
+  if (wished === undefined) {
+    throw badRequest(
+      `invalid timeout specified in the request URL - time: invalid duration "${text}"`,
+    );
+  }
+  return wished <= 0 ? limitMs : Math.min(wished, limitMs);
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** A Go duration (`1m30s`, `500ms`, `0`) in milliseconds; undefined when it is none. */
+export function durationMs(text: string): number | undefined {
+  const match = /^([+-]?)((?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text);
+  if (match === null) return undefined;
+  let total = 0;
+  for (const [, digits = "0", unit = "s"] of (match[2] ?? "").matchAll(
+    /([\d.]+)(ns|us|µs|ms|s|m|h)/g,
+  )) {
+    total += Number(digits) * (unitMs[unit] ?? 0);
+  }
+  return match[1] === "-" ? -total : total;
+}
+
+/** Runs `f` with a signal that aborts at the deadline or with `gone`; rejects with 504 at the deadline. */
+export function deadlined<T>(
+  clock: Clock,
+  limitMs: number,
+  gone: AbortSignal,
+  f: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const inner = new AbortController();
+    const abort = (): void => inner.abort();
+    if (gone.aborted) abort();
+    else gone.addEventListener("abort", abort, { once: true });
+    const timer = clock.after("server.deadline", limitMs, () => {
+      abort();
+      reject(timedOut());
+    });
+    const settle = (): void => {
+      timer.cancel();
+      gone.removeEventListener("abort", abort);
+    };
+    f(inner.signal).then(resolve, reject).finally(settle);
+  });
+}
+
+function timedOut(): Error {
+  const text = "Timeout: request did not complete within the allotted timeout";
+  return failure(504, "Timeout", text, {});
+}

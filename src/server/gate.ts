@@ -1,0 +1,23 @@
+/**
+ * Where priority and fairness plugs into the chain. The chain knows seats only through this door;
+ * without a gate every request passes.
+ */
+import type { Headers, UserInfo } from "#platform/http.ts";
+import type { RequestInfo } from "./request-info.ts";
+
+export interface GateRequest {
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly query: URLSearchParams;
+  readonly signal: AbortSignal;
+}
+
+export type GateAnswer =
+  /** `release` is called exactly once: when the answer is ready, for a watch when it has begun. */
+  | { readonly kind: "seated"; readonly headers: Headers; release(): void }
+  /** 429 as plain text. */
+  | { readonly kind: "rejected"; readonly headers: Headers; readonly retryAfterSeconds: number };
+
+export interface Gate {
+  enter(request: GateRequest): Promise<GateAnswer>;
+}

@@ -1,0 +1,75 @@
+/**
+ * Health: `/healthz`, `/livez`, `/readyz`, each check also at its own sub-path, in upstream's words.
+ *
+ * A check is a synchronous question with an answer kept ready by whoever is asked; the endpoint never
+ * waits. Failures are always shown verbose, without reasons (they go to the log).
+ */
+import type { PlainResponse } from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import { textResponse } from "./respond.ts";
+
+export interface HealthCheck {
+  /** `ping`, `etcd`, `informer-sync`, `poststarthook/...`. */
+  readonly name: string;
+  /** Undefined when well, else why not. */
+  check(): string | undefined;
+}
+
+export interface Health {
+  readonly healthz: readonly HealthCheck[];
+  readonly livez: readonly HealthCheck[];
+  readonly readyz: readonly HealthCheck[];
+}
+
+export const ping: HealthCheck = { name: "ping", check: () => undefined };
+
+/** The answer to a health path, or undefined when `path` is none. */
+export function healthResponse(
+  health: Health,
+  path: string,
+  query: URLSearchParams,
+  log: Log,
+): PlainResponse | undefined {
+  const match = /^\/(healthz|livez|readyz)(?:\/(.*))?$/.exec(path);
+  if (match === null) return undefined;
+  const root = match[1] as keyof Health; // one of the three by the expression
+  const name = match[2] ?? "";
+  if (name === "") return groupResponse(root, health[root], query, log);
+  const found = health[root].find((check) => check.name === name);
+  if (found === undefined) return undefined;
+  const why = found.check();
+  if (why === undefined) return textResponse(200, "ok");
+  return textResponse(500, `internal server error: ${why}\n`);
+}
+
+function groupResponse(
+  root: string,
+  checks: readonly HealthCheck[],
+  query: URLSearchParams,
+  log: Log,
+): PlainResponse {
+  const excluded = new Set(query.getAll("exclude"));
+  const lines: string[] = [];
+  const failed: string[] = [];
+  for (const check of checks) {
+    if (excluded.delete(check.name)) lines.push(`[+]${check.name} excluded: ok`);
+    else lines.push(checkLine(check, failed));
+  }
+  if (excluded.size > 0) {
+    const names = [...excluded].map((name) => `"${name}"`).join(", ");
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+  }
+  if (failed.length > 0) {
+    log.warn("health check failed", { root, failed });
+    return textResponse(500, `${lines.join("\n")}\n${root} check failed\n`);
+  }
+  if (!query.has("verbose")) return textResponse(200, "ok");
+  return textResponse(200, `${lines.join("\n")}\n${root} check passed\n`);
+}
+
+function checkLine(check: HealthCheck, failed: string[]): string {
+  const why = check.check();
+  if (why === undefined) return `[+]${check.name} ok`;
+  failed.push(`${check.name}: ${why}`);
+  return `[-]${check.name} failed: reason withheld`;
+}

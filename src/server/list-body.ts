@@ -1,0 +1,141 @@
+/**
+ * List bodies: the bytes of many objects, concatenated into blocks that later lists reuse.
+ *
+ * Holds  a block is the comma-joined JSON of a run of neighbours. Runs end where an object's revision
+ *        is a multiple of 32, so one write changes one run and all others stay shared: the same list
+ *        again costs a pointer comparison per object, not a copy.
+ * Memory a block dies with its first object (WeakMap); at most `blockBytesMax` plus one object each,
+ *        and `keptBlocksMax` bounds how many are held per list cache.
+ */
+import type { AnyObject } from "#api/object.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+
+const blockBytesMax = 256 * 1024;
+const blockObjectsMax = 256;
+const boundaryMask = 31;
+/** A run of one or two is cheaper to join again than to remember. */
+const keptObjectsMin = 3;
+const encoder = new TextEncoder();
+const comma = encoder.encode(",");
+const tail = encoder.encode("]}\n");
+
+interface Block {
+  readonly objects: readonly CachedObject[];
+  readonly bytes: Uint8Array;
+}
+
+export interface ListHead {
+  readonly apiVersion: string;
+  /** `PodList`. */
+  readonly kind: string;
+  readonly metadata: object;
+}
+
+/** How one object is written in this list: its own JSON, or another version's or form's. */
+export interface ItemForm {
+  /** Names the form in caches; "" is the stored JSON. */
+  readonly key: string;
+  bytes(object: CachedObject): Uint8Array;
+}
+
+export const storedForm: ItemForm = { key: "", bytes: (object) => object.json };
+
+/** The form another version or shape needs; each object's bytes are made once and kept with it. */
+export function madeForm(key: string, make: (object: AnyObject) => object): ItemForm {
+  const encode = (cached: CachedObject): Uint8Array =>
+    encoder.encode(JSON.stringify(make(cached.object)));
+  return { key, bytes: (object) => object.encoded(key, encode) };
+}
+
+/** Blocks of one resource, by form. */
+export class ListBlocks {
+  readonly #byForm = new Map<string, WeakMap<CachedObject, Block>>();
+
+  /** The whole body of a list in JSON, as chunks to send in order. */
+  body(head: ListHead, items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
+    const chunks: Uint8Array[] = [encoder.encode(listHead(head))];
+    const known = this.#known(form.key);
+    for (let at = 0; at < items.length;) {
+      const block = blockAt(known, items, at, form);
+      if (at > 0) chunks.push(comma);
+      chunks.push(block.bytes);
+      at += block.objects.length;
+    }
+    chunks.push(tail);
+    return merged(chunks);
+  }
+
+  #known(key: string): WeakMap<CachedObject, Block> {
+    const known = this.#byForm.get(key) ?? new WeakMap<CachedObject, Block>();
+    this.#byForm.set(key, known);
+    return known;
+  }
+}
+
+/** `{"kind":...,"apiVersion":...,"metadata":...,"items":[` */
+export function listHead(head: ListHead): string {
+  const { apiVersion, kind, metadata } = head;
+  return `${JSON.stringify({ kind, apiVersion, metadata }).slice(0, -1)},"items":[`;
+}
+
+function blockAt(
+  known: WeakMap<CachedObject, Block>,
+  items: readonly CachedObject[],
+  start: number,
+  form: ItemForm,
+): Block {
+  const first = items[start];
+  const found = first === undefined ? undefined : known.get(first);
+  if (found !== undefined && sameRun(found.objects, items, start)) return found;
+  const block = makeBlock(items, start, form);
+  if (first !== undefined && block.objects.length >= keptObjectsMin) known.set(first, block);
+  return block;
+}
+
+function sameRun(
+  objects: readonly CachedObject[],
+  items: readonly CachedObject[],
+  start: number,
+): boolean {
+  for (let i = 0; i < objects.length; i++) if (objects[i] !== items[start + i]) return false;
+  return true;
+}
+
+function makeBlock(items: readonly CachedObject[], start: number, form: ItemForm): Block {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (let at = start; at < items.length; at++) {
+    const object = items[at];
+    if (object === undefined) break;
+    const bytes = form.bytes(object);
+    parts.push(bytes);
+    length += bytes.length + 1;
+    if ((object.revision & boundaryMask) === 0) break;
+    if (length >= blockBytesMax || parts.length >= blockObjectsMax) break;
+  }
+  return { objects: items.slice(start, start + parts.length), bytes: joined(parts, length) };
+}
+
+function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
+  const out = new Uint8Array(Math.max(0, lengthMax - 1));
+  let at = 0;
+  parts.forEach((part, index) => {
+    if (index > 0) out.set(comma, at++);
+    out.set(part, at);
+    at += part.length;
+  });
+  return out;
+}
+
+/** Short bodies leave as one chunk: one write, one TLS record. */
+function merged(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (length > blockBytesMax) return chunks;
+  const out = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    out.set(chunk, at);
+    at += chunk.length;
+  }
+  return [out];
+}

@@ -1,0 +1,157 @@
+/**
+ * Content negotiation: which form an answer takes, and which form a body has.
+ *
+ * Clauses of Accept are tried in Go's order: higher q first, then exact types before wildcards, then
+ * as written; within a clause the server's own order decides. Unknown parameters are ignored; an `as`
+ * the endpoint cannot serve makes the clause fail, not the request.
+ */
+import { failure, type ApiError } from "#api/status.ts";
+
+export type MediaType = "application/json" | "application/yaml";
+
+export interface Transform {
+  readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
+  /** Of group meta.k8s.io. */
+  readonly version: "v1" | "v1beta1";
+}
+
+export interface Negotiated {
+  readonly mediaType: MediaType;
+  readonly pretty: boolean;
+  readonly transform?: Transform;
+}
+
+export interface AcceptClause {
+  readonly type: string;
+  readonly subtype: string;
+  readonly q: number;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+const served: readonly MediaType[] = ["application/json", "application/yaml"];
+const transformKinds = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
+/** Clients send the same few headers for ever: parsed once each. */
+const parsedMax = 256;
+const parsed = new Map<string, readonly AcceptClause[]>();
+
+/** Which transforms an endpoint can serve: none for discovery, all for objects. */
+export type TransformRule = "none" | "objects";
+
+/** @throws ApiError 406 when no clause fits. */
+export function negotiate(
+  headers: Readonly<Record<string, string>>,
+  query: URLSearchParams,
+  rule: TransformRule,
+): Negotiated {
+  const pretty = isPretty(headers, query);
+  const accept = headers["accept"] ?? "";
+  if (accept === "") return { mediaType: "application/json", pretty };
+  for (const clause of parseAccept(accept)) {
+    const mediaType = served.find((candidate) => clauseMatches(clause, candidate));
+    if (mediaType === undefined) continue;
+    const transform = clauseTransform(clause, rule);
+    if (transform === "refused") continue;
+    const more = clause.params["pretty"] === "1" || pretty;
+    return { mediaType, pretty: more, ...(transform === undefined ? {} : { transform }) };
+  }
+  throw notAcceptable(served);
+}
+
+/** The form of an error: never refused, JSON when nothing fits. */
+export function negotiateError(
+  headers: Readonly<Record<string, string>>,
+  query: URLSearchParams,
+): Negotiated {
+  try {
+    const { mediaType, pretty } = negotiate(headers, query, "objects");
+    return { mediaType, pretty };
+  } catch {
+    return { mediaType: "application/json", pretty: isPretty(headers, query) };
+  }
+}
+
+function clauseMatches(clause: AcceptClause, mediaType: MediaType): boolean {
+  const [type, subtype] = mediaType.split("/");
+  if (clause.type === "*" && clause.subtype === "*") return true;
+  return clause.type === type && (clause.subtype === "*" || clause.subtype === subtype);
+}
+
+function clauseTransform(
+  clause: AcceptClause,
+  rule: TransformRule,
+): Transform | undefined | "refused" {
+  const kind = clause.params["as"];
+  if (kind === undefined) return undefined;
+  const version = clause.params["v"];
+  const known = transformKinds.has(kind) && clause.params["g"] === "meta.k8s.io";
+  if (rule === "none" || !known) return "refused";
+  if (version !== "v1" && version !== "v1beta1") return "refused";
+  return { kind: kind as Transform["kind"], version }; // checked against transformKinds
+}
+
+export function parseAccept(header: string): readonly AcceptClause[] {
+  const known = parsed.get(header);
+  if (known !== undefined) return known;
+  const clauses = header
+    .split(",")
+    .map(parseClause)
+    .filter((clause) => clause !== undefined)
+    .sort(byPreference);
+  if (parsed.size >= parsedMax) parsed.clear();
+  parsed.set(header, clauses);
+  return clauses;
+}
+
+function byPreference(a: AcceptClause, b: AcceptClause): number {
+  if (a.q !== b.q) return b.q - a.q;
+  const wild = (text: string): number => (text === "*" ? 1 : 0);
+  return wild(a.type) - wild(b.type) || wild(a.subtype) - wild(b.subtype);
+}
+
+function parseClause(text: string): AcceptClause | undefined {
+  const [media = "", ...rest] = text.split(";").map((part) => part.trim());
+  const [type = "", subtype = "*"] = media === "*" ? ["*", "*"] : media.split("/");
+  if (type === "") return undefined;
+  const params: Record<string, string> = {};
+  let q = 1;
+  for (const part of rest) {
+    const mark = part.indexOf("=");
+    const name = (mark < 0 ? part : part.slice(0, mark)).trim().toLowerCase();
+    const value =
+      mark < 0
+        ? ""
+        : part
+            .slice(mark + 1)
+            .trim()
+            .replace(/^"(.*)"$/, "$1");
+    if (name === "q") q = Number.isFinite(Number(value)) ? Number(value) : 1;
+    else params[name] = value;
+  }
+  return { type: type.toLowerCase(), subtype: subtype.toLowerCase(), q, params };
+}
+
+/** Asked for, or told by a user agent that a person reads. */
+function isPretty(headers: Readonly<Record<string, string>>, query: URLSearchParams): boolean {
+  const asked = query.get("pretty");
+  if (asked !== null && asked !== "") return /^(1|t|true)$/i.test(asked);
+  return /^(curl|Wget|Mozilla\/5\.0)/.test(headers["user-agent"] ?? "");
+}
+
+/** The media type of a body, without parameters; JSON when the client said nothing. */
+export function contentType(headers: Readonly<Record<string, string>>): string {
+  const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  return type === "" ? "application/json" : type;
+}
+
+export function notAcceptable(types: readonly string[]): ApiError {
+  const text = `only the following media types are accepted: ${types.join(", ")}`;
+  return failure(406, "NotAcceptable", text);
+}
+
+export function unsupportedMediaType(types: readonly string[]): ApiError {
+  const list = types.join(", ");
+  const text = `the body of the request was in an unknown format - accepted media types include: ${list}`;
+  return failure(415, "UnsupportedMediaType", text);
+}
+
+export const objectMediaTypes: readonly string[] = served;

@@ -1,0 +1,71 @@
+/**
+ * Answers: objects and Status as bytes (JSON, YAML) or, for direct callers, as they are.
+ *
+ * JSON ends in a newline unless it is pretty, as upstream's encoder does. gzip only past 128 KiB.
+ */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { stringify } from "yaml";
+import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Negotiated } from "./negotiate.ts";
+
+/** Below this a body is not worth compressing (upstream's threshold). */
+const gzipBytesMin = 128 * 1024;
+/** As upstream: speed over size. */
+const gzipLevel = 1;
+const compress = promisify(gzip);
+const encoder = new TextEncoder();
+
+export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
+  if (form.mediaType === "application/yaml") return encoder.encode(stringify(object, yamlOptions));
+  if (form.pretty) return encoder.encode(JSON.stringify(object, undefined, 2));
+  return encoder.encode(`${JSON.stringify(object)}\n`);
+}
+
+const yamlOptions = { lineWidth: 0, aliasDuplicateObjects: false, version: "1.1" } as const;
+
+/** A whole object as the answer. Direct callers get it frozen and by reference. */
+export function objectResponse(
+  request: PlainRequest,
+  status: number,
+  object: object,
+  form: Negotiated,
+  headers: Headers = {},
+): PlainResponse {
+  if (request.peer.kind === "direct") return { kind: "object", status, headers, object };
+  return bytesResponse(status, [encodeObject(object, form)], form.mediaType, headers);
+}
+
+export function bytesResponse(
+  status: number,
+  body: readonly Uint8Array[],
+  mediaType: string,
+  headers: Headers = {},
+): PlainResponse {
+  return { kind: "bytes", status, headers: { "content-type": mediaType, ...headers }, body };
+}
+
+export function textResponse(status: number, text: string, headers: Headers = {}): PlainResponse {
+  const plain = { "x-content-type-options": "nosniff", ...headers };
+  return bytesResponse(status, [encoder.encode(text)], "text/plain; charset=utf-8", plain);
+}
+
+/** The same answer compressed, where the client takes gzip and the body is long enough. */
+export async function compressed(
+  request: PlainRequest,
+  response: PlainResponse,
+): Promise<PlainResponse> {
+  if (response.kind !== "bytes" || response.headers["content-encoding"] !== undefined) {
+    return response;
+  }
+  const length = response.body.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (length < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) return response;
+  const packed = await compress(Buffer.concat(response.body), { level: gzipLevel });
+  const headers = { ...response.headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
+  return { ...response, headers, body: [packed] };
+}
+
+function acceptsGzip(header: string | undefined): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((part) => part.trim().split(";")[0] === "gzip");
+}

@@ -1,0 +1,32 @@
+/**
+ * The one mapping from thrown things to Status, and from Status to an answer.
+ *
+ * ApiError carries its Status; anything else is a bug or a broken world: 500, logged by the chain, its
+ * text kept (as upstream's InternalError does).
+ */
+import { ApiError, internalError, type Status } from "#api/status.ts";
+import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import { negotiateError } from "./negotiate.ts";
+import { objectResponse } from "./respond.ts";
+
+export function toStatus(error: unknown): Status {
+  if (error instanceof ApiError) return error.status;
+  return internalError(error instanceof Error ? error.message : String(error)).status;
+}
+
+/** Retry-After mirrors details.retryAfterSeconds. */
+export function statusHeaders(status: Status): Headers {
+  const seconds = status.details?.retryAfterSeconds ?? 0;
+  const nosniff = { "x-content-type-options": "nosniff" };
+  return seconds > 0 ? { ...nosniff, "retry-after": String(seconds) } : nosniff;
+}
+
+export function statusResponse(
+  request: PlainRequest,
+  query: URLSearchParams,
+  error: unknown,
+): PlainResponse {
+  const status = toStatus(error);
+  const form = negotiateError(request.headers, query);
+  return objectResponse(request, status.code ?? 500, status, form, statusHeaders(status));
+}

@@ -1,0 +1,131 @@
+/**
+ * Watch frames: what one event looks like on the wire, made once per (object, type, form) and shared
+ * by every watcher; and joined blocks, made once per batch however many watchers get that batch.
+ */
+import { ApiError } from "#api/status.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import { toStatus } from "./status.ts";
+
+/** One step of a watch, as registry delivers it. */
+export interface StreamItem {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: CachedObject | undefined;
+  readonly resourceVersion: string;
+  readonly initialEventsEnd?: boolean;
+}
+
+type ObjectType = Exclude<StreamItem["type"], "BOOKMARK">;
+
+export interface WatchFormat {
+  /** Names the form in caches; short and constant: `json`, `table.v1.Metadata`. */
+  readonly key: string;
+  event(type: ObjectType, object: CachedObject): Uint8Array;
+  bookmark(object: AnyObject): Uint8Array;
+  error(error: unknown): Uint8Array;
+}
+
+const encoder = new TextEncoder();
+const heads: Readonly<Record<ObjectType, Uint8Array>> = {
+  ADDED: encoder.encode('{"type":"ADDED","object":'),
+  MODIFIED: encoder.encode('{"type":"MODIFIED","object":'),
+  DELETED: encoder.encode('{"type":"DELETED","object":'),
+};
+const close = encoder.encode("}\n");
+
+/** Objects as `item` writes them (their stored JSON, unless another version is asked for). */
+export function jsonFormat(
+  key: string,
+  item: (object: CachedObject) => Uint8Array,
+  bookmark: (object: AnyObject) => object = (object) => object,
+): WatchFormat {
+  const makers = {
+    ADDED: (object: CachedObject) => framed(heads.ADDED, item(object)),
+    MODIFIED: (object: CachedObject) => framed(heads.MODIFIED, item(object)),
+    DELETED: (object: CachedObject) => framed(heads.DELETED, item(object)),
+  };
+  const keys = { ADDED: `${key}:A`, MODIFIED: `${key}:M`, DELETED: `${key}:D` };
+  return {
+    key,
+    event: (type, object) => object.encoded(keys[type], makers[type]),
+    bookmark: (object) => plainFrame("BOOKMARK", bookmark(object)),
+    error: (error) => plainFrame("ERROR", toStatus(error)),
+  };
+}
+
+function framed(head: Uint8Array, body: Uint8Array): Uint8Array {
+  const end = body[body.length - 1] === 0x0a ? body.length - 1 : body.length;
+  const out = new Uint8Array(head.length + end + close.length);
+  out.set(head);
+  out.set(end === body.length ? body : body.subarray(0, end), head.length);
+  out.set(close, head.length + end);
+  return out;
+}
+
+export function plainFrame(type: string, object: unknown): Uint8Array {
+  return encoder.encode(`{"type":"${type}","object":${JSON.stringify(object)}}\n`);
+}
+
+/** The object of a BOOKMARK: kind and resourceVersion, and the mark that ends the initial events. */
+export function bookmarkObject(apiVersion: string, kind: string, item: StreamItem): AnyObject {
+  const metadata = {
+    resourceVersion: item.resourceVersion,
+    ...(item.initialEventsEnd === true
+      ? { annotations: { "k8s.io/initial-events-end": "true" } }
+      : {}),
+  };
+  return { kind, apiVersion, metadata };
+}
+
+/** True for the refusal that must come inside the stream (HTTP 200, then ERROR). */
+export function isExpired(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 410;
+}
+
+interface Joined {
+  readonly key: string;
+  readonly frames: readonly Uint8Array[];
+  readonly block: Uint8Array;
+}
+
+/** Blocks remembered: watchers of one tick come one after the other, a few forms at a time. */
+const joinedMax = 8;
+/** Larger batches are cut, so that no single write is huge. */
+export const blockBytesMax = 256 * 1024;
+
+/**
+ * Joins the frames of a batch into one block. Watchers that get the same frames get the same block:
+ * frames are shared objects, so comparing a batch with the last few costs pointers, not bytes.
+ */
+export class FrameJoiner {
+  #recent: readonly Joined[] = [];
+
+  join(key: string, frames: readonly Uint8Array[]): Uint8Array {
+    const [only] = frames;
+    if (frames.length === 1 && only !== undefined) return only;
+    for (const known of this.#recent) {
+      if (known.key === key && sameFrames(known.frames, frames)) return known.block;
+    }
+    const block = concatenated(frames);
+    this.#recent = [{ key, frames, block }, ...this.#recent.slice(0, joinedMax - 1)];
+    return block;
+  }
+}
+
+function sameFrames(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function concatenated(frames: readonly Uint8Array[]): Uint8Array {
+  let length = 0;
+  for (const frame of frames) length += frame.length;
+  const out = new Uint8Array(length);
+  let at = 0;
+  for (const frame of frames) {
+    out.set(frame, at);
+    at += frame.length;
+  }
+  return out;
+}
