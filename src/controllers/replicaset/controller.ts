@@ -7,7 +7,7 @@
  */
 import type { LabelSelector as LabelSelectorSpec, Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import type { LabelSelector } from "#api/label-selector.ts";
-import { labelsMatch, selectorFromLabels, selectorFromLabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromMap, selectorFromLabelSelector } from "#api/label-selector.ts";
 import type { GroupVersionKind, KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
@@ -56,7 +56,7 @@ const replicationController: Kind = {
   gvk: { group: "", version: "v1", kind: "ReplicationController" },
   ref: refs.replicationcontrollers,
   workers: 5,
-  selector: (owner) => selectorFromLabels((owner.spec?.selector ?? {}) as Record<string, string>),
+  selector: (owner) => selectorFromMap((owner.spec?.selector ?? {}) as Record<string, string>),
 };
 
 export function replicaSetController(deps: ControllerDeps): Controller {

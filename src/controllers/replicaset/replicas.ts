@@ -4,7 +4,7 @@
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import type { LabelSelector } from "#api/label-selector.ts";
-import { labelsMatch, selectorFromLabels } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
 import {
   availableInMs,
   compareForDeletion,
@@ -62,7 +62,7 @@ export interface StatusInput {
 /** Counters that are zero are left out, as upstream's omitempty does. */
 export function replicaStatus(input: StatusInput): ReplicaStatus {
   const active = input.pods.filter(isActive);
-  const labels = selectorFromLabels(input.template?.metadata?.labels ?? {});
+  const labels = selectorFromMap(input.template?.metadata?.labels ?? {});
   const labelled = active.filter((pod) => labelled1(labels, pod)).length;
   const ready = active.filter(isReady).length;
   const available = active.filter((pod) => isAvailable(pod, input.minReadySeconds, input.nowMs)).length;

@@ -1,0 +1,93 @@
+/**
+ * What ties a ReplicaSet to its Deployment besides ownership: the template hash, the revision and
+ * the annotations that remember what the Deployment wanted when it was last scaled.
+ */
+import type { Deployment, PodTemplateSpec, ReplicaSet } from "#api/gen/types.ts";
+import { jsonEqual } from "../shared/equal.ts";
+
+export const hashLabel = "pod-template-hash";
+export const revisionAnnotation = "deployment.kubernetes.io/revision";
+export const revisionHistoryAnnotation = "deployment.kubernetes.io/revision-history";
+export const desiredAnnotation = "deployment.kubernetes.io/desired-replicas";
+export const maxAnnotation = "deployment.kubernetes.io/max-replicas";
+
+/** Annotations that belong to one of the two objects only and are never copied down. */
+const notCopied = new Set([
+  "kubectl.kubernetes.io/last-applied-configuration",
+  revisionAnnotation,
+  revisionHistoryAnnotation,
+  desiredAnnotation,
+  maxAnnotation,
+  "deprecated.deployment.rollback.to",
+]);
+
+/**
+ * A short name for a template: FNV-1a over its canonical JSON and the collision count, in the
+ * vowel-less alphabet. Any stable hash serves: equality of templates decides, not of hashes.
+ */
+export function templateHash(template: PodTemplateSpec, collisionCount: number): string {
+  let hash = 0x811c9dc5;
+  for (const char of `${canonical(template)}${collisionCount}`) {
+    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  }
+  const alphabet = "bcdfghjklmnpqrstvwxz2456789";
+  return [...String(hash)].map((digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join("");
+}
+
+function canonical(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${sorted.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(",")}}`;
+}
+
+/** The ReplicaSet whose template is the Deployment's, hash label aside; the oldest if several. */
+export function findNewReplicaSet(
+  deployment: Deployment,
+  replicaSets: readonly ReplicaSet[],
+): ReplicaSet | undefined {
+  const wanted = withoutHash(deployment.spec?.template);
+  return replicaSets.toSorted(oldestFirst).find((rs) => jsonEqual(withoutHash(rs.spec?.template), wanted));
+}
+
+function withoutHash(template: PodTemplateSpec | undefined): PodTemplateSpec {
+  const { [hashLabel]: _hash, ...labels } = template?.metadata?.labels ?? {};
+  const { creationTimestamp: _none, ...metadata } = template?.metadata ?? {};
+  return { ...template, metadata: { ...metadata, labels } };
+}
+
+export function oldestFirst(a: ReplicaSet, b: ReplicaSet): number {
+  const timeA = a.metadata?.creationTimestamp ?? "";
+  const timeB = b.metadata?.creationTimestamp ?? "";
+  if (timeA !== timeB) return timeA < timeB ? -1 : 1;
+  return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
+}
+
+export function revisionOf(object: ReplicaSet | Deployment): number {
+  return Number(object.metadata?.annotations?.[revisionAnnotation] ?? 0) || 0;
+}
+
+export function nextRevision(olds: readonly ReplicaSet[]): number {
+  return Math.max(0, ...olds.map(revisionOf)) + 1;
+}
+
+/** The annotations a ReplicaSet must have as the newest revision; what it had else stays. */
+export function newestAnnotations(
+  deployment: Deployment,
+  current: Readonly<Record<string, string>>,
+  revision: number,
+): Readonly<Record<string, string>> {
+  const copied = Object.entries(deployment.metadata?.annotations ?? {}).filter(([key]) => !notCopied.has(key));
+  const merged = { ...current, ...Object.fromEntries(copied) };
+  const old = Number(current[revisionAnnotation] ?? 0);
+  if (old >= revision) return merged;
+  const history = current[revisionHistoryAnnotation];
+  const past = old > 0 ? { [revisionHistoryAnnotation]: history ? `${history},${old}` : String(old) } : {};
+  return { ...merged, ...past, [revisionAnnotation]: String(revision) };
+}
+
+/** Desired and max replicas, kept on each ReplicaSet so that a later scale can be told from a rollout. */
+export function sizeAnnotations(desired: number, max: number): Readonly<Record<string, string>> {
+  return { [desiredAnnotation]: String(desired), [maxAnnotation]: String(max) };
+}

@@ -1,0 +1,166 @@
+/**
+ * The arithmetic of rollouts, pure: how many replicas each ReplicaSet of a Deployment should have.
+ *
+ * Holds  available pods >= replicas - maxUnavailable, all pods <= replicas + maxSurge, as far as the
+ *        cluster lets us; a step never breaks a bound that holds.
+ * After  upstream's deployment/rolling.go, sync.go and util/deployment_util.go.
+ */
+import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
+import { desiredAnnotation, maxAnnotation, oldestFirst } from "./revision.ts";
+
+export interface Scale {
+  readonly replicaSet: ReplicaSet;
+  readonly replicas: number;
+}
+
+export interface Bounds {
+  readonly replicas: number;
+  readonly maxSurge: number;
+  readonly maxUnavailable: number;
+}
+
+export function boundsOf(deployment: Deployment): Bounds {
+  const replicas = deployment.spec?.replicas ?? 1;
+  if (deployment.spec?.strategy?.type === "Recreate") return { replicas, maxSurge: 0, maxUnavailable: 0 };
+  const rolling = deployment.spec?.strategy?.rollingUpdate;
+  const maxSurge = scaled(rolling?.maxSurge ?? "25%", replicas, Math.ceil);
+  const maxUnavailable = scaled(rolling?.maxUnavailable ?? "25%", replicas, Math.floor);
+  // Both zero could never make progress.
+  if (maxSurge === 0 && maxUnavailable === 0) return { replicas, maxSurge, maxUnavailable: 1 };
+  return { replicas, maxSurge, maxUnavailable: Math.min(maxUnavailable, replicas) };
+}
+
+function scaled(value: number | string, total: number, round: (n: number) => number): number {
+  if (typeof value === "number") return value;
+  return round((Number.parseInt(value, 10) * total) / 100);
+}
+
+export const specReplicas = (rs: ReplicaSet | undefined): number => (rs === undefined ? 0 : (rs.spec?.replicas ?? 1));
+export const availableReplicas = (rs: ReplicaSet | undefined): number => rs?.status?.availableReplicas ?? 0;
+
+export function sum(sets: readonly ReplicaSet[], count: (rs: ReplicaSet) => number): number {
+  return sets.reduce((total, rs) => total + count(rs), 0);
+}
+
+/** Replicas of the newest ReplicaSet in this step, when `others` are as they are. */
+export function newReplicaSetSize(
+  deployment: Deployment,
+  newest: ReplicaSet | undefined,
+  others: readonly ReplicaSet[],
+): number {
+  const bounds = boundsOf(deployment);
+  const current = specReplicas(newest);
+  if (deployment.spec?.strategy?.type === "Recreate") return bounds.replicas;
+  if (current > bounds.replicas) return bounds.replicas;
+  const total = current + sum(others, specReplicas);
+  const room = bounds.replicas + bounds.maxSurge - total;
+  if (room <= 0) return current;
+  return current + Math.min(room, bounds.replicas - current);
+}
+
+/** Old ReplicaSets to shrink in this step: first replicas that never got well, then good ones. */
+export function shrinkOld(
+  deployment: Deployment,
+  newest: ReplicaSet | undefined,
+  olds: readonly ReplicaSet[],
+): readonly Scale[] {
+  const bounds = boundsOf(deployment);
+  const minAvailable = bounds.replicas - bounds.maxUnavailable;
+  const all = newest === undefined ? olds : [...olds, newest];
+  const newUnavailable = specReplicas(newest) - availableReplicas(newest);
+  let budget = sum(all, specReplicas) - minAvailable - newUnavailable;
+  if (budget <= 0) return [];
+  const sizes = new Map(olds.map((rs) => [rs, specReplicas(rs)]));
+  for (const rs of olds.toSorted(oldestFirst)) {
+    const unhealthy = Math.max(0, specReplicas(rs) - availableReplicas(rs));
+    budget -= take(sizes, rs, Math.min(budget, unhealthy));
+  }
+  let spare = sum(all, availableReplicas) - minAvailable;
+  for (const rs of olds.toSorted(oldestFirst)) {
+    spare -= take(sizes, rs, Math.max(0, spare));
+  }
+  return [...sizes]
+    .filter(([rs, size]) => size !== specReplicas(rs))
+    .map(([replicaSet, replicas]) => ({ replicaSet, replicas }));
+}
+
+function take(sizes: Map<ReplicaSet, number>, rs: ReplicaSet, wanted: number): number {
+  const size = sizes.get(rs) ?? 0;
+  const taken = Math.min(size, wanted);
+  sizes.set(rs, size - taken);
+  return taken;
+}
+
+/** True when spec.replicas changed since some active ReplicaSet was last sized. */
+export function isScalingEvent(deployment: Deployment, sets: readonly ReplicaSet[]): boolean {
+  const replicas = String(deployment.spec?.replicas ?? 1);
+  return sets.some((rs) => {
+    const desired = rs.metadata?.annotations?.[desiredAnnotation];
+    return specReplicas(rs) > 0 && desired !== undefined && desired !== replicas;
+  });
+}
+
+/** A change of spec.replicas in the middle of a rollout (or when paused), shared out in proportion. */
+export function scaleProportionally(
+  deployment: Deployment,
+  newest: ReplicaSet | undefined,
+  olds: readonly ReplicaSet[],
+): readonly Scale[] {
+  const bounds = boundsOf(deployment);
+  const all = newest === undefined ? olds : [...olds, newest];
+  const active = all.filter((rs) => specReplicas(rs) > 0);
+  const single = active.length <= 1 ? (active[0] ?? newest ?? all.toSorted(oldestFirst).at(-1)) : undefined;
+  if (single !== undefined) return [{ replicaSet: single, replicas: bounds.replicas }];
+  if (isSaturated(deployment, newest)) return olds.map((replicaSet) => ({ replicaSet, replicas: 0 }));
+  if (deployment.spec?.strategy?.type === "Recreate") return [];
+  const allowed = bounds.replicas > 0 ? bounds.replicas + bounds.maxSurge : 0;
+  return shareOut(active, allowed - sum(active, specReplicas), bounds);
+}
+
+function isSaturated(deployment: Deployment, newest: ReplicaSet | undefined): boolean {
+  const replicas = deployment.spec?.replicas ?? 1;
+  return (
+    newest !== undefined &&
+    specReplicas(newest) === replicas &&
+    newest.metadata?.annotations?.[desiredAnnotation] === String(replicas) &&
+    availableReplicas(newest) === replicas
+  );
+}
+
+/** Bigger ReplicaSets take the bigger part; among equals newer ones grow first, older ones shrink first. */
+function shareOut(active: readonly ReplicaSet[], change: number, bounds: Bounds): readonly Scale[] {
+  const sign = change > 0 ? -1 : 1;
+  const order = active.toSorted((a, b) => specReplicas(b) - specReplicas(a) || sign * oldestFirst(a, b));
+  let rest = change;
+  const sizes = order.map((replicaSet) => {
+    const part = proportion(replicaSet, bounds, rest);
+    rest -= part;
+    return { replicaSet, replicas: specReplicas(replicaSet) + part };
+  });
+  return sizes.map(({ replicaSet, replicas }, at) => ({
+    replicaSet,
+    replicas: Math.max(0, at === 0 ? replicas + rest : replicas),
+  }));
+}
+
+function proportion(rs: ReplicaSet, bounds: Bounds, rest: number): number {
+  if (rest === 0) return 0;
+  const annotated = Number(rs.metadata?.annotations?.[maxAnnotation] ?? 0) || 0;
+  const before = annotated > 0 ? annotated : bounds.replicas + bounds.maxSurge;
+  const size = (specReplicas(rs) * (bounds.replicas + bounds.maxSurge)) / Math.max(1, before);
+  const wanted = Math.round(bounds.replicas === 0 ? 0 : size) - specReplicas(rs);
+  return rest > 0 ? Math.max(0, Math.min(wanted, rest)) : Math.min(0, Math.max(wanted, rest));
+}
+
+/** Finished ReplicaSets beyond spec.revisionHistoryLimit, oldest revisions first. */
+export function beyondHistory(deployment: Deployment, olds: readonly ReplicaSet[], revision: (rs: ReplicaSet) => number): readonly ReplicaSet[] {
+  const limit = deployment.spec?.revisionHistoryLimit ?? 10;
+  const alive = olds.filter((rs) => rs.metadata?.deletionTimestamp === undefined);
+  const excess = alive.length - limit;
+  if (excess <= 0) return [];
+  const order = alive.toSorted((a, b) => revision(a) - revision(b) || oldestFirst(a, b));
+  return order.slice(0, excess).filter((rs) => {
+    const settled = rs.status?.observedGeneration ?? 0;
+    return specReplicas(rs) === 0 && (rs.status?.replicas ?? 0) === 0 && settled >= (rs.metadata?.generation ?? 0);
+  });
+}
