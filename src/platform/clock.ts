@@ -8,6 +8,7 @@ export type TimerName =
   | "store.compact"
   | "store.checkpoint"
   | "store.lease"
+  | "store.watch"
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"

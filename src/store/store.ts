@@ -50,6 +50,8 @@ export interface CommitSink {
 }
 
 export interface StoreWatch {
+  /** Every commit up to this one that touches the range was delivered. */
+  readonly position: Revision;
   /** The sink refused a batch and now has room. */
   resume(): void;
   close(): void;
@@ -119,7 +121,9 @@ export interface Store {
   readonly commitRevision: Revision;
   readonly compactRevision: Revision;
   get(key: Key, at?: Revision): GetResult;
+  /** `limit` 0 gives no keys but their count. */
   range(request: RangeRequest): RangeResult;
+  /** `value` is borrowed until the promise settles. */
   put(
     key: Key,
     value: Uint8Array,
@@ -127,8 +131,10 @@ export interface Store {
   ): Promise<PutResult>;
   delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult>;
   /**
-   * Commits after `after` that touch [start, end), then live ones. History is served first, in
-   * order; `compacted` at once when `after` < compactRevision.
+   * Commits after `after` that touch [start, end), cut down to the events in that range, then live
+   * ones. History is served first, in order; `compacted` instead when `after` < compactRevision.
+   * The sink is first called in a microtask after this returned, and live commits before the
+   * writer's promise resolves.
    */
   watch(
     range: { readonly start: Key; readonly end: Key },

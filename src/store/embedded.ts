@@ -1,0 +1,336 @@
+/**
+ * The store over any engine: wires sequencer, committer, watches, leases and compaction together.
+ *
+ * All state is in Mvcc; this class only decides in which order the parts hear of things. The order
+ * when a batch is durable: commit revision, then watchers, then writers.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { checkpointSource } from "./checkpoint.ts";
+import { cleanSlabs } from "./cleaner.ts";
+import { Committer } from "./commit.ts";
+import type { CommitStats } from "./commit.ts";
+import type { Engine, EngineStats } from "./engines/engine.ts";
+import type { Leases } from "./leases.ts";
+import type { Mvcc } from "./mvcc.ts";
+import type { StoreOptions } from "./options.ts";
+import { keyBytesLimit } from "./record.ts";
+import { Sequencer } from "./sequencer.ts";
+import type { Decided } from "./sequencer.ts";
+import type {
+  CommitSink,
+  DeleteResult,
+  GetResult,
+  Guard,
+  Key,
+  LeaseId,
+  PutResult,
+  RangeRequest,
+  RangeResult,
+  Refused,
+  Revision,
+  Store,
+  StoreWatch,
+  WriteRefused,
+} from "./store.ts";
+import { Watches } from "./watches.ts";
+import type { WatchStats } from "./watches.ts";
+
+/** Revisions forgotten per host turn: about a millisecond. */
+const pruneRevisionsMax = 8192;
+
+/** A call that has no refusal of its own (lease, compaction) rejects with this once stopped. */
+export class StoreStoppedError extends Error {
+  constructor(cause: Error) {
+    super(`the store has stopped: ${cause.message}`, { cause });
+    this.name = "StoreStoppedError";
+  }
+}
+
+export interface StoreStats {
+  readonly keys: number;
+  readonly versions: number;
+  readonly leases: number;
+  /** What the quota counts. */
+  readonly bytes: number;
+  readonly slabHeldBytes: number;
+  readonly slabLiveBytes: number;
+  readonly commits: CommitStats;
+  readonly watches: WatchStats;
+  readonly engine: EngineStats;
+}
+
+/** A Store with what `cmd` needs besides. */
+export interface OpenedStore extends Store {
+  /** Resolves, never rejects, when a world failure stopped the store: end the process. */
+  readonly failed: Promise<Error>;
+  stats(): StoreStats;
+}
+
+export interface EmbeddedDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  readonly engine: Engine;
+  /** Recovered, with `commitRevision` at the head. */
+  readonly mvcc: Mvcc;
+  readonly leases: Leases;
+}
+
+export class EmbeddedStore implements OpenedStore {
+  readonly failed: Promise<Error>;
+  readonly #deps: EmbeddedDeps;
+  readonly #options: StoreOptions;
+  readonly #mvcc: Mvcc;
+  readonly #leases: Leases;
+  readonly #committer: Committer;
+  readonly #sequencer: Sequencer;
+  readonly #watches: Watches;
+  #pruneTimer: Timer | undefined;
+  #checkpointing: { readonly revision: number; readonly done: Promise<void> } | undefined;
+  #closing = false;
+
+  constructor(deps: EmbeddedDeps, options: StoreOptions, epoch: number) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#mvcc = deps.mvcc;
+    this.#leases = deps.leases;
+    const failed = Promise.withResolvers<Error>();
+    this.failed = failed.promise;
+    this.#watches = new Watches(deps, { batchCommitsMax: options.watchBatchCommitsMax });
+    this.#committer = new Committer(deps, {
+      epoch,
+      batchBytesMax: options.batchBytesMax,
+      batchItemsMax: options.batchItemsMax,
+      headRevision: deps.mvcc.headRevision,
+      publish: (revision) => this.#publish(revision),
+      onFailed: (error) => this.#onFailed(error, failed.resolve),
+    });
+    const parts = { mvcc: this.#mvcc, leases: this.#leases, committer: this.#committer };
+    this.#sequencer = new Sequencer(parts, { epoch, quotaBytes: options.quotaBytes });
+  }
+
+  /** Makes the epoch durable, then starts lease time. Once, before anything else. */
+  async start(): Promise<void> {
+    this.#sequencer.markEpoch();
+    await this.#settled(() => undefined);
+    this.#leases.start((id) => this.#expireLease(id));
+    this.#maintain();
+  }
+
+  get commitRevision(): Revision {
+    return this.#mvcc.commitRevision as Revision;
+  }
+
+  get compactRevision(): Revision {
+    return this.#mvcc.compactRevision as Revision;
+  }
+
+  get(key: Key, at?: Revision): GetResult {
+    return this.#mvcc.get(key, at);
+  }
+
+  range(request: RangeRequest): RangeResult {
+    return this.#mvcc.range(request);
+  }
+
+  put(
+    key: Key,
+    value: Uint8Array,
+    options: { readonly guard?: Guard; readonly lease?: LeaseId },
+  ): Promise<PutResult> {
+    const refused = this.#refusePut(key, value);
+    if (refused !== undefined) return Promise.resolve(refused);
+    const lease = options.lease ?? (0n as LeaseId);
+    return this.#write(() => this.#sequencer.put(key, value, options.guard, lease));
+  }
+
+  delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult> {
+    if (this.#closing) return Promise.resolve(stoppedResult(closedError()));
+    return this.#write(() => this.#sequencer.delete(key, options.guard));
+  }
+
+  watch(
+    range: { readonly start: Key; readonly end: Key },
+    after: Revision,
+    sink: CommitSink,
+  ): StoreWatch {
+    return this.#watches.watch(range, after, sink);
+  }
+
+  async compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
+    if (revision > this.commitRevision) {
+      return { kind: "future", commitRevision: this.commitRevision };
+    }
+    if (revision <= this.compactRevision) {
+      return { kind: "compacted", compactRevision: this.compactRevision };
+    }
+    await this.#admitted(() => this.#sequencer.compact(revision));
+    await this.#settled(() => this.#compacted(revision));
+    return { kind: "ok" };
+  }
+
+  async grantLease(ttlSeconds: number): Promise<LeaseId> {
+    if (this.#leases.size >= this.#options.leasesMax) {
+      throw new Error(
+        `too many leases: ${this.#leases.size} alive, at most ${this.#options.leasesMax}`,
+      );
+    }
+    const id = this.#newLeaseId();
+    await this.#admitted(() => this.#sequencer.grantLease(id, Math.ceil(ttlSeconds * 1000)));
+    await this.#settled(() => this.#leases.startTime(id));
+    return id;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
+    this.#leases.stop();
+    this.#pruneTimer?.cancel();
+    await this.#committer.drain();
+    this.#watches.closeAll();
+    await this.#checkpointing?.done;
+    this.#committer.stop(closedError());
+    await this.#deps.engine.close();
+  }
+
+  stats(): StoreStats {
+    const { mvcc, leases, engine } = this.#deps;
+    return {
+      keys: mvcc.index.size,
+      versions: mvcc.versions.size,
+      leases: leases.size,
+      bytes: mvcc.bytes,
+      slabHeldBytes: mvcc.slabs.heldBytes,
+      slabLiveBytes: mvcc.slabs.liveBytes,
+      commits: this.#committer.stats(),
+      watches: this.#watches.stats(),
+      engine: engine.stats(),
+    };
+  }
+
+  #refusePut(key: Key, value: Uint8Array): WriteRefused | undefined {
+    if (this.#closing) return stoppedResult(closedError());
+    const max = this.#options.valueBytesMax;
+    if (value.length > max) {
+      const message = `value of ${value.length} bytes is over the limit of ${max}`;
+      return { kind: "too-large", message };
+    }
+    if (key.length > keyBytesLimit) {
+      const message = `key of ${key.length} bytes is over the limit of ${keyBytesLimit}`;
+      return { kind: "too-large", message };
+    }
+    const { room } = this.#deps.engine;
+    return room.kind === "ok" ? undefined : room;
+  }
+
+  #write<Result>(decide: () => Decided<Result>): Promise<Result | WriteRefused> {
+    return new Promise((resolve) => {
+      const stopped = (error: Error): void => resolve(stoppedResult(error));
+      const sequence = (): void => {
+        const { result, after } = decide();
+        this.#committer.settleAfter(after, { durable: () => resolve(result), stopped });
+      };
+      this.#committer.submit({ sequence, stopped });
+    });
+  }
+
+  /** Resolves, synchronously after `sequence` ran, in the next microtask. */
+  #admitted(sequence: () => void): Promise<void> {
+    if (this.#closing) return Promise.reject(new StoreStoppedError(closedError()));
+    return new Promise((resolve, reject) => {
+      this.#committer.submit({
+        sequence: () => {
+          sequence();
+          resolve();
+        },
+        stopped: (error) => reject(new StoreStoppedError(error)),
+      });
+    });
+  }
+
+  #settled(durable: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#committer.settleAfterAll({
+        durable: () => {
+          durable();
+          resolve();
+        },
+        stopped: (error) => reject(new StoreStoppedError(error)),
+      });
+    });
+  }
+
+  #publish(revision: number): void {
+    this.#mvcc.commitRevision = revision;
+    this.#watches.publish(revision);
+  }
+
+  #onFailed(error: Error, resolve: (error: Error) => void): void {
+    this.#leases.stop();
+    resolve(error);
+  }
+
+  #expireLease(id: bigint): void {
+    this.#committer.submit({ sequence: () => this.#sequencer.endLease(id), stopped: () => {} });
+  }
+
+  /** Positive and below 2^63, so that every client's int64 shows it the same. */
+  #newLeaseId(): LeaseId {
+    for (;;) {
+      const bytes = this.#deps.random.bytes(8);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, 8);
+      const id = view.getBigUint64(0) & 0x7fff_ffff_ffff_ffffn;
+      if (id !== 0n && !this.#leases.has(id)) return id as LeaseId;
+    }
+  }
+
+  #compacted(revision: number): void {
+    // Two compactions may be in one batch, in either order.
+    if (revision <= this.#mvcc.compactRevision) return;
+    this.#mvcc.compactRevision = revision;
+    this.#watches.compacted();
+    this.#maintain();
+  }
+
+  /** Forgets a slice of what was compacted, and goes on until nothing is left to do. */
+  #maintain(): void {
+    this.#pruneTimer?.cancel();
+    this.#pruneTimer = undefined;
+    if (this.#closing) return;
+    const until = this.#checkpointing?.revision ?? this.#mvcc.compactRevision;
+    const pruned = this.#mvcc.prune(Math.max(until, this.#mvcc.log.base), pruneRevisionsMax);
+    const cleaned = pruned && cleanSlabs(this.#mvcc);
+    if (!pruned || !cleaned) {
+      this.#pruneTimer = this.#deps.clock.after("store.compact", 0, () => this.#maintain());
+    } else this.#maybeCheckpoint();
+  }
+
+  #maybeCheckpoint(): void {
+    const { engine, log } = this.#deps;
+    const revision = this.#mvcc.compactRevision;
+    if (this.#checkpointing !== undefined || this.#committer.stopped !== undefined) return;
+    if (!engine.wantsCheckpoint(revision)) return;
+    const source = checkpointSource({ mvcc: this.#mvcc, leases: this.#leases, revision });
+    const done = engine
+      .checkpoint(source)
+      .catch((error: unknown) => {
+        // The log still holds everything; the next compaction tries again.
+        log.warn("a checkpoint failed; the log is kept", { revision, error: String(error) });
+      })
+      .then(() => {
+        this.#checkpointing = undefined;
+        this.#maintain();
+      });
+    this.#checkpointing = { revision, done };
+  }
+}
+
+function closedError(): Error {
+  return new Error("the store is closed");
+}
+
+function stoppedResult(error: Error): WriteRefused {
+  return { kind: "stopped", message: error.message };
+}

@@ -1,0 +1,101 @@
+/**
+ * What makes batches durable. The store above it sequences, indexes and serves; an engine is a log
+ * with checkpoints, and knows records only by their frame (record.ts), never by their meaning.
+ *
+ * Contract, checked by engine.suite.ts on every engine:
+ *  E1  `append` resolves only once the whole batch survives a crash; batches become durable in order.
+ *  E2  After a rejected append nothing is appended any more by this opening.
+ *  E3  `open` replays, in order, the newest whole checkpoint and then at least every record that
+ *      was appended durably after that checkpoint's revision - and nothing that was never appended.
+ *      A record at or below the checkpoint's revision may come again; a part of the last batch
+ *      that was never acknowledged may come, as a prefix of it.
+ *  E4  An epoch is held by one opening. Once a later `open` has returned, an append of an earlier
+ *      epoch fails with FencedError and never lands late.
+ */
+
+/** Thrown by `append` when another opening has taken over. */
+export class FencedError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "FencedError";
+  }
+}
+
+/** Stored data is not what was written: says which file, which offset, and what to do. */
+export class CorruptionError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CorruptionError";
+  }
+}
+
+/** Takes recovered records. Throws CorruptionError when they do not add up. */
+export interface ReplaySink {
+  /** A checkpoint follows: the state at `revision`. At most once, before any log records. */
+  checkpoint(revision: number): void;
+  /**
+   * Whole records with right checksums, back to back, filling `bytes`. Given.
+   * `source` names file and offset of the first byte for error texts.
+   */
+  records(bytes: Uint8Array, source: RecordSource): void;
+}
+
+export interface RecordSource {
+  readonly kind: "checkpoint" | "log";
+  readonly file: string;
+  readonly offset: number;
+}
+
+export interface Opened {
+  /** This opening's; greater than that of every record replayed. */
+  readonly epoch: number;
+}
+
+export interface AppendBatch {
+  readonly epoch: number;
+  /** Head revision once the batch is durable. */
+  readonly lastRevision: number;
+  /** Whole records, in order. Borrowed until the append settles; never changed. */
+  readonly buffers: readonly Uint8Array[];
+  readonly bytes: number;
+}
+
+/** Hands out the records of a checkpoint in chunks; the last one ends it. */
+export interface CheckpointSource {
+  readonly revision: number;
+  /** Whole records, borrowed until the next call; undefined: that was all. */
+  next(): Uint8Array | undefined;
+}
+
+export interface EngineStats {
+  readonly kind: string;
+  /** Bytes on disk, or in whatever holds the log. */
+  readonly storedBytes: number;
+  /** Log bytes that the next checkpoint at `lastCheckpointRevision`'s successor could free. */
+  readonly logBytes: number;
+  readonly checkpointRevision: number;
+}
+
+export interface Engine {
+  /**
+   * Recovers what is stored and takes the store over. `epoch` "next" takes the one after the last
+   * one seen; an election hands in its own, which must be greater than all seen.
+   */
+  open(replay: ReplaySink, epoch: number | "next"): Promise<Opened>;
+  /** One at a time: the caller waits for the last one to settle. */
+  append(batch: AppendBatch): Promise<void>;
+  /**
+   * Room for more is reserved. While not, the store refuses puts as `no-space` before they are
+   * sequenced; deletes and compaction go on.
+   */
+  readonly room: { readonly kind: "ok" } | { readonly kind: "no-space"; readonly message: string };
+  /** Whether a checkpoint at `revision` would free enough log to be worth its writing. */
+  wantsCheckpoint(revision: number): boolean;
+  /**
+   * Stores a checkpoint, then trims: log records at or below its revision may go. Runs beside
+   * appends. Rejecting leaves the older checkpoint and all of the log in place.
+   */
+  checkpoint(source: CheckpointSource): Promise<void>;
+  stats(): EngineStats;
+  close(): Promise<void>;
+}

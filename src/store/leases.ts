@@ -1,0 +1,109 @@
+/**
+ * Leases and the keys attached to them, as sequenced; and the one timer that ends them.
+ *
+ * Holds  a key is attached to at most one lease: the one its newest version names. A lease's time
+ *        starts when its grant is durable, and anew when the store is opened: it may end late,
+ *        never early. Deadlines are on the monotonic clock, so a jump of the wall clock is nothing.
+ * Cost   one set entry per attached key; one heap entry per lease.
+ */
+import { Heap } from "#base/heap.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+
+/** Hosts keep delays in 31 bits of milliseconds; a longer wait is cut, then armed again. */
+const delayMsMax = 24 * 3600 * 1000;
+
+interface Lease {
+  readonly id: bigint;
+  readonly ttlMs: number;
+  readonly keys: Set<string>;
+}
+
+interface Deadline {
+  readonly id: bigint;
+  readonly dueMs: number;
+}
+
+export class Leases {
+  readonly #clock: Clock;
+  readonly #byId = new Map<bigint, Lease>();
+  readonly #deadlines = new Heap<Deadline>((a, b) => a.dueMs - b.dueMs);
+  #timer: Timer | undefined;
+  #expire: ((id: bigint) => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  has(id: bigint): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** Alive leases and their time to live, in order of granting. */
+  *all(): Generator<{ readonly id: bigint; readonly ttlMs: number }> {
+    for (const { id, ttlMs } of this.#byId.values()) yield { id, ttlMs };
+  }
+
+  grant(id: bigint, ttlMs: number): void {
+    if (!this.#byId.has(id)) this.#byId.set(id, { id, ttlMs, keys: new Set() });
+  }
+
+  /** Keys attached to a lease, sorted. */
+  keys(id: bigint): readonly string[] {
+    return [...(this.#byId.get(id)?.keys ?? [])].toSorted();
+  }
+
+  end(id: bigint): void {
+    this.#byId.delete(id);
+  }
+
+  /** A key's newest version changed from lease `before` to lease `after`; 0n is none. */
+  moveKey(key: string, before: bigint, after: bigint): void {
+    if (before === after) return;
+    if (before !== 0n) this.#byId.get(before)?.keys.delete(key);
+    if (after !== 0n) this.#byId.get(after)?.keys.add(key);
+  }
+
+  /** From now on `expire` is called once for each lease whose time is over. */
+  start(expire: (id: bigint) => void): void {
+    this.#expire = expire;
+    for (const id of this.#byId.keys()) this.startTime(id);
+  }
+
+  /** The lease is durable: its time runs. */
+  startTime(id: bigint): void {
+    const lease = this.#byId.get(id);
+    if (lease === undefined) return;
+    this.#deadlines.push({ id, dueMs: this.#clock.monotonicMs() + lease.ttlMs });
+    if (this.#deadlines.peek()?.id === id) this.#arm();
+  }
+
+  stop(): void {
+    this.#expire = undefined;
+    this.#timer?.cancel();
+  }
+
+  #arm(): void {
+    this.#timer?.cancel();
+    const next = this.#deadlines.peek();
+    if (next === undefined || this.#expire === undefined) return;
+    const delayMs = Math.max(0, next.dueMs - this.#clock.monotonicMs());
+    this.#timer = this.#clock.after("store.lease", Math.min(delayMs, delayMsMax), () =>
+      this.#fire(),
+    );
+  }
+
+  #fire(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (;;) {
+      const next = this.#deadlines.peek();
+      if (next === undefined || next.dueMs > nowMs) break;
+      this.#deadlines.pop();
+      if (this.#byId.has(next.id)) this.#expire?.(next.id);
+    }
+    this.#arm();
+  }
+}

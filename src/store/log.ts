@@ -1,0 +1,87 @@
+/**
+ * The history by revision: for every r in (base, head] the rows that revision made.
+ *
+ * Cost: 4 bytes a revision. Rows, and the bytes they name, stay until compaction: reads at an old
+ * revision are synchronous, so history within (compactRevision, head] must be in memory anyway, and
+ * a watch is served from the same rows. The engine's log holds the same history for a restart.
+ */
+import { assert, must } from "#base/assert.ts";
+import { noRow } from "./versions.ts";
+import type { Row } from "./versions.ts";
+
+const chunkBits = 14;
+const chunkSize = 1 << chunkBits;
+/** The rows of this revision are in `#many`. */
+const many = -1;
+
+export class RevisionLog {
+  /** Chunk i holds revisions [(#firstChunk + i) << chunkBits, ...). */
+  readonly #chunks: Int32Array[] = [];
+  readonly #many = new Map<number, readonly Row[]>();
+  #firstChunk: number;
+  #base: number;
+  #head: number;
+
+  /** `base`: the revision of the state that history starts after. */
+  constructor(base: number) {
+    this.#base = base;
+    this.#head = base;
+    this.#firstChunk = Math.floor((base + 1) / chunkSize);
+  }
+
+  /** Rows of revisions up to and with this one are forgotten. */
+  get base(): number {
+    return this.#base;
+  }
+
+  /** The latest revision assigned. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** Adds the next revision, whose rows touch each key at most once. */
+  append(revision: number, rows: readonly Row[]): void {
+    if (rows.length === 1) {
+      this.appendOne(revision, rows[0] as Row);
+      return;
+    }
+    assert(rows.length > 1, "a revision without changes", { revision });
+    this.#many.set(revision, rows);
+    this.appendOne(revision, many);
+  }
+
+  appendOne(revision: number, row: Row): void {
+    assert(revision === this.#head + 1, "revisions must be dense", { revision, head: this.#head });
+    assert(row !== noRow, "a revision without a row", { revision });
+    const at = Math.floor(revision / chunkSize) - this.#firstChunk;
+    while (at >= this.#chunks.length) this.#chunks.push(new Int32Array(chunkSize));
+    (this.#chunks[at] as Int32Array)[revision % chunkSize] = row;
+    this.#head = revision;
+  }
+
+  /** The row of `revision`, or undefined when it has several: then `rows` tells. */
+  row(revision: number): Row | undefined {
+    const at = Math.floor(revision / chunkSize) - this.#firstChunk;
+    const row = must(this.#chunks[at], "history is gone")[revision % chunkSize] as Row;
+    return row === many ? undefined : row;
+  }
+
+  rows(revision: number): readonly Row[] {
+    const one = this.row(revision);
+    return one === undefined ? must(this.#many.get(revision), "rows are gone") : [one];
+  }
+
+  /** Forgets revisions up to and with `base`. */
+  trim(base: number): void {
+    for (const revision of this.#many.keys()) {
+      if (revision > base) break;
+      this.#many.delete(revision);
+    }
+    this.#base = base;
+    const first = Math.floor((base + 1) / chunkSize);
+    const gone = Math.min(first - this.#firstChunk, this.#chunks.length);
+    if (gone <= 0) return;
+    this.#chunks.splice(0, gone);
+    this.#firstChunk = first;
+  }
+}

@@ -1,0 +1,42 @@
+/** Opens a store: recovers what its engine holds, takes a new epoch, and starts it. */
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { EmbeddedStore } from "./embedded.ts";
+import type { OpenedStore } from "./embedded.ts";
+import type { Engine } from "./engines/engine.ts";
+import { MemoryEngine } from "./engines/memory.ts";
+import { Leases } from "./leases.ts";
+import { Mvcc } from "./mvcc.ts";
+import type { StoreOptions } from "./options.ts";
+import { Recovery } from "./recover.ts";
+import { Slabs } from "./slabs.ts";
+
+/** An empty store is at revision 1, as etcd's. */
+const emptyRevision = 1;
+
+export interface StoreDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** The store over `engine`, which this opens, and closes with the store. */
+export async function openStoreOn(
+  deps: StoreDeps & { readonly engine: Engine },
+  options: StoreOptions,
+): Promise<OpenedStore> {
+  const mvcc = new Mvcc(new Slabs(options.slabBytes), emptyRevision);
+  const leases = new Leases(deps.clock);
+  const recovery = new Recovery(mvcc, leases);
+  const { epoch } = await deps.engine.open(recovery, "next");
+  recovery.finish();
+  const store = new EmbeddedStore({ ...deps, mvcc, leases }, options, epoch);
+  await store.start();
+  return store;
+}
+
+/** A store that forgets all when the process ends. */
+export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<OpenedStore> {
+  return openStoreOn({ ...deps, engine: new MemoryEngine() }, options);
+}

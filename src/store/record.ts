@@ -1,0 +1,221 @@
+/**
+ * One record: the unit of the log, of checkpoints and of the slabs in memory. The byte table and
+ * its reasons are in FORMAT.md; this file is the only code that knows the offsets.
+ *
+ * A record is 8-byte aligned, little-endian, and carries the CRC-32C of all that follows the CRC.
+ */
+import { assert } from "#base/assert.ts";
+import { crc32c } from "#base/crc32c.ts";
+
+export const RecordKind = {
+  put: 1,
+  delete: 2,
+  /** A lease is made; `version` is its time to live in milliseconds. */
+  leaseGrant: 3,
+  /** A lease is over, and with it `version` keys, listed in the body, in one revision. */
+  leaseEnd: 4,
+  /** History up to `createRevision` may be forgotten. */
+  compact: 5,
+  /** A writer took over; its epoch holds from here on. */
+  epoch: 6,
+  /** Last record of a checkpoint; `version` counts the records before it. */
+  checkpointEnd: 7,
+} as const;
+export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
+
+export const headerBytes = 56;
+export const recordAlign = 8;
+/** "PH" in little-endian order: lets a scan after a torn record skip noise cheaply. */
+const recordMagic = 0x4850;
+/** A key's length is 16-bit on disk. */
+export const keyBytesLimit = 0xffff;
+
+/** What is in a record's header, whatever its kind. */
+export interface RecordHeader {
+  readonly kind: RecordKind;
+  readonly epoch: number;
+  /** From the start of the batch this record was committed with to this record. */
+  readonly batchOffset: number;
+  readonly revision: number;
+  readonly createRevision: number;
+  readonly version: number;
+  readonly lease: bigint;
+}
+
+/** Whole size of a record with a key and a body of these lengths. */
+export function recordSize(keyLength: number, bodyLength: number): number {
+  return (headerBytes + keyLength + bodyLength + recordAlign - 1) & ~(recordAlign - 1);
+}
+
+/** Writes a record at `offset` of `view`'s buffer, which must have room for `recordSize`. */
+export function writeRecord(
+  bytes: Uint8Array,
+  view: DataView,
+  offset: number,
+  header: RecordHeader,
+  key: string,
+  body: Uint8Array,
+): void {
+  const size = recordSize(key.length, body.length);
+  const bodyAt = offset + headerBytes + key.length;
+  view.setUint32(offset + 4, size, true);
+  view.setUint16(offset + 8, recordMagic, true);
+  view.setUint8(offset + 10, header.kind);
+  view.setUint8(offset + 11, offset + size - bodyAt - body.length);
+  view.setUint32(offset + 12, header.epoch, true);
+  view.setUint32(offset + 16, header.batchOffset, true);
+  view.setUint16(offset + 20, key.length, true);
+  view.setUint16(offset + 22, 0, true);
+  writeU53(view, offset + 24, header.revision);
+  writeU53(view, offset + 32, header.createRevision);
+  writeU53(view, offset + 40, header.version);
+  // A bigint store costs 20 ns; most keys have no lease, and fresh slabs are zero.
+  if (header.lease !== 0n) view.setBigInt64(offset + 48, header.lease, true);
+  writeKey(bytes, offset + headerBytes, key);
+  bytes.set(body, bodyAt);
+  view.setUint32(offset, crc32c(bytes, offset + 4, offset + size), true);
+}
+
+/** Reads records in place. `view` must cover the same bytes, from the same start, as `bytes`. */
+export class RecordReader {
+  readonly bytes: Uint8Array;
+  readonly #view: DataView;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /**
+   * The size of the record at `offset`, believing nothing: 0 when no header with sane lengths is
+   * there. The record may still reach beyond the bytes at hand, and its CRC is not looked at.
+   */
+  plausibleSize(offset: number): number {
+    if (offset + headerBytes > this.bytes.length) return 0;
+    if (this.#view.getUint16(offset + 8, true) !== recordMagic) return 0;
+    const size = this.size(offset);
+    const fixed = headerBytes + this.keyLength(offset) + this.#padding(offset);
+    const sane = size % recordAlign === 0 && size >= fixed && this.#padding(offset) < recordAlign;
+    return sane ? size : 0;
+  }
+
+  /** The size of a whole record with a right CRC at `offset`, else 0. */
+  validSize(offset: number): number {
+    const size = this.plausibleSize(offset);
+    if (size === 0 || offset + size > this.bytes.length) return 0;
+    const sum = crc32c(this.bytes, offset + 4, offset + size);
+    return sum === this.#view.getUint32(offset, true) ? size : 0;
+  }
+
+  size(offset: number): number {
+    return this.#view.getUint32(offset + 4, true);
+  }
+
+  kind(offset: number): number {
+    return this.#view.getUint8(offset + 10);
+  }
+
+  epoch(offset: number): number {
+    return this.#view.getUint32(offset + 12, true);
+  }
+
+  batchOffset(offset: number): number {
+    return this.#view.getUint32(offset + 16, true);
+  }
+
+  keyLength(offset: number): number {
+    return this.#view.getUint16(offset + 20, true);
+  }
+
+  revision(offset: number): number {
+    return readU53(this.#view, offset + 24);
+  }
+
+  createRevision(offset: number): number {
+    return readU53(this.#view, offset + 32);
+  }
+
+  version(offset: number): number {
+    return readU53(this.#view, offset + 40);
+  }
+
+  lease(offset: number): bigint {
+    const low = this.#view.getInt32(offset + 48, true);
+    const high = this.#view.getInt32(offset + 52, true);
+    return (low | high) === 0 ? 0n : this.#view.getBigInt64(offset + 48, true);
+  }
+
+  key(offset: number): string {
+    return readKey(this.bytes, offset + headerBytes, this.keyLength(offset));
+  }
+
+  bodyLength(offset: number): number {
+    return this.size(offset) - headerBytes - this.keyLength(offset) - this.#padding(offset);
+  }
+
+  body(offset: number): Uint8Array {
+    const at = offset + headerBytes + this.keyLength(offset);
+    return this.bytes.subarray(at, at + this.bodyLength(offset));
+  }
+
+  #padding(offset: number): number {
+    return this.#view.getUint8(offset + 11);
+  }
+}
+
+/** The body of a leaseEnd record: per key a 16-bit length and its bytes. */
+export function encodeKeys(keys: readonly string[]): Uint8Array {
+  const bytes = new Uint8Array(keys.reduce((sum, key) => sum + 2 + key.length, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const key of keys) {
+    view.setUint16(at, key.length, true);
+    writeKey(bytes, at + 2, key);
+    at += 2 + key.length;
+  }
+  return bytes;
+}
+
+export function decodeKeys(body: Uint8Array, count: number): string[] {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  const keys: string[] = [];
+  let at = 0;
+  while (at < body.length) {
+    const length = view.getUint16(at, true);
+    keys.push(readKey(body, at + 2, length));
+    at += 2 + length;
+  }
+  assert(at === body.length && keys.length === count, "key list is malformed", { count, at });
+  return keys;
+}
+
+function writeKey(bytes: Uint8Array, at: number, key: string): void {
+  for (let i = 0; i < key.length; i++) bytes[at + i] = key.charCodeAt(i);
+}
+
+/** Not TextDecoder: its "latin1" is windows-1252, which is not a byte-for-char mapping. */
+function readKey(bytes: Uint8Array, at: number, length: number): string {
+  // Beyond this many arguments an engine may run out of stack.
+  const step = 4096;
+  if (length <= step) return keyPart(bytes, at, at + length);
+  let key = "";
+  for (let i = 0; i < length; i += step) {
+    key += keyPart(bytes, at + i, at + Math.min(length, i + step));
+  }
+  return key;
+}
+
+function keyPart(bytes: Uint8Array, start: number, end: number): string {
+  return String.fromCharCode.apply(null, bytes.subarray(start, end) as unknown as number[]);
+}
+
+function writeU53(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value >>> 0, true);
+  view.setUint32(at + 4, (value / 2 ** 32) >>> 0, true);
+}
+
+function readU53(view: DataView, at: number): number {
+  const value = view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
+  assert(value <= Number.MAX_SAFE_INTEGER, "number on disk is beyond 2^53-1", { at });
+  return value;
+}

@@ -1,0 +1,161 @@
+/**
+ * Replays records into an empty state: the other half of the sequencer.
+ *
+ * R1  The state after replay equals the state the writer had when the last replayed record was
+ *     sequenced: same revisions, versions, leases, attachments.
+ * R2  Log revisions are dense from the checkpoint's on, and epochs never fall: else CorruptionError.
+ * R3  Records at or below the checkpoint's revision change nothing but leases, and replaying those
+ *     again is harmless: a lease's last record decides.
+ * Values are not copied: the blocks read from disk become slabs.
+ */
+import { CorruptionError } from "./engines/engine.ts";
+import type { RecordSource, ReplaySink } from "./engines/engine.ts";
+import type { Leases } from "./leases.ts";
+import type { Mvcc } from "./mvcc.ts";
+import { decodeKeys, RecordKind, RecordReader } from "./record.ts";
+import type { Slab } from "./slabs.ts";
+import type { Row } from "./versions.ts";
+
+export class Recovery implements ReplaySink {
+  readonly #mvcc: Mvcc;
+  readonly #leases: Leases;
+  #compactRevision: number;
+  #epoch = 0;
+
+  constructor(mvcc: Mvcc, leases: Leases) {
+    this.#mvcc = mvcc;
+    this.#leases = leases;
+    this.#compactRevision = mvcc.compactRevision;
+  }
+
+  checkpoint(revision: number): void {
+    this.#mvcc.rebase(revision);
+    this.#compactRevision = revision;
+  }
+
+  records(bytes: Uint8Array, source: RecordSource): void {
+    const slab = this.#mvcc.slabs.adopt(bytes);
+    const reader = new RecordReader(bytes);
+    for (let at = 0; at < bytes.length; at += reader.size(at)) {
+      if (source.kind === "checkpoint") this.#fromCheckpoint(reader, at, slab, source);
+      else this.#fromLog(reader, at, slab, source);
+    }
+    this.#mvcc.slabs.dropIfDead(slab);
+  }
+
+  /** After the last record: what was recovered is durable, so it is committed. */
+  finish(): void {
+    this.#mvcc.commitRevision = this.#mvcc.headRevision;
+    this.#mvcc.compactRevision = this.#compactRevision;
+    this.#mvcc.prune(this.#compactRevision, Number.POSITIVE_INFINITY);
+  }
+
+  #fromCheckpoint(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
+    const kind = reader.kind(at);
+    if (kind === RecordKind.put) this.#put(reader, at, slab);
+    else if (kind === RecordKind.leaseGrant) this.#grant(reader, at);
+    else if (kind !== RecordKind.checkpointEnd) throw unexpected(kind, at, source);
+  }
+
+  #fromLog(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
+    this.#checkEpoch(reader.epoch(at), at, source);
+    const kind = reader.kind(at);
+    switch (kind) {
+      case RecordKind.put:
+        if (this.#isNext(reader, at, source)) {
+          this.#mvcc.log.appendOne(reader.revision(at), this.#put(reader, at, slab));
+        }
+        break;
+      case RecordKind.delete:
+        if (this.#isNext(reader, at, source)) this.#delete(reader, at, source);
+        break;
+      case RecordKind.leaseGrant:
+        this.#grant(reader, at);
+        break;
+      case RecordKind.leaseEnd:
+        this.#endLease(reader, at, source);
+        break;
+      case RecordKind.compact:
+        this.#compactRevision = Math.max(this.#compactRevision, reader.createRevision(at));
+        break;
+      case RecordKind.epoch:
+        break;
+      default:
+        throw unexpected(kind, at, source);
+    }
+  }
+
+  #put(reader: RecordReader, at: number, slab: Slab): Row {
+    const key = reader.key(at);
+    const lease = reader.lease(at);
+    this.#leases.moveKey(key, this.#leaseOf(key), lease);
+    return this.#mvcc.addPut({
+      key,
+      revision: reader.revision(at),
+      createRevision: reader.createRevision(at),
+      version: reader.version(at),
+      lease,
+      slab: slab.id,
+      offset: at,
+      valueLength: reader.bodyLength(at),
+    });
+  }
+
+  #delete(reader: RecordReader, at: number, source: RecordSource): void {
+    const row = this.#addDelete(reader.key(at), reader.revision(at), at, source);
+    this.#mvcc.log.appendOne(reader.revision(at), row);
+  }
+
+  #addDelete(key: string, revision: number, at: number, source: RecordSource): Row {
+    if (this.#mvcc.newest(key) === undefined) {
+      throw corrupt(`delete of a key that is not there`, at, source);
+    }
+    this.#leases.moveKey(key, this.#leaseOf(key), 0n);
+    return this.#mvcc.addDelete(key, revision);
+  }
+
+  #grant(reader: RecordReader, at: number): void {
+    this.#leases.grant(reader.lease(at), reader.version(at));
+  }
+
+  #endLease(reader: RecordReader, at: number, source: RecordSource): void {
+    const keys = decodeKeys(reader.body(at), reader.version(at));
+    if (keys.length > 0 && this.#isNext(reader, at, source)) {
+      const revision = reader.revision(at);
+      const rows = keys.map((key) => this.#addDelete(key, revision, at, source));
+      this.#mvcc.log.append(revision, rows);
+    }
+    this.#leases.end(reader.lease(at));
+  }
+
+  #leaseOf(key: string): bigint {
+    const row = this.#mvcc.newest(key);
+    return row === undefined ? 0n : this.#mvcc.versions.lease(row);
+  }
+
+  #isNext(reader: RecordReader, at: number, source: RecordSource): boolean {
+    const revision = reader.revision(at);
+    const head = this.#mvcc.headRevision;
+    if (revision === head + 1) return true;
+    // Older than the checkpoint: its effect is already there.
+    if (revision <= this.#mvcc.log.base && head === this.#mvcc.log.base) return false;
+    throw corrupt(`revision ${revision} where ${head + 1} was expected`, at, source);
+  }
+
+  #checkEpoch(epoch: number, at: number, source: RecordSource): void {
+    if (epoch < this.#epoch) {
+      throw corrupt(`epoch ${epoch} after epoch ${this.#epoch}`, at, source);
+    }
+    this.#epoch = epoch;
+  }
+}
+
+function unexpected(kind: number, at: number, source: RecordSource): CorruptionError {
+  return corrupt(`record of unexpected kind ${kind}`, at, source);
+}
+
+function corrupt(what: string, at: number, source: RecordSource): CorruptionError {
+  return new CorruptionError(
+    `${source.file}: ${what} at offset ${source.offset + at}; restore the directory from a backup`,
+  );
+}

@@ -1,0 +1,111 @@
+/**
+ * Record bytes off the heap: slabs of `slabBytes`, filled front to back, never changed once written.
+ *
+ * Holds  live(slab) = bytes of its records that some version still names; a sealed slab with none
+ *        is dropped. The same bytes are what a commit writes to disk: one copy from the caller in all.
+ * Bounds the store's quota, plus half-dead slabs, which `cleaner.ts` empties.
+ * Rule   a view handed out pins its whole slab: who keeps a value for long copies it.
+ */
+import { assert, must } from "#base/assert.ts";
+
+export interface Slab {
+  readonly id: number;
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  /** Bytes written so far; none before it changes again. */
+  used: number;
+  live: number;
+  sealed: boolean;
+}
+
+export class Slabs {
+  readonly #slabBytes: number;
+  /** By id; holes are free ids. */
+  readonly #slabs: (Slab | undefined)[] = [];
+  readonly #freeIds: number[] = [];
+  #open: Slab | undefined;
+  #heldBytes = 0;
+  #liveBytes = 0;
+
+  constructor(slabBytes: number) {
+    this.#slabBytes = slabBytes;
+  }
+
+  /** Memory taken by all slabs. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Memory of records that are still named. */
+  get liveBytes(): number {
+    return this.#liveBytes;
+  }
+
+  get(id: number): Slab {
+    return must(this.#slabs[id], "slab is gone");
+  }
+
+  /** A slab with room for `size` more bytes at its `used`. */
+  room(size: number): Slab {
+    const open = this.#open;
+    if (open !== undefined && open.used + size <= open.bytes.length) return open;
+    this.#seal();
+    const made = this.#add(new Uint8Array(Math.max(this.#slabBytes, size)));
+    this.#open = made;
+    return made;
+  }
+
+  /** Takes over bytes read from disk as a full slab. Given: the caller forgets them. */
+  adopt(bytes: Uint8Array): Slab {
+    const slab = this.#add(bytes);
+    slab.used = bytes.length;
+    slab.sealed = true;
+    return slab;
+  }
+
+  retain(slab: Slab, size: number): void {
+    slab.live += size;
+    this.#liveBytes += size;
+  }
+
+  release(id: number, size: number): void {
+    const slab = this.get(id);
+    slab.live -= size;
+    this.#liveBytes -= size;
+    assert(slab.live >= 0, "slab released more than it held", { id, size });
+    this.dropIfDead(slab);
+  }
+
+  /** For adopted slabs of which nothing came to be named. */
+  dropIfDead(slab: Slab): void {
+    if (slab.live > 0 || !slab.sealed) return;
+    this.#slabs[slab.id] = undefined;
+    this.#freeIds.push(slab.id);
+    this.#heldBytes -= slab.bytes.length;
+  }
+
+  /** Sealed slabs of which at most `fraction` is live, emptiest first. */
+  sparse(fraction: number): Slab[] {
+    const found = this.#slabs.filter(
+      (slab) => slab !== undefined && slab.sealed && slab.live <= slab.bytes.length * fraction,
+    ) as Slab[];
+    return found.toSorted((a, b) => a.live / a.bytes.length - b.live / b.bytes.length);
+  }
+
+  #seal(): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    this.#open = undefined;
+    open.sealed = true;
+    this.dropIfDead(open);
+  }
+
+  #add(bytes: Uint8Array): Slab {
+    const id = this.#freeIds.pop() ?? this.#slabs.length;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const slab: Slab = { id, bytes, view, used: 0, live: 0, sealed: false };
+    this.#slabs[id] = slab;
+    this.#heldBytes += bytes.length;
+    return slab;
+  }
+}
