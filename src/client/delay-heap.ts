@@ -4,6 +4,7 @@
  * Cost   add and pop O(log n). A key moved to an earlier time leaves a dead entry in the heap, which
  *        is dropped when it comes up: at most one per add.
  */
+import { Heap } from "#base/heap.ts";
 import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 
 interface Entry {
@@ -16,7 +17,7 @@ export class DelayHeap {
   readonly #timerName: TimerName;
   readonly #due: (key: string) => void;
   readonly #dueMs = new Map<string, number>();
-  #heap: Entry[] = [];
+  readonly #heap = new Heap<Entry>((a, b) => a.dueMs - b.dueMs);
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
 
@@ -35,7 +36,7 @@ export class DelayHeap {
     const known = this.#dueMs.get(key);
     if (known !== undefined && known <= dueMs) return;
     this.#dueMs.set(key, dueMs);
-    push(this.#heap, { key, dueMs });
+    this.#heap.push({ key, dueMs });
     this.#arm();
   }
 
@@ -48,12 +49,12 @@ export class DelayHeap {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerDueMs = Number.POSITIVE_INFINITY;
-    this.#heap = [];
+    this.#heap.filter(() => false);
     this.#dueMs.clear();
   }
 
   #arm(): void {
-    const first = this.#heap[0];
+    const first = this.#heap.peek();
     if (first === undefined || first.dueMs >= this.#timerDueMs) return;
     this.#timer?.cancel();
     this.#timerDueMs = first.dueMs;
@@ -65,41 +66,14 @@ export class DelayHeap {
     this.#timer = undefined;
     this.#timerDueMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.monotonicMs();
-    for (let top = this.#heap[0]; top !== undefined && top.dueMs <= nowMs; top = this.#heap[0]) {
-      pop(this.#heap);
+    for (;;) {
+      const top = this.#heap.peek();
+      if (top === undefined || top.dueMs > nowMs) break;
+      this.#heap.pop();
       if (this.#dueMs.get(top.key) !== top.dueMs) continue;
       this.#dueMs.delete(top.key);
       this.#due(top.key);
     }
     this.#arm();
   }
-}
-
-function push(heap: Entry[], entry: Entry): void {
-  let at = heap.length;
-  heap.push(entry);
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    const above = heap[parent];
-    if (above === undefined || above.dueMs <= entry.dueMs) break;
-    heap[at] = above;
-    at = parent;
-  }
-  heap[at] = entry;
-}
-
-function pop(heap: Entry[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let at = 0;
-  for (;;) {
-    let child = 2 * at + 1;
-    const right = heap[child + 1];
-    if (right !== undefined && right.dueMs < (heap[child]?.dueMs ?? 0)) child++;
-    const below = heap[child];
-    if (below === undefined || below.dueMs >= last.dueMs) break;
-    heap[at] = below;
-    at = child;
-  }
-  heap[at] = last;
 }

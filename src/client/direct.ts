@@ -87,26 +87,25 @@ function directWatch(
       throw new TypeError("the server answered a watch with an object");
     });
   }
+  if (signal.aborted) return Promise.resolve();
   return new Promise((resolve, reject) => {
-    const finish = (error?: unknown): void => {
-      signal.removeEventListener("abort", abort);
-      if (error === undefined) resolve();
-      else reject(error instanceof Error ? error : new Error(String(error)));
-    };
-    let close: (() => void) | undefined;
     let done = false;
-    const end = (error?: unknown): void => {
+    let close = (): void => {};
+    const end = (error?: Error): void => {
       if (done) return;
       done = true;
-      finish(error);
+      signal.removeEventListener("abort", abort);
+      if (error === undefined) resolve();
+      else reject(error);
     };
     const abort = (): void => {
-      close?.();
+      close();
       end();
     };
-    if (signal.aborted) return end();
     signal.addEventListener("abort", abort, { once: true });
     close = openWatch(response, deliver, () => done, end);
+    // Whoever took the first batch may have aborted in it, before there was anything to close.
+    if (signal.aborted) close();
   });
 }
 
@@ -115,7 +114,7 @@ function openWatch(
   response: Extract<PlainResponse, { kind: "events" | "stream" }>,
   deliver: Deliver,
   isDone: () => boolean,
-  end: (error?: unknown) => void,
+  end: (error?: Error) => void,
 ): () => void {
   if (response.kind === "events") {
     return response.open({
@@ -133,7 +132,7 @@ function openWatch(
       try {
         take(chunk);
       } catch (error) {
-        end(error);
+        end(error instanceof Error ? error : new Error("watch failed", { cause: error }));
       }
     }, end),
   );

@@ -149,7 +149,7 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
       if (sameVersion(held, item)) continue;
       this.#put(key, item, changes);
     }
-    for (const key of [...this.#store.keys()]) {
+    for (const key of this.#store.keys()) {
       if (!listed.has(key)) this.#remove(key, undefined, changes);
     }
     this.#resourceVersion = resourceVersion;

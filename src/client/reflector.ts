@@ -18,7 +18,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
-import type { Client, ResourceRef, WatchedEvent } from "./client.ts";
+import type { Client, ListOf, ResourceRef, WatchedEvent } from "./client.ts";
 import { isStatus, refusal } from "./exchange.ts";
 
 export interface ReflectorDeps {
@@ -110,7 +110,7 @@ class Reflector<T extends KubeObject> {
       const call = { ...selectors, ...start, ...paged, signal: this.#signal };
       const page = await this.#deps.client.list<T>(ref, call);
       if (this.#signal.aborted) return;
-      for (const item of page.items) items.push(item);
+      for (const item of page.items) items.push(kinded(page, item));
       resourceVersion ??= page.metadata.resourceVersion;
       next = page.metadata.continue === "" ? undefined : page.metadata.continue;
     } while (next !== undefined);
@@ -169,6 +169,13 @@ class Reflector<T extends KubeObject> {
     });
     await sleep(clock, "client.backoff", delayMs, this.#signal);
   }
+}
+
+/** Stock servers leave apiVersion and kind out of list items; a local copy always has them. */
+function kinded<T extends KubeObject>(page: ListOf<T> & KubeObject, item: T): T {
+  if (item.kind !== undefined || page.kind === undefined) return item;
+  const kind = page.kind.replace(/List$/, "");
+  return { apiVersion: page.apiVersion, ...item, kind };
 }
 
 /** The position is lost: only a new list helps. */

@@ -186,7 +186,7 @@ class MemoryApi implements FakeApi {
   cutWatches(): void {
     const cut = Object.assign(new Error("connection reset"), { code: "ECONNRESET" });
     for (const table of this.#tables.values()) {
-      for (const watch of [...table.watches]) watch.end(cut);
+      for (const watch of table.watches) watch.end(cut);
     }
   }
 

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Lease } from "#api/gen/types.ts";
+import { failure } from "#api/status.ts";
+import { silentLog } from "#platform/log.ts";
+import { electionTimes, leases, runElected } from "./election.ts";
+import { createFakeApi } from "./testing/fake-api.ts";
+import { FakeClock, fakeRandom, settle } from "./testing/fake-clock.ts";
+
+function setup() {
+  const clock = new FakeClock();
+  const api = createFakeApi({ clock });
+  const active: string[] = [];
+  const join = (identity: string) => {
+    const stop = new AbortController();
+    const deps = { client: api, clock, log: silentLog, random: fakeRandom(7) };
+    const options = { namespace: "kube-system", name: "test", identity, ...electionTimes };
+    const lead = (signal: AbortSignal): Promise<void> => {
+      active.push(identity);
+      return new Promise((resolve) => {
+        signal.addEventListener("abort", () => {
+          active.splice(active.indexOf(identity), 1);
+          resolve();
+        });
+      });
+    };
+    return { stop, running: runElected(deps, options, lead, stop.signal) };
+  };
+  const holder = () => api.peek<Lease>(leases, "kube-system", "test")?.spec?.holderIdentity;
+  return { clock, api, active, join, holder };
+}
+
+test("one of two candidates leads; the other follows when it steps down", async () => {
+  const { clock, active, join, holder } = setup();
+  const one = join("one");
+  await settle();
+  const two = join("two");
+  await clock.advance(60_000);
+  assert.deepEqual(active, ["one"]);
+  one.stop.abort();
+  await one.running;
+  assert.deepEqual(active, []);
+  assert.equal(holder(), "");
+  await clock.advance(3_000);
+  assert.deepEqual(active, ["two"]);
+  two.stop.abort();
+  await two.running;
+});
+
+test("a leader that cannot renew stops before another may start", async () => {
+  const { clock, api, active, join } = setup();
+  const one = join("one");
+  await settle();
+  api.fail((c) => c.verb === "update", failure(500, "InternalError", "down"), 100);
+  await clock.advance(9_000);
+  assert.deepEqual(active, ["one"]);
+  await clock.advance(2_000);
+  assert.deepEqual(active, []);
+  one.stop.abort();
+  await one.running;
+});
+
+test("a renewal that hangs counts as failed at the deadline", async () => {
+  const { clock, api, active, join } = setup();
+  const one = join("one");
+  await settle();
+  const open = api.block((c) => c.verb === "get");
+  await clock.advance(12_500);
+  assert.deepEqual(active, []);
+  one.stop.abort();
+  open();
+  await clock.advance(10);
+  await one.running;
+});
+
+test("a dead leader's lease is taken after its duration", async () => {
+  const { clock, api, active, join } = setup();
+  api.put<Lease>(leases, {
+    metadata: { name: "test", namespace: "kube-system" },
+    spec: { holderIdentity: "dead", leaseDurationSeconds: 15, leaseTransitions: 3 },
+  });
+  const one = join("one");
+  await clock.advance(14_000);
+  assert.deepEqual(active, []);
+  await clock.advance(6_000);
+  assert.deepEqual(active, ["one"]);
+  const spec = api.peek<Lease>(leases, "kube-system", "test")?.spec;
+  assert.equal(spec?.leaseTransitions, 4);
+  one.stop.abort();
+  await one.running;
+});

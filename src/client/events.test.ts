@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Event } from "#api/gen/types.ts";
+import { silentLog } from "#platform/log.ts";
+import { createEventRecorder, eventsRef } from "./events.ts";
+import { createFakeApi } from "./testing/fake-api.ts";
+import { FakeClock, fakeRandom } from "./testing/fake-clock.ts";
+
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web", namespace: "a", uid: "u1" },
+};
+
+function setup() {
+  const clock = new FakeClock();
+  const api = createFakeApi({ clock });
+  const deps = { client: api, clock, log: silentLog, random: fakeRandom() };
+  const recorder = createEventRecorder(deps, { component: "test" });
+  return { clock, api, recorder };
+}
+
+test("the same event again is counted on the one stored", async () => {
+  const { clock, api, recorder } = setup();
+  for (let i = 0; i < 3; i++) {
+    recorder.event(pod, "Warning", "FailedScheduling", "no room");
+    await recorder.flushed();
+    await clock.advance(60_000);
+  }
+  const [event, ...rest] = api.peekAll<Event>(eventsRef, "a");
+  assert.equal(rest.length, 0);
+  assert.equal(event?.count, 3);
+  assert.equal(event?.involvedObject.name, "web");
+  assert.equal(event?.source?.component, "test");
+  assert.match(event?.metadata?.name ?? "", /^web\.[0-9a-f]{16}$/);
+});
+
+test("many different messages of one kind become one combined event", async () => {
+  const { api, recorder } = setup();
+  for (let i = 0; i < 20; i++) recorder.event(pod, "Warning", "Failed", `try ${i}`);
+  await recorder.flushed();
+  const events = api.peekAll<Event>(eventsRef, "a");
+  assert.equal(events.length, 11);
+  const combined = events.find((e) => e.message?.startsWith("(combined from similar events): "));
+  assert.equal(combined?.count, 10);
+});
+
+test("one object's events are limited, and the refused ones counted", async () => {
+  const { recorder } = setup();
+  for (let i = 0; i < 30; i++) recorder.event(pod, "Normal", "Same", "again");
+  await recorder.flushed();
+  assert.equal(recorder.dropped, 5);
+});
+
+test("an event whose object expired is made anew", async () => {
+  const { api, recorder } = setup();
+  recorder.event(pod, "Normal", "Same", "again");
+  await recorder.flushed();
+  const first = api.peekAll<Event>(eventsRef)[0]?.metadata?.name ?? "";
+  api.drop(eventsRef, "a", first);
+  recorder.event(pod, "Normal", "Same", "again");
+  await recorder.flushed();
+  const [event] = api.peekAll<Event>(eventsRef);
+  assert.notEqual(event?.metadata?.name, first);
+  assert.equal(event?.count, 2);
+});
+
+test("events about cluster-scoped objects live in default", async () => {
+  const { api, recorder } = setup();
+  recorder.event({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }, "Normal", "R", "m");
+  await recorder.flushed();
+  assert.equal(api.peekAll<Event>(eventsRef, "default").length, 1);
+});

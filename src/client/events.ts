@@ -1,0 +1,267 @@
+/**
+ * Event recorder: core/v1 Events about objects, best effort.
+ *
+ * Holds  the same event again is a count on the one stored, not a second object; more than
+ *        `similarMax` like events with different messages in ten minutes become one "combined" event;
+ *        one object's events are limited to a burst of 25 and one per five minutes after.
+ * Bounds `entriesMax` remembered events (oldest forgotten), `waitingMax` unsent (newest dropped and
+ *        counted), `inFlightMax` requests. `event` never waits and never throws.
+ * After  client-go tools/record events_cache.go.
+ */
+import type { Event } from "#api/gen/types.ts";
+import type { KubeObject } from "#api/object.ts";
+import { formatTime } from "#api/time.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { Client } from "./client.ts";
+import { isNotFound, retryTransient } from "./retry.ts";
+
+export interface EventRecorder {
+  /** `object` must carry apiVersion, kind and metadata. */
+  event(object: KubeObject, type: "Normal" | "Warning", reason: string, message: string): void;
+  /** Resolves when everything accepted so far was sent or given up. */
+  flushed(): Promise<void>;
+  /** Events refused by a limit since the start. */
+  readonly dropped: number;
+}
+
+export interface EventRecorderDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+export interface EventRecorderOptions {
+  /** `default-scheduler`, `replicaset-controller`, `kubelet`. */
+  readonly component: string;
+  /** The node, for events of a kubelet. */
+  readonly host?: string;
+  /** Off for recorders whose objects are many and short-lived: hollow kubelets. */
+  readonly limitPerObject?: boolean;
+}
+
+export const eventsRef = { group: "", version: "v1", resource: "events" } as const;
+
+const entriesMax = 4_096;
+const waitingMax = 8_192;
+const inFlightMax = 16;
+const similarMax = 10;
+const similarWindowMs = 600_000;
+const burst = 25;
+const refillMs = 300_000;
+const messageCharsMax = 1_024;
+const sendTries = { triesMax: 4, firstMs: 250, mostMs: 10_000 };
+
+/** One Event object, stored or about to be. */
+interface Entry {
+  readonly key: string;
+  name: string;
+  readonly object: KubeObject;
+  readonly type: string;
+  readonly reason: string;
+  message: string;
+  count: number;
+  readonly firstMs: number;
+  lastMs: number;
+  stored: boolean;
+  waiting: boolean;
+  sending: boolean;
+}
+
+interface Similar {
+  readonly messages: Set<string>;
+  lastMs: number;
+}
+
+interface Bucket {
+  tokens: number;
+  filledMs: number;
+}
+
+export function createEventRecorder(
+  deps: EventRecorderDeps,
+  options: EventRecorderOptions,
+): EventRecorder {
+  return new Recorder(deps, options);
+}
+
+class Recorder implements EventRecorder {
+  readonly #deps: EventRecorderDeps;
+  readonly #options: EventRecorderOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #similar = new Map<string, Similar>();
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #waiting = new Set<Entry>();
+  readonly #never = new AbortController().signal;
+  #idle: (() => void)[] = [];
+  #inFlight = 0;
+  #names = 0;
+  dropped = 0;
+
+  constructor(deps: EventRecorderDeps, options: EventRecorderOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  event(object: KubeObject, type: "Normal" | "Warning", reason: string, text: string): void {
+    if (this.#waiting.size >= waitingMax || !this.#mayRecord(object)) {
+      this.dropped++;
+      return;
+    }
+    const nowMs = this.#deps.clock.nowMs();
+    const subject = [subjectKey(object), type, reason].join("\n");
+    const combined = this.#isSimilar(subject, text, nowMs);
+    const short = text.length > messageCharsMax ? `${text.slice(0, messageCharsMax - 3)}...` : text;
+    const message = combined ? `(combined from similar events): ${short}` : short;
+    const key = combined ? subject : `${subject}\n${short}`;
+    const entry = this.#entries.get(key) ?? this.#newEntry(key, object, type, reason, nowMs);
+    // Re-inserting keeps the map in order of use, so the first entry is the one to forget.
+    this.#entries.delete(key);
+    remember(this.#entries, key, entry);
+    entry.message = message;
+    entry.count++;
+    entry.lastMs = nowMs;
+    entry.waiting = true;
+    if (!entry.sending) this.#waiting.add(entry);
+    this.#send();
+  }
+
+  flushed(): Promise<void> {
+    if (this.#inFlight === 0 && this.#waiting.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#idle.push(resolve));
+  }
+
+  #newEntry(key: string, object: KubeObject, type: string, reason: string, nowMs: number): Entry {
+    const times = { firstMs: nowMs, lastMs: nowMs };
+    const state = { count: 0, stored: false, waiting: false, sending: false, message: "" };
+    return { key, name: this.#name(object, nowMs), object, type, reason, ...times, ...state };
+  }
+
+  /** `pod.17f2c3d4e5f60718`: upstream takes nanoseconds; ours are milliseconds and a count. */
+  #name(object: KubeObject, nowMs: number): string {
+    const nanos = BigInt(nowMs) * 1_000_000n + BigInt(this.#names++ % 1_000_000);
+    // 253 is the longest name; a dot and 16 digits follow.
+    return `${(object.metadata?.name ?? "").slice(0, 236)}.${nanos.toString(16)}`;
+  }
+
+  #isSimilar(subject: string, message: string, nowMs: number): boolean {
+    let similar = this.#similar.get(subject);
+    if (similar === undefined || nowMs - similar.lastMs > similarWindowMs) {
+      similar = { messages: new Set(), lastMs: nowMs };
+    }
+    similar.lastMs = nowMs;
+    if (similar.messages.size < similarMax) similar.messages.add(message);
+    this.#similar.delete(subject);
+    remember(this.#similar, subject, similar);
+    return similar.messages.size >= similarMax && !similar.messages.has(message);
+  }
+
+  #mayRecord(object: KubeObject): boolean {
+    if (this.#options.limitPerObject === false) return true;
+    const key = subjectKey(object);
+    const nowMs = this.#deps.clock.monotonicMs();
+    const bucket = this.#buckets.get(key) ?? { tokens: burst, filledMs: nowMs };
+    bucket.tokens = Math.min(burst, bucket.tokens + (nowMs - bucket.filledMs) / refillMs);
+    bucket.filledMs = nowMs;
+    this.#buckets.delete(key);
+    remember(this.#buckets, key, bucket);
+    if (bucket.tokens < 1) return false;
+    bucket.tokens--;
+    return true;
+  }
+
+  #send(): void {
+    for (const entry of this.#waiting) {
+      if (this.#inFlight >= inFlightMax) return;
+      this.#waiting.delete(entry);
+      this.#inFlight++;
+      entry.sending = true;
+      entry.waiting = false;
+      void this.#sendOne(entry).finally(() => this.#sent(entry));
+    }
+  }
+
+  #sent(entry: Entry): void {
+    this.#inFlight--;
+    entry.sending = false;
+    if (entry.waiting) this.#waiting.add(entry);
+    this.#send();
+    if (this.#inFlight > 0 || this.#waiting.size > 0) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  async #sendOne(entry: Entry): Promise<void> {
+    try {
+      await retryTransient(this.#deps, sendTries, this.#never, () => this.#write(entry));
+    } catch (error) {
+      this.dropped++;
+      const message = error instanceof Error ? error.message : String(error);
+      this.#deps.log.debug("event was not stored", { reason: entry.reason, error: message });
+    }
+  }
+
+  async #write(entry: Entry): Promise<void> {
+    const { client, clock } = this.#deps;
+    const namespace = eventNamespace(entry.object);
+    if (entry.stored) {
+      const lastTimestamp = formatTime(entry.lastMs);
+      const patch = { count: entry.count, lastTimestamp, message: entry.message };
+      try {
+        await client.patch(eventsRef, namespace, entry.name, "merge", patch);
+        return;
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        entry.name = this.#name(entry.object, clock.nowMs()); // it lived out its time: a new one
+      }
+    }
+    await client.create<Event>(eventsRef, namespace, this.#object(entry, namespace));
+    entry.stored = true;
+  }
+
+  #object(entry: Entry, namespace: string): Event {
+    const { component, host } = this.#options;
+    const { apiVersion, kind, metadata = {} } = entry.object;
+    const { uid, resourceVersion, name } = metadata;
+    const subject = { apiVersion, kind, name, namespace: metadata.namespace, uid, resourceVersion };
+    return {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: entry.name, namespace },
+      involvedObject: definedOnly(subject),
+      type: entry.type,
+      reason: entry.reason,
+      message: entry.message,
+      count: entry.count,
+      firstTimestamp: formatTime(entry.firstMs),
+      lastTimestamp: formatTime(entry.lastMs),
+      source: { component, ...(host === undefined ? {} : { host }) },
+      reportingComponent: component,
+      reportingInstance: host ?? "",
+    };
+  }
+}
+
+function subjectKey(object: KubeObject): string {
+  const { namespace = "", name = "", uid = "" } = object.metadata ?? {};
+  return `${object.kind ?? ""}\n${namespace}\n${name}\n${uid}`;
+}
+
+/** Events about cluster-scoped objects live in `default`. */
+function eventNamespace(object: KubeObject): string {
+  const namespace = object.metadata?.namespace ?? "";
+  return namespace === "" ? "default" : namespace;
+}
+
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
+  map.set(key, value);
+  if (map.size <= entriesMax) return;
+  const oldest = map.keys().next();
+  if (oldest.done !== true) map.delete(oldest.value);
+}
+
+function definedOnly(fields: Record<string, string | undefined>): Record<string, string> {
+  const given = Object.entries(fields).filter((f): f is [string, string] => f[1] !== undefined);
+  return Object.fromEntries(given);
+}
