@@ -1,0 +1,234 @@
+/**
+ * Kubeconfig files, as kubectl reads them: which server, whom to trust, who we are.
+ *
+ * Read: current or named context, inline data or files (relative to the kubeconfig), tokens, token
+ * files, exec plugins (run once; a token near its end is fetched again in the background).
+ * Not read, with a clear error: auth-provider (removed upstream in 1.26), username and password.
+ */
+import { execFile } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+
+export interface KubeAccess {
+  readonly server: string;
+  readonly ca?: string;
+  readonly certificate?: string;
+  readonly key?: string;
+  readonly serverName?: string;
+  readonly insecure?: boolean;
+  readonly bearerToken?: () => string;
+  /** The context's namespace, "default" when it names none. */
+  readonly namespace: string;
+}
+
+export class KubeconfigError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "KubeconfigError";
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const serviceAccountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** A token file is read again after this time: upstream's interval for projected tokens. */
+const tokenFileMs = 60_000;
+const kubeconfigBytesMax = 10 * 1024 * 1024;
+
+/** The files kubectl would read: `KUBECONFIG`, else `~/.kube/config`. First one wins here. */
+export function defaultKubeconfigPath(env: Readonly<Record<string, string | undefined>>): string {
+  const listed = env["KUBECONFIG"]?.split(delimiter).find((path) => path !== "");
+  return listed ?? join(homedir(), ".kube", "config");
+}
+
+/** `context` absent: the file's current-context. */
+export async function loadKubeconfig(path: string, context?: string): Promise<KubeAccess> {
+  const directory = dirname(resolve(path));
+  const root = fields(parse(readText(path)));
+  const name = context ?? text(root["current-context"]);
+  if (name === undefined || name === "") {
+    throw new KubeconfigError(`kubeconfig ${path} names no current-context`);
+  }
+  const chosen = named(root, "contexts", name, "context", path);
+  const clusterName = text(chosen["cluster"]) ?? "";
+  const cluster = named(root, "clusters", clusterName, "cluster", path);
+  const userName = text(chosen["user"]) ?? "";
+  const user = userName === "" ? {} : named(root, "users", userName, "user", path);
+  const server = text(cluster["server"]);
+  if (server === undefined) throw new KubeconfigError(`cluster "${clusterName}" has no server`);
+  const serverName = text(cluster["tls-server-name"]);
+  return {
+    server,
+    ...optional("ca", pem(cluster, "certificate-authority", directory)),
+    ...optional("serverName", serverName),
+    ...(cluster["insecure-skip-tls-verify"] === true ? { insecure: true } : {}),
+    ...(await credentials(user, userName, directory)),
+    namespace: text(chosen["namespace"]) ?? "default",
+  };
+}
+
+/** A Pod's own access; undefined outside of a cluster. */
+export function inClusterAccess(
+  env: Readonly<Record<string, string | undefined>>,
+): KubeAccess | undefined {
+  const host = env["KUBERNETES_SERVICE_HOST"];
+  const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
+  if (host === undefined || host === "") return undefined;
+  return {
+    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    ca: readText(join(serviceAccountDirectory, "ca.crt")),
+    bearerToken: tokenFile(join(serviceAccountDirectory, "token")),
+    namespace: readText(join(serviceAccountDirectory, "namespace")).trim(),
+  };
+}
+
+type Credentials = Pick<KubeAccess, "certificate" | "key" | "bearerToken">;
+
+async function credentials(user: Fields, name: string, directory: string): Promise<Credentials> {
+  if (user["auth-provider"] !== undefined) {
+    throw new KubeconfigError(`user "${name}": auth-provider was removed, use an exec plugin`);
+  }
+  if (user["username"] !== undefined) {
+    throw new KubeconfigError(
+      `user "${name}": no API server takes a username and password any more`,
+    );
+  }
+  const certificate = pem(user, "client-certificate", directory);
+  const key = pem(user, "client-key", directory);
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw new KubeconfigError(`user "${name}" needs both client-certificate and client-key`);
+  }
+  const file = text(user["tokenFile"]);
+  const token = text(user["token"]);
+  const plugin = user["exec"];
+  if (plugin !== undefined) return execCredentials(fields(plugin), name, directory);
+  return {
+    ...optional("certificate", certificate),
+    ...optional("key", key),
+    ...(file !== undefined
+      ? { bearerToken: tokenFile(resolve(directory, file)) }
+      : optional("bearerToken", token === undefined ? undefined : () => token)),
+  };
+}
+
+function tokenFile(path: string): () => string {
+  let token = "";
+  let readMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (Date.now() - readMs >= tokenFileMs) {
+      token = readText(path).trim();
+      readMs = Date.now();
+    }
+    return token;
+  };
+}
+
+interface ExecResult {
+  readonly token: string | undefined;
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+  readonly expiresMs: number;
+}
+
+async function execCredentials(plugin: Fields, name: string, directory: string) {
+  let result = await execPlugin(plugin, name, directory);
+  let fetching = false;
+  const refresh = (): void => {
+    if (fetching || Date.now() < result.expiresMs - 60_000) return;
+    fetching = true;
+    execPlugin(plugin, name, directory).then(
+      (next) => {
+        result = next;
+        fetching = false;
+      },
+      () => {
+        fetching = false; // the old token answers until the server refuses it
+      },
+    );
+  };
+  const bearerToken = (): string => {
+    refresh();
+    return result.token ?? "";
+  };
+  return {
+    ...optional("certificate", result.certificate),
+    ...optional("key", result.key),
+    ...(result.token === undefined ? {} : { bearerToken }),
+  };
+}
+
+async function execPlugin(plugin: Fields, name: string, directory: string): Promise<ExecResult> {
+  const given = text(plugin["command"]) ?? "";
+  const command = given.includes("/") ? resolve(directory, given) : given;
+  const args = list(plugin["args"]).map(String);
+  const apiVersion = text(plugin["apiVersion"]) ?? "client.authentication.k8s.io/v1";
+  const info = { kind: "ExecCredential", apiVersion, spec: { interactive: false } };
+  const env = { ...process.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+  for (const variable of list(plugin["env"]).map(fields)) {
+    Object.assign(env, { [String(variable["name"])]: String(variable["value"]) });
+  }
+  try {
+    const options = { env, timeout: 60_000, maxBuffer: 1024 * 1024 };
+    const { stdout } = await promisify(execFile)(command, args, options);
+    const status = fields(fields(JSON.parse(stdout))["status"]);
+    const expires = text(status["expirationTimestamp"]);
+    return {
+      token: text(status["token"]),
+      certificate: text(status["clientCertificateData"]),
+      key: text(status["clientKeyData"]),
+      expiresMs: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
+    };
+  } catch (error) {
+    throw new KubeconfigError(`user "${name}": exec plugin ${given} failed`, { cause: error });
+  }
+}
+
+function pem(owner: Fields, field: string, directory: string): string | undefined {
+  const data = text(owner[`${field}-data`]);
+  if (data !== undefined && data !== "") return Buffer.from(data, "base64").toString("utf8");
+  const path = text(owner[field]);
+  return path === undefined || path === "" ? undefined : readText(resolve(directory, path));
+}
+
+function named(root: Fields, lists: string, name: string, field: string, path: string): Fields {
+  const entry = list(root[lists])
+    .map(fields)
+    .find((candidate) => candidate["name"] === name);
+  if (entry === undefined) {
+    throw new KubeconfigError(`kubeconfig ${path} has no ${field} "${name}" in ${lists}`);
+  }
+  return fields(entry[field]);
+}
+
+function readText(path: string): string {
+  try {
+    const { size } = statSync(path);
+    if (size > kubeconfigBytesMax) throw new RangeError(`larger than ${kubeconfigBytesMax} bytes`);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new KubeconfigError(`cannot read ${path}: ${why}`, { cause: error });
+  }
+}
+
+/** A decoder of untyped YAML: what is no mapping is an empty one. */
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : {};
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { readonly [P in K]?: V } {
+  return (value === undefined ? {} : { [name]: value }) as { readonly [P in K]?: V };
+}
