@@ -48,7 +48,9 @@ export function findNewReplicaSet(
   replicaSets: readonly ReplicaSet[],
 ): ReplicaSet | undefined {
   const wanted = withoutHash(deployment.spec?.template);
-  return replicaSets.toSorted(oldestFirst).find((rs) => jsonEqual(withoutHash(rs.spec?.template), wanted));
+  return replicaSets
+    .toSorted(oldestFirst)
+    .find((rs) => jsonEqual(withoutHash(rs.spec?.template), wanted));
 }
 
 function withoutHash(template: PodTemplateSpec | undefined): PodTemplateSpec {
@@ -78,12 +80,15 @@ export function newestAnnotations(
   current: Readonly<Record<string, string>>,
   revision: number,
 ): Readonly<Record<string, string>> {
-  const copied = Object.entries(deployment.metadata?.annotations ?? {}).filter(([key]) => !notCopied.has(key));
+  const copied = Object.entries(deployment.metadata?.annotations ?? {}).filter(
+    ([key]) => !notCopied.has(key),
+  );
   const merged = { ...current, ...Object.fromEntries(copied) };
   const old = Number(current[revisionAnnotation] ?? 0);
   if (old >= revision) return merged;
   const history = current[revisionHistoryAnnotation];
-  const past = old > 0 ? { [revisionHistoryAnnotation]: history ? `${history},${old}` : String(old) } : {};
+  const past =
+    old > 0 ? { [revisionHistoryAnnotation]: history ? `${history},${old}` : String(old) } : {};
   return { ...merged, ...past, [revisionAnnotation]: String(revision) };
 }
 

@@ -21,7 +21,8 @@ export interface Bounds {
 
 export function boundsOf(deployment: Deployment): Bounds {
   const replicas = deployment.spec?.replicas ?? 1;
-  if (deployment.spec?.strategy?.type === "Recreate") return { replicas, maxSurge: 0, maxUnavailable: 0 };
+  if (deployment.spec?.strategy?.type === "Recreate")
+    return { replicas, maxSurge: 0, maxUnavailable: 0 };
   const rolling = deployment.spec?.strategy?.rollingUpdate;
   const maxSurge = scaled(rolling?.maxSurge ?? "25%", replicas, Math.ceil);
   const maxUnavailable = scaled(rolling?.maxUnavailable ?? "25%", replicas, Math.floor);
@@ -35,8 +36,10 @@ function scaled(value: number | string, total: number, round: (n: number) => num
   return round((Number.parseInt(value, 10) * total) / 100);
 }
 
-export const specReplicas = (rs: ReplicaSet | undefined): number => (rs === undefined ? 0 : (rs.spec?.replicas ?? 1));
-export const availableReplicas = (rs: ReplicaSet | undefined): number => rs?.status?.availableReplicas ?? 0;
+export const specReplicas = (rs: ReplicaSet | undefined): number =>
+  rs === undefined ? 0 : (rs.spec?.replicas ?? 1);
+export const availableReplicas = (rs: ReplicaSet | undefined): number =>
+  rs?.status?.availableReplicas ?? 0;
 
 export function sum(sets: readonly ReplicaSet[], count: (rs: ReplicaSet) => number): number {
   return sets.reduce((total, rs) => total + count(rs), 0);
@@ -109,9 +112,11 @@ export function scaleProportionally(
   const bounds = boundsOf(deployment);
   const all = newest === undefined ? olds : [...olds, newest];
   const active = all.filter((rs) => specReplicas(rs) > 0);
-  const single = active.length <= 1 ? (active[0] ?? newest ?? all.toSorted(oldestFirst).at(-1)) : undefined;
+  const single =
+    active.length <= 1 ? (active[0] ?? newest ?? all.toSorted(oldestFirst).at(-1)) : undefined;
   if (single !== undefined) return [{ replicaSet: single, replicas: bounds.replicas }];
-  if (isSaturated(deployment, newest)) return olds.map((replicaSet) => ({ replicaSet, replicas: 0 }));
+  if (isSaturated(deployment, newest))
+    return olds.map((replicaSet) => ({ replicaSet, replicas: 0 }));
   if (deployment.spec?.strategy?.type === "Recreate") return [];
   const allowed = bounds.replicas > 0 ? bounds.replicas + bounds.maxSurge : 0;
   return shareOut(active, allowed - sum(active, specReplicas), bounds);
@@ -130,7 +135,9 @@ function isSaturated(deployment: Deployment, newest: ReplicaSet | undefined): bo
 /** Bigger ReplicaSets take the bigger part; among equals newer ones grow first, older ones shrink first. */
 function shareOut(active: readonly ReplicaSet[], change: number, bounds: Bounds): readonly Scale[] {
   const sign = change > 0 ? -1 : 1;
-  const order = active.toSorted((a, b) => specReplicas(b) - specReplicas(a) || sign * oldestFirst(a, b));
+  const order = active.toSorted(
+    (a, b) => specReplicas(b) - specReplicas(a) || sign * oldestFirst(a, b),
+  );
   let rest = change;
   const sizes = order.map((replicaSet) => {
     const part = proportion(replicaSet, bounds, rest);
@@ -153,7 +160,11 @@ function proportion(rs: ReplicaSet, bounds: Bounds, rest: number): number {
 }
 
 /** Finished ReplicaSets beyond spec.revisionHistoryLimit, oldest revisions first. */
-export function beyondHistory(deployment: Deployment, olds: readonly ReplicaSet[], revision: (rs: ReplicaSet) => number): readonly ReplicaSet[] {
+export function beyondHistory(
+  deployment: Deployment,
+  olds: readonly ReplicaSet[],
+  revision: (rs: ReplicaSet) => number,
+): readonly ReplicaSet[] {
   const limit = deployment.spec?.revisionHistoryLimit ?? 10;
   const alive = olds.filter((rs) => rs.metadata?.deletionTimestamp === undefined);
   const excess = alive.length - limit;
@@ -161,6 +172,10 @@ export function beyondHistory(deployment: Deployment, olds: readonly ReplicaSet[
   const order = alive.toSorted((a, b) => revision(a) - revision(b) || oldestFirst(a, b));
   return order.slice(0, excess).filter((rs) => {
     const settled = rs.status?.observedGeneration ?? 0;
-    return specReplicas(rs) === 0 && (rs.status?.replicas ?? 0) === 0 && settled >= (rs.metadata?.generation ?? 0);
+    return (
+      specReplicas(rs) === 0 &&
+      (rs.status?.replicas ?? 0) === 0 &&
+      settled >= (rs.metadata?.generation ?? 0)
+    );
   });
 }

@@ -1,6 +1,11 @@
 /** The status of a Deployment, pure: counters, Available, Progressing with its deadline, failures. */
 import type { Deployment, DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
-import { findCondition, withCondition, withoutCondition, type Condition } from "../shared/conditions.ts";
+import {
+  findCondition,
+  withCondition,
+  withoutCondition,
+  type Condition,
+} from "../shared/conditions.ts";
 import { availableReplicas, boundsOf, sum } from "./sizes.ts";
 
 export interface StatusInput {
@@ -60,16 +65,33 @@ function availableCondition({ deployment, now }: StatusInput, counters: Counters
   const times = { lastUpdateTime: now, lastTransitionTime: now };
   if (counters.available >= replicas - maxUnavailable) {
     const message = "Deployment has minimum availability.";
-    return { type: "Available", status: "True", reason: "MinimumReplicasAvailable", message, ...times };
+    return {
+      type: "Available",
+      status: "True",
+      reason: "MinimumReplicasAvailable",
+      message,
+      ...times,
+    };
   }
   const message = "Deployment does not have minimum availability.";
-  return { type: "Available", status: "False", reason: "MinimumReplicasUnavailable", message, ...times };
+  return {
+    type: "Available",
+    status: "False",
+    reason: "MinimumReplicasUnavailable",
+    message,
+    ...times,
+  };
 }
 
-function progress(input: StatusInput, counters: Counters, conditions: readonly Condition[]): readonly Condition[] {
+function progress(
+  input: StatusInput,
+  counters: Counters,
+  conditions: readonly Condition[],
+): readonly Condition[] {
   if (!hasDeadline(input.deployment)) return withoutCondition(conditions, "Progressing");
   const current = findCondition(conditions, "Progressing");
-  const settled = counters.replicas === counters.updated && current?.reason === "NewReplicaSetAvailable";
+  const settled =
+    counters.replicas === counters.updated && current?.reason === "NewReplicaSetAvailable";
   if (settled) return conditions;
   const set = (status: string, reason: string, text: string): Condition => ({
     type: "Progressing",
@@ -80,15 +102,22 @@ function progress(input: StatusInput, counters: Counters, conditions: readonly C
     lastTransitionTime: input.now,
   });
   if (isComplete(input.deployment, counters)) {
-    return withCondition(conditions, set("True", "NewReplicaSetAvailable", "has successfully progressed."));
+    return withCondition(
+      conditions,
+      set("True", "NewReplicaSetAvailable", "has successfully progressed."),
+    );
   }
   if (hasProgressed(input.deployment, counters)) {
     const next = set("True", "ReplicaSetUpdated", "is progressing.");
-    const lastTransitionTime = current?.status === "True" ? (current.lastTransitionTime ?? input.now) : input.now;
+    const lastTransitionTime =
+      current?.status === "True" ? (current.lastTransitionTime ?? input.now) : input.now;
     return [...withoutCondition(conditions, "Progressing"), { ...next, lastTransitionTime }];
   }
   if (deadlineInMs(input.deployment, current, input.nowMs) > 0) return conditions;
-  return withCondition(conditions, set("False", "ProgressDeadlineExceeded", "has timed out progressing."));
+  return withCondition(
+    conditions,
+    set("False", "ProgressDeadlineExceeded", "has timed out progressing."),
+  );
 }
 
 function subjectOf({ deployment, newest }: StatusInput): string {
@@ -105,12 +134,22 @@ function hasDeadline(deployment: Deployment): boolean {
 /** Every replica is of the newest template and available, and none of an older one is left. */
 function isComplete(deployment: Deployment, counters: Counters): boolean {
   const replicas = deployment.spec?.replicas ?? 1;
-  return counters.updated === replicas && counters.replicas === replicas && counters.available === replicas;
+  return (
+    counters.updated === replicas &&
+    counters.replicas === replicas &&
+    counters.available === replicas
+  );
 }
 
 export function isCompleteStatus(deployment: Deployment, status: DeploymentStatus): boolean {
   const { updatedReplicas = 0, replicas = 0, availableReplicas: available = 0 } = status;
-  return isComplete(deployment, { updated: updatedReplicas, replicas, available, ready: 0, unavailable: 0 });
+  return isComplete(deployment, {
+    updated: updatedReplicas,
+    replicas,
+    available,
+    ready: 0,
+    unavailable: 0,
+  });
 }
 
 function hasProgressed(deployment: Deployment, next: Counters): boolean {
@@ -125,17 +164,31 @@ function hasProgressed(deployment: Deployment, next: Counters): boolean {
 }
 
 /** Time until the deadline strikes; infinite where it does not run. */
-export function deadlineInMs(deployment: Deployment, current: Condition | undefined, nowMs: number): number {
+export function deadlineInMs(
+  deployment: Deployment,
+  current: Condition | undefined,
+  nowMs: number,
+): number {
   const seconds = deployment.spec?.progressDeadlineSeconds;
-  if (seconds === undefined || seconds === noDeadline || current === undefined) return Number.POSITIVE_INFINITY;
-  if (deployment.spec?.paused === true || current.reason === "NewReplicaSetAvailable") return Number.POSITIVE_INFINITY;
+  if (seconds === undefined || seconds === noDeadline || current === undefined)
+    return Number.POSITIVE_INFINITY;
+  if (deployment.spec?.paused === true || current.reason === "NewReplicaSetAvailable")
+    return Number.POSITIVE_INFINITY;
   if (current.reason === "ProgressDeadlineExceeded") return 0;
   return Date.parse(current.lastUpdateTime ?? "") + seconds * 1000 - nowMs;
 }
 
-function replicaFailure({ newest, all }: StatusInput, conditions: readonly Condition[]): readonly Condition[] {
-  const failing = [newest, ...all].find((rs) => findCondition(rs?.status?.conditions, "ReplicaFailure") !== undefined);
+function replicaFailure(
+  { newest, all }: StatusInput,
+  conditions: readonly Condition[],
+): readonly Condition[] {
+  const failing = [newest, ...all].find(
+    (rs) => findCondition(rs?.status?.conditions, "ReplicaFailure") !== undefined,
+  );
   const failure = findCondition(failing?.status?.conditions, "ReplicaFailure");
   if (failure === undefined) return withoutCondition(conditions, "ReplicaFailure");
-  return withCondition(conditions, { ...failure, lastUpdateTime: failure.lastTransitionTime ?? "" });
+  return withCondition(conditions, {
+    ...failure,
+    lastUpdateTime: failure.lastTransitionTime ?? "",
+  });
 }

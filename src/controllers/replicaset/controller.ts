@@ -77,7 +77,9 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   const pods = informers.informer<Pod>(refs.pods);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
-  pods.addIndex(orphanIndex, (pod) => (controllerOf(pod) === undefined ? [pod.metadata?.namespace ?? ""] : []));
+  pods.addIndex(orphanIndex, (pod) =>
+    controllerOf(pod) === undefined ? [pod.metadata?.namespace ?? ""] : [],
+  );
   const barrier = new Barrier(pods, clock);
   const controller = queueController(deps, kind, reconcile);
   const { queue } = controller;
@@ -149,7 +151,12 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     const { error } = await slowStart(count, async () => {
       const made = await client.create<Pod>(refs.pods, namespace, pod);
       barrier.wrote(key, made);
-      deps.recorder.event(owner, "Normal", "SuccessfulCreate", `Created pod: ${made.metadata?.name ?? ""}`);
+      deps.recorder.event(
+        owner,
+        "Normal",
+        "SuccessfulCreate",
+        `Created pod: ${made.metadata?.name ?? ""}`,
+      );
     });
     if (error === undefined) return undefined;
     // A namespace on its way out takes no new pods; its end will end this owner too.
@@ -158,7 +165,11 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     return error;
   }
 
-  async function deletePods(key: string, owner: ReplicaOwner, victims: readonly Pod[]): Promise<unknown> {
+  async function deletePods(
+    key: string,
+    owner: ReplicaOwner,
+    victims: readonly Pod[],
+  ): Promise<unknown> {
     const results = await Promise.allSettled(victims.map((pod) => deletePod(key, owner, pod)));
     return results.find((result) => result.status === "rejected")?.reason;
   }
@@ -177,9 +188,14 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     }
   }
 
-  async function writeStatus(owner: ReplicaOwner, mine: readonly Pod[], error: unknown): Promise<void> {
+  async function writeStatus(
+    owner: ReplicaOwner,
+    mine: readonly Pod[],
+    error: unknown,
+  ): Promise<void> {
     const nowMs = clock.nowMs();
-    const failure = error === undefined ? undefined : { reason: "FailedCreate", message: textOf(error) };
+    const failure =
+      error === undefined ? undefined : { reason: "FailedCreate", message: textOf(error) };
     const status = replicaStatus({
       pods: mine,
       template: owner.spec?.template,

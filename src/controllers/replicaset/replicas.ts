@@ -65,7 +65,9 @@ export function replicaStatus(input: StatusInput): ReplicaStatus {
   const labels = selectorFromMap(input.template?.metadata?.labels ?? {});
   const labelled = active.filter((pod) => labelled1(labels, pod)).length;
   const ready = active.filter(isReady).length;
-  const available = active.filter((pod) => isAvailable(pod, input.minReadySeconds, input.nowMs)).length;
+  const available = active.filter((pod) =>
+    isAvailable(pod, input.minReadySeconds, input.nowMs),
+  ).length;
   const conditions = replicaConditions(input);
   return {
     replicas: active.length,
@@ -92,7 +94,11 @@ function replicaConditions(input: StatusInput): readonly Condition[] {
 }
 
 /** When the next ready pod becomes available by the clock alone; undefined when none will. */
-export function nextAvailableMs(pods: readonly Pod[], minReadySeconds: number, nowMs: number): number | undefined {
+export function nextAvailableMs(
+  pods: readonly Pod[],
+  minReadySeconds: number,
+  nowMs: number,
+): number | undefined {
   const waits = pods
     .filter((pod) => isActive(pod) && isReady(pod))
     .map((pod) => availableInMs(pod, minReadySeconds, nowMs))

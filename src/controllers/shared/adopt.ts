@@ -25,7 +25,10 @@ export async function claim<T extends KubeObject>(
   return claimed.filter((object) => object !== undefined);
 }
 
-async function claimOne<T extends KubeObject>(adopter: Adopter<T>, object: T): Promise<T | undefined> {
+async function claimOne<T extends KubeObject>(
+  adopter: Adopter<T>,
+  object: T,
+): Promise<T | undefined> {
   const controller = controllerOf(object);
   const deleting = adopter.owner.metadata?.deletionTimestamp !== undefined;
   if (controller !== undefined) {

@@ -22,10 +22,16 @@ export function withCondition<C extends Condition>(
   next: C,
 ): readonly C[] {
   const old = findCondition(conditions, next.type);
-  if (old !== undefined && old.status === next.status && old.reason === next.reason && old.message === next.message) {
+  if (
+    old !== undefined &&
+    old.status === next.status &&
+    old.reason === next.reason &&
+    old.message === next.message
+  ) {
     return conditions ?? [];
   }
-  const lastTransitionTime = old?.status === next.status ? old.lastTransitionTime : next.lastTransitionTime;
+  const lastTransitionTime =
+    old?.status === next.status ? old.lastTransitionTime : next.lastTransitionTime;
   const merged = lastTransitionTime === undefined ? next : { ...next, lastTransitionTime };
   if (old === undefined) return [...(conditions ?? []), merged];
   return (conditions ?? []).map((condition) => (condition.type === next.type ? merged : condition));

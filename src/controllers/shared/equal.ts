@@ -5,7 +5,10 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) || Array.isArray(b)) return arraysEqual(a, b);
   const left = Object.entries(a).filter(([, value]) => value !== undefined);
   const right = new Map(Object.entries(b).filter(([, value]) => value !== undefined));
-  return left.length === right.size && left.every(([key, value]) => right.has(key) && jsonEqual(value, right.get(key)));
+  return (
+    left.length === right.size &&
+    left.every(([key, value]) => right.has(key) && jsonEqual(value, right.get(key)))
+  );
 }
 
 function arraysEqual(a: object, b: object): boolean {

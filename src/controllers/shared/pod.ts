@@ -5,10 +5,15 @@ import type { OwnerReference } from "#api/object.ts";
 /** Neither finished nor being deleted. */
 export function isActive(pod: Pod): boolean {
   const phase = pod.status?.phase;
-  return phase !== "Succeeded" && phase !== "Failed" && pod.metadata?.deletionTimestamp === undefined;
+  return (
+    phase !== "Succeeded" && phase !== "Failed" && pod.metadata?.deletionTimestamp === undefined
+  );
 }
 
-export function podCondition(pod: Pod, type: string): { readonly status: string; readonly lastTransitionTime?: string } | undefined {
+export function podCondition(
+  pod: Pod,
+  type: string,
+): { readonly status: string; readonly lastTransitionTime?: string } | undefined {
   return pod.status?.conditions?.find((condition) => condition.type === type);
 }
 
@@ -89,7 +94,9 @@ export function compareForDeletion(nowMs: number, crowd: (pod: Pod) => number) {
 }
 
 function deletionCost(pod: Pod): number {
-  const cost = Number(pod.metadata?.annotations?.["controller.kubernetes.io/pod-deletion-cost"] ?? 0);
+  const cost = Number(
+    pod.metadata?.annotations?.["controller.kubernetes.io/pod-deletion-cost"] ?? 0,
+  );
   return Number.isInteger(cost) ? cost : 0;
 }
 
