@@ -1,0 +1,93 @@
+/**
+ * The words defaulting rules are written in. A rule takes an object and gives the object to go on
+ * with: the same one when nothing changes, so "unchanged" is a reference comparison all the way up.
+ */
+import type { Fields } from "../validation/fields.ts";
+import { isFields } from "../validation/fields.ts";
+
+export type Rule = (fields: Fields) => Fields;
+
+export function chain(...rules: readonly Rule[]): Rule {
+  return (fields) => rules.reduce((at, rule) => rule(at), fields);
+}
+
+export function set(fields: Fields, field: string, value: unknown): Fields {
+  return fields[field] === value ? fields : { ...fields, [field]: value };
+}
+
+/** Fields that upstream holds as pointers: only absent (or null) ones are filled. */
+export function fill(defaults: Fields): Rule {
+  const entries = Object.entries(defaults);
+  return (fields) => fillEntries(fields, entries, isUnset);
+}
+
+/** Fields that upstream holds as plain values: "" and 0 are filled too. */
+export function fillZero(defaults: Fields): Rule {
+  const entries = Object.entries(defaults);
+  return (fields) => fillEntries(fields, entries, isZero);
+}
+
+function fillEntries(
+  fields: Fields,
+  entries: readonly (readonly [string, unknown])[],
+  missing: (value: unknown) => boolean,
+): Fields {
+  let filled: Record<string, unknown> | undefined;
+  for (const [field, value] of entries) {
+    if (!missing(fields[field])) continue;
+    filled ??= { ...fields };
+    filled[field] = value;
+  }
+  return filled ?? fields;
+}
+
+function isUnset(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function isZero(value: unknown): boolean {
+  return isUnset(value) || value === "" || value === 0;
+}
+
+/** Runs rules on a nested object, when it is there. */
+export function within(field: string, ...rules: readonly Rule[]): Rule {
+  const rule = chain(...rules);
+  return (fields) => {
+    const value = fields[field];
+    return isFields(value) ? set(fields, field, rule(value)) : fields;
+  };
+}
+
+/** Runs rules on a nested object, made when absent: structs that are no pointers. */
+export function always(field: string, ...rules: readonly Rule[]): Rule {
+  const rule = chain(...rules);
+  return (fields) => {
+    const value = fields[field];
+    return set(fields, field, rule(isFields(value) ? value : empty));
+  };
+}
+
+const empty: Fields = Object.freeze({});
+
+/** Runs rules on every item of a list. */
+export function each(field: string, ...rules: readonly Rule[]): Rule {
+  const rule = chain(...rules);
+  return (fields) => {
+    const value: unknown = fields[field];
+    if (!Array.isArray(value)) return fields;
+    let changed = false;
+    const next = value.map((item: unknown) => {
+      if (!isFields(item)) return item;
+      const ruled = rule(item);
+      changed ||= ruled !== item;
+      return ruled;
+    });
+    return changed ? { ...fields, [field]: next } : fields;
+  };
+}
+
+/** Runs rules only when the test holds. */
+export function when(test: (fields: Fields) => boolean, ...rules: readonly Rule[]): Rule {
+  const rule = chain(...rules);
+  return (fields) => (test(fields) ? rule(fields) : fields);
+}
