@@ -1,0 +1,160 @@
+/**
+ * The owner graph: who owns whom, by uid. Pure.
+ *
+ * Holds  for every observed object n and owner reference o of n: n is in dependents(o.uid), whether
+ *        or not o itself was observed (a *virtual* node stands for it until it is seen or proved
+ *        absent). Dependents and owners are kept in step, so no walk over all objects ever happens.
+ * Cost   O(owner references) per event; a node is a few hundred bytes.
+ */
+import type { KubeObject, OwnerReference } from "#api/object.ts";
+import type { ResourceRef } from "#client/client.ts";
+
+export const foregroundFinalizer = "foregroundDeletion";
+export const orphanFinalizer = "orphan";
+
+export interface GraphNode {
+  readonly uid: string;
+  ref: ResourceRef | undefined;
+  namespace: string;
+  name: string;
+  owners: readonly OwnerReference[];
+  readonly dependents: Set<GraphNode>;
+  /** Seen through an informer; false for an owner we only know by reference. */
+  observed: boolean;
+  deleting: boolean;
+  /** Being deleted in the foreground: waits for its blocking dependents. */
+  waiting: boolean;
+  /** Being deleted with the `orphan` finalizer. */
+  orphaning: boolean;
+}
+
+/** What the loop must look at after a change. */
+export interface Dirty {
+  /** Might be garbage, or wait for something that has gone. */
+  readonly collect: readonly GraphNode[];
+  readonly orphan: readonly GraphNode[];
+}
+
+const nothing: Dirty = { collect: [], orphan: [] };
+
+export class OwnerGraph {
+  readonly #nodes = new Map<string, GraphNode>();
+
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  get(uid: string): GraphNode | undefined {
+    return this.#nodes.get(uid);
+  }
+
+  observe(ref: ResourceRef, object: KubeObject): Dirty {
+    const meta = object.metadata ?? {};
+    const uid = meta.uid ?? "";
+    if (uid === "") return nothing;
+    const node = this.#nodes.get(uid) ?? this.#add(uid);
+    const before = {
+      deleting: node.deleting,
+      waiting: node.waiting,
+      observed: node.observed,
+      owners: node.owners,
+    };
+    node.ref = ref;
+    node.namespace = meta.namespace ?? "";
+    node.name = meta.name ?? "";
+    node.observed = true;
+    node.deleting = meta.deletionTimestamp !== undefined;
+    node.waiting = node.deleting && (meta.finalizers ?? []).includes(foregroundFinalizer);
+    node.orphaning = node.deleting && (meta.finalizers ?? []).includes(orphanFinalizer);
+    this.#relink(node, meta.ownerReferences ?? []);
+    return this.#dirtyAfter(node, before);
+  }
+
+  /** The object is gone: its dependents may be garbage, its owners may be waiting for it. */
+  remove(uid: string): Dirty {
+    const node = this.#nodes.get(uid);
+    if (node === undefined) return nothing;
+    const waiting = this.#ownersOf(node).filter((owner) => owner.waiting);
+    this.#relink(node, []);
+    const dependents = [...node.dependents];
+    if (dependents.length === 0) this.#nodes.delete(uid);
+    node.observed = false;
+    node.deleting = false;
+    node.waiting = false;
+    node.orphaning = false;
+    return { collect: [...dependents, ...waiting], orphan: [] };
+  }
+
+  /** Dependents that hold up the foreground deletion of `node`. */
+  blocking(node: GraphNode): readonly GraphNode[] {
+    return [...node.dependents].filter((dependent) => {
+      return dependent.owners.some(
+        (owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true,
+      );
+    });
+  }
+
+  #add(uid: string): GraphNode {
+    const node: GraphNode = {
+      uid,
+      ref: undefined,
+      namespace: "",
+      name: "",
+      owners: [],
+      dependents: new Set(),
+      observed: false,
+      deleting: false,
+      waiting: false,
+      orphaning: false,
+    };
+    this.#nodes.set(uid, node);
+    return node;
+  }
+
+  #relink(node: GraphNode, owners: readonly OwnerReference[]): void {
+    const kept = new Set(owners.map((owner) => owner.uid));
+    for (const { uid } of node.owners) {
+      if (kept.has(uid)) continue;
+      const owner = this.#nodes.get(uid);
+      owner?.dependents.delete(node);
+      if (owner !== undefined && !owner.observed && owner.dependents.size === 0)
+        this.#nodes.delete(uid);
+    }
+    for (const { uid } of owners) (this.#nodes.get(uid) ?? this.#add(uid)).dependents.add(node);
+    node.owners = owners;
+  }
+
+  #ownersOf(node: GraphNode): readonly GraphNode[] {
+    return node.owners.flatMap(({ uid }) => this.#nodes.get(uid) ?? []);
+  }
+
+  #dirtyAfter(
+    node: GraphNode,
+    before: Pick<GraphNode, "deleting" | "waiting" | "observed" | "owners">,
+  ): Dirty {
+    const collect: GraphNode[] = [];
+    const owners = node.owners;
+    const ownersChanged = !before.observed || !sameOwners(before.owners, owners);
+    if (ownersChanged && owners.length > 0) collect.push(node);
+    // A released dependent may have been the last one an owner waited for.
+    if (ownersChanged)
+      for (const { uid } of before.owners) pushWaiting(collect, this.#nodes.get(uid));
+    if (node.waiting) {
+      collect.push(node);
+      if (!before.waiting) collect.push(...node.dependents);
+    }
+    return { collect, orphan: node.orphaning ? [node] : [] };
+  }
+}
+
+function pushWaiting(collect: GraphNode[], owner: GraphNode | undefined): void {
+  if (owner?.waiting === true) collect.push(owner);
+}
+
+function sameOwners(a: readonly OwnerReference[], b: readonly OwnerReference[]): boolean {
+  if (a.length !== b.length) return false;
+  return a.every((owner, at) => {
+    const other = b[at];
+    return owner.uid === other?.uid && owner.blockOwnerDeletion === other.blockOwnerDeletion;
+  });
+}

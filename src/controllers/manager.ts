@@ -1,0 +1,58 @@
+/**
+ * The controller manager: all loops of one process over one set of informers.
+ *
+ * Each controller gets its own event recorder, so that events name who speaks. Metrics show work
+ * done and the age of the oldest waiting key: progress, not mere liveness.
+ */
+import type { Client } from "#client/client.ts";
+import { createEventRecorder } from "#client/events.ts";
+import type { InformerSet } from "#client/informer-set.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { garbageCollector } from "./garbage/controller.ts";
+import { namespaceController } from "./namespace/controller.ts";
+import { deploymentController } from "./deployment/controller.ts";
+import { replicaSetController, replicationControllerController } from "./replicaset/controller.ts";
+import type { Controller, ControllerDeps } from "./shared/controller.ts";
+
+export interface ManagerDeps {
+  readonly client: Client;
+  readonly informers: InformerSet;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface ControllerManager {
+  /** Runs every controller until `signal` aborts; resolves when all have come to rest. */
+  run(signal: AbortSignal): Promise<void>;
+  /** By controller name. */
+  metrics(): ReadonlyMap<string, WorkQueueMetrics>;
+}
+
+type Factory = (deps: ControllerDeps) => Controller;
+
+/** Name as it appears in events, and the maker. */
+const factories: readonly (readonly [string, Factory])[] = [
+  ["namespace-controller", namespaceController],
+  ["garbage-collector", garbageCollector],
+  ["deployment-controller", deploymentController],
+  ["replicaset-controller", replicaSetController],
+  ["replication-controller", replicationControllerController],
+];
+
+export function createControllerManager(deps: ManagerDeps): ControllerManager {
+  const controllers = factories.map(([component, factory]) => {
+    const recorder = createEventRecorder(deps, { component });
+    return factory({ ...deps, recorder, log: deps.log.child({ controller: component }) });
+  });
+  return {
+    metrics: () =>
+      new Map(controllers.map((controller) => [controller.name, controller.metrics()])),
+    async run(signal) {
+      await Promise.all(controllers.map((controller) => controller.run(signal)));
+    },
+  };
+}
