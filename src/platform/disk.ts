@@ -14,6 +14,9 @@ export class DiskError extends Error {
   }
 }
 
+/** `Disk.lock` keeps its files in the directory under names that start with this. */
+export const lockFilePrefix = "LOCK";
+
 export interface DiskFile {
   /** Writes all buffers, in order, at `position`; buffers are borrowed until it settles. */
   write(buffers: readonly Uint8Array[], position: number): Promise<void>;
