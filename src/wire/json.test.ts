@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { decodeUtf8, parseJson, parseJsonNotingDuplicates } from "./json.ts";
+import { scanJson } from "./json-scan.ts";
+
+const limits = { bytesMax: 1 << 20, depthMax: 64 };
+
+function errorOf(text: string): string {
+  const result = parseJson(text, limits);
+  return result.kind === "error" ? result.message : "";
+}
+
+test("what JSON.parse makes of a text is what comes out", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      const result = parseJsonNotingDuplicates(text, limits);
+      assert.deepEqual(result, { kind: "ok", value: JSON.parse(text) });
+      assert.equal(scanJson(text).error, undefined);
+    }),
+  );
+});
+
+test("syntax errors are told in Go's words", () => {
+  const cases = {
+    "": "unexpected end of JSON input",
+    "{": "unexpected end of JSON input",
+    hello: "invalid character 'h' looking for beginning of value",
+    "{a": "invalid character 'a' looking for beginning of object key string",
+    '{"a" 1': "invalid character '1' after object key",
+    '{"a":1 "b"': "invalid character '\"' after object key:value pair",
+    '{"a":1,}': "invalid character '}' looking for beginning of object key string",
+    "[1 2": "invalid character '2' after array element",
+    "[tru]": "invalid character ']' in literal true (expecting 'e')",
+    '"a\\x"': "invalid character 'x' in string escape code",
+    '"a\nb"': "invalid character '\\n' in string literal",
+    "1.": "unexpected end of JSON input",
+    "-x": "invalid character 'x' in numeric literal",
+    "{} {}": "invalid character '{' after top-level value",
+    "kind: Pod": "invalid character 'k' looking for beginning of value",
+  };
+  for (const [text, message] of Object.entries(cases)) assert.equal(errorOf(text), message, text);
+});
+
+test("a byte order mark is no JSON", () => {
+  const text = decodeUtf8(new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d]));
+  assert.match(errorOf(text), /looking for beginning of value/);
+});
+
+test("nesting and size are bounded before anything recursive sees the text", () => {
+  assert.equal(errorOf("[".repeat(65) + "]".repeat(65)), "exceeded max depth");
+  assert.equal(errorOf("[".repeat(64) + "]".repeat(64)), "");
+  assert.match(errorOf(`"${"x".repeat(limits.bytesMax)}"`), /exceeds the limit/);
+});
+
+test("an integer that a double cannot hold never comes out as a safe one", () => {
+  const result = parseJson('{"a":9007199254740993,"b":9223372036854775807}', limits);
+  assert.ok(result.kind === "ok");
+  const value = result.value as Record<string, number>; // as written above
+  assert.ok(!Number.isSafeInteger(value["a"]) && !Number.isSafeInteger(value["b"]));
+});
+
+test("duplicate keys are found with their paths, and the last one wins", () => {
+  const text = '{"a":1,"b":{"c":[{"d":1,"e":2,"d":3}],"c:":":"},"a":2,"a":3}';
+  const result = parseJsonNotingDuplicates(text, limits);
+  assert.ok(result.kind === "ok");
+  assert.deepEqual(result.value, { a: 3, b: { c: [{ d: 3, e: 2 }], "c:": ":" } });
+  assert.deepEqual(
+    result.duplicates?.duplicates.map((d) => d.path),
+    ["b.c[0].d", "a"],
+  );
+});
+
+test("quotes and backslashes in strings do not mislead the count of keys", () => {
+  const value = { 'a":"b': '\\":{', "c\\": ["\\\\", '"'], "": { "": ":" } };
+  assert.deepEqual(parseJsonNotingDuplicates(JSON.stringify(value), limits), { kind: "ok", value });
+});
