@@ -1,11 +1,17 @@
 /** What the authorizer is asked about a request. */
+import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
 import type { Attributes } from "#auth/auth.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-export function attributesOf(user: UserInfo, info: RequestInfo): Attributes {
+export function attributesOf(
+  user: UserInfo,
+  info: RequestInfo,
+  query: URLSearchParams,
+): Attributes {
   const { verb, path, resourceRequest, group, version, resource, subresource } = info;
   const { namespace, name } = info;
+  const fieldSelector = selectorOf(info, query);
   return {
     user,
     verb,
@@ -17,5 +23,19 @@ export function attributesOf(user: UserInfo, info: RequestInfo): Attributes {
     subresource,
     namespace,
     name,
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
   };
 }
+
+/** One that does not parse is as good as none here; the handler answers it with 400. */
+function selectorOf(info: RequestInfo, query: URLSearchParams): FieldSelector | undefined {
+  const text = query.get("fieldSelector");
+  if (text === null || text === "" || !selective.has(info.verb)) return undefined;
+  try {
+    return parseFieldSelector(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const selective = new Set(["list", "watch", "deletecollection"]);

@@ -128,7 +128,7 @@ async function down(
   if (seat !== undefined) walk.gateHeaders = seat.headers;
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
-    downAuthorize(deps, user, info);
+    downAuthorize(deps, user, info, query);
     const context = { request, info, query, auditId, user, warnings, signal, receivedMs };
     return await handler(context);
   } finally {
@@ -162,8 +162,13 @@ async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
   }
 }
 
-function downAuthorize(deps: ChainDeps, user: UserInfo, info: RequestInfo): void {
-  const attributes = attributesOf(user, info);
+function downAuthorize(
+  deps: ChainDeps,
+  user: UserInfo,
+  info: RequestInfo,
+  query: URLSearchParams,
+): void {
+  const attributes = attributesOf(user, info, query);
   const decision = deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
 }
@@ -209,7 +214,7 @@ function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResp
       };
     case "events": {
       const open = opened(deps, walk, response, (sink: ObjectEventSink) => response.open(sink));
-      return { ...response, headers, open: (sink) => openedUntilEnd(open, sink) };
+      return { ...response, headers, open: (sink: ObjectEventSink) => openedUntilEnd(open, sink) };
     }
     default:
       return response satisfies never;

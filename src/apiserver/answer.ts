@@ -1,0 +1,111 @@
+/**
+ * Answers of the verbs: one object in the form that was negotiated. Stored JSON leaves as it is;
+ * everything else (YAML, pretty, another version, Table, metadata only) is made on the way out.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { failure } from "#api/status.ts";
+import type { Headers, PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { negotiate, type Negotiated } from "#server/negotiate.ts";
+import { bytesResponse, objectResponse } from "#server/respond.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { ServedKind } from "./kind.ts";
+import { includeObject, partial, table, tableRow } from "./table.ts";
+
+const plain: Negotiated = { mediaType: "application/json", pretty: false };
+const newline = 0x0a;
+
+/** Negotiated before any work is done, so that a 406 has no effect. @throws ApiError 406. */
+export function formFor(context: RequestContext, kind: ServedKind): Negotiated {
+  if (context.request.peer.kind === "direct") return plain;
+  const rule =
+    kind.store === undefined ? "none" : kind.table === undefined ? "metadata" : "objects";
+  return negotiate(context.request.headers, context.query, rule);
+}
+
+/** The form of what is no stored object: Status, Scale, reviews. */
+export function plainForm(context: RequestContext): Negotiated {
+  if (context.request.peer.kind === "direct") return plain;
+  return negotiate(context.request.headers, context.query, "none");
+}
+
+export function answerCached(
+  context: RequestContext,
+  kind: ServedKind,
+  form: Negotiated,
+  status: number,
+  cached: CachedObject,
+): PlainResponse {
+  const asStored = kind.apiVersion === kind.storedApiVersion;
+  const direct = context.request.peer.kind === "direct";
+  const json = form.mediaType === "application/json" && !form.pretty;
+  if (!direct && asStored && json && form.transform === undefined) {
+    return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
+  }
+  return answerObject(context, kind, form, status, kind.fromStored(cached.object));
+}
+
+function jsonLine(cached: CachedObject): Uint8Array {
+  const json = cached.json;
+  const line = new Uint8Array(json.length + 1);
+  line.set(json);
+  line[json.length] = newline;
+  return line;
+}
+
+/** `object` in the version of the request. */
+export function answerObject(
+  context: RequestContext,
+  kind: ServedKind,
+  form: Negotiated,
+  status: number,
+  object: AnyObject,
+): PlainResponse {
+  const shown = transformed(context, kind, form, object);
+  return objectResponse(context.request, status, shown, form, contentHeaders(form));
+}
+
+function transformed(
+  context: RequestContext,
+  kind: ServedKind,
+  form: Negotiated,
+  object: AnyObject,
+): object {
+  const wanted = form.transform;
+  if (wanted === undefined) return object;
+  switch (wanted.kind) {
+    case "Table": {
+      const row = tableRow(kind, object, includeObject(context.query));
+      const { resourceVersion = "" } = object.metadata ?? {};
+      return table(kind, wanted.version, { resourceVersion }, [row], true);
+    }
+    case "PartialObjectMetadata":
+      return partial(object, wanted.version);
+    case "PartialObjectMetadataList":
+      throw notList();
+    default:
+      return wanted.kind satisfies never;
+  }
+}
+
+function notList(): Error {
+  const text = "you requested PartialObjectMetadataList, but the requested object is not a list";
+  return failure(406, "NotAcceptable", text);
+}
+
+/** Go clients match the parameters of a transformed answer. */
+export function contentHeaders(form: Negotiated): Headers {
+  const wanted = form.transform;
+  if (wanted === undefined) return { "content-type": form.mediaType };
+  const parameters = `;as=${wanted.kind};g=meta.k8s.io;v=${wanted.version}`;
+  return { "content-type": `${form.mediaType}${parameters}` };
+}
+
+export function answerPlain(
+  context: RequestContext,
+  form: Negotiated,
+  status: number,
+  object: object,
+): PlainResponse {
+  return objectResponse(context.request, status, object, form);
+}

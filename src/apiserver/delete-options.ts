@@ -1,0 +1,98 @@
+/**
+ * DeleteOptions: from the body when there is one, else from the query; the body wins as a whole.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { badRequest, type FieldError, invalid } from "#api/status.ts";
+import type { DeleteOptions } from "#registry/resource-store.ts";
+import { isTrue } from "#server/request-info.ts";
+import { dryRunFaults } from "./write-options.ts";
+
+export interface DeleteQuery {
+  readonly options: DeleteOptions;
+  readonly dryRun: boolean;
+}
+
+const policies: readonly string[] = ["Background", "Foreground", "Orphan"];
+
+/** @throws ApiError 400, 422. */
+export function deleteQuery(body: AnyObject | undefined, query: URLSearchParams): DeleteQuery {
+  const given = body === undefined ? fromQuery(query) : fromBody(body);
+  const errors = faults(given);
+  if (errors.length > 0) {
+    throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", errors);
+  }
+  const { dryRun, ...options } = given;
+  return { options: options as DeleteOptions, dryRun: dryRun.includes("All") }; // policy checked above
+}
+
+interface Given {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: string;
+  readonly orphanDependents?: boolean;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun: readonly string[];
+}
+
+function fromQuery(query: URLSearchParams): Given {
+  const grace = query.get("gracePeriodSeconds");
+  const policy = query.get("propagationPolicy");
+  const orphan = query.get("orphanDependents");
+  if (grace !== null && !/^-?[0-9]{1,15}$/.test(grace)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(grace)}: invalid syntax`);
+  }
+  return {
+    ...(grace === null ? {} : { gracePeriodSeconds: graceOf(Number(grace)) }),
+    ...(policy === null ? {} : { propagationPolicy: policy }),
+    ...(orphan === null ? {} : { orphanDependents: isTrue(orphan) }),
+    dryRun: query.getAll("dryRun"),
+  };
+}
+
+function fromBody(body: AnyObject): Given {
+  const grace = body["gracePeriodSeconds"];
+  const policy = body["propagationPolicy"];
+  const orphan = body["orphanDependents"];
+  const dryRun = body["dryRun"];
+  return {
+    ...(typeof grace === "number" ? { gracePeriodSeconds: graceOf(grace) } : {}),
+    ...(typeof policy === "string" ? { propagationPolicy: policy } : {}),
+    ...(typeof orphan === "boolean" ? { orphanDependents: orphan } : {}),
+    ...preconditions(body["preconditions"]),
+    dryRun: Array.isArray(dryRun) ? dryRun.map(String) : [],
+  };
+}
+
+function preconditions(value: unknown): Pick<Given, "preconditions"> {
+  if (typeof value !== "object" || value === null) return {};
+  const { uid, resourceVersion } = value as Record<string, unknown>;
+  const found = {
+    ...(typeof uid === "string" ? { uid } : {}),
+    ...(typeof resourceVersion === "string" ? { resourceVersion } : {}),
+  };
+  return { preconditions: found };
+}
+
+/** Negative means one second, as upstream. */
+function graceOf(seconds: number): number {
+  return seconds < 0 ? 1 : Math.floor(seconds);
+}
+
+function faults(given: Given): readonly FieldError[] {
+  const { propagationPolicy: policy, orphanDependents } = given;
+  const field = "propagationPolicy";
+  const errors: FieldError[] = [];
+  if (policy !== undefined && orphanDependents !== undefined) {
+    const why = "orphanDependents and deletionPropagation cannot be both set";
+    errors.push({
+      reason: "FieldValueInvalid",
+      field,
+      message: `Invalid value: ${JSON.stringify(policy)}: ${why}`,
+    });
+  }
+  if (policy !== undefined && !policies.includes(policy)) {
+    const list = [...policies.map((item) => JSON.stringify(item)), "nil"].join(", ");
+    const message = `Unsupported value: ${JSON.stringify(policy)}: supported values: ${list}`;
+    errors.push({ reason: "FieldValueNotSupported", field, message });
+  }
+  return [...errors, ...dryRunFaults(given.dryRun)];
+}

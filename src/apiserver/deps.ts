@@ -1,0 +1,51 @@
+/** What the verbs need besides the request: the rooms below, by their doors. */
+import type { Admission } from "#admission/admission.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { Authorizer, TokenAuthenticator } from "#auth/auth.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { FrameJoiner } from "#server/watch-frames.ts";
+import type { WatchStream } from "#server/watch-stream.ts";
+import type { RequestMetrics } from "#server/metrics.ts";
+import type { Catalog } from "./kind.ts";
+
+/** Issues a service-account token: the TokenRequest with its status filled in, or ApiError. */
+export type TokenMinter = (namespace: string, name: string, request: AnyObject) => AnyObject;
+
+export interface ApiDeps {
+  readonly catalog: Catalog;
+  readonly admission: Admission;
+  readonly authorizer: Authorizer;
+  /** For TokenReview; absent: no token is known. */
+  readonly tokens?: TokenAuthenticator;
+  readonly tokenMinter?: TokenMinter;
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: RequestMetrics;
+  readonly joiner: FrameJoiner;
+  readonly streams: Set<WatchStream>;
+  readonly limits: ApiLimits;
+}
+
+export interface ApiLimits {
+  /** Bytes of one request body. */
+  readonly bodyBytesMax: number;
+  /** A watch without timeoutSeconds lives a random time between this and twice this. */
+  readonly watchMsMin: number;
+  /** Objects of a deletecollection under deletion at once. */
+  readonly deletesInFlightMax: number;
+  /** Objects per page when the server lists for itself. */
+  readonly pageItems: number;
+}
+
+/** Upstream's numbers. */
+export const apiLimits: ApiLimits = {
+  bodyBytesMax: 3 * 1024 * 1024,
+  watchMsMin: 1_800_000,
+  deletesInFlightMax: 64,
+  pageItems: 500,
+};

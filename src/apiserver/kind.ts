@@ -1,0 +1,60 @@
+/**
+ * A served kind: everything the verbs need to know of one resource in one version. Built-ins and
+ * custom resources differ only in who makes theirs.
+ *
+ * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
+ * defaulting happen in the first; admission, strategies and the store see the second.
+ */
+import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceStore } from "#registry/resource-store.ts";
+import type { ListBlocks } from "#server/list-body.ts";
+
+/** What decoding found besides the object. */
+export interface Checked {
+  readonly object: AnyObject;
+  /** `unknown field "spec.x"`, `duplicate field "y"`: warnings, or a 400 when strict. */
+  readonly findings: readonly string[];
+}
+
+export interface TableColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+export interface TablePrinter {
+  readonly columns: readonly TableColumn[];
+  cells(object: AnyObject): readonly JsonValue[];
+}
+
+export interface ServedKind {
+  readonly info: ResourceInfo;
+  /** `apps/v1`. */
+  readonly apiVersion: string;
+  /** Of what is stored; equal to apiVersion for nearly all. */
+  readonly storedApiVersion: string;
+  /** Absent for virtual kinds. */
+  readonly store: ResourceStore | undefined;
+  readonly blocks: ListBlocks;
+  /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */
+  check(object: AnyObject): Checked;
+  applyDefaults(object: AnyObject): AnyObject;
+  toStored(object: AnyObject): AnyObject;
+  fromStored(object: AnyObject): AnyObject;
+  /** Absent: the kind takes no strategic merge patch. */
+  readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
+  /** Absent: the kind cannot be shown as a table. */
+  readonly table?: TablePrinter;
+  /** Field selectors beyond the built-in table. */
+  readonly selectableFields: readonly string[];
+}
+
+/** Finds kinds by the path of a request. CRDs come and go, so nobody keeps the answer for long. */
+export interface Catalog {
+  find(group: string, version: string, resource: string): ServedKind | undefined;
+  /** Every resource served now, in discovery order. */
+  infos(): readonly ResourceInfo[];
+}

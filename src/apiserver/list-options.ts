@@ -1,0 +1,140 @@
+/**
+ * Options of list, watch and deletecollection, parsed and checked as upstream checks them
+ * (apimachinery pkg/apis/meta/internalversion/validation): 400 for what does not parse, 422 of kind
+ * ListOptions for combinations that mean nothing.
+ */
+import { checkFieldSelector } from "#api/selectable-fields.ts";
+import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
+import { type LabelSelector, parseLabelSelector, SelectorError } from "#api/label-selector.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import { badRequest, type FieldError, invalid } from "#api/status.ts";
+import { isTrue } from "#server/request-info.ts";
+
+export interface ListQuery {
+  readonly labels?: LabelSelector;
+  readonly fields?: FieldSelector;
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: "NotOlderThan" | "Exact" | "";
+  /** 0: no limit. */
+  readonly limit: number;
+  readonly continue: string;
+  readonly watch: boolean;
+  readonly allowWatchBookmarks: boolean;
+  readonly sendInitialEvents?: boolean;
+  readonly timeoutSeconds?: number;
+}
+
+/** @throws ApiError 400, 422. `extraFields`: selectable fields of a custom resource. */
+export function listQuery(
+  info: ResourceInfo,
+  query: URLSearchParams,
+  watch: boolean,
+  extraFields: readonly string[] = [],
+): ListQuery {
+  const labels = selector(query.get("labelSelector"), parseLabelSelector);
+  const fields = selector(query.get("fieldSelector"), (text) =>
+    checkFieldSelector(info.group, info.resource, parseFieldSelector(text), extraFields),
+  );
+  const initial = query.get("sendInitialEvents");
+  const timeoutSeconds = integer(query, "timeoutSeconds");
+  const parsed: ListQuery = {
+    ...(labels === undefined ? {} : { labels }),
+    ...(fields === undefined ? {} : { fields }),
+    resourceVersion: query.get("resourceVersion") ?? "",
+    // Checked below; an unknown value never leaves this function.
+    resourceVersionMatch: (query.get("resourceVersionMatch") ??
+      "") as ListQuery["resourceVersionMatch"],
+    limit: Math.max(0, integer(query, "limit") ?? 0),
+    continue: query.get("continue") ?? "",
+    watch,
+    allowWatchBookmarks: isTrue(query.get("allowWatchBookmarks")),
+    ...(initial === null ? {} : { sendInitialEvents: isTrue(initial) }),
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+  };
+  const errors = watch ? watchFaults(parsed) : listFaults(parsed);
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
+  return parsed;
+}
+
+/** Empty selectors select everything, as absent ones do. */
+function selector<T>(text: string | null, parse: (text: string) => T): T | undefined {
+  if (text === null || text === "") return undefined;
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof SelectorError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function integer(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === "") return undefined;
+  if (/^-?[0-9]{1,15}$/.test(text)) return Number(text);
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+}
+
+const matches: readonly string[] = ["", "Exact", "NotOlderThan"];
+
+function forbiddenField(field: string, why: string): FieldError {
+  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
+}
+
+function unsupportedMatch(value: string, supported: readonly string[]): FieldError {
+  const list = supported.map((item) => JSON.stringify(item)).join(", ");
+  return {
+    reason: "FieldValueNotSupported",
+    field: "resourceVersionMatch",
+    message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${list}`,
+  };
+}
+
+function listFaults(options: ListQuery): readonly FieldError[] {
+  const { resourceVersion, resourceVersionMatch: match } = options;
+  const errors: FieldError[] = [];
+  if (options.sendInitialEvents !== undefined) {
+    errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  }
+  if (match === "") return errors;
+  const field = "resourceVersionMatch";
+  if (options.continue !== "") {
+    errors.push(
+      forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"),
+    );
+  }
+  if (resourceVersion === "") {
+    const why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+    errors.push(forbiddenField(field, why));
+  }
+  if (!matches.includes(match)) errors.push(unsupportedMatch(match, matches));
+  if (match === "Exact" && resourceVersion === "0") {
+    const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
+    errors.push(forbiddenField(field, why));
+  }
+  return errors;
+}
+
+function watchFaults(options: ListQuery): readonly FieldError[] {
+  const match = options.resourceVersionMatch;
+  const field = "resourceVersionMatch";
+  const errors: FieldError[] = [];
+  if (options.sendInitialEvents === undefined) {
+    if (match !== "") {
+      const why =
+        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+      errors.push(forbiddenField(field, why));
+    }
+    return errors;
+  }
+  if (match === "") {
+    const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    errors.push(forbiddenField(field, why));
+  } else if (match !== "NotOlderThan") {
+    errors.push(unsupportedMatch(match, ["NotOlderThan"]));
+  }
+  if (options.continue !== "") {
+    const why = "continue is forbidden when sendInitialEvents is provided";
+    errors.push(forbiddenField("continue", why));
+  }
+  return errors;
+}

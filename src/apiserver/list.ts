@@ -1,0 +1,113 @@
+/**
+ * LIST: bytes of many objects as shared blocks; Table, metadata and YAML forms are made per list.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { failure } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { ListPage } from "#registry/resource-store.ts";
+import type { RequestContext } from "#server/context.ts";
+import { madeForm, storedForm } from "#server/list-body.ts";
+import type { Negotiated } from "#server/negotiate.ts";
+import { bytesResponse, compressed, objectResponse } from "#server/respond.ts";
+import { contentHeaders, formFor } from "./answer.ts";
+import { namespaceOf } from "./get.ts";
+import { listQuery, type ListQuery } from "./list-options.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { includeObject, partial, table, tableRow } from "./table.ts";
+
+export async function listObjects(
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const query = listQuery(kind.info, context.query, false, kind.selectableFields);
+  const page = await kind.store.list(namespaceOf(kind, context.info.namespace), pageOptions(query));
+  const response = answerList(context, kind, form, page);
+  return compressed(context.request, response);
+}
+
+export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["list"]>[1] {
+  return {
+    ...(query.labels === undefined ? {} : { labels: query.labels }),
+    ...(query.fields === undefined ? {} : { fields: query.fields }),
+    resourceVersion: query.resourceVersion,
+    resourceVersionMatch: query.resourceVersionMatch,
+    limit: query.limit,
+    ...(query.continue === "" ? {} : { continue: query.continue }),
+  };
+}
+
+function answerList(
+  context: RequestContext,
+  kind: StoredKind,
+  form: Negotiated,
+  page: ListPage,
+): PlainResponse {
+  const direct = context.request.peer.kind === "direct";
+  const json = form.mediaType === "application/json" && !form.pretty && !direct;
+  if (!json || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
+  const head = listHeadOf(kind, form, page);
+  const body = kind.blocks.body(head, page.items, itemForm(kind, form));
+  return bytesResponse(200, body, form.mediaType, contentHeaders(form));
+}
+
+function itemForm(kind: StoredKind, form: Negotiated): ReturnType<typeof madeForm> {
+  const wanted = form.transform;
+  if (wanted !== undefined) {
+    const version = wanted.version;
+    return madeForm(`pom.${version}`, (object) => partial(object, version));
+  }
+  if (kind.apiVersion === kind.storedApiVersion) return storedForm;
+  return madeForm(kind.apiVersion, (object) => kind.fromStored(object));
+}
+
+function listHeadOf(
+  kind: StoredKind,
+  form: Negotiated,
+  page: ListPage,
+): { apiVersion: string; kind: string; metadata: object } {
+  const metadata = listMetadata(page);
+  const wanted = form.transform;
+  if (wanted === undefined) {
+    return { apiVersion: kind.apiVersion, kind: `${kind.info.kind}List`, metadata };
+  }
+  if (wanted.kind === "PartialObjectMetadata") throw isList();
+  return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
+}
+
+function isList(): Error {
+  const text = "you requested PartialObjectMetadata, but the requested object is a list";
+  return failure(406, "NotAcceptable", text);
+}
+
+function listMetadata(page: ListPage): object {
+  return {
+    resourceVersion: page.resourceVersion,
+    ...(page.continue === undefined ? {} : { continue: page.continue }),
+    ...(page.remainingItemCount === undefined
+      ? {}
+      : { remainingItemCount: page.remainingItemCount }),
+  };
+}
+
+/** The whole list as one object: for direct callers, YAML, pretty JSON and tables. */
+function answerWhole(
+  context: RequestContext,
+  kind: StoredKind,
+  form: Negotiated,
+  page: ListPage,
+): PlainResponse {
+  const wanted = form.transform;
+  if (wanted?.kind === "Table") {
+    const include = includeObject(context.query);
+    const rows = page.items.map((item) => tableRow(kind, kind.fromStored(item.object), include));
+    const shown = table(kind, wanted.version, listMetadata(page), rows, true);
+    return objectResponse(context.request, 200, shown, form, contentHeaders(form));
+  }
+  const show = (object: AnyObject): object =>
+    wanted === undefined ? kind.fromStored(object) : partial(object, wanted.version);
+  const items = page.items.map((item) => show(item.object));
+  const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
+  const list = { kind: listKind, apiVersion, metadata, items };
+  return objectResponse(context.request, 200, list, form, contentHeaders(form));
+}

@@ -1,0 +1,17 @@
+/** 405 in upstream's words, and which verbs a kind or subresource takes. */
+import { qualifiedResource } from "#api/object.ts";
+import { failure } from "#api/status.ts";
+import type { ServedKind } from "./kind.ts";
+
+export function methodNotAllowed(kind: ServedKind, verb = ""): Error {
+  const resource = qualifiedResource(kind.info);
+  const text =
+    verb === ""
+      ? "the server does not allow this method on the requested resource"
+      : `${verb} is not supported on resources of kind ${JSON.stringify(resource)}`;
+  const details = {
+    ...(kind.info.group === "" ? {} : { group: kind.info.group }),
+    kind: kind.info.resource,
+  };
+  return failure(405, "MethodNotAllowed", text, details);
+}
