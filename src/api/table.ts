@@ -1,0 +1,105 @@
+/**
+ * metav1.Table: what `kubectl get` asks for. Columns come from the printer once, each row carries
+ * the object, its metadata, or nothing. In a watch only the first table has column definitions.
+ */
+import { partialObjectMetadata } from "./convert.ts";
+import type { PartialObjectMetadata } from "./convert.ts";
+import type { AnyObject } from "./object.ts";
+import type { Printer, TableColumnDefinition, TableRowCondition } from "./printers/printer.ts";
+import type { Status } from "./status.ts";
+
+export type IncludeObject = "None" | "Metadata" | "Object";
+
+export interface TableRow {
+  readonly cells: readonly unknown[];
+  readonly conditions?: readonly TableRowCondition[];
+  readonly object: AnyObject | PartialObjectMetadata | null;
+}
+
+export interface Table {
+  readonly kind: "Table";
+  readonly apiVersion: string;
+  readonly metadata: {
+    readonly resourceVersion?: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  readonly columnDefinitions: readonly TableColumnDefinition[] | null;
+  readonly rows: readonly TableRow[];
+}
+
+export interface TableOptions {
+  readonly includeObject: IncludeObject;
+  readonly nowMs: number;
+  /** Which version of meta.k8s.io the client asked for. */
+  readonly apiVersion?: "meta.k8s.io/v1" | "meta.k8s.io/v1beta1";
+  /** The list's, or for one object its own. */
+  readonly resourceVersion?: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+  /** Absent: true. False for all but the first event of a watch. */
+  readonly withColumns?: boolean;
+}
+
+/** What `includeObject` in the query means: "" is Metadata; undefined for a value that is none. */
+export function parseIncludeObject(text: string): IncludeObject | undefined {
+  if (text === "") return "Metadata";
+  return text === "None" || text === "Metadata" || text === "Object" ? text : undefined;
+}
+
+export function tableFor(
+  printer: Printer,
+  objects: readonly AnyObject[],
+  options: TableOptions,
+): Table {
+  const { resourceVersion, remainingItemCount } = options;
+  return {
+    kind: "Table",
+    apiVersion: options.apiVersion ?? "meta.k8s.io/v1",
+    metadata: {
+      ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
+      ...(options.continue === undefined ? {} : { continue: options.continue }),
+      ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+    },
+    columnDefinitions: options.withColumns === false ? null : printer.columns,
+    rows: objects.map((object) => tableRow(printer, object, options)),
+  };
+}
+
+/** One row; a server that caches rows of a list makes them with this. */
+export function tableRow(printer: Printer, object: AnyObject, options: TableOptions): TableRow {
+  const conditions = printer.conditions?.(object) ?? [];
+  return {
+    cells: printer.row(object, options.nowMs),
+    ...(conditions.length === 0 ? {} : { conditions }),
+    object: rowObject(object, options),
+  };
+}
+
+function rowObject(object: AnyObject, options: TableOptions): TableRow["object"] {
+  if (options.includeObject === "None") return null;
+  if (options.includeObject === "Object") return object;
+  return partialObjectMetadata(object, options.apiVersion);
+}
+
+/** How kubectl shows a Status, which deletions answer with. */
+export function statusTable(status: Status): Table {
+  const text = (name: string, description: string): TableColumnDefinition => ({
+    name,
+    type: "string",
+    format: "",
+    description,
+    priority: 0,
+  });
+  return {
+    kind: "Table",
+    apiVersion: "meta.k8s.io/v1",
+    metadata: {},
+    columnDefinitions: [
+      text("Status", "Whether the operation succeeded."),
+      text("Reason", "Why it failed, in one word."),
+      text("Message", "Why it failed, in a sentence."),
+    ],
+    rows: [{ cells: [status.status, status.reason ?? "", status.message ?? ""], object: null }],
+  };
+}
