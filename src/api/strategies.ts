@@ -1,0 +1,41 @@
+/**
+ * The door to strategies: one per built-in resource, made once. Custom resources make theirs with
+ * `buildStrategy` (strategies/build.ts) or by hand.
+ */
+import type { Row, Rules } from "./strategies/build.ts";
+import { buildStrategy } from "./strategies/build.ts";
+import { appsRows, autoscalingRows, batchRows } from "./strategies/apps.ts";
+import { coreRows } from "./strategies/core.ts";
+import { policyRows } from "./strategies/policies.ts";
+import type { Strategy } from "./strategy-types.ts";
+import { ruleTable } from "./validation/table.ts";
+
+const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+  "": coreRows,
+  apps: appsRows,
+  batch: batchRows,
+  autoscaling: autoscalingRows,
+  ...policyRows,
+};
+
+const noRules: Rules = {};
+const made = new Map<string, Strategy>();
+
+/** Resources nobody described get a strategy without rules, status or generation. */
+export function strategyFor(group: string, resource: string): Strategy {
+  const name = `${group}/${resource}`;
+  const known = made.get(name);
+  if (known !== undefined) return known;
+  const row = rows[group]?.[resource];
+  const strategy = buildStrategy(row ?? {}, ruleTable[name] ?? noRules);
+  // Only described resources are kept: the map stays as small as the tables.
+  if (row !== undefined) made.set(name, strategy);
+  return strategy;
+}
+
+/** Every resource with a row of its own, as `group/resource`. */
+export function describedResources(): readonly string[] {
+  return Object.entries(rows).flatMap(([group, resources]) =>
+    Object.keys(resources).map((resource) => `${group}/${resource}`),
+  );
+}

@@ -1,0 +1,161 @@
+/**
+ * What the strategies of most kinds have in common: status is the server's on create and update, spec
+ * is the client's; a status write is the other way round; generation counts changes of the wish.
+ *
+ * A kind's table row says what is particular; `buildStrategy` makes the Strategy of it.
+ */
+import type { AnyObject, ObjectMeta } from "../object.ts";
+import { resetMetadataForStatus } from "../meta.ts";
+import type { FieldError } from "../status.ts";
+import type { Strategy, UpdateStrategy } from "../strategy-types.ts";
+import type { Fields } from "../validation/fields.ts";
+import { semanticEqual } from "../validation/equal.ts";
+
+/** The rules of one kind, without its metadata's. */
+export interface Rules {
+  readonly validate?: (object: Fields) => readonly FieldError[];
+  /** Also has to say what `validate` says, unless `update` is "only". */
+  readonly validateUpdate?: (next: Fields, old: Fields) => readonly FieldError[];
+  /** Of subresources, by name. */
+  readonly subresources?: Readonly<
+    Record<string, (next: Fields, old: Fields) => readonly FieldError[]>
+  >;
+  readonly warnings?: (object: Fields, old: Fields | undefined) => readonly string[];
+}
+
+export interface Row {
+  /** Given: the kind has a status, which starts as this. */
+  readonly status?: Fields;
+  /** Kinds that report about themselves (nodes): a create may bring its status. */
+  readonly statusOnCreate?: true;
+  /** Which fields count for the generation; absent: the kind does not track one. */
+  readonly generation?: readonly string[];
+  /** Upstream forgot to start these at 1. */
+  readonly generationStartsUnset?: true;
+  /** What a status write does to metadata: nothing, old labels, or all of the old one. */
+  readonly statusMetadata?: "keep" | "labels" | "reset";
+  readonly createOnUpdate?: true;
+  readonly unconditionalUpdate?: false;
+  readonly orphansByDefault?: true;
+  readonly prepareForCreate?: (object: AnyObject) => AnyObject;
+  /** Runs before generation is counted. */
+  readonly prepareForUpdate?: (next: AnyObject, old: AnyObject) => AnyObject;
+  readonly prepareStatus?: (next: AnyObject, old: AnyObject) => AnyObject;
+  /** Replicas can be set through `scale`, by the rules of the kind. */
+  readonly scale?: true;
+  /** Further subresources: how they prepare. */
+  readonly subresources?: Readonly<Record<string, (next: AnyObject, old: AnyObject) => AnyObject>>;
+  readonly gracePeriodSeconds?: (object: AnyObject, requested: number | undefined) => number;
+}
+
+export function buildStrategy(row: Row, rules: Rules): Strategy {
+  const update: UpdateStrategy = {
+    prepareForUpdate: (next, old) => prepareUpdate(row, next, old),
+    validateUpdate: (next, old) => validateUpdate(rules, next, old),
+  };
+  return {
+    ...update,
+    allowCreateOnUpdate: row.createOnUpdate ?? false,
+    allowUnconditionalUpdate: row.unconditionalUpdate ?? true,
+    prepareForCreate: (object) => prepareCreate(row, object),
+    validate: (object) => rules.validate?.(object) ?? [],
+    warnings: (object, old) => rules.warnings?.(object, old) ?? [],
+    gracePeriodSeconds: row.gracePeriodSeconds ?? (() => 0),
+    defaultPropagation: row.orphansByDefault === true ? "Orphan" : "Background",
+    subresources: buildSubresources(row, rules, update),
+  };
+}
+
+function validateUpdate(rules: Rules, next: AnyObject, old: AnyObject): readonly FieldError[] {
+  if (rules.validateUpdate !== undefined) return rules.validateUpdate(next, old);
+  return rules.validate?.(next) ?? [];
+}
+
+function buildSubresources(
+  row: Row,
+  rules: Rules,
+  update: UpdateStrategy,
+): Readonly<Record<string, UpdateStrategy>> {
+  const built: Record<string, UpdateStrategy> = {};
+  const validator = (name: string) => rules.subresources?.[name] ?? (() => []);
+  if (row.status !== undefined) {
+    built["status"] = {
+      prepareForUpdate: (next, old) => prepareStatus(row, next, old),
+      validateUpdate: validator("status"),
+    };
+  }
+  if (row.scale === true) built["scale"] = update;
+  for (const [name, prepareForUpdate] of Object.entries(row.subresources ?? {})) {
+    built[name] = { prepareForUpdate, validateUpdate: validator(name) };
+  }
+  return built;
+}
+
+function prepareCreate(row: Row, object: AnyObject): AnyObject {
+  let next = object;
+  if (row.status !== undefined && row.statusOnCreate !== true) {
+    next = { ...next, status: row.status };
+  }
+  if (row.generation !== undefined) {
+    next = withGeneration(next, row.generationStartsUnset === true ? undefined : 1);
+  }
+  return row.prepareForCreate?.(next) ?? next;
+}
+
+function prepareUpdate(row: Row, next: AnyObject, old: AnyObject): AnyObject {
+  let prepared = row.status === undefined ? next : withStatus(next, old["status"]);
+  prepared = row.prepareForUpdate?.(prepared, old) ?? prepared;
+  return countGeneration(prepared, old, row.generation ?? []);
+}
+
+/** Generation is the old one, plus one when any of the fields changed. */
+export function countGeneration(
+  next: AnyObject,
+  old: AnyObject,
+  fields: readonly string[],
+): AnyObject {
+  const changed = fields.some((field) => !semanticEqual(fieldOf(next, field), fieldOf(old, field)));
+  const before = old.metadata?.generation;
+  return withGeneration(next, changed ? (before ?? 0) + 1 : before);
+}
+
+/** `annotations` stands for metadata's; everything else is a top-level field. */
+function fieldOf(object: AnyObject, field: string): unknown {
+  return field === "annotations" ? (object.metadata?.annotations ?? {}) : object[field];
+}
+
+export function withGeneration(object: AnyObject, generation: number | undefined): AnyObject {
+  if (object.metadata?.generation === generation) return object;
+  const metadata: Record<string, unknown> = { ...object.metadata };
+  if (generation === undefined) delete metadata["generation"];
+  else metadata["generation"] = generation;
+  return { ...object, metadata: metadata as ObjectMeta };
+}
+
+export function withStatus(object: AnyObject, status: unknown): AnyObject {
+  if (object["status"] === status) return object;
+  if (status !== undefined) return { ...object, status };
+  const { status: dropped, ...kept } = object;
+  void dropped;
+  return kept;
+}
+
+function prepareStatus(row: Row, next: AnyObject, old: AnyObject): AnyObject {
+  const status = next["status"] ?? row.status;
+  let prepared: AnyObject = { ...old, ...withMetadata(statusMetadata(row, next, old)), status };
+  prepared = withGeneration(prepared, old.metadata?.generation);
+  return row.prepareStatus?.(prepared, old) ?? prepared;
+}
+
+function withMetadata(metadata: ObjectMeta | undefined): { readonly metadata?: ObjectMeta } {
+  return metadata === undefined ? {} : { metadata };
+}
+
+function statusMetadata(row: Row, next: AnyObject, old: AnyObject): ObjectMeta | undefined {
+  if (row.statusMetadata === "reset") return resetMetadataForStatus(next, old).metadata;
+  if (row.statusMetadata !== "labels") return next.metadata;
+  const metadata: Record<string, unknown> = { ...next.metadata };
+  delete metadata["labels"];
+  const labels = old.metadata?.labels;
+  return { ...metadata, ...(labels === undefined ? {} : { labels }) };
+}

@@ -1,0 +1,99 @@
+/** Rows of the core group, but for pods and services. */
+import type { AnyObject } from "../object.ts";
+import type { Fields } from "../validation/fields.ts";
+import { has, items, maybe, part, text, texts } from "../validation/fields.ts";
+import type { Row } from "./build.ts";
+import { pods } from "./pod.ts";
+import { services } from "./service.ts";
+
+const namespaceFinalizer = "kubernetes";
+const namespaceLabel = "kubernetes.io/metadata.name";
+
+/** The namespace controller takes this finalizer off when the namespace is empty. */
+function prepareNamespace(namespace: AnyObject): AnyObject {
+  const spec = part(namespace, "spec");
+  const given = texts(spec, "finalizers");
+  const finalizers = given.includes(namespaceFinalizer) ? given : [...given, namespaceFinalizer];
+  return withNameLabel({ ...namespace, spec: { ...spec, finalizers } });
+}
+
+/** Also for names made after defaulting. */
+function withNameLabel(namespace: AnyObject): AnyObject {
+  const name = namespace.metadata?.name ?? "";
+  if (name === "" || namespace.metadata?.labels?.[namespaceLabel] === name) return namespace;
+  const labels = { ...namespace.metadata?.labels, [namespaceLabel]: name };
+  return { ...namespace, metadata: { ...namespace.metadata, labels } };
+}
+
+function keepFinalizers(next: AnyObject, old: AnyObject): AnyObject {
+  const { finalizers, ...spec } = part(next, "spec");
+  void finalizers;
+  const before = part(old, "spec")["finalizers"];
+  const kept = before === undefined ? spec : { ...spec, finalizers: before };
+  return withNameLabel({ ...next, spec: kept });
+}
+
+/** Only the finalizers of the spec change hands here. */
+function prepareFinalize(next: AnyObject, old: AnyObject): AnyObject {
+  const { status, ...rest } = next;
+  void status;
+  return "status" in old ? { ...rest, status: old["status"] } : rest;
+}
+
+/** The deprecated one of two data sources is shown beside the new one. */
+function normalizeDataSources(claim: AnyObject): AnyObject {
+  const spec = part(claim, "spec");
+  const source = maybe(spec, "dataSource");
+  const reference = maybe(spec, "dataSourceRef");
+  if (source !== undefined && reference === undefined) {
+    return { ...claim, spec: { ...spec, dataSourceRef: source } };
+  }
+  if (reference === undefined || source !== undefined || has(reference, "namespace")) return claim;
+  return { ...claim, spec: { ...spec, dataSource: reference } };
+}
+
+/** References to secrets carry their name and nothing else. */
+function cleanSecretReferences(account: AnyObject): AnyObject {
+  const secrets = items(account, "secrets");
+  if (secrets.every((secret) => Object.keys(secret).length <= 1)) return account;
+  return { ...account, secrets: secrets.map((secret) => ({ name: text(secret, "name") })) };
+}
+
+const wantedPending: Fields = { phase: "Pending" };
+
+export const coreRows: Readonly<Record<string, Row>> = {
+  pods,
+  services,
+  namespaces: {
+    status: { phase: "Active" },
+    prepareForCreate: prepareNamespace,
+    prepareForUpdate: keepFinalizers,
+    subresources: { finalize: prepareFinalize },
+  },
+  nodes: { status: {}, statusOnCreate: true },
+  persistentvolumes: { status: wantedPending },
+  persistentvolumeclaims: {
+    status: wantedPending,
+    prepareForCreate: normalizeDataSources,
+    prepareForUpdate: normalizeDataSources,
+  },
+  replicationcontrollers: {
+    status: { replicas: 0 },
+    generation: ["spec"],
+    orphansByDefault: true,
+    scale: true,
+  },
+  resourcequotas: { status: {} },
+  podtemplates: { generation: ["template"] },
+  configmaps: {},
+  secrets: {},
+  serviceaccounts: {
+    prepareForCreate: cleanSecretReferences,
+    prepareForUpdate: cleanSecretReferences,
+  },
+  endpoints: { createOnUpdate: true },
+  events: { createOnUpdate: true },
+  limitranges: { createOnUpdate: true },
+  bindings: {},
+  componentstatuses: {},
+};

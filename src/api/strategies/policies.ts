@@ -1,0 +1,125 @@
+/** Rows of the groups that steer the cluster: admission, CRDs, certificates, networking, storage ... */
+import type { AnyObject } from "../object.ts";
+import type { Fields } from "../validation/fields.ts";
+import { flag, items, part, text, texts } from "../validation/fields.ts";
+import type { Row } from "./build.ts";
+
+const spec = ["spec"] as const;
+const webhooks: Row = { generation: ["webhooks"], unconditionalUpdate: false };
+const policy: Row = { generation: spec, unconditionalUpdate: false };
+const specWithStatus: Row = { status: {}, generation: spec };
+
+/** The storage version is one of the versions objects may be stored in, from the first moment. */
+function withStoredVersion(definition: AnyObject): AnyObject {
+  const status = part(definition, "status");
+  const stored = [...texts(status, "storedVersions")];
+  for (const version of items(part(definition, "spec"), "versions")) {
+    const name = text(version, "name");
+    if (flag(version, "storage") && !stored.includes(name)) stored.push(name);
+  }
+  return { ...definition, status: { ...status, storedVersions: stored } };
+}
+
+const approvals = new Set(["Approved", "Denied"]);
+
+/** Approvers change conditions and nothing else. */
+function signingApproval(next: AnyObject, old: AnyObject): AnyObject {
+  const { conditions } = part(next, "status");
+  const before = part(old, "status");
+  const status = conditions === undefined ? before : { ...before, conditions };
+  return { ...old, metadata: next.metadata ?? {}, status };
+}
+
+/** Conditions that only approvers set. */
+export function isApproval(condition: Fields): boolean {
+  return approvals.has(text(condition, "type"));
+}
+
+const resetStatus = { statusMetadata: "reset" } as const;
+
+export const policyRows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+  "admissionregistration.k8s.io": {
+    mutatingwebhookconfigurations: webhooks,
+    validatingwebhookconfigurations: webhooks,
+    validatingadmissionpolicies: { ...policy, status: {} },
+    validatingadmissionpolicybindings: policy,
+    mutatingadmissionpolicies: policy,
+    mutatingadmissionpolicybindings: policy,
+  },
+  "apiextensions.k8s.io": {
+    customresourcedefinitions: {
+      status: {},
+      generation: spec,
+      unconditionalUpdate: false,
+      ...resetStatus,
+      prepareForCreate: withStoredVersion,
+      prepareForUpdate: withStoredVersion,
+    },
+  },
+  "apiregistration.k8s.io": {
+    apiservices: { status: {}, unconditionalUpdate: false, ...resetStatus },
+  },
+  "authentication.k8s.io": { tokenreviews: {}, selfsubjectreviews: {} },
+  "authorization.k8s.io": {
+    subjectaccessreviews: {},
+    selfsubjectaccessreviews: {},
+    selfsubjectrulesreviews: {},
+    localsubjectaccessreviews: {},
+  },
+  "certificates.k8s.io": {
+    certificatesigningrequests: {
+      status: {},
+      prepareForUpdate: (next, old) => ({ ...next, spec: old["spec"] }),
+      subresources: { approval: signingApproval },
+    },
+  },
+  "coordination.k8s.io": { leases: { createOnUpdate: true, unconditionalUpdate: false } },
+  "discovery.k8s.io": { endpointslices: { generation: ["endpoints", "ports", "addressType"] } },
+  "events.k8s.io": { events: { createOnUpdate: true } },
+  "flowcontrol.apiserver.k8s.io": {
+    flowschemas: { ...specWithStatus, ...resetStatus },
+    prioritylevelconfigurations: { ...specWithStatus, ...resetStatus },
+  },
+  "networking.k8s.io": {
+    ingresses: { status: { loadBalancer: {} }, generation: spec },
+    ingressclasses: { generation: spec },
+    networkpolicies: { generation: spec },
+    ipaddresses: {},
+    servicecidrs: { status: {} },
+  },
+  "node.k8s.io": { runtimeclasses: { unconditionalUpdate: false } },
+  policy: {
+    poddisruptionbudgets: {
+      status: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },
+      generation: spec,
+      unconditionalUpdate: false,
+    },
+  },
+  "rbac.authorization.k8s.io": {
+    roles: { createOnUpdate: true },
+    rolebindings: { createOnUpdate: true },
+    clusterroles: { createOnUpdate: true },
+    clusterrolebindings: { createOnUpdate: true },
+  },
+  "resource.k8s.io": {
+    deviceclasses: { generation: spec },
+    resourceclaims: { status: {}, ...resetStatus },
+    resourceclaimtemplates: {},
+    resourceslices: { generation: spec },
+  },
+  "scheduling.k8s.io": { priorityclasses: { generation: [] } },
+  "storage.k8s.io": {
+    storageclasses: {},
+    csidrivers: { generation: spec, generationStartsUnset: true, unconditionalUpdate: false },
+    csinodes: { unconditionalUpdate: false },
+    csistoragecapacities: { unconditionalUpdate: false },
+    volumeattachments: { status: { attached: false }, ...resetStatus, unconditionalUpdate: false },
+    volumeattributesclasses: {},
+  },
+  "internal.apiserver.k8s.io": {
+    storageversions: { status: {}, generation: spec, unconditionalUpdate: false },
+  },
+  "storagemigration.k8s.io": {
+    storageversionmigrations: { ...specWithStatus, unconditionalUpdate: false },
+  },
+};

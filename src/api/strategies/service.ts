@@ -1,0 +1,129 @@
+/**
+ * Services: values the server allocated survive an update that leaves them out, and go when the type
+ * no longer uses them - unless the client changed them in the same breath, which validation refuses.
+ * New addresses and ports are allocated before the strategy runs, by whoever keeps the ranges.
+ */
+import type { AnyObject } from "../object.ts";
+import { isExternallyAccessible } from "../defaults/core.ts";
+import type { Fields } from "../validation/fields.ts";
+import { has, items, number, part, text, texts, without } from "../validation/fields.ts";
+import { semanticEqual } from "../validation/equal.ts";
+import type { Row } from "./build.ts";
+
+export const services: Row = {
+  status: { loadBalancer: {} },
+  createOnUpdate: true,
+  prepareForCreate: (service) => withSpec(service, clusterIpList(part(service, "spec"))),
+  prepareForUpdate,
+};
+
+function withSpec(service: AnyObject, spec: Fields): AnyObject {
+  return service["spec"] === spec ? service : { ...service, spec };
+}
+
+/** Old clients know one address only. */
+function clusterIpList(spec: Fields): Fields {
+  const ip = text(spec, "clusterIP");
+  return ip !== "" && texts(spec, "clusterIPs").length === 0 ? { ...spec, clusterIPs: [ip] } : spec;
+}
+
+function prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject {
+  const before = part(old, "spec");
+  let spec = keepAllocated(part(next, "spec"), before);
+  spec = followClusterIp(spec, before);
+  spec = dropUnused(spec, before);
+  const service = withSpec(next, spec);
+  const released = isLoadBalancer(before) && !isLoadBalancer(spec);
+  return released ? { ...service, status: { loadBalancer: {} } } : service;
+}
+
+export function needsClusterIp(spec: Fields): boolean {
+  return text(spec, "type") !== "ExternalName";
+}
+
+export function needsNodePort(spec: Fields): boolean {
+  return text(spec, "type") === "NodePort" || isLoadBalancer(spec);
+}
+
+export function needsHealthCheckPort(spec: Fields): boolean {
+  return isLoadBalancer(spec) && text(spec, "externalTrafficPolicy") === "Local";
+}
+
+function isLoadBalancer(spec: Fields): boolean {
+  return text(spec, "type") === "LoadBalancer";
+}
+
+function keepAllocated(spec: Fields, before: Fields): Fields {
+  const next: Record<string, unknown> = { ...spec };
+  if (needsClusterIp(before) && needsClusterIp(spec)) {
+    if (text(spec, "clusterIP") === "" && has(before, "clusterIP")) {
+      next["clusterIP"] = before["clusterIP"];
+    }
+    if (texts(spec, "clusterIPs").length === 0 && texts(before, "clusterIPs").length > 0) {
+      next["clusterIPs"] = before["clusterIPs"];
+    }
+    for (const field of ["ipFamilies", "ipFamilyPolicy"]) {
+      if (!has(spec, field) && has(before, field)) next[field] = before[field];
+    }
+  }
+  if (needsNodePort(before) && needsNodePort(spec)) next["ports"] = keepNodePorts(spec, before);
+  if (needsHealthCheckPort(before) && needsHealthCheckPort(spec)) {
+    if (number(spec, "healthCheckNodePort") === 0 && has(before, "healthCheckNodePort")) {
+      next["healthCheckNodePort"] = before["healthCheckNodePort"];
+    }
+  }
+  return next;
+}
+
+/** A port without a node port takes the old one of its name, unless another port asks for it. */
+function keepNodePorts(spec: Fields, before: Fields): readonly Fields[] {
+  const asked = new Set(items(spec, "ports").map((port) => number(port, "nodePort")));
+  const byName = new Map<string, number>();
+  for (const port of items(before, "ports")) {
+    byName.set(text(port, "name"), number(port, "nodePort"));
+  }
+  return items(spec, "ports").map((port) => {
+    if (number(port, "nodePort") !== 0) return port;
+    const known = byName.get(text(port, "name")) ?? 0;
+    return known === 0 || asked.has(known) ? port : { ...port, nodePort: known };
+  });
+}
+
+/** clusterIPs follows clusterIP when only the latter was touched. */
+function followClusterIp(spec: Fields, before: Fields): Fields {
+  const ip = text(spec, "clusterIP");
+  const was = text(before, "clusterIP");
+  if (ip === was || !semanticEqual(spec["clusterIPs"], before["clusterIPs"])) return spec;
+  if (was !== "" && ip === "") return without(spec, ["clusterIPs"]);
+  return ip === "" ? spec : { ...spec, clusterIPs: [ip] };
+}
+
+function dropUnused(spec: Fields, before: Fields): Fields {
+  const same = (field: string): boolean => semanticEqual(spec[field], before[field]);
+  const gone: string[] = [];
+  if (needsClusterIp(before) && !needsClusterIp(spec)) {
+    if (same("clusterIP") && same("clusterIPs")) gone.push("clusterIP", "clusterIPs");
+    gone.push(...["ipFamilies", "ipFamilyPolicy"].filter(same));
+  }
+  if (needsHealthCheckPort(before) && !needsHealthCheckPort(spec)) {
+    gone.push(...["healthCheckNodePort"].filter(same));
+  }
+  if (isLoadBalancer(before) && !isLoadBalancer(spec)) {
+    gone.push(...["allocateLoadBalancerNodePorts", "loadBalancerClass"].filter(same));
+  }
+  if (isExternallyAccessible(before) && !isExternallyAccessible(spec)) {
+    gone.push(...["externalTrafficPolicy"].filter(same));
+  }
+  const present = gone.filter((field) => field in spec);
+  const next = present.length === 0 ? spec : without(spec, present);
+  return needsNodePort(before) && !needsNodePort(spec) ? dropNodePorts(next, before) : next;
+}
+
+function dropNodePorts(spec: Fields, before: Fields): Fields {
+  const known = new Set(items(before, "ports").map((port) => number(port, "nodePort")));
+  const ports = items(spec, "ports");
+  if (!ports.every((port) => known.has(number(port, "nodePort")) || !has(port, "nodePort"))) {
+    return spec;
+  }
+  return { ...spec, ports: ports.map((port) => without(port, ["nodePort"])) };
+}
