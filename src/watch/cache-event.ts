@@ -1,0 +1,84 @@
+/**
+ * One change of one object, and the watch items it becomes for whoever sees it: made at most once
+ * each, so all watchers share them.
+ *
+ *   watcher saw it before | sees it after | item
+ *   no                    | yes           | ADDED, new state
+ *   yes                   | yes           | MODIFIED, new state
+ *   yes                   | no            | DELETED, last state seen, with this event's revision
+ *   no                    | no            | none
+ */
+import type { Predicate } from "./predicate.ts";
+import type { SharedObject } from "./shared-object.ts";
+import type { WatchItem } from "./watch-item.ts";
+
+export class CacheEvent {
+  readonly revision: number;
+  readonly key: string;
+  /** The new state; undefined when deleted. */
+  readonly next: SharedObject | undefined;
+  /** What the key held before; undefined when created. */
+  readonly previous: SharedObject | undefined;
+  #added: WatchItem | undefined;
+  #modified: WatchItem | undefined;
+  #deleted: WatchItem | undefined;
+
+  constructor(
+    revision: number,
+    key: string,
+    next: SharedObject | undefined,
+    previous: SharedObject | undefined,
+  ) {
+    this.revision = revision;
+    this.key = key;
+    this.next = next;
+    this.previous = previous;
+  }
+
+  /** Bytes it keeps alive: what a history ring is charged. */
+  get bytes(): number {
+    return (this.next?.value.length ?? 0) + (this.previous?.value.length ?? 0);
+  }
+
+  /** The item for a watcher of everything, or of a scope the key never leaves. */
+  plainItem(): WatchItem | undefined {
+    return this.#item(this.previous !== undefined, this.next !== undefined);
+  }
+
+  /** The item for a watcher with `predicate`, whose scope the key is known to be in. */
+  itemFor(predicate: Predicate): WatchItem | undefined {
+    const { next, previous } = this;
+    const sees = next !== undefined && predicate.matches(next);
+    const saw = previous !== undefined && predicate.matches(previous);
+    return this.#item(saw, sees);
+  }
+
+  #item(saw: boolean, sees: boolean): WatchItem | undefined {
+    if (sees) return saw ? this.#modifiedItem() : this.#addedItem();
+    return saw ? this.#deletedItem() : undefined;
+  }
+
+  #addedItem(): WatchItem {
+    return (this.#added ??= watchItem("ADDED", this.next, this.revision));
+  }
+
+  #modifiedItem(): WatchItem {
+    return (this.#modified ??= watchItem("MODIFIED", this.next, this.revision));
+  }
+
+  #deletedItem(): WatchItem {
+    return (this.#deleted ??= watchItem(
+      "DELETED",
+      this.previous?.at(this.revision),
+      this.revision,
+    ));
+  }
+}
+
+export function watchItem(
+  type: WatchItem["type"],
+  object: SharedObject | undefined,
+  revision: number,
+): WatchItem {
+  return { type, object, resourceVersion: String(revision) };
+}

@@ -1,0 +1,277 @@
+/**
+ * One watcher: a position in its resource's history and a predicate. It owns no queue.
+ *
+ *   initial --state sent--> behind --reached the head--> live
+ *                            |  ^                         |
+ *              below the ring|  |inside the ring again    | sink refused a batch: position = before it
+ *                            v  |                         v
+ *                          history                      behind
+ *   any --close, compacted, shutdown--> ended
+ *
+ * `live`     position is the cache's own: dispatch brings every batch that concerns it.
+ * `behind`   reads the ring from its position when the sink asks (`resume`), then goes live.
+ * `history`  its position left the ring: reads older events again from the feed's history.
+ *
+ * Invariant: the sink got every matching event in (start, #after], once, in revision order - or
+ * `end(410)`. Work is done on the caller's stack; a call that arrives while one is under way only
+ * leaves a note (`#again`), so a sink may call back from inside `deliver`.
+ */
+import { expired } from "#api/status.ts";
+import type { CacheEvent } from "./cache-event.ts";
+import { watchItem } from "./cache-event.ts";
+import type { History, HistoryReader } from "./history.ts";
+import type { Predicate } from "./predicate.ts";
+import type { SharedObject } from "./shared-object.ts";
+import type { SortedSet } from "./sorted-set.ts";
+import type { WatchItem, WatchSink } from "./watch-item.ts";
+
+/** What a cache is to its cursors. */
+export interface CursorHome {
+  /** State and ring hold everything up to here. */
+  revision(): number;
+  /** Live cursors were brought everything up to here. */
+  delivered(): number;
+  /** The ring holds every event above this. */
+  floor(): number;
+  readonly history: History;
+  ringAfter(after: number, max: number): readonly CacheEvent[];
+  /** From now on dispatch brings events to `cursor`; `retire` is the opposite. */
+  enlist(cursor: Cursor): void;
+  retire(cursor: Cursor): void;
+  ended(cursor: Cursor): void;
+}
+
+export type CursorStart =
+  | { readonly kind: "after"; readonly revision: number }
+  | {
+      readonly kind: "state";
+      readonly objects: SortedSet<SharedObject>;
+      readonly revision: number;
+      /** Close the initial events with a marked bookmark. */
+      readonly marker: boolean;
+    };
+
+type Phase = "initial" | "behind" | "history" | "live" | "ended";
+
+/** Objects looked at per initial batch, and events per batch read from the ring. */
+const initialBatchItems = 500;
+const ringBatchItems = 1000;
+
+export class Cursor {
+  readonly predicate: Predicate;
+  readonly bookmarks: boolean;
+  /** Decides in which slot of the bookmark period this cursor gets its bookmark. */
+  readonly id: number;
+  readonly #home: CursorHome;
+  readonly #sink: WatchSink;
+  #phase: Phase;
+  #after: number;
+  #initial: Extract<CursorStart, { kind: "state" }> | undefined;
+  #initialFrom: string;
+  #reader: HistoryReader | undefined;
+  #busy = false;
+  #again = false;
+
+  constructor(
+    deps: { home: CursorHome; predicate: Predicate; sink: WatchSink },
+    options: { id: number; bookmarks: boolean; start: CursorStart },
+  ) {
+    this.#home = deps.home;
+    this.predicate = deps.predicate;
+    this.#sink = deps.sink;
+    this.id = options.id;
+    this.bookmarks = options.bookmarks;
+    this.#after = options.start.revision;
+    this.#initial = options.start.kind === "state" ? options.start : undefined;
+    this.#initialFrom = deps.predicate.from;
+    this.#phase = this.#initial === undefined ? "behind" : "initial";
+  }
+
+  get live(): boolean {
+    return this.#phase === "live";
+  }
+
+  /** Starts, or goes on after the sink refused a batch. */
+  resume(): void {
+    if (this.#phase === "history" && !this.#busy) {
+      this.#reader?.resume();
+      return;
+    }
+    this.#drain();
+  }
+
+  /**
+   * A batch of everything that concerns this cursor in (base, last], from dispatch.
+   * A cursor that already is beyond `last` was started, or caught up, while dispatch ran.
+   */
+  offer(items: readonly WatchItem[], base: number, last: number): void {
+    if (this.#phase !== "live" || this.#after >= last) return;
+    if (this.#after > base) {
+      this.#fallBehind(this.#after);
+      this.#drain();
+      return;
+    }
+    if (items.length === 0 || this.#deliver(items)) return;
+    if (this.#phase === "live") this.#fallBehind(base);
+    if (this.#again) this.#drain();
+  }
+
+  /** A bookmark at the current position, when the client wanted bookmarks and there is a position. */
+  bookmark(): void {
+    if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
+    const revision = this.live ? Math.max(this.#after, this.#home.delivered()) : this.#after;
+    this.#deliver([watchItem("BOOKMARK", undefined, revision)]);
+  }
+
+  close(): void {
+    if (this.#phase === "ended") return;
+    if (this.#phase === "live") this.#home.retire(this);
+    this.#phase = "ended";
+    this.#initial = undefined;
+    this.#reader?.close();
+    this.#reader = undefined;
+    this.#home.ended(this);
+  }
+
+  /** Tells the sink that the watch is over. */
+  end(error?: Error): void {
+    if (this.#phase === "ended") return;
+    this.close();
+    this.#sink.end(error);
+  }
+
+  #deliver(items: readonly WatchItem[]): boolean {
+    const outer = this.#busy;
+    this.#busy = true;
+    if (!outer) this.#again = false;
+    const taken = this.#sink.deliver(items);
+    this.#busy = outer;
+    return taken;
+  }
+
+  #fallBehind(after: number): void {
+    this.#home.retire(this);
+    this.#phase = "behind";
+    this.#after = Math.max(this.#after, after);
+  }
+
+  #drain(): void {
+    this.#again = true;
+    if (this.#busy) return;
+    this.#busy = true;
+    while (this.#again) {
+      this.#again = false;
+      while (this.#step());
+    }
+    this.#busy = false;
+  }
+
+  /** @returns false when there is nothing to do until the sink, dispatch or history calls. */
+  #step(): boolean {
+    switch (this.#phase) {
+      case "initial":
+        return this.#stepInitial();
+      case "behind":
+        return this.#stepBehind();
+      case "history":
+      case "live":
+      case "ended":
+        return false;
+    }
+  }
+
+  #stepInitial(): boolean {
+    const start = this.#initial;
+    if (start === undefined) return false;
+    const { items, next } = this.#collectInitial(start);
+    if (items.length > 0 && !this.#deliver(items)) return false;
+    if (this.#phase !== "initial") return false;
+    this.#initialFrom = next ?? "";
+    if (next !== undefined) return true;
+    this.#initial = undefined;
+    this.#phase = "behind";
+    return true;
+  }
+
+  #collectInitial(start: Extract<CursorStart, { kind: "state" }>): {
+    items: WatchItem[];
+    next: string | undefined;
+  } {
+    const items: WatchItem[] = [];
+    let seen = 0;
+    let next: string | undefined;
+    start.objects.scan(this.#initialFrom, this.predicate.to, (object) => {
+      if (seen++ === initialBatchItems) {
+        next = object.key;
+        return false;
+      }
+      if (this.predicate.matches(object)) items.push(watchItem("ADDED", object, object.revision));
+      return true;
+    });
+    if (next === undefined && start.marker) {
+      items.push({ ...watchItem("BOOKMARK", undefined, start.revision), initialEventsEnd: true });
+    }
+    return { items, next };
+  }
+
+  #stepBehind(): boolean {
+    if (this.#after < this.#home.floor()) return this.#openHistory();
+    const events = this.#home.ringAfter(this.#after, ringBatchItems);
+    const last = events.at(-1);
+    if (last === undefined) {
+      this.#phase = "live";
+      this.#after = Math.max(this.#after, this.#home.revision());
+      this.#home.enlist(this);
+      return false;
+    }
+    const items = this.#select(events);
+    if (items.length > 0 && !this.#deliver(items)) return false;
+    this.#after = last.revision;
+    return true;
+  }
+
+  #select(events: readonly CacheEvent[]): WatchItem[] {
+    const { predicate } = this;
+    const items: WatchItem[] = [];
+    for (const event of events) {
+      if (event.key < predicate.from || event.key >= predicate.to) continue;
+      const item = predicate.selective ? event.itemFor(predicate) : event.plainItem();
+      if (item !== undefined) items.push(item);
+    }
+    return items;
+  }
+
+  #openHistory(): boolean {
+    this.#phase = "history";
+    const reader = this.#home.history.read(this.#after, {
+      deliver: (events) => this.#takeHistory(events),
+      compacted: () => this.#expire(),
+    });
+    // The reader may have called back, and been done with, before we got it.
+    if ((this.#phase as Phase) === "history") this.#reader = reader;
+    else reader.close();
+    return (this.#phase as Phase) === "behind";
+  }
+
+  #takeHistory(events: readonly CacheEvent[]): boolean {
+    const last = events.at(-1);
+    if (this.#phase !== "history" || last === undefined) return true;
+    const items = this.#select(events);
+    if (items.length > 0 && !this.#deliver(items)) return false;
+    if ((this.#phase as Phase) === "ended") return true;
+    this.#after = last.revision;
+    if (this.#after >= this.#home.floor()) this.#leaveHistory();
+    return true;
+  }
+
+  #leaveHistory(): void {
+    this.#phase = "behind";
+    this.#reader?.close();
+    this.#reader = undefined;
+    this.#drain();
+  }
+
+  #expire(): void {
+    this.end(expired(`too old resource version: ${this.#after} (${this.#home.floor()})`));
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * The recent past of one resource: events in revision order, bounded by count and bytes.
+ *
+ * Invariant: every event of the resource with a revision above `floor` is here; revisions rise, and
+ * the events of one revision come or go together.
+ * Cost: push O(1) amortised; find O(log n). Memory grows with use up to the bound, not before.
+ */
+import type { CacheEvent } from "./cache-event.ts";
+
+export class EventRing {
+  readonly #itemsMax: number;
+  readonly #bytesMax: number;
+  #events: CacheEvent[] = [];
+  #head = 0;
+  #bytes = 0;
+  #floor: number;
+
+  constructor(floor: number, options: { itemsMax: number; bytesMax: number }) {
+    this.#floor = floor;
+    this.#itemsMax = options.itemsMax;
+    this.#bytesMax = options.bytesMax;
+  }
+
+  /** Highest revision whose events may be missing. */
+  get floor(): number {
+    return this.#floor;
+  }
+
+  get length(): number {
+    return this.#events.length - this.#head;
+  }
+
+  /** All events of one revision, which must be above every earlier one. */
+  push(events: readonly CacheEvent[]): void {
+    for (const event of events) {
+      this.#events.push(event);
+      this.#bytes += event.bytes;
+    }
+    while (this.length > 0 && (this.length > this.#itemsMax || this.#bytes > this.#bytesMax)) {
+      this.#dropOldest();
+    }
+    if (this.#head > 64 && this.#head > this.length) this.#compact();
+  }
+
+  /** Whole revisions after `after` (at least `floor`), about `max` events: never part of a revision. */
+  after(after: number, max: number): readonly CacheEvent[] {
+    const start = this.#find(after);
+    let end = Math.min(start + max, this.#events.length);
+    while (end < this.#events.length && this.#same(end - 1, end)) end++;
+    return this.#events.slice(start, end);
+  }
+
+  /** Newest first, all with revisions above `after`. */
+  newestFirst(after: number, visit: (event: CacheEvent) => void): void {
+    for (let i = this.#events.length - 1; i >= this.#head; i--) {
+      const event = this.#events[i];
+      if (event === undefined || event.revision <= after) return;
+      visit(event);
+    }
+  }
+
+  #dropOldest(): void {
+    do {
+      const event = this.#events[this.#head++];
+      if (event === undefined) return;
+      this.#bytes -= event.bytes;
+      this.#floor = event.revision;
+    } while (this.#same(this.#head - 1, this.#head));
+  }
+
+  #same(a: number, b: number): boolean {
+    const revision = this.#events[b]?.revision;
+    return revision !== undefined && this.#events[a]?.revision === revision;
+  }
+
+  /** Dropped events stay referenced until here: at most as many as are kept. */
+  #compact(): void {
+    this.#events = this.#events.slice(this.#head);
+    this.#head = 0;
+  }
+
+  #find(after: number): number {
+    let low = this.#head;
+    let high = this.#events.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#events[middle]?.revision ?? 0) <= after) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,27 @@
+/** Events older than the ring: whoever feeds a cache can often read them again (the store can). */
+import type { CacheEvent } from "./cache-event.ts";
+
+export interface HistorySink {
+  /** Whole revisions in order. Never throws, never waits. @returns false when full, as WatchSink. */
+  deliver(events: readonly CacheEvent[]): boolean;
+  /** What was asked for is gone. */
+  compacted(): void;
+}
+
+export interface HistoryReader {
+  resume(): void;
+  close(): void;
+}
+
+export interface History {
+  /** Events of the resource after `after`, oldest first, and on into the present until closed. */
+  read(after: number, sink: HistorySink): HistoryReader;
+}
+
+/** For feeds without a past: whatever has left the ring is gone. */
+export const noHistory: History = {
+  read(_after, sink) {
+    sink.compacted();
+    return { resume() {}, close() {} };
+  },
+};

@@ -1,0 +1,68 @@
+/**
+ * One budget for everything derived from stored bytes and kept for the next reader: parsed objects,
+ * labels, encodings. Stored values themselves are not counted: they are the store's.
+ *
+ * Invariant: the holders' bytes add up to at most `bytesMax` after every `add`. Who goes first is
+ * decided by the clock algorithm: a holder used since the hand last passed gets one more round.
+ * Cost: O(1) amortised; nothing is done on a hit but setting a flag in the holder.
+ */
+import { assert } from "#base/assert.ts";
+
+export interface MemoHolder {
+  /** Set by the holder on every hit, cleared by the pool when the hand passes. */
+  memoUsed: boolean;
+  /** Drops everything derived; the holder makes it again when asked. */
+  dropMemo(): void;
+}
+
+/** Charged per holder whatever it holds, so that the number of holders is bounded as well. */
+const holderOverheadBytes = 256;
+
+/** Compact the queue when this many dead slots lie before its head. */
+const deadSlotsMax = 4096;
+
+export class MemoPool {
+  readonly #bytesMax: number;
+  readonly #bytes = new Map<MemoHolder, number>();
+  #queue: MemoHolder[] = [];
+  #head = 0;
+  #total = 0;
+
+  constructor(options: { bytesMax: number }) {
+    assert(options.bytesMax >= 0, "memo budget is negative", options);
+    this.#bytesMax = options.bytesMax;
+  }
+
+  get totalBytes(): number {
+    return this.#total;
+  }
+
+  /** `holder` keeps `bytes` more. May drop the memo of any holder, this one included. */
+  add(holder: MemoHolder, bytes: number): void {
+    const held = this.#bytes.get(holder);
+    const added = held === undefined ? bytes + holderOverheadBytes : bytes;
+    this.#bytes.set(holder, (held ?? 0) + added);
+    if (held === undefined) this.#queue.push(holder);
+    this.#total += added;
+    while (this.#total > this.#bytesMax) this.#evict();
+  }
+
+  #evict(): void {
+    const holder = this.#queue[this.#head++];
+    assert(holder !== undefined, "memo pool counts bytes nobody holds", { total: this.#total });
+    if (this.#head >= deadSlotsMax) this.#compact();
+    if (holder.memoUsed) {
+      holder.memoUsed = false;
+      this.#queue.push(holder);
+      return;
+    }
+    this.#total -= this.#bytes.get(holder) ?? 0;
+    this.#bytes.delete(holder);
+    holder.dropMemo();
+  }
+
+  #compact(): void {
+    this.#queue = this.#queue.slice(this.#head);
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * For tests: a feed that keeps all of its history, a cache fed by it, a sink with a capacity, and the
+ * oracle: what a watcher must see, worked out from the list of changes with no cache at all.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { plainFieldValue } from "#api/selectable-fields.ts";
+import type { CacheOptions, Change } from "../cache.ts";
+import { WatchCache } from "../cache.ts";
+import { CacheEvent } from "../cache-event.ts";
+import type { History, HistoryReader, HistorySink } from "../history.ts";
+import { MemoPool } from "../memo-pool.ts";
+import { encodeObject } from "../object-bytes.ts";
+import type { ObjectSource } from "../shared-object.ts";
+import { SharedObject } from "../shared-object.ts";
+import type { WatchItem, WatchSink } from "../watch-item.ts";
+
+export interface Write {
+  readonly key: string;
+  /** Undefined deletes. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly node?: string;
+}
+
+export const testSource: ObjectSource = {
+  fieldValue: plainFieldValue,
+  memos: new MemoPool({ bytesMax: 1 << 20 }),
+  freeze: true,
+};
+
+export const testCacheOptions: CacheOptions = {
+  ringItemsMax: 1000,
+  ringBytesMax: 1 << 20,
+  pinnedMax: 4,
+  indexedField: "spec.nodeName",
+};
+
+export function testObject(key: string, write: Omit<Write, "key">, revision: number): SharedObject {
+  const [namespace, name] = key.includes("/") ? key.split("/") : ["", key];
+  const object: AnyObject = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: name ?? "", namespace: namespace ?? "", labels: write.labels ?? {} },
+    spec: { nodeName: write.node ?? "" },
+  };
+  return new SharedObject(testSource, key, encodeObject(object), revision);
+}
+
+/** A cache with every change it ever had beside it. */
+export class TestFeed implements History {
+  readonly cache: WatchCache;
+  readonly events: CacheEvent[] = [];
+  compactRevision = 1;
+  #revision = 1;
+  readonly #state = new Map<string, SharedObject>();
+  readonly #readers = new Set<TestReader>();
+
+  constructor(options: Partial<CacheOptions> = {}) {
+    this.cache = new WatchCache(
+      { history: this },
+      { objects: [], revision: 1 },
+      { ...testCacheOptions, ...options },
+    );
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** One revision with these writes, applied but not dispatched. */
+  apply(...writes: readonly Write[]): void {
+    const revision = ++this.#revision;
+    const changes: Change[] = [];
+    for (const write of writes) {
+      const next = write.labels === undefined ? undefined : testObject(write.key, write, revision);
+      const previous = this.#state.get(write.key);
+      if (next === undefined && previous === undefined) continue;
+      if (next === undefined) this.#state.delete(write.key);
+      else this.#state.set(write.key, next);
+      this.events.push(new CacheEvent(revision, write.key, next, previous));
+      changes.push({ key: write.key, next });
+    }
+    this.cache.apply(revision, changes);
+  }
+
+  write(...writes: readonly Write[]): void {
+    this.apply(...writes);
+    this.dispatch();
+  }
+
+  /** A revision that is another resource's. */
+  skip(): void {
+    this.cache.advance(++this.#revision);
+  }
+
+  dispatch(): void {
+    this.cache.dispatch();
+    for (const reader of this.#readers) reader.resume();
+  }
+
+  compact(revision: number): void {
+    this.compactRevision = Math.max(this.compactRevision, revision);
+  }
+
+  stateAt(revision: number): Map<string, SharedObject> {
+    const state = new Map<string, SharedObject>();
+    for (const event of this.events) {
+      if (event.revision > revision) break;
+      if (event.next === undefined) state.delete(event.key);
+      else state.set(event.key, event.next);
+    }
+    return state;
+  }
+
+  read(after: number, sink: HistorySink): HistoryReader {
+    const reader = new TestReader(this, after, sink);
+    this.#readers.add(reader);
+    reader.resume();
+    return { resume: () => reader.resume(), close: () => void this.#readers.delete(reader) };
+  }
+}
+
+class TestReader {
+  readonly #feed: TestFeed;
+  readonly #sink: HistorySink;
+  #after: number;
+
+  constructor(feed: TestFeed, after: number, sink: HistorySink) {
+    this.#feed = feed;
+    this.#after = after;
+    this.#sink = sink;
+  }
+
+  resume(): void {
+    if (this.#after < this.#feed.compactRevision) {
+      this.#sink.compacted();
+      return;
+    }
+    for (;;) {
+      const first = this.#feed.events.find((event) => event.revision > this.#after);
+      if (first === undefined) return;
+      const batch = this.#feed.events.filter((event) => event.revision === first.revision);
+      if (!this.#sink.deliver(batch)) return;
+      this.#after = first.revision;
+    }
+  }
+}
+
+/** Takes up to `room` items, then refuses until given more; a holder of nothing always accepts. */
+export class TestSink implements WatchSink {
+  readonly items: WatchItem[] = [];
+  room: number;
+  error: Error | undefined;
+  ended = false;
+
+  constructor(room = Number.POSITIVE_INFINITY) {
+    this.room = room;
+  }
+
+  deliver(items: readonly WatchItem[]): boolean {
+    if (this.room <= 0) return false;
+    this.room -= items.length;
+    this.items.push(...items);
+    return true;
+  }
+
+  end(error?: Error): void {
+    this.ended = true;
+    this.error = error;
+  }
+
+  /** `ADDED a/x@5 v=1`, one per item. */
+  get lines(): string[] {
+    return this.items.map(describeItem);
+  }
+}
+
+export function describeItem(item: WatchItem): string {
+  if (item.object === undefined) {
+    return `BOOKMARK @${item.resourceVersion}${item.initialEventsEnd === true ? " end" : ""}`;
+  }
+  const { object } = item;
+  const labels = Object.entries(object.labels).map(([key, value]) => ` ${key}=${value}`);
+  const at = object.resourceVersion;
+  return `${item.type} ${object.namespace}/${object.name}@${at}${labels.join("")}`;
+}

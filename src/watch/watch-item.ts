@@ -1,0 +1,29 @@
+/**
+ * What a watch delivers and to whom: the types between a watch cache and whoever writes the stream.
+ *
+ * The same item, and inside it the same CachedObject, goes to every watcher that is concerned: that
+ * is how an encoding made for one serves all.
+ */
+import type { WatchEventType } from "#platform/http.ts";
+import type { CachedObject } from "./cached-object.ts";
+
+/** One step of a watch. */
+export interface WatchItem {
+  readonly type: Exclude<WatchEventType, "ERROR">;
+  /** Undefined for BOOKMARK. For DELETED the last state, with the delete's resourceVersion. */
+  readonly object: CachedObject | undefined;
+  readonly resourceVersion: string;
+  /** BOOKMARK that ends the initial events. */
+  readonly initialEventsEnd?: boolean;
+}
+
+export interface WatchSink {
+  /**
+   * Whole batches in order; the array is shared, never changed. Never throws, never waits. A sink
+   * that holds nothing must accept, however large the batch.
+   * @returns false when full: nothing of the batch was kept; `resume()` asks again.
+   */
+  deliver(items: readonly WatchItem[]): boolean;
+  /** The watch is over: `error` is what an ERROR event must carry (410 Expired), absent at shutdown. */
+  end(error?: Error): void;
+}
