@@ -124,7 +124,7 @@ test("an alias to an enclosing node is refused", () => {
 test("size, depth, several documents, infinities and broken texts are refused", () => {
   assert.match(errorOf(`a: ${"x".repeat(limits.bytesMax)}`), /exceeds the limit/);
   assert.match(errorOf(`a: ${"[".repeat(70)}${"]".repeat(70)}`), /exceeded max depth/);
-  assert.match(errorOf("[".repeat(200_000)), /^yaml: /);
+  assert.match(errorOf("[".repeat(20_000)), /^yaml: /);
   assert.match(errorOf("a: 1\n---\nb: 2\n"), /single document/);
   assert.match(errorOf("a: .inf"), /unsupported value/);
   assert.match(errorOf("a: [1, 2"), /^yaml: line 1: /);
