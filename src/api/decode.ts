@@ -207,11 +207,12 @@ function walkMap(value: JsonRecord, field: FieldSchema, walk: Walk): unknown {
   return copy ?? value;
 }
 
-/** A null in a list or a map is the zero value of its type. */
+/** A null in a list or a map is the zero value of its type; of times that is null again. */
 function walkElement(value: unknown, items: FieldSchema, walk: Walk): unknown {
   if (value !== null || items.nullable === true) return walkValue(value, items, walk);
   switch (items.type) {
     case "string":
+      if (items.format === "date-time" || items.format === "micro-time") return null;
       return items.format === "quantity" ? "0" : "";
     case "integer":
     case "number":
