@@ -14,7 +14,11 @@ import type { Random } from "#platform/random.ts";
 import { garbageCollector } from "./garbage/controller.ts";
 import { namespaceController } from "./namespace/controller.ts";
 import { deploymentController } from "./deployment/controller.ts";
+import { disruptionController } from "./disruption/controller.ts";
+import { endpointsController } from "./endpoints/controller.ts";
 import { replicaSetController, replicationControllerController } from "./replicaset/controller.ts";
+import { podGarbageCollector } from "./podgc/controller.ts";
+import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
 
 export interface ManagerDeps {
@@ -25,6 +29,11 @@ export interface ManagerDeps {
   readonly log: Log;
 }
 
+export interface ManagerOptions {
+  /** PEM of the authority that pods check the API server by. */
+  readonly rootCa: string;
+}
+
 export interface ControllerManager {
   /** Runs every controller until `signal` aborts; resolves when all have come to rest. */
   run(signal: AbortSignal): Promise<void>;
@@ -32,7 +41,7 @@ export interface ControllerManager {
   metrics(): ReadonlyMap<string, WorkQueueMetrics>;
 }
 
-type Factory = (deps: ControllerDeps) => Controller;
+type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller;
 
 /** Name as it appears in events, and the maker. */
 const factories: readonly (readonly [string, Factory])[] = [
@@ -41,12 +50,21 @@ const factories: readonly (readonly [string, Factory])[] = [
   ["deployment-controller", deploymentController],
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationControllerController],
+  ["endpointslice-controller", endpointsController],
+  ["serviceaccount-controller", serviceAccountController],
+  ["root-ca-certificate-publisher-controller", (deps, { rootCa }) => rootCaPublisher(deps, rootCa)],
+  ["pod-garbage-collector", podGarbageCollector],
+  ["disruption-controller", disruptionController],
 ];
 
-export function createControllerManager(deps: ManagerDeps): ControllerManager {
+export function createControllerManager(
+  deps: ManagerDeps,
+  options: ManagerOptions,
+): ControllerManager {
   const controllers = factories.map(([component, factory]) => {
     const recorder = createEventRecorder(deps, { component });
-    return factory({ ...deps, recorder, log: deps.log.child({ controller: component }) });
+    const log = deps.log.child({ controller: component });
+    return factory({ ...deps, recorder, log }, options);
   });
   return {
     metrics: () =>

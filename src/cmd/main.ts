@@ -1,0 +1,79 @@
+/** The command line: one binary, a subcommand per role. Exit codes: 0 well, 1 told why, 2 a bug. */
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { nodesMax } from "./limits.ts";
+import { UsageError } from "./usage-error.ts";
+import { productVersion } from "./product.ts";
+
+const program = new Command("pilothouse")
+  .description("A Kubernetes control plane: one commit, encoded once, read by a crowd.")
+  .version(productVersion, "-v, --version")
+  .showHelpAfterError("(run with --help to see what it takes)")
+  .exitOverride();
+
+program
+  .command("up")
+  .description(
+    "start a whole control plane in this process: API server, store, scheduler, controllers, hollow nodes",
+  )
+  .option("--data-dir <dir>", "where everything is kept; made when missing", ".pilothouse")
+  .option("--host <address>", "address to listen on", "127.0.0.1")
+  .option(
+    "--port <number>",
+    "port to listen on; 0 takes any free one",
+    integer("port", 0, 65_535),
+    6443,
+  )
+  .option("--nodes <count>", "hollow nodes to register", integer("count", 0, nodesMax), 10)
+  .addOption(
+    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
+      .choices(["debug", "info", "warn", "error", "silent"])
+      .default("warn"),
+  )
+  .option("--audit-log <file>", "append one JSON line per request")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  pilothouse up                              a cluster of 10 hollow nodes, data in ./.pilothouse
+  pilothouse up --nodes 1000 --port 0        a thousand nodes, any free port
+  export KUBECONFIG=.pilothouse/kubeconfig   then: kubectl get nodes`,
+  )
+  .action(async (options: UpFlags) => {
+    const { up } = await import("./up.ts");
+    await up(options);
+  });
+
+export interface UpFlags {
+  readonly dataDir: string;
+  readonly host: string;
+  readonly port: number;
+  readonly nodes: number;
+  readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
+  readonly auditLog?: string;
+}
+
+function integer(what: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`${what} must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  process.exitCode = report(error);
+}
+
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+  if (error instanceof UsageError) {
+    process.stderr.write(`pilothouse: ${error.message}\n`);
+    return 1;
+  }
+  process.stderr.write(
+    `pilothouse: this is a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  return 2;
+}

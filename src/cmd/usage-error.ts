@@ -1,0 +1,7 @@
+/** A mistake the operator can mend: one sentence, exit code 1, no stack. */
+export class UsageError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "UsageError";
+  }
+}
