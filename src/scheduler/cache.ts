@@ -1,0 +1,196 @@
+/**
+ * What the scheduler believes of nodes and placed Pods: the server's state plus what was assumed.
+ *
+ *   assume ──► assumed ──(informer shows it bound: confirm)──► placed ──(informer: gone)──► removed
+ *                └──(bind failed: forget)──► removed
+ *
+ * Holds  whatever is assumed is later confirmed, forgotten or removed; a Pod counts once, on one node;
+ *        all sums (node columns, selection counts, placed terms, ports) equal those over placed Pods.
+ * Cost   a Pod that comes or goes O(its labels and terms), never O(all Pods).
+ * A cycle is synchronous, so this is its snapshot: nothing changes between its first and last line.
+ */
+import type { Node } from "#api/gen/types.ts";
+import { assert } from "#base/assert.ts";
+import type { PlacedPod } from "./counts.ts";
+import { SelectionCounts } from "./counts.ts";
+import { NodeTable } from "./node-table.ts";
+import { PlacedTerms } from "./placed-terms.ts";
+import type { HostPort, PodInfo } from "./pod-info.ts";
+import type { NamespaceLabels } from "./selection.ts";
+
+interface Placed extends PlacedPod {
+  readonly info: PodInfo;
+  readonly nodeName: string;
+  /** -1 while the node is not known: its Pods may be seen first. */
+  slot: number;
+  assumed: boolean;
+}
+
+export class Cache {
+  readonly nodes = new NodeTable();
+  readonly counts: SelectionCounts;
+  readonly terms: PlacedTerms;
+  readonly #placed = new Map<string, Placed>();
+  readonly #bySlot: Map<string, Placed>[] = [];
+  readonly #waiting = new Map<string, Set<Placed>>();
+  readonly #ports = new Map<number, HostPort[]>();
+  /** Grows when something changed that may let a Pod fit that did not: nodes, or Pods leaving. */
+  loosened = 0;
+  /** Grows with every change. */
+  version = 0;
+
+  constructor(deps: { namespaces: NamespaceLabels }) {
+    this.counts = new SelectionCounts({ ...deps, placed: () => this.#counted() });
+    this.terms = new PlacedTerms(deps);
+  }
+
+  get podCount(): number {
+    return this.#placed.size;
+  }
+
+  isAssumed(uid: string): boolean {
+    return this.#placed.get(uid)?.assumed ?? false;
+  }
+
+  nodeOf(uid: string): string | undefined {
+    return this.#placed.get(uid)?.nodeName;
+  }
+
+  podsOn(slot: number): Iterable<PodInfo> {
+    return podInfos(this.#bySlot[slot]);
+  }
+
+  portsOn(slot: number): readonly HostPort[] {
+    return this.#ports.get(slot) ?? noPorts;
+  }
+
+  assume(info: PodInfo, nodeName: string): void {
+    assert(!this.#placed.has(info.uid), "a Pod is assumed once", { pod: info.key });
+    this.#place(info, nodeName, true);
+  }
+
+  /** The bind failed. Without effect when the server showed the Pod bound meanwhile. */
+  forget(uid: string): void {
+    if (this.#placed.get(uid)?.assumed === true) this.removePod(uid);
+  }
+
+  /** The server shows the Pod on this node; what was held of it gives way. */
+  confirm(info: PodInfo, nodeName: string): void {
+    const known = this.#placed.get(info.uid);
+    if (known !== undefined && known.info === info && known.nodeName === nodeName) {
+      known.assumed = false;
+      return;
+    }
+    if (known !== undefined) this.removePod(info.uid);
+    this.#place(info, nodeName, false);
+  }
+
+  removePod(uid: string): void {
+    const placed = this.#placed.get(uid);
+    if (placed === undefined) return;
+    this.#placed.delete(uid);
+    this.loosened++;
+    if (placed.slot >= 0) this.#count(placed, -1);
+    else this.#unwait(placed);
+  }
+
+  /** For what-ifs within one cycle: takes a Pod off its node; `putBack` must follow. */
+  lift(info: PodInfo, slot: number): void {
+    this.#count({ info, slot, nodeName: "", assumed: true }, -1);
+  }
+
+  putBack(info: PodInfo, slot: number): void {
+    this.#count({ info, slot, nodeName: "", assumed: true }, 1);
+  }
+
+  setNode(node: Node): number {
+    const slot = this.nodes.set(node);
+    this.loosened++;
+    this.version++;
+    const name = node.metadata?.name ?? "";
+    for (const placed of this.#waiting.get(name) ?? []) {
+      placed.slot = slot;
+      this.#count(placed, 1);
+    }
+    this.#waiting.delete(name);
+    return slot;
+  }
+
+  deleteNode(name: string): void {
+    const slot = this.nodes.slotOf(name);
+    if (slot === undefined) return;
+    for (const placed of [...(this.#bySlot[slot]?.values() ?? [])]) {
+      this.#count(placed, -1);
+      placed.slot = -1;
+      this.#wait(placed);
+    }
+    this.nodes.delete(name);
+    this.loosened++;
+    this.version++;
+  }
+
+  #place(info: PodInfo, nodeName: string, assumed: boolean): void {
+    const slot = this.nodes.slotOf(nodeName) ?? -1;
+    const placed: Placed = { info, nodeName, slot, assumed };
+    this.#placed.set(info.uid, placed);
+    if (slot >= 0) this.#count(placed, 1);
+    else this.#wait(placed);
+  }
+
+  #count(placed: Placed, sign: 1 | -1): void {
+    const { info, slot } = placed;
+    this.version++;
+    this.nodes.use(slot, info.requests, sign);
+    this.counts.change(placed, sign);
+    this.terms.change(info, slot, sign);
+    if (info.hostPorts.length > 0) this.#changePorts(slot, info.hostPorts, sign);
+    const onNode = (this.#bySlot[slot] ??= new Map());
+    if (sign > 0) onNode.set(info.uid, placed);
+    else onNode.delete(info.uid);
+  }
+
+  #changePorts(slot: number, ports: readonly HostPort[], sign: 1 | -1): void {
+    const held = this.#ports.get(slot) ?? [];
+    if (sign > 0) held.push(...ports);
+    else for (const port of ports) removeOne(held, port);
+    if (held.length === 0) this.#ports.delete(slot);
+    else this.#ports.set(slot, held);
+  }
+
+  #wait(placed: Placed): void {
+    const waiting = this.#waiting.get(placed.nodeName);
+    if (waiting === undefined) this.#waiting.set(placed.nodeName, new Set([placed]));
+    else waiting.add(placed);
+  }
+
+  #unwait(placed: Placed): void {
+    const waiting = this.#waiting.get(placed.nodeName);
+    waiting?.delete(placed);
+    if (waiting?.size === 0) this.#waiting.delete(placed.nodeName);
+  }
+
+  *#counted(): Generator<PlacedPod> {
+    for (const placed of this.#placed.values()) if (placed.slot >= 0) yield placed;
+  }
+}
+
+const noPorts: readonly HostPort[] = [];
+
+function* podInfos(onNode: Map<string, Placed> | undefined): Generator<PodInfo> {
+  for (const placed of onNode?.values() ?? []) yield placed.info;
+}
+
+function removeOne(held: HostPort[], port: HostPort): void {
+  const at = held.findIndex((h) => samePort(h, port));
+  if (at >= 0) held.splice(at, 1);
+}
+
+function samePort(a: HostPort, b: HostPort): boolean {
+  return a.port === b.port && a.protocol === b.protocol && a.ip === b.ip;
+}
+
+/** Two Pods cannot both have these: same port and protocol on an address they share. */
+export function portsClash(a: HostPort, b: HostPort): boolean {
+  if (a.port !== b.port || a.protocol !== b.protocol) return false;
+  return a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0";
+}

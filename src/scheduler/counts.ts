@@ -1,0 +1,98 @@
+/**
+ * How many Pods of a selection are on each node, kept in step with every Pod that comes or goes.
+ *
+ * This is what makes topology spread and affinity cheap: a decision reads sums, it never walks Pods.
+ * Holds  for every known selection s and slot n: at(s)[n] = Pods counted on n that s takes; no zeros.
+ * Cost   a Pod that comes or goes: one look-up per label and a match per selection found by it.
+ *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go.
+ */
+import type { NamespaceLabels, Selectable, Selection } from "./selection.ts";
+import { hintsOf } from "./selection.ts";
+
+export interface PlacedPod {
+  readonly info: Selectable;
+  readonly slot: number;
+}
+
+/** Count by slot. Read-only for callers. */
+export type SlotCounts = ReadonlyMap<number, number>;
+
+interface Counter {
+  readonly selection: Selection;
+  readonly perSlot: Map<number, number>;
+}
+
+const selectionsMax = 4_096;
+const noHint = "";
+
+export class SelectionCounts {
+  readonly #placed: () => Iterable<PlacedPod>;
+  readonly #namespaces: NamespaceLabels;
+  /** In order of use: the first is the least recently used. */
+  readonly #counters = new Map<string, Counter>();
+  readonly #byHint = new Map<string, Set<Counter>>();
+
+  constructor(deps: { placed: () => Iterable<PlacedPod>; namespaces: NamespaceLabels }) {
+    this.#placed = deps.placed;
+    this.#namespaces = deps.namespaces;
+  }
+
+  at(selection: Selection): SlotCounts {
+    const known = this.#counters.get(selection.key);
+    if (known !== undefined) {
+      this.#counters.delete(selection.key);
+      this.#counters.set(selection.key, known);
+      return known.perSlot;
+    }
+    return this.#learn(selection).perSlot;
+  }
+
+  change(pod: PlacedPod, sign: 1 | -1): void {
+    if (this.#counters.size === 0) return;
+    for (const hint of [noHint, ...hintsOf(pod.info)]) {
+      for (const counter of this.#byHint.get(hint) ?? []) this.#count(counter, pod, sign);
+    }
+  }
+
+  /** Labels of a namespace changed: selections by them are worked out again when next asked. */
+  forgetNamespaceSelections(): void {
+    for (const counter of this.#counters.values()) {
+      if (counter.selection.byNamespaceLabels) this.#forget(counter);
+    }
+  }
+
+  #learn(selection: Selection): Counter {
+    const counter: Counter = { selection, perSlot: new Map() };
+    for (const pod of this.#placed()) this.#count(counter, pod, 1);
+    this.#counters.set(selection.key, counter);
+    const hint = selection.hint ?? noHint;
+    const siblings = this.#byHint.get(hint);
+    if (siblings === undefined) this.#byHint.set(hint, new Set([counter]));
+    else siblings.add(counter);
+    if (this.#counters.size > selectionsMax) {
+      const oldest = this.#counters.values().next();
+      if (oldest.done !== true) this.#forget(oldest.value);
+    }
+    return counter;
+  }
+
+  #forget(counter: Counter): void {
+    this.#counters.delete(counter.selection.key);
+    const hint = counter.selection.hint ?? noHint;
+    const siblings = this.#byHint.get(hint);
+    siblings?.delete(counter);
+    if (siblings?.size === 0) this.#byHint.delete(hint);
+  }
+
+  #count(counter: Counter, pod: PlacedPod, sign: 1 | -1): void {
+    if (!counter.selection.matches(pod.info, this.#namespaces)) return;
+    bump(counter.perSlot, pod.slot, sign);
+  }
+}
+
+/** Adds to a sparse count; a zero is not kept. */
+export function bump(counts: Map<number, number>, slot: number, amount: number): void {
+  const next = (counts.get(slot) ?? 0) + amount;
+  if (next === 0) counts.delete(slot);
+  else counts.set(slot, next);
+}

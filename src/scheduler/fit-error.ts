@@ -1,0 +1,28 @@
+/** Why no node took a Pod, in upstream's words: what people read in `kubectl describe pod`. */
+import type { PluginName } from "./reasons.ts";
+import { reasonOf } from "./reasons.ts";
+
+export interface FitError {
+  readonly nodeCount: number;
+  /** Nodes by reason id. */
+  readonly counts: ReadonlyMap<number, number>;
+  /** Set when the Pod was refused as a whole, before any node was looked at. */
+  readonly whole: string | undefined;
+  /** The plugins whose word must change before it is worth trying again. */
+  readonly plugins: ReadonlySet<PluginName>;
+}
+
+export const noNodesText = "no nodes available to schedule pods";
+
+export function fitErrorText(error: FitError): string {
+  if (error.nodeCount === 0) return noNodesText;
+  const head = `0/${error.nodeCount} nodes are available`;
+  if (error.whole !== undefined) return `${head}: ${error.whole}.`;
+  return `${head}: ${reasonTexts(error.counts).join(", ")}.`;
+}
+
+/** `2 Insufficient cpu`, sorted as texts, as upstream does. */
+export function reasonTexts(counts: ReadonlyMap<number, number>): string[] {
+  const texts = [...counts].map(([id, count]) => `${count} ${reasonOf(id).text}`);
+  return texts.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+}

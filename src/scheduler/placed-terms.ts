@@ -1,0 +1,85 @@
+/**
+ * The affinity terms of Pods already placed, grouped: what they demand or wish of a Pod yet to come.
+ *
+ * Holds  for every group g and slot n: perSlot[n] = Pods on n that have this very term.
+ * Cost   finding the groups that concern a Pod: one look-up per label; placed Pods are never walked.
+ *        There are at most as many groups as terms on placed Pods; an empty one is dropped.
+ */
+import type { SlotCounts } from "./counts.ts";
+import { bump } from "./counts.ts";
+import type { PodInfo, Term } from "./pod-info.ts";
+import type { NamespaceLabels, Selectable } from "./selection.ts";
+import { hintsOf } from "./selection.ts";
+
+/** `anti`: must not come near; `wish`: weight for or against; `follow`: a required affinity, scored. */
+type TermKind = "anti" | "wish" | "follow";
+
+export interface TermGroup {
+  readonly kind: TermKind;
+  readonly term: Term;
+  /** For `wish` and `follow`: what one Pod having the term adds to the score. */
+  readonly weight: number;
+  readonly perSlot: SlotCounts;
+}
+
+interface OwnGroup extends TermGroup {
+  readonly key: string;
+  readonly perSlot: Map<number, number>;
+}
+
+/** Upstream's hardPodAffinityWeight. */
+const followWeight = 1;
+const noHint = "";
+
+export class PlacedTerms {
+  readonly #namespaces: NamespaceLabels;
+  readonly #groups = new Map<string, OwnGroup>();
+  readonly #byHint = new Map<string, Set<OwnGroup>>();
+
+  constructor(deps: { namespaces: NamespaceLabels }) {
+    this.#namespaces = deps.namespaces;
+  }
+
+  change(info: PodInfo, slot: number, sign: 1 | -1): void {
+    for (const term of info.antiAffinity) this.#change("anti", term, 0, slot, sign);
+    for (const term of info.preferred) this.#change("wish", term, term.weight, slot, sign);
+    for (const term of info.affinity) this.#change("follow", term, followWeight, slot, sign);
+  }
+
+  /** The groups whose term takes this Pod. */
+  concerning(pod: Selectable): readonly TermGroup[] {
+    if (this.#groups.size === 0) return [];
+    const found: TermGroup[] = [];
+    for (const hint of [noHint, ...hintsOf(pod)]) {
+      for (const group of this.#byHint.get(hint) ?? []) {
+        if (group.term.selection.matches(pod, this.#namespaces)) found.push(group);
+      }
+    }
+    return found;
+  }
+
+  #change(kind: TermKind, term: Term, weight: number, slot: number, sign: 1 | -1): void {
+    const key = `${kind}|${weight}|${term.topologyKey}|${term.selection.key}`;
+    const group =
+      this.#groups.get(key) ?? this.#add({ key, kind, term, weight, perSlot: new Map() });
+    bump(group.perSlot, slot, sign);
+    if (group.perSlot.size === 0) this.#drop(group);
+  }
+
+  #add(group: OwnGroup): OwnGroup {
+    this.#groups.set(group.key, group);
+    const hint = group.term.selection.hint ?? noHint;
+    const siblings = this.#byHint.get(hint);
+    if (siblings === undefined) this.#byHint.set(hint, new Set([group]));
+    else siblings.add(group);
+    return group;
+  }
+
+  #drop(group: OwnGroup): void {
+    this.#groups.delete(group.key);
+    const hint = group.term.selection.hint ?? noHint;
+    const siblings = this.#byHint.get(hint);
+    siblings?.delete(group);
+    if (siblings?.size === 0) this.#byHint.delete(hint);
+  }
+}

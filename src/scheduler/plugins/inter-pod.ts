@@ -1,0 +1,141 @@
+/**
+ * InterPodAffinity: required and preferred (anti-)affinity of the Pod to placed ones, and of placed
+ * ones to the Pod.
+ *
+ * Cost   per term O(nodes that hold a Pod it concerns) to mark domains, O(feasible) to judge.
+ */
+import type { SlotCounts } from "../counts.ts";
+import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
+import type { NodeTable } from "../node-table.ts";
+import type { Term } from "../pod-info.ts";
+import { reasonId } from "../reasons.ts";
+import { allSelections } from "../selection.ts";
+import type { NamespaceLabels } from "../selection.ts";
+
+const plugin = "InterPodAffinity";
+const affinityMissed = reasonId(plugin, "node(s) didn't match pod affinity rules", false);
+const antiAffinityMet = reasonId(plugin, "node(s) didn't match pod anti-affinity rules", true);
+const existingAntiAffinity = reasonId(
+  plugin,
+  "node(s) didn't satisfy existing pods anti-affinity rules",
+  true,
+);
+
+export function interPodFilter(namespaces: NamespaceLabels): FilterPlugin {
+  return {
+    name: plugin,
+    filter(cycle) {
+      filterAffinity(cycle, namespaces);
+      for (const term of cycle.info.antiAffinity) {
+        keepOut(cycle, term, cycle.cache.counts.at(term.selection), antiAffinityMet);
+      }
+      for (const group of cycle.cache.terms.concerning(cycle.info)) {
+        if (group.kind === "anti") keepOut(cycle, group.term, group.perSlot, existingAntiAffinity);
+      }
+    },
+  };
+}
+
+function keepOut(cycle: Cycle, term: Term, counts: SlotCounts, reason: number): void {
+  if (cycle.count === 0 || counts.size === 0) return;
+  const { ids } = cycle.cache.nodes.domains(term.topologyKey);
+  const forbidden = markedDomains(ids, counts);
+  cycle.keep((slot) => {
+    const domain = ids[slot] ?? -1;
+    return domain >= 0 && forbidden.has(domain) ? reason : -1;
+  });
+}
+
+/** Placed Pods that match ALL terms count, for each term in its own topology; as upstream. */
+function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
+  const terms = cycle.info.affinity;
+  if (terms.length === 0 || cycle.count === 0) return;
+  const { nodes, counts } = cycle.cache;
+  const selection = allSelections(terms.map((term) => term.selection));
+  const matching = counts.at(selection);
+  const wanted = terms.map(({ topologyKey }) => {
+    const { ids } = nodes.domains(topologyKey);
+    return { ids, met: markedDomains(ids, matching) };
+  });
+  // The first of its kind may go anywhere that has the labels: nobody is there to follow yet.
+  const nobody = wanted.every(({ met }) => met.size === 0);
+  const first = nobody && selection.matches(cycle.info, namespaces);
+  cycle.keep((slot) => {
+    for (const { ids, met } of wanted) {
+      const domain = ids[slot] ?? -1;
+      if (domain < 0 || (!first && !met.has(domain))) return affinityMissed;
+    }
+    return -1;
+  });
+}
+
+function markedDomains(ids: Int32Array, counts: SlotCounts): Set<number> {
+  const marked = new Set<number>();
+  for (const slot of counts.keys()) {
+    const domain = ids[slot] ?? -1;
+    if (domain >= 0) marked.add(domain);
+  }
+  return marked;
+}
+
+export const interPodScore: ScorePlugin = {
+  name: plugin,
+  weight: 2,
+  score(cycle, scores) {
+    const { nodes, counts, terms } = cycle.cache;
+    const sums: Sums = new Map();
+    for (const term of cycle.info.preferred) {
+      addWeights(nodes, sums, term.topologyKey, counts.at(term.selection), term.weight);
+    }
+    for (const group of terms.concerning(cycle.info)) {
+      if (group.kind === "anti") continue;
+      addWeights(nodes, sums, group.term.topologyKey, group.perSlot, group.weight);
+    }
+    if (sums.size === 0) return false;
+    spanScores(cycle, sums, scores);
+    return true;
+  },
+};
+
+/** By topology key, by domain. */
+type Sums = Map<string, Map<number, number>>;
+
+function addWeights(
+  nodes: NodeTable,
+  sums: Sums,
+  topologyKey: string,
+  counts: SlotCounts,
+  weight: number,
+): void {
+  if (counts.size === 0) return;
+  const { ids } = nodes.domains(topologyKey);
+  let byDomain = sums.get(topologyKey);
+  if (byDomain === undefined) sums.set(topologyKey, (byDomain = new Map()));
+  for (const [slot, count] of counts) {
+    const domain = ids[slot] ?? -1;
+    if (domain >= 0) byDomain.set(domain, (byDomain.get(domain) ?? 0) + count * weight);
+  }
+}
+
+/** The lowest sum scores 0, the highest 100. */
+function spanScores(cycle: Cycle, sums: Sums, scores: Float64Array): void {
+  const { feasible, count } = cycle;
+  const parts = [...sums].map(([key, byDomain]) => {
+    return { ids: cycle.cache.nodes.domains(key).ids, byDomain };
+  });
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    let sum = 0;
+    for (const { ids, byDomain } of parts) sum += byDomain.get(ids[slot] ?? -1) ?? 0;
+    scores[slot] = sum;
+    least = Math.min(least, sum);
+    most = Math.max(most, sum);
+  }
+  const span = most - least;
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    scores[slot] = span > 0 ? Math.floor((100 * ((scores[slot] ?? 0) - least)) / span) : 0;
+  }
+}

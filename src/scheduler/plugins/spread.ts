@@ -1,0 +1,173 @@
+/**
+ * PodTopologySpread. Hard constraints filter: a node's domain may hold at most `maxSkew` more matching
+ * Pods than the emptiest eligible domain. Soft ones score: the emptier the domain, the better.
+ *
+ * Cost   per constraint O(nodes that hold a matching Pod) to sum domains, O(feasible) to judge.
+ */
+import type { NodeTable } from "../node-table.ts";
+import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
+import { fits, nodeAffinityHolds } from "../pod-class.ts";
+import type { Spread } from "../pod-info.ts";
+import { reasonId } from "../reasons.ts";
+import { tolerates } from "../node-match.ts";
+
+const missingLabel = reasonId(
+  "PodTopologySpread",
+  "node(s) didn't match pod topology spread constraints (missing required label)",
+  false,
+);
+const skewed = reasonId(
+  "PodTopologySpread",
+  "node(s) didn't match pod topology spread constraints",
+  true,
+);
+
+export const spreadFilter: FilterPlugin = {
+  name: "PodTopologySpread",
+  filter(cycle) {
+    const constraints = cycle.info.spreadHard;
+    for (const spread of constraints) filterOne(cycle, spread, constraints);
+  },
+};
+
+function filterOne(cycle: Cycle, spread: Spread, all: readonly Spread[]): void {
+  if (cycle.count === 0) return;
+  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
+  const eligible = eligibleDomains(cycle, spread, all);
+  const sums = domainSums(cycle, spread, all);
+  let least = Number.POSITIVE_INFINITY;
+  for (const domain of eligible) least = Math.min(least, sums.get(domain) ?? 0);
+  if (eligible.size < spread.minDomains) least = 0;
+  const self = spread.selfMatch ? 1 : 0;
+  cycle.keep((slot) => {
+    const domain = ids[slot] ?? -1;
+    if (domain < 0) return missingLabel;
+    const skew = (sums.get(domain) ?? 0) + self - least;
+    return skew > spread.maxSkew ? skewed : -1;
+  });
+}
+
+/** Matching Pods by domain, over nodes that take part. */
+function domainSums(
+  cycle: Cycle,
+  spread: Spread,
+  all: readonly Spread[],
+): ReadonlyMap<number, number> {
+  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
+  const sums = new Map<number, number>();
+  for (const [slot, count] of cycle.cache.counts.at(spread.selection)) {
+    const domain = ids[slot] ?? -1;
+    if (domain < 0 || !takesPart(cycle, slot, spread, all)) continue;
+    sums.set(domain, (sums.get(domain) ?? 0) + count);
+  }
+  return sums;
+}
+
+/** Depends on the class and the nodes' static facts only, so it is kept until those change. */
+function eligibleDomains(
+  cycle: Cycle,
+  spread: Spread,
+  all: readonly Spread[],
+): ReadonlySet<number> {
+  const { nodes } = cycle.cache;
+  const { domains } = cycle.podClass;
+  const key = `${spread.topologyKey}|${spread.honorAffinity}|${spread.honorTaints}`;
+  const known = domains.get(key);
+  if (known?.version === nodes.staticVersion) return known.eligible;
+  const { ids } = nodes.domains(spread.topologyKey);
+  const eligible = new Set<number>();
+  for (const slot of nodes.live) {
+    const domain = ids[slot] ?? -1;
+    if (domain >= 0 && takesPart(cycle, slot, spread, all)) eligible.add(domain);
+  }
+  domains.set(key, { version: nodes.staticVersion, eligible });
+  return eligible;
+}
+
+/** A node counts when it has all topology keys and passes the policies of the constraint. */
+function takesPart(cycle: Cycle, slot: number, spread: Spread, all: readonly Spread[]): boolean {
+  const { nodes } = cycle.cache;
+  for (const { topologyKey } of all) {
+    if ((nodes.domains(topologyKey).ids[slot] ?? -1) < 0) return false;
+  }
+  // The common case: the class fits the node by every static filter, so by these two as well.
+  if (cycle.classes.verdict(cycle.podClass, slot) === fits) return true;
+  return policiesHold(cycle, nodes, slot, spread);
+}
+
+function policiesHold(cycle: Cycle, nodes: NodeTable, slot: number, spread: Spread): boolean {
+  const node = nodes.node(slot);
+  if (spread.honorAffinity && !nodeAffinityHolds(cycle.info, node)) return false;
+  if (!spread.honorTaints) return true;
+  return (node.spec?.taints ?? []).every(
+    (taint) => taint.effect === "PreferNoSchedule" || tolerates(cycle.info.tolerations, taint),
+  );
+}
+
+/**
+ * As upstream: per constraint, count × log(domains + 2) + maxSkew − 1; lowest sum is 100. A node
+ * without one of the keys scores 0, unless the constraints are the default ones, which ask no label.
+ */
+export const spreadScore: ScorePlugin = {
+  name: "PodTopologySpread",
+  weight: 2,
+  score(cycle, scores) {
+    const constraints = cycle.info.spreadSoft;
+    if (constraints.length === 0 || cycle.count <= 1) return false;
+    const { feasible, count } = cycle;
+    for (let i = 0; i < count; i++) scores[feasible[i] ?? 0] = 0;
+    let any = false;
+    const strict = cycle.info.spreadByDefault ? [] : constraints;
+    for (const spread of constraints) any = scoreOne(cycle, spread, strict, scores) || any;
+    if (any) invert(cycle, scores);
+    return any;
+  },
+};
+
+/** @returns false when the constraint tells no node from another. */
+function scoreOne(
+  cycle: Cycle,
+  spread: Spread,
+  strict: readonly Spread[],
+  scores: Float64Array,
+): boolean {
+  const { feasible, count } = cycle;
+  const { ids } = cycle.cache.nodes.domains(spread.topologyKey);
+  const sums = domainSums(cycle, spread, strict);
+  if (sums.size === 0 && strict.length === 0) return false;
+  const seen = new Set<number>();
+  for (let i = 0; i < count; i++) seen.add(ids[feasible[i] ?? 0] ?? -1);
+  seen.delete(-1);
+  const factor = Math.log(seen.size + 2);
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    const domain = ids[slot] ?? -1;
+    if (domain < 0) {
+      if (strict.length > 0) scores[slot] = Number.POSITIVE_INFINITY;
+      continue;
+    }
+    const raw = (sums.get(domain) ?? 0) * factor + (spread.maxSkew - 1);
+    scores[slot] = (scores[slot] ?? 0) + raw;
+  }
+  return true;
+}
+
+/** Lowest raw score becomes 100; Infinity (no label) becomes 0. */
+function invert(cycle: Cycle, scores: Float64Array): void {
+  const { feasible, count } = cycle;
+  let least = Number.POSITIVE_INFINITY;
+  let most = 0;
+  for (let i = 0; i < count; i++) {
+    const raw = scores[feasible[i] ?? 0] ?? 0;
+    if (raw === Number.POSITIVE_INFINITY) continue;
+    least = Math.min(least, Math.round(raw));
+    most = Math.max(most, Math.round(raw));
+  }
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    const raw = scores[slot] ?? 0;
+    if (raw === Number.POSITIVE_INFINITY) scores[slot] = 0;
+    else if (most === 0) scores[slot] = 100;
+    else scores[slot] = Math.floor((100 * (most + least - Math.round(raw))) / most);
+  }
+}

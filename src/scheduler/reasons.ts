@@ -1,0 +1,43 @@
+/** Why a node was refused, as small numbers: a cycle over thousands of nodes counts, it does not join texts. */
+
+export type PluginName =
+  | "NodeUnschedulable"
+  | "NodeName"
+  | "TaintToleration"
+  | "NodeAffinity"
+  | "NodePorts"
+  | "NodeResourcesFit"
+  | "VolumeBinding"
+  | "PodTopologySpread"
+  | "InterPodAffinity";
+
+export interface Reason {
+  /** As upstream words it: `Insufficient cpu`. */
+  readonly text: string;
+  readonly plugin: PluginName;
+  /** Taking Pods away from the node could help. */
+  readonly resolvable: boolean;
+}
+
+/** Taint keys and values come from outside: past the bound all further ones share the last reason. */
+const reasonsMax = 4_096;
+
+const reasons: Reason[] = [];
+const ids = new Map<string, number>();
+
+/** The same id for the same plugin and text, for the life of the process. */
+export function reasonId(plugin: PluginName, text: string, resolvable: boolean): number {
+  const key = `${plugin}|${text}`;
+  const known = ids.get(key);
+  if (known !== undefined) return known;
+  if (reasons.length >= reasonsMax) return reasons.length - 1;
+  reasons.push({ text, plugin, resolvable });
+  ids.set(key, reasons.length - 1);
+  return reasons.length - 1;
+}
+
+export function reasonOf(id: number): Reason {
+  const reason = reasons[id];
+  if (reason === undefined) throw new RangeError(`no reason ${id}`);
+  return reason;
+}
