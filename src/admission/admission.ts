@@ -20,6 +20,11 @@ export interface AdmissionRequest {
   readonly oldObject: AnyObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
+  /**
+   * Stands for one attempt at one write: the same object in its mutate, validate and abandoned calls.
+   * Reservations (addresses, quota) hang on it. Absent: the request object itself stands for it.
+   */
+  readonly attempt?: object;
   /** Text for a Warning header. */
   warn(text: string): void;
 }
@@ -30,6 +35,8 @@ export interface AdmissionPlugin {
   /** @returns the object to go on with (the same one when nothing changed). Not called on DELETE. */
   mutate?(request: AdmissionRequest): AnyObject | Promise<AnyObject>;
   validate?(request: AdmissionRequest): void | Promise<void>;
+  /** The write did not happen: give back what mutate or validate reserved for it. Never throws. */
+  abandoned?(request: AdmissionRequest): void;
 }
 
 export interface Admission {

@@ -4,7 +4,7 @@
  * In     plain numbers, strings and bytes. Out: definite-length DER (X.690 chapter 10).
  * Bounds derRead believes no length before it has checked it against the bytes at hand; nesting is the
  *        caller's loop, never recursion over foreign input.
- * Why own code: the library at hand needs a reflection polyfill and costs hundreds of milliseconds to load;
+ * Why own code: the library at hand needs a reflection polyfill and a container of decorators to load;
  * the subset is a page, and node:crypto's X509Certificate checks the result in the tests.
  */
 

@@ -16,6 +16,7 @@ export type TimerName =
   | "server.watch"
   | "server.drain"
   | "auth.rotate"
+  | "admission.wait"
   | "flowcontrol.wait"
   | "flowcontrol.borrow"
   | "client.backoff"

@@ -1,0 +1,28 @@
+/** The questions plugins ask about rights; the server answers them from its authorizers. */
+import type { AnyObject } from "#api/object.ts";
+import type { ApiError } from "#api/status.ts";
+import type { UserInfo } from "#platform/http.ts";
+
+export interface AccessQuestion {
+  readonly user: UserInfo;
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface PolicyWrite {
+  readonly user: UserInfo;
+  /** roles, clusterroles, rolebindings or clusterrolebindings. */
+  readonly resource: string;
+  readonly namespace: string;
+  readonly object: AnyObject;
+  readonly oldObject: AnyObject | undefined;
+}
+
+export interface Access {
+  allowed(question: AccessQuestion): boolean;
+  /** The refusal of a role or binding that holds more than its writer does, or undefined. */
+  escalation(write: PolicyWrite): ApiError | undefined;
+}

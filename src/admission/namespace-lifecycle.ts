@@ -1,0 +1,63 @@
+/**
+ * NamespaceLifecycle: nothing is made in a namespace that is missing or on its way out, and the
+ * namespaces a cluster stands on are not deleted.
+ */
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import { ApiError, notFound } from "#api/status.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { isResource, refusal } from "./request.ts";
+
+const namespaces = { group: "", resource: "namespaces" };
+const immortal: ReadonlySet<string> = new Set(["default", "kube-system", "kube-public"]);
+
+export function namespaceLifecycle(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+  return {
+    name: "NamespaceLifecycle",
+    mutate(request: AdmissionRequest): AnyObject {
+      checkNamespace(deps.lookup, request);
+      return request.object ?? {};
+    },
+    validate(request: AdmissionRequest): void {
+      if (request.operation !== "DELETE" || !isNamespace(request)) return;
+      if (immortal.has(request.name)) throw refusal(request, "this namespace may not be deleted");
+    },
+  };
+}
+
+function isNamespace(request: AdmissionRequest): boolean {
+  return request.info.group === "" && request.info.resource === "namespaces";
+}
+
+function checkNamespace(lookup: Lookup, request: AdmissionRequest): void {
+  if (request.namespace === "" || isNamespace(request) || isAccessReview(request)) return;
+  if (request.operation !== "CREATE" && request.operation !== "UPDATE") return;
+  const namespace = lookup.get(namespaces, "", request.namespace);
+  if (namespace === undefined) throw notFound(namespaces, request.namespace);
+  if (request.operation === "CREATE" && isTerminating(namespace)) throw terminating(request);
+}
+
+/** An answer that depended on the namespace would tell whether it exists. */
+function isAccessReview(request: AdmissionRequest): boolean {
+  return isResource(request, "authorization.k8s.io", "localsubjectaccessreviews");
+}
+
+/** The phase follows the deletion timestamp in the same write, so either says it. */
+function isTerminating(namespace: AnyObject): boolean {
+  const phase = (namespace["status"] as { readonly phase?: string } | undefined)?.phase;
+  return phase === "Terminating" || namespace.metadata?.deletionTimestamp !== undefined;
+}
+
+function terminating(request: AdmissionRequest): ApiError {
+  const { namespace } = request;
+  const { status } = refusal(
+    request,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+  );
+  const cause = {
+    reason: "NamespaceTerminating",
+    message: `namespace ${namespace} is being terminated`,
+    field: "metadata.namespace",
+  };
+  return new ApiError({ ...status, details: { ...status.details, causes: [cause] } });
+}

@@ -1,0 +1,111 @@
+/**
+ * Priority: a pod's class name becomes a number and a preemption policy; without a name the global
+ * default class, else 0.
+ */
+import type { Pod, PriorityClass } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { isCore, isResource, refusal, withSpec } from "./request.ts";
+
+const group = "scheduling.k8s.io";
+const classes = { group, resource: "priorityclasses" };
+
+interface Established {
+  readonly name: string;
+  readonly priority: number;
+  readonly policy: string | undefined;
+}
+
+export function priority(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+  return {
+    name: "Priority",
+    mutate(request: AdmissionRequest): AnyObject {
+      const object = request.object ?? {};
+      if (!isCore(request, "pods")) return object;
+      if (request.operation === "CREATE") return establish(deps.lookup, request, object);
+      if (request.operation === "UPDATE") return keep(object, request.oldObject);
+      return object;
+    },
+    validate(request: AdmissionRequest): void {
+      if (request.object !== undefined && isResource(request, group, "priorityclasses")) {
+        validateClass(deps.lookup, request);
+      }
+    },
+  };
+}
+
+/** A client that never knew of the numbers does not erase them; validation refuses a change. */
+function keep(object: AnyObject, oldObject: AnyObject | undefined): AnyObject {
+  const spec = (object as Pod).spec;
+  const old = (oldObject as Pod | undefined)?.spec;
+  const fields = {
+    ...(spec?.priority === undefined && old?.priority !== undefined
+      ? { priority: old.priority }
+      : {}),
+    ...(spec?.preemptionPolicy === undefined && old?.preemptionPolicy !== undefined
+      ? { preemptionPolicy: old.preemptionPolicy }
+      : {}),
+  };
+  return Object.keys(fields).length === 0 ? object : withSpec(object, fields);
+}
+
+function establish(lookup: Lookup, request: AdmissionRequest, object: AnyObject): AnyObject {
+  const spec = (object as Pod).spec;
+  const asked = spec?.priorityClassName ?? "";
+  const found = asked === "" ? defaultPriority(lookup) : classPriority(lookup, request, asked);
+  if (spec?.priority !== undefined && spec.priority !== found.priority) {
+    throw refusal(
+      request,
+      `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${found.priority} from the given PriorityClass name`,
+    );
+  }
+  const policy = spec?.preemptionPolicy;
+  if (found.policy !== undefined && policy !== undefined && policy !== found.policy) {
+    throw refusal(
+      request,
+      `the string value of PreemptionPolicy (${policy}) must not be provided in pod spec; priority admission controller computed ${found.policy} from the given PriorityClass name`,
+    );
+  }
+  return withSpec(object, {
+    priority: found.priority,
+    ...(found.name === "" ? {} : { priorityClassName: found.name }),
+    ...(found.policy === undefined ? {} : { preemptionPolicy: found.policy }),
+  });
+}
+
+function classPriority(lookup: Lookup, request: AdmissionRequest, name: string): Established {
+  const found = lookup.get(classes, "", name) as PriorityClass | undefined;
+  if (found === undefined) throw refusal(request, `no PriorityClass with name ${name} was found`);
+  return { name, priority: found.value ?? 0, policy: found.preemptionPolicy };
+}
+
+function defaultPriority(lookup: Lookup): Established {
+  const found = defaultClass(lookup);
+  if (found === undefined) return { name: "", priority: 0, policy: "PreemptLowerPriority" };
+  return {
+    name: found.metadata?.name ?? "",
+    priority: found.value ?? 0,
+    policy: found.preemptionPolicy,
+  };
+}
+
+/** Should two claim to be the default, the lower one is it. */
+function defaultClass(lookup: Lookup): PriorityClass | undefined {
+  const marked = (
+    lookup.list(classes, "") as readonly unknown[] as readonly PriorityClass[]
+  ).filter((candidate) => candidate.globalDefault === true);
+  return marked.toSorted((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
+}
+
+function validateClass(lookup: Lookup, request: AdmissionRequest): void {
+  const next = request.object as unknown as PriorityClass;
+  if (next.globalDefault !== true) return;
+  const current = defaultClass(lookup)?.metadata?.name;
+  if (current === undefined) return;
+  if (request.operation === "UPDATE" && current === next.metadata?.name) return;
+  throw refusal(
+    request,
+    `PriorityClass ${current} is already marked as default. Only one default can exist`,
+  );
+}

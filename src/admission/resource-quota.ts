@@ -1,0 +1,346 @@
+/**
+ * ResourceQuota: a write that would use more than a namespace may is refused; one that fits is charged
+ * before it is stored.
+ *
+ * Holds  within this process no two writes are let through on the same room: per namespace one round at
+ *        a time reads the quotas, admits what fits, and writes the new usage once for all of the round.
+ * Retry  a round whose status write lost against another writer starts over, at most three times.
+ * After  an abandoned write is taken off again; should that fail, the quota controller finds the truth.
+ * Cost   nothing in a namespace without quotas; else one status write per round, however many wait.
+ */
+import type { ResourceQuota } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { Quantity } from "#api/quantity.ts";
+import {
+  addQuantities,
+  compareQuantities,
+  formatQuantity,
+  subQuantities,
+  tryParseQuantity,
+  zeroQuantity,
+} from "#api/quantity.ts";
+import type { Usage, UsageEvaluator } from "#api/quota-usage.ts";
+import { quotaMatches, usageEvaluator } from "#api/quota-usage.ts";
+import { ApiError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { groupResource, refusal } from "./request.ts";
+
+export interface ResourceQuotaDeps {
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+  /**
+   * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion; resolves when
+   * lookup shows the result, rejects with ApiError 409 when another write came first.
+   */
+  readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
+}
+
+const triesMax = 3;
+
+/** Charged to each quota by name. */
+type Charge = ReadonlyMap<string, Usage>;
+
+interface Waiter {
+  readonly request: AdmissionRequest;
+  readonly evaluator: UsageEvaluator;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function resourceQuota(deps: ResourceQuotaDeps): AdmissionPlugin {
+  const charges = new QuotaCharges(deps);
+  return {
+    name: "ResourceQuota",
+    validate: (request) => charges.charge(request),
+    abandoned: (request) => charges.giveBack(request),
+  };
+}
+
+class QuotaCharges {
+  readonly #deps: ResourceQuotaDeps;
+  /** Namespaces with a round under way, and who waits for the next one. */
+  readonly #waiting = new Map<string, Waiter[]>();
+  readonly #charged = new WeakMap<object, Charge>();
+
+  constructor(deps: ResourceQuotaDeps) {
+    this.#deps = deps;
+  }
+
+  charge(request: AdmissionRequest): void | Promise<void> {
+    const { namespace, object, operation, subresource, oldObject, info } = request;
+    const making = operation === "CREATE" && info.group === "" && info.resource === "namespaces";
+    if (namespace === "" || object === undefined || making) return undefined;
+    if (operation !== "CREATE" && operation !== "UPDATE") return undefined;
+    const evaluator = usageEvaluator(groupResource(request));
+    if (evaluator?.handles({ operation, subresource, object, oldObject }) !== true)
+      return undefined;
+    if (this.#quotas(namespace).length === 0) return undefined;
+    return new Promise((resolve, reject) => {
+      this.#enqueue(namespace, { request, evaluator, resolve, reject });
+    });
+  }
+
+  giveBack(request: AdmissionRequest): void {
+    const attempt = attemptOf(request);
+    const charge = this.#charged.get(attempt);
+    if (charge === undefined) return;
+    this.#charged.delete(attempt);
+    void this.#subtract(request.namespace, charge);
+  }
+
+  async #subtract(namespace: string, charge: Charge): Promise<void> {
+    for (const [name, usage] of charge) {
+      const quota = this.#quotas(namespace).find((q) => q.metadata?.name === name);
+      if (quota === undefined) continue;
+      try {
+        await this.#deps.updateQuota(withUsed(quota, minus(usedOf(quota), usage)));
+      } catch {
+        // The quota controller counts what is there; an amount too many is its to correct.
+      }
+    }
+  }
+
+  #quotas(namespace: string): readonly ResourceQuota[] {
+    return this.#deps.lookup.list({ group: "", resource: "resourcequotas" }, namespace);
+  }
+
+  #enqueue(namespace: string, waiter: Waiter): void {
+    const waiting = this.#waiting.get(namespace);
+    if (waiting !== undefined) {
+      waiting.push(waiter);
+      return;
+    }
+    this.#waiting.set(namespace, [waiter]);
+    void this.#rounds(namespace);
+  }
+
+  /** Runs rounds until nobody waits. The list stays in the map meanwhile: it is the lock. */
+  async #rounds(namespace: string): Promise<void> {
+    for (;;) {
+      const waiters = this.#waiting.get(namespace)?.splice(0) ?? [];
+      if (waiters.length === 0) break;
+      await this.#round(namespace, waiters);
+    }
+    this.#waiting.delete(namespace);
+  }
+
+  async #round(namespace: string, waiters: readonly Waiter[]): Promise<void> {
+    let open = waiters;
+    for (let tries = triesMax; open.length > 0; tries--) {
+      const round = new QuotaRound(this.#quotas(namespace), this.#deps.clock.nowMs());
+      const admitted = new Map<Waiter, Charge>();
+      for (const waiter of open) this.#admit(round, waiter, admitted);
+      open = [...admitted.keys()];
+      const error = await this.#write(round, admitted);
+      if (error !== undefined && tries > 0 && isConflict(error)) continue;
+      for (const waiter of open) this.#settle(waiter, error);
+      return;
+    }
+  }
+
+  /** Refused and dry-run waiters are answered here; the others wait for the status write. */
+  #admit(round: QuotaRound, waiter: Waiter, admitted: Map<Waiter, Charge>): void {
+    try {
+      // Asked again for the same attempt: what it was charged before is counted as free.
+      const charge = round.admit(waiter, this.#charged.get(attemptOf(waiter.request)));
+      if (waiter.request.dryRun) waiter.resolve();
+      else admitted.set(waiter, charge);
+    } catch (error) {
+      waiter.reject(error);
+    }
+  }
+
+  /** Each quota written is noted at once, so a retry after a half-done round charges nothing twice. */
+  async #write(round: QuotaRound, admitted: ReadonlyMap<Waiter, Charge>): Promise<unknown> {
+    for (const quota of round.changed()) {
+      try {
+        await this.#deps.updateQuota(quota);
+      } catch (error) {
+        return error ?? new Error("the quota's status could not be written");
+      }
+      const name = quota.metadata?.name ?? "";
+      for (const [waiter, charge] of admitted) this.#note(waiter, name, charge.get(name));
+    }
+    return undefined;
+  }
+
+  #note(waiter: Waiter, name: string, usage: Usage | undefined): void {
+    if (usage === undefined) return;
+    const attempt = attemptOf(waiter.request);
+    this.#charged.set(attempt, new Map([...(this.#charged.get(attempt) ?? []), [name, usage]]));
+  }
+
+  #settle(waiter: Waiter, error: unknown): void {
+    if (error === undefined) {
+      waiter.resolve();
+      return;
+    }
+    this.giveBack(waiter.request);
+    waiter.reject(error);
+  }
+}
+
+function attemptOf(request: AdmissionRequest): object {
+  return request.attempt ?? request;
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 409;
+}
+
+/** Quotas as they would be if everything admitted so far happened. */
+class QuotaRound {
+  readonly #quotas: readonly ResourceQuota[];
+  readonly #used: Usage[];
+  readonly #nowMs: number;
+
+  constructor(quotas: readonly ResourceQuota[], nowMs: number) {
+    this.#quotas = quotas;
+    this.#used = quotas.map(usedOf);
+    this.#nowMs = nowMs;
+  }
+
+  changed(): readonly ResourceQuota[] {
+    return this.#quotas.flatMap((quota, index) => {
+      const used = this.#used[index] ?? {};
+      return sameUsage(used, usedOf(quota)) ? [] : [withUsed(quota, used)];
+    });
+  }
+
+  /** Throws the refusal, or charges all quotas that apply. */
+  admit(waiter: Waiter, before: Charge | undefined): Charge {
+    const charge = new Map<string, Usage>();
+    const next = [...this.#used];
+    for (const [index, quota] of this.#quotas.entries()) {
+      const delta = this.#delta(quota, waiter);
+      if (delta === undefined) continue;
+      const name = quota.metadata?.name ?? "";
+      const used = minus(this.#used[index] ?? {}, before?.get(name) ?? {});
+      if (waiter.request.subresource !== "status") requireRoom(waiter.request, quota, used, delta);
+      next[index] = plus(used, delta);
+      charge.set(name, delta);
+    }
+    // A dry run is checked and leaves no trace.
+    if (!waiter.request.dryRun) this.#used.splice(0, next.length, ...next);
+    return charge;
+  }
+
+  /** What the write adds to what `quota` limits; undefined when it adds nothing. */
+  #delta(quota: ResourceQuota, { request, evaluator }: Waiter): Usage | undefined {
+    const object = request.object ?? {};
+    const hard = Object.keys(quota.status?.hard ?? {});
+    if (!quotaMatches(evaluator, quota, hard, object)) return undefined;
+    const limited = evaluator.matching(hard);
+    requireKnown(request, quota, evaluator, limited);
+    const usage = evaluator.usage(object, this.#nowMs);
+    requirePositive(request, usage);
+    const old = this.#oldUsage(quota, request, evaluator, hard);
+    const delta: Record<string, Quantity> = {};
+    for (const name of limited) {
+      const more = subQuantities(usage[name] ?? zeroQuantity, old[name] ?? zeroQuantity);
+      if (more.nanos > 0n) delta[name] = more;
+    }
+    return Object.keys(delta).length === 0 ? undefined : delta;
+  }
+
+  /** An update pays the difference, if the old object counted against the same quota. */
+  #oldUsage(
+    quota: ResourceQuota,
+    request: AdmissionRequest,
+    evaluator: UsageEvaluator,
+    hard: readonly string[],
+  ): Usage {
+    const old = request.operation === "UPDATE" ? request.oldObject : undefined;
+    if (old?.metadata?.resourceVersion === undefined) return {};
+    return quotaMatches(evaluator, quota, hard, old) ? evaluator.usage(old, this.#nowMs) : {};
+  }
+}
+
+function requireKnown(
+  request: AdmissionRequest,
+  quota: ResourceQuota,
+  evaluator: UsageEvaluator,
+  limited: readonly string[],
+): void {
+  const name = quota.metadata?.name ?? "";
+  const missing = evaluator.missing(limited, request.object ?? {});
+  if (missing !== undefined) throw refusal(request, `failed quota: ${name}: ${missing}`);
+  if (limited.every((entry) => quota.status?.used?.[entry] !== undefined)) return;
+  const names = limited.toSorted().join(",");
+  throw refusal(request, `status unknown for quota: ${name}, resources: ${names}`);
+}
+
+function requirePositive(request: AdmissionRequest, usage: Usage): void {
+  const negative = Object.entries(usage).filter(([, amount]) => amount.nanos < 0n);
+  if (negative.length === 0) return;
+  const names = negative.map(([name]) => name).sort();
+  throw refusal(request, `quota usage is negative for resource(s): ${names.join(",")}`);
+}
+
+function requireRoom(
+  request: AdmissionRequest,
+  quota: ResourceQuota,
+  used: Usage,
+  delta: Usage,
+): void {
+  const hard = parseAll(quota.status?.hard);
+  const over = Object.keys(delta).filter((name) => {
+    const sum = addQuantities(used[name] ?? zeroQuantity, delta[name] ?? zeroQuantity);
+    return compareQuantities(sum, hard[name] ?? zeroQuantity) > 0;
+  });
+  if (over.length === 0) return;
+  const print = (usage: Usage): string =>
+    over
+      .toSorted()
+      .map((name) => `${name}=${formatQuantity(usage[name] ?? zeroQuantity)}`)
+      .join(",");
+  throw refusal(
+    request,
+    `exceeded quota: ${quota.metadata?.name ?? ""}, requested: ${print(delta)}, used: ${print(used)}, limited: ${print(hard)}`,
+  );
+}
+
+function usedOf(quota: ResourceQuota): Usage {
+  return parseAll(quota.status?.used);
+}
+
+function parseAll(texts: Readonly<Record<string, string>> | undefined): Usage {
+  return Object.fromEntries(
+    Object.entries(texts ?? {}).map(([name, text]) => [
+      name,
+      tryParseQuantity(text) ?? zeroQuantity,
+    ]),
+  );
+}
+
+function withUsed(quota: ResourceQuota, used: Usage): ResourceQuota {
+  const texts = Object.entries(used).map(([name, amount]) => [name, formatQuantity(amount)]);
+  return { ...quota, status: { ...quota.status, used: Object.fromEntries(texts) } };
+}
+
+function plus(a: Usage, b: Usage): Usage {
+  return combine(a, b, addQuantities);
+}
+
+/** Never below zero: a charge may have been counted away by the controller already. */
+function minus(a: Usage, b: Usage): Usage {
+  return combine(a, b, (left, right) => {
+    const rest = subQuantities(left, right);
+    return rest.nanos < 0n ? zeroQuantity : rest;
+  });
+}
+
+function combine(a: Usage, b: Usage, f: (a: Quantity, b: Quantity) => Quantity): Usage {
+  const result: Record<string, Quantity> = { ...a };
+  for (const [name, amount] of Object.entries(b)) {
+    const own = result[name];
+    if (own !== undefined) result[name] = f(own, amount);
+  }
+  return result;
+}
+
+function sameUsage(a: Usage, b: Usage): boolean {
+  const names = Object.keys(a);
+  return names.every((name) => a[name]?.nanos === b[name]?.nanos);
+}

@@ -1,0 +1,262 @@
+/**
+ * ServiceAccount: every pod runs as an account of its namespace and finds that account's token in
+ * its containers.
+ *
+ * Waits up to two seconds for account `default`, which a controller makes moments after its namespace.
+ */
+import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import { generateName } from "#api/names.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { Clock } from "#platform/clock.ts";
+import { sleep } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { isCore, isSubresource, refusal, withSpec } from "./request.ts";
+
+const defaultName = "default";
+const waitsMax = 10;
+const mirrorAnnotation = "kubernetes.io/config.mirror";
+const enforceAnnotation = "kubernetes.io/enforce-mountable-secrets";
+const volumePrefix = "kube-api-access-";
+const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** A minute and seven seconds over an hour, upstream's mark of the tokens it mounts itself. */
+const tokenSeconds = 3607;
+
+export interface ServiceAccountDeps {
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
+  return {
+    name: "ServiceAccount",
+    async mutate(request: AdmissionRequest): Promise<AnyObject> {
+      const object = request.object ?? {};
+      if (!isCore(request, "pods") || request.operation !== "CREATE") return object;
+      if (isMirror(object)) return object;
+      return runAs(deps, request, object);
+    },
+    validate(request: AdmissionRequest): void {
+      if (request.object === undefined) return;
+      if (request.operation === "UPDATE") validateEphemeral(deps.lookup, request);
+      else if (request.operation === "CREATE" && isCore(request, "pods")) validate(deps, request);
+    },
+  };
+}
+
+function isMirror(object: AnyObject): boolean {
+  return object.metadata?.annotations?.[mirrorAnnotation] !== undefined;
+}
+
+async function runAs(
+  deps: ServiceAccountDeps,
+  request: AdmissionRequest,
+  object: AnyObject,
+): Promise<AnyObject> {
+  const spec = (object as Pod).spec ?? { containers: [] };
+  const name = (spec.serviceAccountName ?? "") === "" ? defaultName : spec.serviceAccountName;
+  const account = await findAccount(deps, request, name ?? defaultName);
+  const mounts = spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+  const mounted = mounts ? mountToken(spec, deps.random) : {};
+  const pullSecrets = account.imagePullSecrets ?? [];
+  const inherits = (spec.imagePullSecrets ?? []).length === 0 && pullSecrets.length > 0;
+  return withSpec(object, {
+    ...mounted,
+    serviceAccountName: name,
+    serviceAccount: name,
+    ...(inherits ? { imagePullSecrets: pullSecrets } : {}),
+  });
+}
+
+async function findAccount(
+  deps: ServiceAccountDeps,
+  request: AdmissionRequest,
+  name: string,
+): Promise<ServiceAccount> {
+  const never = new AbortController().signal;
+  for (let waits = 0; ; waits++) {
+    const account = getAccount(deps.lookup, request.namespace, name);
+    if (account !== undefined) return account;
+    if (name !== defaultName || waits === waitsMax) throw missingAccount(request, name);
+    await sleep(deps.clock, "admission.wait", 100 + deps.random.below(100), never);
+  }
+}
+
+function getAccount(lookup: Lookup, namespace: string, name: string): ServiceAccount | undefined {
+  return lookup.get({ group: "", resource: "serviceaccounts" }, namespace, name);
+}
+
+function missingAccount(request: AdmissionRequest, name: string) {
+  const which = `${request.namespace}/${name}`;
+  return refusal(
+    request,
+    `error looking up service account ${which}: serviceaccount "${name}" not found`,
+  );
+}
+
+/** Fields of the spec with the token mounted; empty when every container mounts something there. */
+function mountToken(spec: PodSpec, random: Random): Partial<PodSpec> {
+  const present = (spec.volumes ?? []).find((volume) => volume.name.startsWith(volumePrefix));
+  const name = present?.name ?? generateName(volumePrefix, random);
+  const mount = { name, readOnly: true, mountPath };
+  const withMount = (container: Container): Container => {
+    const mounts = container.volumeMounts ?? [];
+    if (mounts.some((other) => other.mountPath === mountPath)) return container;
+    return { ...container, volumeMounts: [...mounts, mount] };
+  };
+  const containers = spec.containers.map(withMount);
+  const initContainers = (spec.initContainers ?? []).map(withMount);
+  const unchanged = (after: readonly Container[], before: readonly Container[] = []): boolean =>
+    after.every((container, index) => container === before[index]);
+  if (unchanged(containers, spec.containers) && unchanged(initContainers, spec.initContainers)) {
+    return {};
+  }
+  return {
+    containers,
+    ...(spec.initContainers === undefined ? {} : { initContainers }),
+    ...(present === undefined ? { volumes: [...(spec.volumes ?? []), tokenVolume(name)] } : {}),
+  };
+}
+
+function tokenVolume(name: string): Volume {
+  const namespaceField = { apiVersion: "v1", fieldPath: "metadata.namespace" };
+  return {
+    name,
+    projected: {
+      defaultMode: 0o644,
+      sources: [
+        { serviceAccountToken: { path: "token", expirationSeconds: tokenSeconds } },
+        { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+        { downwardAPI: { items: [{ path: "namespace", fieldRef: namespaceField }] } },
+      ],
+    },
+  };
+}
+
+function validate(deps: ServiceAccountDeps, request: AdmissionRequest): void {
+  const object = request.object ?? {};
+  const spec = (object as Pod).spec ?? { containers: [] };
+  const name = spec.serviceAccountName ?? "";
+  if (isMirror(object)) {
+    validateMirror(request, spec);
+    return;
+  }
+  if (name === "") throw noAccount(request);
+  const account = getAccount(deps.lookup, request.namespace, name);
+  if (account === undefined) throw missingAccount(request, name);
+  if (!enforcesSecrets(account)) return;
+  const fault = secretFault(account, spec);
+  if (fault !== undefined) throw refusal(request, fault);
+}
+
+function noAccount(request: AdmissionRequest) {
+  const pod = `${request.namespace}/${request.object?.metadata?.name ?? ""}`;
+  return refusal(request, `no service account specified for pod ${pod}`);
+}
+
+/** A mirror pod shows what a node already runs: it cannot ask the API for anything. */
+function validateMirror(request: AdmissionRequest, spec: PodSpec): void {
+  if ((spec.serviceAccountName ?? "") !== "") {
+    throw refusal(request, "a mirror pod may not reference service accounts");
+  }
+  const volumes = spec.volumes ?? [];
+  const inEnv = allContainers(spec).some(({ container }) => envSecrets(container).length > 0);
+  const inVolume = volumes.some(
+    (volume) =>
+      volume.secret !== undefined ||
+      (volume.projected?.sources ?? []).some((source) => source.secret !== undefined),
+  );
+  if (inEnv || inVolume || (spec.imagePullSecrets ?? []).length > 0) {
+    throw refusal(request, "a mirror pod may not reference secrets");
+  }
+  const tokens = volumes.flatMap((volume) => volume.projected?.sources ?? []);
+  if (tokens.some((source) => source.serviceAccountToken !== undefined)) {
+    throw refusal(request, "a mirror pod may not use ServiceAccountToken volume projections");
+  }
+}
+
+function enforcesSecrets(account: ServiceAccount): boolean {
+  const value = account.metadata?.annotations?.[enforceAnnotation] ?? "";
+  return ["1", "t", "T", "true", "TRUE", "True"].includes(value);
+}
+
+interface NamedContainer {
+  readonly title: string;
+  readonly container: Pick<Container, "name" | "env" | "envFrom">;
+}
+
+function allContainers(spec: PodSpec): readonly NamedContainer[] {
+  return [
+    ...(spec.initContainers ?? []).map((container) => ({ title: "init container", container })),
+    ...spec.containers.map((container) => ({ title: "container", container })),
+  ];
+}
+
+/** [secret, how it is referred to]. */
+function envSecrets(
+  container: NamedContainer["container"],
+): readonly (readonly [string, string])[] {
+  const single = (container.env ?? []).flatMap((entry) => {
+    const name = entry.valueFrom?.secretKeyRef?.name;
+    return name === undefined ? [] : [[name, `envVar ${entry.name}`] as const];
+  });
+  const whole = (container.envFrom ?? []).flatMap((entry) => {
+    const name = entry.secretRef?.name;
+    return name === undefined ? [] : [[name, "envFrom"] as const];
+  });
+  return [...single, ...whole];
+}
+
+/** Why the account does not let the pod have its secrets, or undefined. */
+function secretFault(account: ServiceAccount, spec: PodSpec): string | undefined {
+  const mountable = new Set((account.secrets ?? []).map((secret) => secret.name));
+  const owner = account.metadata?.name ?? "";
+  const denied = `is not allowed because service account ${owner} does not reference that secret`;
+  for (const volume of spec.volumes ?? []) {
+    const name = volume.secret?.secretName;
+    if (volume.secret === undefined || mountable.has(name)) continue;
+    return `volume with secret.secretName="${name ?? ""}" ${denied}`;
+  }
+  const inEnv = envFault(allContainers(spec), mountable, denied);
+  if (inEnv !== undefined) return inEnv;
+  const pullable = new Set((account.imagePullSecrets ?? []).map((secret) => secret.name));
+  for (const [index, { name }] of (spec.imagePullSecrets ?? []).entries()) {
+    if (pullable.has(name)) continue;
+    return `imagePullSecrets[${index}].name="${name ?? ""}" is not allowed because service account ${owner} does not reference that imagePullSecret`;
+  }
+  return undefined;
+}
+
+function envFault(
+  containers: readonly NamedContainer[],
+  mountable: ReadonlySet<string | undefined>,
+  denied: string,
+): string | undefined {
+  for (const { title, container } of containers) {
+    for (const [name, how] of envSecrets(container)) {
+      if (mountable.has(name)) continue;
+      return `${title} ${container.name} with ${how} referencing secret.secretName="${name}" ${denied}`;
+    }
+  }
+  return undefined;
+}
+
+function validateEphemeral(lookup: Lookup, request: AdmissionRequest): void {
+  if (!isSubresource(request, "", "pods", "ephemeralcontainers")) return;
+  const spec = (request.object as Pod).spec ?? { containers: [] };
+  const name = spec.serviceAccountName ?? "";
+  if (name === "") throw noAccount(request);
+  const account = getAccount(lookup, request.namespace, name);
+  if (account === undefined) throw missingAccount(request, name);
+  if (!enforcesSecrets(account)) return;
+  const mountable = new Set((account.secrets ?? []).map((secret) => secret.name));
+  const denied = `is not allowed because service account ${name} does not reference that secret`;
+  const ephemeral = (spec.ephemeralContainers ?? []).map((container) => ({
+    title: "ephemeral container",
+    container,
+  }));
+  const fault = envFault(ephemeral, mountable, denied);
+  if (fault !== undefined) throw refusal(request, fault);
+}

@@ -1,0 +1,53 @@
+/**
+ * TaintNodesByCondition: a node starts out tainted not ready, before any controller has looked.
+ * DefaultTolerationSeconds: a pod stays five minutes on a node that went silent.
+ */
+import type { Node, Pod, Toleration } from "#api/gen/types.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { isCore, withSpec } from "./request.ts";
+
+const notReady = "node.kubernetes.io/not-ready";
+const unreachable = "node.kubernetes.io/unreachable";
+const tolerationSeconds = 300;
+
+export const taintNodesByCondition: AdmissionPlugin = {
+  name: "TaintNodesByCondition",
+  mutate(request: AdmissionRequest): AnyObject {
+    const object = request.object ?? {};
+    if (!isCore(request, "nodes") || request.operation !== "CREATE") return object;
+    const taints = (object as Node).spec?.taints ?? [];
+    if (taints.some((taint) => taint.key === notReady && taint.effect === "NoSchedule")) {
+      return object;
+    }
+    return withSpec(object, { taints: [...taints, { key: notReady, effect: "NoSchedule" }] });
+  },
+};
+
+export const defaultTolerationSeconds: AdmissionPlugin = {
+  name: "DefaultTolerationSeconds",
+  mutate(request: AdmissionRequest): AnyObject {
+    const object = request.object ?? {};
+    const writes = request.operation === "CREATE" || request.operation === "UPDATE";
+    if (!isCore(request, "pods") || !writes) return object;
+    const tolerations = (object as Pod).spec?.tolerations ?? [];
+    const missing = [notReady, unreachable].filter((key) => !tolerates(tolerations, key));
+    if (missing.length === 0) return object;
+    const added = missing.map((key) => ({
+      key,
+      operator: "Exists",
+      effect: "NoExecute",
+      tolerationSeconds,
+    }));
+    return withSpec(object, { tolerations: [...tolerations, ...added] });
+  },
+};
+
+/** An empty key or effect stands for all. */
+function tolerates(tolerations: readonly Toleration[], key: string): boolean {
+  return tolerations.some(
+    (toleration) =>
+      ["", key].includes(toleration.key ?? "") &&
+      ["", "NoExecute"].includes(toleration.effect ?? ""),
+  );
+}

@@ -1,0 +1,151 @@
+/** Fakes for this room's tests: a lookup over objects, a clock moved by hand, requests. */
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject, GroupResource } from "#api/object.ts";
+import { parseApiVersion } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import { ApiError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import type { AdmissionRequest } from "./admission.ts";
+
+const plurals: Readonly<Record<string, string>> = {
+  PriorityClass: "priorityclasses",
+  StorageClass: "storageclasses",
+  RuntimeClass: "runtimeclasses",
+  IngressClass: "ingressclasses",
+  Ingress: "ingresses",
+};
+
+function pluralOf(kind: string): string {
+  return plurals[kind] ?? `${kind.toLowerCase()}s`;
+}
+
+export class FakeLookup implements Lookup {
+  readonly #objects = new Map<string, AnyObject>();
+
+  constructor(...objects: readonly AnyObject[]) {
+    for (const object of objects) this.put(object);
+  }
+
+  put(object: AnyObject): void {
+    this.#objects.set(keyOf(object), object);
+  }
+
+  remove(object: AnyObject): void {
+    this.#objects.delete(keyOf(object));
+  }
+
+  get(resource: GroupResource, namespace: string, name: string): AnyObject | undefined {
+    return this.#objects.get(`${resource.group}/${resource.resource}/${namespace}/${name}`);
+  }
+
+  list(resource: GroupResource, namespace: string): readonly AnyObject[] {
+    const prefix = `${resource.group}/${resource.resource}/${namespace === "" ? "" : `${namespace}/`}`;
+    const keys = [...this.#objects.keys()].filter((key) => key.startsWith(prefix)).sort();
+    return keys.map((key) => this.#objects.get(key) ?? {});
+  }
+}
+
+function keyOf(object: AnyObject): string {
+  const group = parseApiVersion(object.apiVersion ?? "v1")?.group ?? "";
+  const { namespace = "", name = "" } = object.metadata ?? {};
+  return `${group}/${pluralOf(object.kind ?? "")}/${namespace}/${name}`;
+}
+
+export interface FakeClock extends Clock {
+  advance(ms: number): void;
+}
+
+/** Timers fire inside `advance`, in order. */
+export function fakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
+  let now = 0;
+  let timers: { due: number; f: () => void }[] = [];
+  return {
+    nowMs: () => startMs + now,
+    monotonicMs: () => now,
+    after(_name, delayMs, f) {
+      const timer = { due: now + delayMs, f };
+      timers.push(timer);
+      return { cancel: () => (timers = timers.filter((other) => other !== timer)) };
+    },
+    advance(ms) {
+      now += ms;
+      const due = timers.filter((timer) => timer.due <= now).sort((a, b) => a.due - b.due);
+      timers = timers.filter((timer) => timer.due > now);
+      for (const timer of due) timer.f();
+    },
+  };
+}
+
+/** A small linear generator: the same numbers in every run. */
+export function fakeRandom(seed = 1): Random {
+  let state = seed;
+  const below = (bound: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * bound);
+  };
+  return {
+    bytes: (count) => Uint8Array.from({ length: count }, () => below(256)),
+    below,
+    uuid: () => `uuid-${below(1e9)}`,
+  };
+}
+
+export interface FakeRequest extends AdmissionRequest {
+  readonly warnings: readonly string[];
+}
+
+export function fakeRequest(
+  object: AnyObject | undefined,
+  over: Partial<AdmissionRequest> = {},
+): FakeRequest {
+  const warnings: string[] = [];
+  const shown = object ?? over.oldObject ?? {};
+  const gv = parseApiVersion(shown.apiVersion ?? "v1") ?? { group: "", version: "v1" };
+  const kind = shown.kind ?? "";
+  const info: ResourceInfo = {
+    ...gv,
+    resource: pluralOf(kind),
+    singular: kind.toLowerCase(),
+    kind,
+    namespaced: shown.metadata?.namespace !== undefined,
+    verbs: [],
+    shortNames: [],
+    categories: [],
+    subresources: [],
+  };
+  return {
+    operation: "CREATE",
+    info,
+    subresource: "",
+    namespace: shown.metadata?.namespace ?? "",
+    name: shown.metadata?.name ?? "",
+    object,
+    oldObject: undefined,
+    user: { name: "jane", groups: [] },
+    dryRun: false,
+    warn: (text) => warnings.push(text),
+    warnings,
+    ...over,
+  };
+}
+
+/** `403 pods "p" is forbidden: ...` of what `f` throws or rejects with, or "admitted". */
+export async function outcome(f: () => unknown): Promise<string> {
+  try {
+    await f();
+    return "admitted";
+  } catch (error) {
+    if (error instanceof ApiError) return `${error.code} ${error.message}`;
+    throw error;
+  }
+}
+
+export function pod(spec: object = {}, metadata: object = {}): AnyObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p", namespace: "ns", ...metadata },
+    spec: { containers: [{ name: "c", image: "i" }], ...spec },
+  };
+}
