@@ -17,6 +17,8 @@ import { deploymentController } from "./deployment/controller.ts";
 import { disruptionController } from "./disruption/controller.ts";
 import { endpointsController } from "./endpoints/controller.ts";
 import { replicaSetController, replicationControllerController } from "./replicaset/controller.ts";
+import { nodeLifecycleController } from "./nodelifecycle/controller.ts";
+import { taintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { podGarbageCollector } from "./podgc/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
@@ -55,6 +57,8 @@ const factories: readonly (readonly [string, Factory])[] = [
   ["root-ca-certificate-publisher-controller", (deps, { rootCa }) => rootCaPublisher(deps, rootCa)],
   ["pod-garbage-collector", podGarbageCollector],
   ["disruption-controller", disruptionController],
+  ["node-controller", nodeLifecycleController],
+  ["taint-eviction-controller", taintEvictionController],
 ];
 
 export function createControllerManager(

@@ -1,0 +1,114 @@
+/** What a node's conditions and taints must be, pure. */
+import type { Node, NodeCondition, Taint } from "#api/gen/types.ts";
+
+export const notReadyKey = "node.kubernetes.io/not-ready";
+export const unreachableKey = "node.kubernetes.io/unreachable";
+
+/** Conditions the kubelet owns; all become Unknown when it falls silent. */
+const kubeletConditions = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+export type Readiness = "ready" | "not-ready" | "unknown";
+
+export function readinessOf(node: Node): Readiness {
+  const status = conditionOf(node, "Ready")?.status;
+  if (status === "True") return "ready";
+  return status === "False" ? "not-ready" : "unknown";
+}
+
+export function conditionOf(node: Node, type: string): NodeCondition | undefined {
+  return node.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** `region:\0:zone` as upstream's GetZoneKey; nodes without labels share one zone. */
+export function zoneOf(node: Node): string {
+  const labels = node.metadata?.labels ?? {};
+  const region = labels["topology.kubernetes.io/region"] ?? "";
+  return `${region}:\0:${labels["topology.kubernetes.io/zone"] ?? ""}`;
+}
+
+/** The conditions of a node that has been silent for too long. */
+export function silentConditions(node: Node, now: string): readonly NodeCondition[] {
+  const others = (node.status?.conditions ?? []).filter(
+    (condition) => !kubeletConditions.includes(condition.type),
+  );
+  const silenced = kubeletConditions.map((type): NodeCondition => {
+    const old = conditionOf(node, type);
+    if (old === undefined) {
+      const reason = "NodeStatusNeverUpdated";
+      const message = "Kubelet never posted node status.";
+      const created = node.metadata?.creationTimestamp ?? now;
+      return {
+        type,
+        status: "Unknown",
+        reason,
+        message,
+        lastHeartbeatTime: created,
+        lastTransitionTime: now,
+      };
+    }
+    if (old.status === "Unknown") return old;
+    const reason = "NodeStatusUnknown";
+    const message = "Kubelet stopped posting node status.";
+    return { ...old, status: "Unknown", reason, message, lastTransitionTime: now };
+  });
+  return [...silenced, ...others];
+}
+
+const pressureTaints: readonly (readonly [string, string])[] = [
+  ["MemoryPressure", "node.kubernetes.io/memory-pressure"],
+  ["DiskPressure", "node.kubernetes.io/disk-pressure"],
+  ["PIDPressure", "node.kubernetes.io/pid-pressure"],
+  ["NetworkUnavailable", "node.kubernetes.io/network-unavailable"],
+];
+const unschedulableKey = "node.kubernetes.io/unschedulable";
+
+/** The NoSchedule taints that conditions and spec.unschedulable ask for; others' taints stay. */
+export function conditionTaints(node: Node, now: string): readonly Taint[] {
+  const wanted = new Set<string>();
+  const readiness = readinessOf(node);
+  if (readiness === "not-ready") wanted.add(notReadyKey);
+  if (readiness === "unknown") wanted.add(unreachableKey);
+  for (const [type, key] of pressureTaints)
+    if (conditionOf(node, type)?.status === "True") wanted.add(key);
+  if (node.spec?.unschedulable === true) wanted.add(unschedulableKey);
+  const managed = new Set([
+    notReadyKey,
+    unreachableKey,
+    unschedulableKey,
+    ...pressureTaints.map(([, key]) => key),
+  ]);
+  return withTaints(node.spec?.taints ?? [], "NoSchedule", managed, wanted, now);
+}
+
+/** The NoExecute taint of a node given up, or none when `key` is undefined. */
+export function evictionTaints(node: Node, key: string | undefined, now: string): readonly Taint[] {
+  const wanted = new Set(key === undefined ? [] : [key]);
+  return withTaints(
+    node.spec?.taints ?? [],
+    "NoExecute",
+    new Set([notReadyKey, unreachableKey]),
+    wanted,
+    now,
+  );
+}
+
+export function evictionKeyOf(node: Node): string | undefined {
+  const keys = { ready: undefined, "not-ready": notReadyKey, unknown: unreachableKey };
+  return keys[readinessOf(node)];
+}
+
+function withTaints(
+  taints: readonly Taint[],
+  effect: string,
+  managed: ReadonlySet<string>,
+  wanted: ReadonlySet<string>,
+  now: string,
+): readonly Taint[] {
+  const kept = taints.filter(
+    (taint) => taint.effect !== effect || !managed.has(taint.key) || wanted.has(taint.key),
+  );
+  const missing = [...wanted].filter(
+    (key) => !taints.some((taint) => taint.key === key && taint.effect === effect),
+  );
+  return [...kept, ...missing.map((key): Taint => ({ key, effect, timeAdded: now }))];
+}

@@ -1,0 +1,59 @@
+/**
+ * The herd brake of node loss, pure: which zones are how badly hit, and how fast nodes in them may be
+ * given up. Bounds are upstream's (reference: --node-eviction-rate and its kin).
+ *
+ * Holds  normal zone: 0.1 nodes/s. Partly lost (more than 2 nodes and at least 55 % not ready): 0.01
+ *        nodes/s when the zone has more than 50 nodes, else none. One zone fully lost: 0.1 nodes/s.
+ *        All zones fully lost: none at all - then it is us who are cut off, not they.
+ */
+
+export type ZoneState = "normal" | "partial" | "full";
+
+export interface ZoneCount {
+  readonly ready: number;
+  readonly notReady: number;
+}
+
+const evictionsPerSecond = 0.1;
+const secondaryEvictionsPerSecond = 0.01;
+const unhealthyShare = 0.55;
+const largeZoneNodes = 50;
+
+export function zoneState({ ready, notReady }: ZoneCount): ZoneState {
+  if (ready === 0 && notReady > 0) return "full";
+  return notReady > 2 && notReady / (notReady + ready) >= unhealthyShare ? "partial" : "normal";
+}
+
+/** Nodes per second that may be tainted NoExecute in each zone; 0 stops. */
+export function evictionRates(zones: ReadonlyMap<string, ZoneCount>): ReadonlyMap<string, number> {
+  const states = [...zones].map(([zone, count]) => [zone, count, zoneState(count)] as const);
+  const allFull = states.length > 0 && states.every(([, , state]) => state === "full");
+  return new Map(states.map(([zone, count, state]) => [zone, allFull ? 0 : rateOf(state, count)]));
+}
+
+export function isMasterCutOff(zones: ReadonlyMap<string, ZoneCount>): boolean {
+  return zones.size > 0 && [...zones.values()].every((count) => zoneState(count) === "full");
+}
+
+function rateOf(state: ZoneState, { ready, notReady }: ZoneCount): number {
+  if (state !== "partial") return evictionsPerSecond;
+  return ready + notReady > largeZoneNodes ? secondaryEvictionsPerSecond : 0;
+}
+
+/** One token per node; a bucket of one, refilled at the zone's rate. */
+export class TokenBucket {
+  #tokens = 1;
+  #lastMs: number;
+
+  constructor(nowMs: number) {
+    this.#lastMs = nowMs;
+  }
+
+  take(rate: number, nowMs: number): boolean {
+    this.#tokens = Math.min(1, this.#tokens + ((nowMs - this.#lastMs) / 1000) * rate);
+    this.#lastMs = nowMs;
+    if (rate === 0 || this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+}
