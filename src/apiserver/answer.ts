@@ -10,7 +10,7 @@ import { negotiate, type Negotiated } from "#server/negotiate.ts";
 import { bytesResponse, objectResponse } from "#server/respond.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
-import { includeObject, partial, table, tableRow } from "./table.ts";
+import { includeObject, partial, tableOf } from "./table.ts";
 
 const plain: Negotiated = { mediaType: "application/json", pretty: false };
 const newline = 0x0a;
@@ -19,7 +19,7 @@ const newline = 0x0a;
 export function formFor(context: RequestContext, kind: ServedKind): Negotiated {
   if (context.request.peer.kind === "direct") return plain;
   const rule =
-    kind.store === undefined ? "none" : kind.table === undefined ? "metadata" : "objects";
+    kind.store === undefined ? "none" : kind.printer === undefined ? "metadata" : "objects";
   return negotiate(context.request.headers, context.query, rule);
 }
 
@@ -75,9 +75,10 @@ function transformed(
   if (wanted === undefined) return object;
   switch (wanted.kind) {
     case "Table": {
-      const row = tableRow(kind, object, includeObject(context.query));
       const { resourceVersion = "" } = object.metadata ?? {};
-      return table(kind, wanted.version, { resourceVersion }, [row], true);
+      const include = includeObject(context.query);
+      const options = { includeObject: include, nowMs: context.nowMs, resourceVersion };
+      return tableOf(kind, wanted.version, [object], options);
     }
     case "PartialObjectMetadata":
       return partial(object, wanted.version);

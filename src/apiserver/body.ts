@@ -5,20 +5,15 @@
  * Messages are upstream's (apiserver pkg/endpoints/handlers/rest.go, apimachinery serializers).
  */
 import { type AnyObject, apiVersionOf, parseApiVersion } from "#api/object.ts";
+import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { contentType, objectMediaTypes, unsupportedMediaType } from "#server/negotiate.ts";
-import { type ParsedText, parseJsonText, parseYamlText } from "./body-text.ts";
+import { type BodyFormat, type Document, parseBody, type Repeats } from "./body-text.ts";
+import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
 import type { FieldValidation } from "./write-options.ts";
-
-/** A decoded document and what was odd about it. */
-export interface Document {
-  readonly value: unknown;
-  /** `duplicate field "metadata.name"`. */
-  readonly duplicates: readonly string[];
-}
 
 /** The bytes, or 413. A body that is a frozen object has none. */
 export async function readBytes(request: PlainRequest, limitBytes: number): Promise<Uint8Array> {
@@ -33,32 +28,45 @@ function tooLarge(limitBytes: number): Error {
   return failure(413, "RequestEntityTooLarge", text);
 }
 
-/** The document in the body, undefined when there is none. @throws ApiError 400, 413, 415. */
+/**
+ * The document in the body, undefined when there is none; `noting`: repeated keys are looked for.
+ * @throws ApiError 400, 413, 415.
+ */
 export async function readDocument(
   request: PlainRequest,
   limitBytes: number,
   kindName: string,
+  noting: boolean,
 ): Promise<Document | undefined> {
   if (request.body.kind === "none") return undefined;
-  if (request.body.kind === "object") return { value: request.body.object, duplicates: [] };
-  const type = contentType(request.headers);
-  const yaml = type === "application/yaml" || type === "text/yaml";
-  if (type !== "application/json" && !yaml) throw unsupportedMediaType(objectMediaTypes);
+  if (request.body.kind === "object") return { value: request.body.object };
+  const format = bodyFormats[contentType(request.headers)];
+  if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
   const bytes = await readBytes(request, limitBytes);
   if (bytes.length === 0) return undefined;
-  return parseDocument(bytes, yaml, kindName);
+  return parseDocument(bytes, format, kindName, noting);
 }
 
-function parseDocument(bytes: Uint8Array, yaml: boolean, kindName: string): Document {
-  const parsed: ParsedText = yaml ? parseYamlText(bytes) : parseJsonText(bytes);
-  if (parsed.kind === "ok") return { value: parsed.value, duplicates: parsed.duplicates };
-  const said = yaml
-    ? parsed.message
-    : `couldn't get version/kind; json parse error: ${parsed.message}`;
+const bodyFormats: Readonly<Record<string, BodyFormat>> = {
+  "application/json": "json",
+  "application/yaml": "yaml",
+  "text/yaml": "yaml",
+};
+
+function parseDocument(
+  bytes: Uint8Array,
+  format: BodyFormat,
+  kindName: string,
+  noting: boolean,
+): Document {
+  const parsed = parseBody(bytes, format, noting);
+  if (parsed.kind === "ok") return parsed;
+  const json = `couldn't get version/kind; json parse error: ${parsed.message}`;
+  const said = format === "json" ? json : parsed.message;
   const excerpt = new TextDecoder().decode(bytes.subarray(0, 30));
-  const more = bytes.length > 30 ? `${JSON.stringify(excerpt).slice(1, -1)} ...` : excerpt;
+  const shown = bytes.length > 30 ? `${JSON.stringify(excerpt)} ...` : JSON.stringify(excerpt);
   const unrecognized = `the object provided is unrecognized (must be of type ${kindName})`;
-  throw badRequest(`${unrecognized}: ${said} (${more})`);
+  throw badRequest(`${unrecognized}: ${said} (${shown})`);
 }
 
 /** The object a create or update sends: of the right kind and version, types checked, defaulted. */
@@ -68,11 +76,16 @@ export async function readObject(
   limitBytes: number,
   validation: FieldValidation,
 ): Promise<AnyObject> {
-  const document = await readDocument(context.request, limitBytes, kind.info.kind);
+  const document = await readDocument(
+    context.request,
+    limitBytes,
+    kind.info.kind,
+    validation !== "Ignore",
+  );
   if (document === undefined) throw emptyBody(kind.info.kind);
   const typed = withKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
-  return decoded(context, kind, typed, document.duplicates, frozen ? "Ignore" : validation);
+  return decoded(context, kind, typed, document, frozen ? "Ignore" : validation);
 }
 
 function emptyBody(kindName: string): Error {
@@ -85,20 +98,17 @@ export function decoded(
   context: RequestContext,
   kind: ServedKind,
   object: AnyObject,
-  duplicates: readonly string[],
+  repeats: Repeats,
   validation: FieldValidation,
 ): AnyObject {
-  const checked = kind.check(object);
-  const findings = [...duplicates, ...checked.findings];
-  if (validation === "Strict" && findings.length > 0) throw strictFault(kind, findings);
-  if (validation === "Warn") for (const text of findings) context.warnings.add(text);
-  return kind.applyDefaults(checked.object);
-}
-
-function strictFault(kind: ServedKind, findings: readonly string[]): Error {
-  const { kind: name, version } = kind.info;
-  const said = `strict decoding error: ${findings.join(", ")}`;
-  return badRequest(`${name} in version "${version}" cannot be handled as a ${name}: ${said}`);
+  const { object: checked, findings } = kind.check(object, repeats.duplicates);
+  const lines = repeats.repeatedKeys ?? [];
+  if (validation === "Strict") {
+    const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...findings];
+    if (all.length > 0) throw badRequest(cannotBeHandled(kind.info, strictDecodingMessage(all)));
+  }
+  if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
+  return kind.applyDefaults(checked);
 }
 
 /** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
@@ -126,7 +136,6 @@ function wrongKind(object: AnyObject, kind: ServedKind): Error {
   const version = given?.version ?? "";
   const group = given === undefined ? "" : apiVersionOf(given);
   const said = `no kind "${object.kind}" is registered for version "${group}" as ${kind.info.kind}`;
-  return badRequest(
-    `${object.kind} in version "${version}" cannot be handled as a ${kind.info.kind}: ${said}`,
-  );
+  const gvk = { group: "", version, kind: object.kind ?? "" };
+  return badRequest(cannotBeHandled(gvk, said));
 }

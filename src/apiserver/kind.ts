@@ -6,8 +6,10 @@
  * defaulting happen in the first; admission, strategies and the store see the second.
  */
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
+import type { Printer } from "#api/printers/printer.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
+import type { JsonScan } from "#wire/json-scan.ts";
 import type { ListBlocks } from "#server/list-body.ts";
 
 /** What decoding found besides the object. */
@@ -15,19 +17,6 @@ export interface Checked {
   readonly object: AnyObject;
   /** `unknown field "spec.x"`, `duplicate field "y"`: warnings, or a 400 when strict. */
   readonly findings: readonly string[];
-}
-
-export interface TableColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly format: string;
-  readonly description: string;
-  readonly priority: number;
-}
-
-export interface TablePrinter {
-  readonly columns: readonly TableColumn[];
-  cells(object: AnyObject): readonly JsonValue[];
 }
 
 export interface ServedKind {
@@ -40,14 +29,16 @@ export interface ServedKind {
   readonly store: ResourceStore | undefined;
   readonly blocks: ListBlocks;
   /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */
-  check(object: AnyObject): Checked;
+  check(object: AnyObject, duplicates: JsonScan | undefined): Checked;
   applyDefaults(object: AnyObject): AnyObject;
   toStored(object: AnyObject): AnyObject;
   fromStored(object: AnyObject): AnyObject;
   /** Absent: the kind takes no strategic merge patch. */
   readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
   /** Absent: the kind cannot be shown as a table. */
-  readonly table?: TablePrinter;
+  readonly printer?: Printer;
+  /** PUT of a missing object creates it. */
+  readonly allowCreateOnUpdate: boolean;
   /** Field selectors beyond the built-in table. */
   readonly selectableFields: readonly string[];
 }

@@ -13,7 +13,7 @@ import { contentHeaders, formFor } from "./answer.ts";
 import { namespaceOf } from "./get.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { includeObject, partial, table, tableRow } from "./table.ts";
+import { includeObject, partial, tableOf } from "./table.ts";
 
 export async function listObjects(
   context: RequestContext,
@@ -80,7 +80,7 @@ function isList(): Error {
   return failure(406, "NotAcceptable", text);
 }
 
-function listMetadata(page: ListPage): object {
+function listMetadata(page: ListPage): ListMetadata {
   return {
     resourceVersion: page.resourceVersion,
     ...(page.continue === undefined ? {} : { continue: page.continue }),
@@ -89,6 +89,8 @@ function listMetadata(page: ListPage): object {
       : { remainingItemCount: page.remainingItemCount }),
   };
 }
+
+type ListMetadata = Pick<ListPage, "resourceVersion" | "continue" | "remainingItemCount">;
 
 /** The whole list as one object: for direct callers, YAML, pretty JSON and tables. */
 function answerWhole(
@@ -99,9 +101,9 @@ function answerWhole(
 ): PlainResponse {
   const wanted = form.transform;
   if (wanted?.kind === "Table") {
-    const include = includeObject(context.query);
-    const rows = page.items.map((item) => tableRow(kind, kind.fromStored(item.object), include));
-    const shown = table(kind, wanted.version, listMetadata(page), rows, true);
+    const objects = page.items.map((item) => kind.fromStored(item.object));
+    const options = { includeObject: includeObject(context.query), nowMs: context.nowMs };
+    const shown = tableOf(kind, wanted.version, objects, { ...options, ...listMetadata(page) });
     return objectResponse(context.request, 200, shown, form, contentHeaders(form));
   }
   const show = (object: AnyObject): object =>

@@ -1,71 +1,42 @@
 /**
- * Tables: `as=Table` of one object or a list, the form kubectl prints.
- *
- * A row is made once per object and kept with it (CachedObject.encoded), cells and the wanted part of
- * the object together. Ages in cells go stale with the cache entry's lifetime only for watches that
- * share a row of the same second; lists make ages afresh.
+ * Tables: `as=Table` of one object or a list, the form kubectl prints. Rows hold ages, so they are
+ * made per answer; watches share a row among watchers of the same second (watch-format.ts).
  */
-import type { AnyObject, JsonValue } from "#api/object.ts";
+import { partialObjectMetadata } from "#api/convert.ts";
+import type { AnyObject } from "#api/object.ts";
 import { badRequest } from "#api/status.ts";
+import {
+  type IncludeObject,
+  parseIncludeObject,
+  type Table,
+  tableFor,
+  type TableOptions,
+} from "#api/table.ts";
+import { assert } from "#base/assert.ts";
 import type { ServedKind } from "./kind.ts";
 
-export type IncludeObject = "None" | "Metadata" | "Object";
+export type MetaVersion = "v1" | "v1beta1";
 
 /** @throws ApiError 400 for an unknown policy. */
 export function includeObject(query: URLSearchParams): IncludeObject {
-  const value = query.get("includeObject") ?? "";
-  switch (value) {
-    case "":
-      return "Metadata";
-    case "None":
-    case "Metadata":
-    case "Object":
-      return value;
-    default:
-      throw badRequest(`unrecognized includeObject value: ${JSON.stringify(value)}`);
-  }
+  const text = query.get("includeObject") ?? "";
+  const policy = parseIncludeObject(text);
+  if (policy !== undefined) return policy;
+  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(text)}`);
 }
 
-export interface TableRow {
-  readonly cells: readonly JsonValue[];
-  readonly object?: object;
-}
-
-export function tableRow(kind: ServedKind, object: AnyObject, include: IncludeObject): TableRow {
-  const cells = kind.table?.cells(object) ?? [];
-  switch (include) {
-    case "None":
-      return { cells, object: undefined as never };
-    case "Object":
-      return { cells, object };
-    case "Metadata":
-      return { cells, object: partial(object) };
-    default:
-      return include satisfies never;
-  }
-}
-
-export function partial(object: AnyObject, version: "v1" | "v1beta1" = "v1"): object {
-  return {
-    kind: "PartialObjectMetadata",
-    apiVersion: `meta.k8s.io/${version}`,
-    metadata: object.metadata ?? {},
-  };
-}
-
-/** `columns` false: a later event of a watch, which does not repeat them. */
-export function table(
+/** `objects` in the version of the request. The kind has a printer: negotiation saw to it. */
+export function tableOf(
   kind: ServedKind,
-  version: "v1" | "v1beta1",
-  metadata: object,
-  rows: readonly TableRow[],
-  columns: boolean,
-): object {
-  return {
-    kind: "Table",
-    apiVersion: `meta.k8s.io/${version}`,
-    metadata,
-    columnDefinitions: columns ? (kind.table?.columns ?? []) : null,
-    rows,
-  };
+  version: MetaVersion,
+  objects: readonly AnyObject[],
+  options: Omit<TableOptions, "apiVersion">,
+): Table {
+  assert(kind.printer !== undefined, "a table of a kind without printer", { kind: kind.info.kind });
+  return tableFor(kind.printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
+}
+
+/** Metadata only, as an object of kind PartialObjectMetadata. */
+export function partial(object: AnyObject, version: MetaVersion): AnyObject {
+  return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
 }

@@ -129,7 +129,8 @@ async function down(
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
     downAuthorize(deps, user, info, query);
-    const context = { request, info, query, auditId, user, warnings, signal, receivedMs };
+    const nowMs = walk.receivedWallMs;
+    const context = { request, info, query, auditId, user, warnings, signal, receivedMs, nowMs };
     return await handler(context);
   } finally {
     seat?.release();

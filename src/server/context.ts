@@ -15,4 +15,6 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
   readonly receivedMs: number;
+  /** Wall clock, the same moment; ages in tables are told from here. */
+  readonly nowMs: number;
 }

@@ -1,0 +1,61 @@
+/** The served kind of a built-in resource: schemas, defaults, conversions and printers of the api room. */
+import { convert } from "#api/convert.ts";
+import { cannotBeHandled, checkFields, fieldFindings } from "#api/decode.ts";
+import { applyDefaults } from "#api/defaults/apply.ts";
+import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
+import { printerFor } from "#api/printers/printers.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import { schemaOf, schemaOfKind } from "#api/schema.ts";
+import type { ObjectSchema } from "#api/schema-types.ts";
+import { badRequest } from "#api/status.ts";
+import { strategicMergePatch } from "#api/strategic-merge.ts";
+import { strategyFor } from "#api/strategies.ts";
+import { must } from "#base/assert.ts";
+import type { ResourceStore } from "#registry/resource-store.ts";
+import { ListBlocks } from "#server/list-body.ts";
+import type { JsonScan } from "#wire/json-scan.ts";
+import type { Checked, ServedKind } from "./kind.ts";
+
+export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined): ServedKind {
+  const { group, version, resource, kind, storage } = info;
+  const schema = must(schemaOfKind(info), `no schema of ${kind}`);
+  const apiVersion = apiVersionOf(info);
+  const storedApiVersion = apiVersionOf(storage ?? info);
+  const strategy = strategyFor(storage?.group ?? group, storage?.resource ?? resource);
+  return {
+    info,
+    apiVersion,
+    storedApiVersion,
+    store,
+    blocks: new ListBlocks(),
+    check: (object, duplicates) => check(info, schema, object, duplicates),
+    applyDefaults: (object) => applyDefaults(group, version, kind, object),
+    toStored: (object) => convert(object, storedApiVersion),
+    fromStored: (object) => convert(object, apiVersion),
+    strategicMerge: (original, patch) => strategicMergePatch(original, patch, schema, schemaOf),
+    ...(store === undefined ? {} : { printer: printerFor(group, resource) }),
+    allowCreateOnUpdate: strategy.allowCreateOnUpdate,
+    selectableFields: [],
+  };
+}
+
+function check(
+  gvk: GroupVersionKind,
+  schema: ObjectSchema,
+  object: AnyObject,
+  duplicates: JsonScan | undefined,
+): Checked {
+  const result = checkFields(object, schema);
+  if (result.kind === "error") throw badRequest(cannotBeHandled(gvk, result.message));
+  return { object: result.object, findings: fieldFindings(result.unknownFields, duplicates) };
+}
+
+/** An object of a kind that is no resource (Scale, Binding, Eviction), checked the same way. */
+export function checkedKind(
+  gvk: GroupVersionKind,
+  object: AnyObject,
+  duplicates: JsonScan | undefined,
+): Checked {
+  const schema = must(schemaOfKind(gvk), `no schema of ${gvk.kind}`);
+  return check(gvk, schema, object, duplicates);
+}

@@ -1,0 +1,93 @@
+/**
+ * POST: decode, default, mutate, then registry's create, which runs validating admission last.
+ */
+import type { Admission } from "#admission/admission.ts";
+import type { AnyObject } from "#api/object.ts";
+import { badRequest } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import { admissionRequest } from "./admission-request.ts";
+import { answerCached, formFor } from "./answer.ts";
+import { readObject } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import { namespaceOf } from "./get.ts";
+import { ownedByCreate } from "./managed.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { managerOf, type WriteQuery, writeQuery } from "./write-options.ts";
+
+export async function createObject(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const query = writeQuery("CreateOptions", context.query);
+  const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
+  const object = placed(sent, kind, context.info.namespace);
+  const cached = await createIn(deps, context, kind, object, query);
+  return answerCached(context, kind, form, 201, cached);
+}
+
+async function createIn(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  object: AnyObject,
+  query: WriteQuery,
+): Promise<CachedObject> {
+  const stored = kind.toStored(object);
+  const facts = { operation: "CREATE", subresource: "", oldObject: undefined } as const;
+  const name = object.metadata?.name ?? "";
+  const { dryRun } = query;
+  const request = admissionRequest(context, kind, {
+    ...facts,
+    name,
+    object: stored,
+    dryRun,
+    attempt: {},
+  });
+  const mutated = await deps.admission.mutate(request);
+  const manager = managerOf(query, context.request.headers["user-agent"] ?? "");
+  const owned = ownedByCreate(kind, mutated, { manager, nowMs: context.nowMs });
+  return abandoning(deps.admission, { ...request, object: owned }, () =>
+    kind.store.create(namespaceOf(kind, context.info.namespace), owned, {
+      dryRun: query.dryRun,
+      admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),
+      warn: (text) => context.warnings.add(text),
+    }),
+  );
+}
+
+function nameOf(object: AnyObject | undefined): string {
+  return object?.metadata?.name ?? "";
+}
+
+/** Plugins that reserved something get it back when the write does not happen. */
+export async function abandoning<T>(
+  admission: Admission,
+  request: Parameters<Admission["abandoned"]>[0],
+  f: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await f();
+  } catch (error) {
+    admission.abandoned(request);
+    throw error;
+  }
+}
+
+/** The namespace of the path, which the object may repeat but not contradict. */
+export function placed(object: AnyObject, kind: StoredKind, namespace: string): AnyObject {
+  const own = object.metadata?.namespace ?? "";
+  if (!kind.info.namespaced) {
+    if (own === "") return object;
+    const { namespace: _, ...metadata } = object.metadata ?? {};
+    return { ...object, metadata };
+  }
+  if (own === namespace) return object;
+  if (own === "") return { ...object, metadata: { ...object.metadata, namespace } };
+  throw badRequest(
+    "the namespace of the provided object does not match the namespace sent on the request",
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * DELETE of a collection: lists in pages with the selectors, deletes each object with the same
+ * options, a bounded number at once; answers with the list of what it found. Not a transaction.
+ */
+import { ApiError } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { objectResponse } from "#server/respond.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import { formFor } from "./answer.ts";
+import { deleteOne, readDeleteQuery } from "./delete.ts";
+import type { DeleteQuery } from "./delete-options.ts";
+import type { ApiDeps } from "./deps.ts";
+import { namespaceOf } from "./get.ts";
+import { pageOptions } from "./list.ts";
+import { listQuery } from "./list-options.ts";
+import type { StoredKind } from "./stored-kind.ts";
+
+export async function deleteCollection(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const query = listQuery(kind.info, context.query, false, kind.selectableFields);
+  const deletion = await readDeleteQuery(deps, context);
+  const namespace = namespaceOf(kind, context.info.namespace);
+  const found: CachedObject[] = [];
+  let token = "";
+  do {
+    const options = { ...pageOptions(query), limit: query.limit || deps.limits.pageItems };
+    const page = await kind.store.list(namespace, {
+      ...options,
+      ...(token === "" ? {} : { continue: token }),
+    });
+    await deleteAll(deps, context, kind, deletion, page.items);
+    found.push(...page.items);
+    token = query.limit > 0 ? "" : (page.continue ?? "");
+  } while (token !== "" && !context.signal.aborted);
+  const items = found.map((item) => kind.fromStored(item.object));
+  const list = { kind: `${kind.info.kind}List`, apiVersion: kind.apiVersion, metadata: {}, items };
+  return objectResponse(context.request, 200, list, { ...form });
+}
+
+async function deleteAll(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  query: DeleteQuery,
+  items: readonly CachedObject[],
+): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let item = items[next++]; item !== undefined; item = items[next++]) {
+      await deleteOne(deps, context, kind, query, item.name, item.namespace).catch(unlessGone);
+    }
+  };
+  const workers = Math.min(deps.limits.deletesInFlightMax, items.length);
+  await Promise.all(Array.from({ length: workers }, worker));
+}
+
+/** Somebody else deleted it first: that is what was wanted. */
+function unlessGone(error: unknown): void {
+  if (error instanceof ApiError && error.code === 404) return;
+  throw error;
+}

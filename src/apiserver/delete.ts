@@ -1,0 +1,87 @@
+/** DELETE of one object: options from body or query, then the object or a Status as the answer. */
+import type { AnyObject } from "#api/object.ts";
+import type { Status } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { DeleteResult } from "#registry/resource-store.ts";
+import type { RequestContext } from "#server/context.ts";
+import { admissionRequest } from "./admission-request.ts";
+import { answerCached, answerPlain, formFor } from "./answer.ts";
+import { readDocument } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
+import { namespaceOf } from "./get.ts";
+import type { StoredKind } from "./stored-kind.ts";
+
+/** Kinds whose deletion answers with the object even when it is gone. */
+const answersWithObject = new Set([
+  "persistentvolumeclaims",
+  "persistentvolumes",
+  "pods",
+  "podtemplates",
+  "resourcequotas",
+  "serviceaccounts",
+  "services",
+]);
+
+export async function deleteObject(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const query = await readDeleteQuery(deps, context);
+  const result = await deleteOne(deps, context, kind, query, context.info.pathName);
+  const orphaning = query.options.orphanDependents;
+  const status = result.kind === "pending" && orphaning === false ? 202 : 200;
+  const whole = kind.info.group === "" && answersWithObject.has(kind.info.resource);
+  if (result.kind === "pending" || whole) {
+    return answerCached(context, kind, form, status, result.object);
+  }
+  return answerPlain(context, { ...form }, status, deletedStatus(kind, result.object.object));
+}
+
+/** @throws ApiError 400, 413, 415, 422. */
+export async function readDeleteQuery(
+  deps: ApiDeps,
+  context: RequestContext,
+): Promise<DeleteQuery> {
+  const limit = deps.limits.bodyBytesMax;
+  const document = await readDocument(context.request, limit, "DeleteOptions", false);
+  const body = document?.value;
+  // Any JSON object will do: fields that are not of DeleteOptions are ignored, as upstream.
+  const options = typeof body === "object" && body !== null ? (body as AnyObject) : undefined;
+  return deleteQuery(options, context.query);
+}
+
+export function deleteOne(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  query: DeleteQuery,
+  name: string,
+  namespace = context.info.namespace,
+): Promise<DeleteResult> {
+  const { dryRun } = query;
+  const facts = {
+    operation: "DELETE",
+    subresource: "",
+    object: undefined,
+    dryRun,
+    attempt: {},
+  } as const;
+  return kind.store.delete(namespaceOf(kind, namespace), name, query.options, {
+    dryRun,
+    admit: (_next, old) => {
+      const request = admissionRequest(context, kind, { ...facts, name, oldObject: old });
+      return deps.admission.validate({ ...request, namespace: namespaceOf(kind, namespace) });
+    },
+    warn: (text) => context.warnings.add(text),
+  });
+}
+
+function deletedStatus(kind: StoredKind, object: AnyObject): Status {
+  const { name = "", uid = "" } = object.metadata ?? {};
+  const { group, resource } = kind.info;
+  const details = { name, ...(group === "" ? {} : { group }), kind: resource, uid };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
+}

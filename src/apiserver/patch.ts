@@ -1,0 +1,133 @@
+/**
+ * PATCH: JSON, merge and strategic merge patches. Server-side apply is apply.ts.
+ *
+ * The patch is applied to the current object in the version of the request, decoded and defaulted like
+ * a PUT, and retried on the newest object when another write came between - unless the patch itself
+ * names a resourceVersion.
+ */
+import { applyJsonPatch } from "#api/json-patch.ts";
+import { applyMergePatch } from "#api/merge-patch.ts";
+import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
+import { badRequest, notFound } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
+import { answerCached, formFor } from "./answer.ts";
+import { applyObject } from "./apply.ts";
+import { decoded, readBytes } from "./body.ts";
+import { type Document, parseBody } from "./body-text.ts";
+import type { ApiDeps } from "./deps.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { type WriteQuery, writeQuery } from "./write-options.ts";
+import { writeThrough } from "./update.ts";
+
+export const patchTypes = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
+} as const;
+
+type PatchType = keyof typeof patchTypes;
+
+export async function patchObject(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const type = patchTypeOf(context, kind);
+  const query = writeQuery("PatchOptions", context.query, type === "apply" ? "apply" : "other");
+  const patch = await readPatch(deps, context, type, query);
+  const result =
+    type === "apply"
+      ? await applyObject(deps, context, kind, query, patch)
+      : await patchThrough(deps, context, kind, query, type, patch);
+  return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
+}
+
+function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {
+  const given = contentType(context.request.headers);
+  const taken = acceptedPatchTypes(kind);
+  const found = taken.find((type) => patchTypes[type] === given);
+  if (found === undefined) throw unsupportedMediaType(taken.map((type) => patchTypes[type]));
+  return found;
+}
+
+export function acceptedPatchTypes(kind: StoredKind): readonly PatchType[] {
+  if (kind.strategicMerge === undefined) return ["json", "merge", "apply"];
+  return ["json", "merge", "strategic", "apply"];
+}
+
+async function readPatch(
+  deps: ApiDeps,
+  context: RequestContext,
+  type: PatchType,
+  query: WriteQuery,
+): Promise<Document> {
+  const { body } = context.request;
+  if (body.kind === "object") return { value: body.object };
+  const bytes = await readBytes(context.request, deps.limits.bodyBytesMax);
+  const noting = query.fieldValidation !== "Ignore";
+  const parsed = parseBody(bytes, type === "apply" ? "yaml" : "json", noting);
+  if (parsed.kind === "ok") return parsed;
+  const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
+  throw badRequest(`${what}: ${parsed.message}`);
+}
+
+function patchThrough(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  query: WriteQuery,
+  type: Exclude<PatchType, "apply">,
+  patch: Document,
+): ReturnType<typeof writeThrough> {
+  return writeThrough(deps, context, kind, query, {
+    subresource: context.info.subresource,
+    createIfMissing: false,
+    next: (current) => {
+      if (current === undefined) throw notFound(kind.info, context.info.pathName);
+      const original = kind.fromStored(current);
+      const patched = patchedObject(kind, original, type, patch.value);
+      const object = decoded(context, kind, patched, patch, query.fieldValidation);
+      return { object: kind.toStored(unlocked(object, original)), tracked: false };
+    },
+  });
+}
+
+export function patchedObject(
+  kind: Pick<StoredKind, "strategicMerge">,
+  original: AnyObject,
+  type: Exclude<PatchType, "apply">,
+  patch: unknown,
+): AnyObject {
+  const document = original as unknown as JsonObject; // objects are plain JSON data
+  return patchedValue(kind, document, type, patch) as AnyObject; // `decoded` checks its shape
+}
+
+function patchedValue(
+  kind: Pick<StoredKind, "strategicMerge">,
+  document: JsonObject,
+  type: Exclude<PatchType, "apply">,
+  patch: unknown,
+): JsonValue {
+  switch (type) {
+    case "json":
+      return applyJsonPatch(document, patch);
+    case "merge":
+      return applyMergePatch(document, patch);
+    case "strategic":
+      if (kind.strategicMerge === undefined) throw unsupportedMediaType([]);
+      return kind.strategicMerge(document, patch);
+    default:
+      return type satisfies never;
+  }
+}
+
+/** Without the resourceVersion it was read with, so that a conflict is retried, not reported. */
+function unlocked(object: AnyObject, original: AnyObject): AnyObject {
+  const { resourceVersion, ...metadata } = object.metadata ?? {};
+  if (resourceVersion !== original.metadata?.resourceVersion) return object;
+  return { ...object, metadata };
+}

@@ -1,0 +1,162 @@
+/**
+ * PUT of an object or of its subresource: the body replaces what is there, under the rules of the
+ * kind's strategy. `writeThrough` is the way all updates (PUT, PATCH, apply) take into the registry.
+ */
+import type { Admission, AdmissionRequest } from "#admission/admission.ts";
+import type { AnyObject } from "#api/object.ts";
+import { badRequest } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { UpdateResult } from "#registry/resource-store.ts";
+import { attributesOf } from "#server/attributes.ts";
+import type { RequestContext } from "#server/context.ts";
+import { forbiddenError } from "#auth/forbidden.ts";
+import { admissionRequest } from "./admission-request.ts";
+import { answerCached, formFor } from "./answer.ts";
+import { readObject } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import { namespaceOf } from "./get.ts";
+import { ownedByCreate, ownedByUpdate } from "./managed.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { managerOf, type WriteQuery, writeQuery } from "./write-options.ts";
+
+export async function updateObject(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const query = writeQuery("UpdateOptions", context.query);
+  const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
+  const object = named(sent, kind, context.info.namespace, context.info.pathName);
+  const createIfMissing = kind.allowCreateOnUpdate && context.info.subresource === "";
+  const result = await writeThrough(deps, context, kind, query, {
+    subresource: context.info.subresource,
+    createIfMissing,
+    next: () => ({ object: kind.toStored(object), tracked: false }),
+  });
+  return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
+}
+
+export interface NextObject {
+  /** In the stored version. */
+  readonly object: AnyObject;
+  /** managedFields are already right: server-side apply made it. */
+  readonly tracked: boolean;
+}
+
+export interface Write {
+  readonly subresource: string;
+  readonly createIfMissing: boolean;
+  /** Called again when another write came between. `current` is stored, frozen. */
+  next(current: AnyObject | undefined): NextObject | Promise<NextObject>;
+}
+
+/** Next object -> mutating admission -> managedFields -> registry (strategy, validating admission). */
+export async function writeThrough(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  query: WriteQuery,
+  write: Write,
+): Promise<UpdateResult> {
+  const attempts = new Attempts(deps.admission, context, kind, write.subresource, query.dryRun);
+  const manager = managerOf(query, context.request.headers["user-agent"] ?? "");
+  const owner = { manager, nowMs: context.nowMs, subresource: write.subresource };
+  const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
+    if (current === undefined) authorizeCreate(deps, context);
+    const next = await write.next(current);
+    const mutated = await attempts.mutate(current, next.object);
+    if (next.tracked) return mutated;
+    if (current === undefined) return ownedByCreate(kind, mutated, owner);
+    return ownedByUpdate(kind, mutated, current, owner);
+  };
+  const namespace = namespaceOf(kind, context.info.namespace);
+  try {
+    return await kind.store.update(namespace, context.info.pathName, transform, {
+      subresource: write.subresource,
+      createIfMissing: write.createIfMissing,
+      dryRun: query.dryRun,
+      admit: (next, old) => attempts.validate(old, next),
+      warn: (text) => context.warnings.add(text),
+    });
+  } catch (error) {
+    attempts.abandon();
+    throw error;
+  }
+}
+
+/** Admission of one update over its attempts: an attempt that gave way to the next is abandoned. */
+class Attempts {
+  readonly #admission: Admission;
+  readonly #request: (old: AnyObject | undefined, next: AnyObject | undefined) => AdmissionRequest;
+  #attempt: object = {};
+  #open: AdmissionRequest | undefined;
+
+  constructor(
+    admission: Admission,
+    context: RequestContext,
+    kind: StoredKind,
+    subresource: string,
+    dryRun: boolean,
+  ) {
+    this.#admission = admission;
+    this.#request = (oldObject, object) =>
+      admissionRequest(context, kind, {
+        operation: oldObject === undefined ? "CREATE" : "UPDATE",
+        subresource,
+        name: context.info.pathName,
+        object,
+        oldObject,
+        dryRun,
+        attempt: this.#attempt,
+      });
+  }
+
+  mutate(old: AnyObject | undefined, next: AnyObject): Promise<AnyObject> {
+    this.abandon();
+    this.#attempt = {};
+    this.#open = this.#request(old, next);
+    return this.#admission.mutate(this.#open);
+  }
+
+  validate(old: AnyObject | undefined, next: AnyObject | undefined): Promise<void> {
+    this.#open = this.#request(old, next);
+    return this.#admission.validate(this.#open);
+  }
+
+  abandon(): void {
+    if (this.#open !== undefined) this.#admission.abandoned(this.#open);
+    this.#open = undefined;
+  }
+}
+
+/** A write that creates needs the right to create. */
+function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
+  const asked = attributesOf(context.user, context.info, context.query);
+  const attributes = { ...asked, verb: "create" };
+  const decision = deps.authorizer.authorize(attributes);
+  if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+}
+
+/** The body must name the object of the path. */
+export function named(
+  object: AnyObject,
+  kind: StoredKind,
+  namespace: string,
+  name: string,
+): AnyObject {
+  const { name: ownName = "", namespace: ownNamespace = "" } = object.metadata ?? {};
+  if (ownName === "") {
+    const why = "name must be provided";
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: ${why}`);
+  }
+  if (ownName !== name) {
+    const said = `the name of the object (${ownName})`;
+    throw badRequest(`${said} does not match the name on the URL (${name})`);
+  }
+  if (!kind.info.namespaced) return object;
+  if (ownNamespace === "") return { ...object, metadata: { ...object.metadata, namespace } };
+  if (ownNamespace === namespace) return object;
+  const said = `the namespace of the object (${ownNamespace})`;
+  throw badRequest(`${said} does not match the namespace on the request (${namespace})`);
+}

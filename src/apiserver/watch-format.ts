@@ -1,0 +1,101 @@
+/**
+ * What the events of one watch look like: whole objects, metadata, or tables. Frames of the first two
+ * are made once per object and kept with it; a table's rows hold ages, so they are kept per second.
+ */
+import type { AnyObject } from "#api/object.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { RequestContext } from "#server/context.ts";
+import type { Negotiated } from "#server/negotiate.ts";
+import { toStatus } from "#server/status.ts";
+import { jsonFormat, plainFrame, type WatchFormat } from "#server/watch-frames.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { includeObject, type MetaVersion, partial, tableOf } from "./table.ts";
+
+export function watchFormat(
+  clock: Clock,
+  context: RequestContext,
+  kind: StoredKind,
+  form: Negotiated,
+): WatchFormat {
+  const wanted = form.transform;
+  if (wanted === undefined) return objectFormat(kind);
+  if (wanted.kind !== "Table") return metadataFormat(wanted.version);
+  return tableFormat(clock, context, kind, wanted.version);
+}
+
+function objectFormat(kind: StoredKind): WatchFormat {
+  if (kind.apiVersion === kind.storedApiVersion) return jsonFormat("json", (cached) => cached.json);
+  return jsonFormat(kind.apiVersion, (cached) => encode(kind.fromStored(cached.object)));
+}
+
+function metadataFormat(version: MetaVersion): WatchFormat {
+  const show = (object: AnyObject): AnyObject => partial(object, version);
+  return jsonFormat(`pom.${version}`, (cached) => encode(show(cached.object)), show);
+}
+
+const encoder = new TextEncoder();
+
+function encode(object: object): Uint8Array {
+  return encoder.encode(JSON.stringify(object));
+}
+
+/** Columns go out with the first event only, so one stream has one format of its own. */
+function tableFormat(
+  clock: Clock,
+  context: RequestContext,
+  kind: StoredKind,
+  version: MetaVersion,
+): WatchFormat {
+  const include = includeObject(context.query);
+  const key = `table.${kind.apiVersion}.${version}.${include}`;
+  let withColumns = true;
+  const show = (object: AnyObject, nowMs: number): object => {
+    const { resourceVersion = "" } = object.metadata ?? {};
+    const options = { includeObject: include, nowMs, resourceVersion, withColumns };
+    withColumns = false;
+    return tableOf(kind, version, [kind.fromStored(object)], options);
+  };
+  return {
+    key,
+    event: (type, cached) => {
+      const nowMs = clock.nowMs();
+      const make = (): Uint8Array => plainFrame(type, show(cached.object, nowMs));
+      if (withColumns) return make();
+      return madeRow(cached, `${key}.${type}`, Math.floor(nowMs / 1000), make);
+    },
+    bookmark: (object) => plainFrame("BOOKMARK", bookmarkTable(kind, object, version)),
+    error: (error) => plainFrame("ERROR", toStatus(error)),
+  };
+}
+
+/** Cells of a bookmark mean nothing; its row carries the position. */
+function bookmarkTable(kind: StoredKind, object: AnyObject, version: MetaVersion): object {
+  const { resourceVersion = "" } = object.metadata ?? {};
+  const options = { includeObject: "None", nowMs: 0, resourceVersion, withColumns: false } as const;
+  const empty = tableOf(kind, version, [], options);
+  return { ...empty, rows: [{ cells: [], object: partial(object, version) }] };
+}
+
+interface MadeRow {
+  readonly second: number;
+  readonly frame: Uint8Array;
+}
+
+/** By object, then by format and type: at most one frame each. */
+const madeRows = new WeakMap<CachedObject, Map<string, MadeRow>>();
+
+function madeRow(
+  cached: CachedObject,
+  key: string,
+  second: number,
+  make: () => Uint8Array,
+): Uint8Array {
+  const rows = madeRows.get(cached) ?? new Map<string, MadeRow>();
+  madeRows.set(cached, rows);
+  const known = rows.get(key);
+  if (known?.second === second) return known.frame;
+  const frame = make();
+  rows.set(key, { second, frame });
+  return frame;
+}
