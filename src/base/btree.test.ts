@@ -1,10 +1,11 @@
+/** BTree against a Map, with its own invariants checked. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { BTree } from "./btree.ts";
 import { Prng } from "./prng.ts";
 
-test("any mix of sets and deletes agrees with a Map, and the tree stays whole", () => {
+void test("any mix of sets and deletes agrees with a Map, and the tree stays whole", () => {
   const step = fc.record({ remove: fc.boolean(), key: fc.integer({ min: 0, max: 400 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 1500, size: "max" }), (steps) => {
@@ -27,7 +28,7 @@ test("any mix of sets and deletes agrees with a Map, and the tree stays whole", 
   );
 });
 
-test("keys added in order, at random, and removed down to none keep every invariant", () => {
+void test("keys added in order, at random, and removed down to none keep every invariant", () => {
   const tree = new BTree<number>();
   for (let i = 0; i < 20_000; i++) tree.set(String(i).padStart(8, "0"), i);
   tree.check();
@@ -47,7 +48,7 @@ test("keys added in order, at random, and removed down to none keep every invari
   assert.deepEqual([...tree.entries()], []);
 });
 
-test("a scan is bounded by start and end and stops when told", () => {
+void test("a scan is bounded by start and end and stops when told", () => {
   const tree = new BTree<number>();
   for (let i = 0; i < 300; i++) tree.set(String(i).padStart(3, "0"), i);
   const seen: number[] = [];

@@ -1,9 +1,10 @@
+/** Heap: order and filtering. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Heap } from "./heap.ts";
 import { Prng } from "./prng.ts";
 
-test("items come out in order, whatever the order they went in", () => {
+void test("items come out in order, whatever the order they went in", () => {
   const random = new Prng(7);
   const heap = new Heap<number>((a, b) => a - b);
   const items = Array.from({ length: 500 }, () => random.below(100));
@@ -17,7 +18,7 @@ test("items come out in order, whatever the order they went in", () => {
   assert.equal(heap.pop(), undefined);
 });
 
-test("filter drops items and keeps the order of the rest", () => {
+void test("filter drops items and keeps the order of the rest", () => {
   const heap = new Heap<number>((a, b) => a - b);
   for (const item of [5, 3, 8, 1, 9, 2]) heap.push(item);
   heap.filter((item) => item % 2 === 1);

@@ -1,8 +1,9 @@
+/** Prng: repeatable, even, forkable. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Prng } from "./prng.ts";
 
-test("the same seed gives the same numbers, another seed others", () => {
+void test("the same seed gives the same numbers, another seed others", () => {
   const take = (seed: number): number[] => {
     const random = new Prng(seed);
     return Array.from({ length: 20 }, () => random.next32());
@@ -12,7 +13,7 @@ test("the same seed gives the same numbers, another seed others", () => {
   assert.notDeepEqual(take(1), take(2 ** 32 + 1));
 });
 
-test("below is even over its range and never reaches the bound", () => {
+void test("below is even over its range and never reaches the bound", () => {
   const random = new Prng(1);
   const seen = new Array<number>(10).fill(0);
   for (let i = 0; i < 10_000; i++) {
@@ -24,7 +25,7 @@ test("below is even over its range and never reaches the bound", () => {
   assert.throws(() => random.below(0), /bound/);
 });
 
-test("a fork goes its own way and is decided by the seed", () => {
+void test("a fork goes its own way and is decided by the seed", () => {
   const one = new Prng(9).fork();
   const two = new Prng(9).fork();
   assert.equal(one.next32(), two.next32());

@@ -1,8 +1,9 @@
+/** Ring: what is kept, what is dropped, which indices. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Ring } from "./ring.ts";
 
-test("a full ring drops its oldest item, and indices stay with their items", () => {
+void test("a full ring drops its oldest item, and indices stay with their items", () => {
   const ring = new Ring<string>(3);
   assert.equal(ring.push("a"), undefined);
   ring.push("b");
@@ -16,7 +17,7 @@ test("a full ring drops its oldest item, and indices stay with their items", () 
   );
 });
 
-test("shift empties it in order, and clear keeps the count going", () => {
+void test("shift empties it in order, and clear keeps the count going", () => {
   const ring = new Ring<number>(2);
   ring.push(1);
   ring.push(2);

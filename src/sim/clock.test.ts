@@ -1,10 +1,11 @@
+/** The virtual clock and seeded randomness. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sleep } from "#platform/clock.ts";
 import { SimClock } from "./clock.ts";
 import { SimRandom } from "./random.ts";
 
-test("timers fire in order of time, ties in order of setting, cancelled ones never", () => {
+void test("timers fire in order of time, ties in order of setting, cancelled ones never", () => {
   const clock = new SimClock();
   const fired: string[] = [];
   clock.after("store.lease", 20, () => fired.push("late"));
@@ -23,7 +24,7 @@ test("timers fire in order of time, ties in order of setting, cancelled ones nev
   assert.deepEqual(fired, ["first", "second", "late"]);
 });
 
-test("a timer can be fired by name out of turn", () => {
+void test("a timer can be fired by name out of turn", () => {
   const clock = new SimClock();
   let fired = 0;
   clock.after("watch.flush", 10, () => assert.fail());
@@ -33,7 +34,7 @@ test("a timer can be fired by name out of turn", () => {
   assert.deepEqual([fired, clock.monotonicMs()], [1, 1000]);
 });
 
-test("run lets sleepers wake and sleep again within one span", async () => {
+void test("run lets sleepers wake and sleep again within one span", async () => {
   const clock = new SimClock(0);
   const woke: number[] = [];
   const loop = async (): Promise<void> => {
@@ -50,7 +51,7 @@ test("run lets sleepers wake and sleep again within one span", async () => {
   assert.deepEqual([clock.nowMs(), clock.monotonicMs()], [50, 100]);
 });
 
-test("seeded randomness repeats and makes proper version 4 UUIDs", () => {
+void test("seeded randomness repeats and makes proper version 4 UUIDs", () => {
   const one = new SimRandom(5);
   const two = new SimRandom(5);
   assert.equal(one.uuid(), two.uuid());

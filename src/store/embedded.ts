@@ -89,6 +89,8 @@ export class EmbeddedStore implements OpenedStore {
   readonly #watches: Watches;
   #pruneTimer: Timer | undefined;
   #checkpointing: { readonly revision: number; readonly done: Promise<void> } | undefined;
+  /** Not tried again at or below this revision. */
+  #checkpointFailed = 0;
   #closing = false;
 
   constructor(deps: EmbeddedDeps, options: StoreOptions, epoch: number) {
@@ -308,22 +310,31 @@ export class EmbeddedStore implements OpenedStore {
   }
 
   #maybeCheckpoint(): void {
-    const { engine, log } = this.#deps;
     const revision = this.#mvcc.compactRevision;
     if (this.#checkpointing !== undefined || this.#committer.stopped !== undefined) return;
-    if (!engine.wantsCheckpoint(revision)) return;
-    const source = checkpointSource({ mvcc: this.#mvcc, leases: this.#leases, revision });
-    const done = engine
-      .checkpoint(source)
-      .catch((error: unknown) => {
-        // The log still holds everything; the next compaction tries again.
-        log.warn("a checkpoint failed; the log is kept", { revision, error: String(error) });
-      })
-      .then(() => {
-        this.#checkpointing = undefined;
-        this.#maintain();
-      });
+    if (revision <= this.#checkpointFailed || !this.#deps.engine.wantsCheckpoint(revision)) return;
+    const done = this.#checkpoint(revision).then(() => {
+      this.#checkpointing = undefined;
+      this.#maintain();
+    });
     this.#checkpointing = { revision, done };
+  }
+
+  async #checkpoint(revision: number): Promise<void> {
+    const source = checkpointSource({ mvcc: this.#mvcc, leases: this.#leases, revision });
+    try {
+      // The leases in it are as sequenced: a lease that ended is not in it, so its end must be in
+      // the log before the checkpoint counts.
+      await this.#settled(() => undefined);
+      await this.#deps.engine.checkpoint(source);
+    } catch (error) {
+      // The log still holds everything; the next compaction tries again.
+      this.#checkpointFailed = revision;
+      this.#deps.log.warn("a checkpoint failed; the log is kept", {
+        revision,
+        error: String(error),
+      });
+    }
   }
 }
 

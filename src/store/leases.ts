@@ -38,6 +38,11 @@ export class Leases {
     return this.#byId.size;
   }
 
+  /** Forgets every lease. Only before `start`. */
+  clear(): void {
+    this.#byId.clear();
+  }
+
   has(id: bigint): boolean {
     return this.#byId.has(id);
   }

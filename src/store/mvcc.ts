@@ -30,7 +30,7 @@ import type { Row, VersionFields } from "./versions.ts";
 const tombstoneBytes = 64;
 
 export class Mvcc {
-  readonly versions = new Versions();
+  versions = new Versions();
   readonly slabs: Slabs;
   /** Newest row of each key, durable or not. */
   readonly index = new BTree<Row>();
@@ -55,9 +55,12 @@ export class Mvcc {
     return this.log.head;
   }
 
-  /** Starts from a checkpoint: nothing before `revision` is known. Only on an empty state. */
+  /** Forgets all and starts from a checkpoint: nothing before `revision` is known. */
   rebase(revision: number): void {
-    assert(this.index.size === 0, "rebase of a state in use");
+    this.index.clear();
+    this.slabs.clear();
+    this.versions = new Versions();
+    this.#bytes = 0;
     this.log = new RevisionLog(revision);
     this.commitRevision = revision;
     this.compactRevision = revision;

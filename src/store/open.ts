@@ -1,10 +1,14 @@
 /** Opens a store: recovers what its engine holds, takes a new epoch, and starts it. */
+import { unreachable } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { EmbeddedStore } from "./embedded.ts";
 import type { OpenedStore } from "./embedded.ts";
 import type { Engine } from "./engines/engine.ts";
+import { LocalEngine } from "./engines/local.ts";
+import type { LocalEngineOptions } from "./engines/local.ts";
 import { MemoryEngine } from "./engines/memory.ts";
 import { Leases } from "./leases.ts";
 import { Mvcc } from "./mvcc.ts";
@@ -21,7 +25,32 @@ export interface StoreDeps {
   readonly log: Log;
 }
 
-/** The store over `engine`, which this opens, and closes with the store. */
+export type EngineChoice =
+  /** Forgets all when the process ends. */
+  | { readonly engine: "memory" }
+  /** A directory, which this locks. */
+  | ({ readonly engine: "local" } & LocalEngineOptions);
+
+/** Opens the store; rejects with DiskError, ForeignDirectoryError or CorruptionError. */
+export function openStore(
+  deps: StoreDeps & { readonly disk: Disk },
+  options: StoreOptions & EngineChoice,
+): Promise<OpenedStore> {
+  switch (options.engine) {
+    case "memory":
+      return openMemoryStore(deps, options);
+    case "local":
+      return openStoreOn({ ...deps, engine: new LocalEngine(deps, options) }, options);
+    default:
+      return unreachable(options);
+  }
+}
+
+export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<OpenedStore> {
+  return openStoreOn({ ...deps, engine: new MemoryEngine() }, options);
+}
+
+/** The store over any engine, which this opens, and closes with the store. */
 export async function openStoreOn(
   deps: StoreDeps & { readonly engine: Engine },
   options: StoreOptions,
@@ -30,13 +59,13 @@ export async function openStoreOn(
   const leases = new Leases(deps.clock);
   const recovery = new Recovery(mvcc, leases);
   const { epoch } = await deps.engine.open(recovery, "next");
-  recovery.finish();
-  const store = new EmbeddedStore({ ...deps, mvcc, leases }, options, epoch);
-  await store.start();
-  return store;
-}
-
-/** A store that forgets all when the process ends. */
-export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<OpenedStore> {
-  return openStoreOn({ ...deps, engine: new MemoryEngine() }, options);
+  try {
+    recovery.finish();
+    const store = new EmbeddedStore({ ...deps, mvcc, leases }, options, epoch);
+    await store.start();
+    return store;
+  } catch (error) {
+    await deps.engine.close();
+    throw error;
+  }
 }

@@ -1,3 +1,6 @@
+/** What a store is told to hold itself to. */
+import type { LocalEngineOptions } from "./engines/local.ts";
+
 /** Limits of the store. None has a default in here: `cmd` decides, tests say what they mean. */
 export interface StoreOptions {
   /** A larger value is refused as `too-large`. At most 512 MiB (record sizes are 32-bit). */
@@ -17,7 +20,7 @@ export interface StoreOptions {
 }
 
 /** What `cmd` uses unless told otherwise, and a fair choice for tests. */
-export const recommendedOptions: StoreOptions = {
+export const recommendedOptions = {
   // etcd's request limit, which clients of Kubernetes expect.
   valueBytesMax: 1.5 * 2 ** 20,
   // etcd's suggested ceiling.
@@ -28,4 +31,8 @@ export const recommendedOptions: StoreOptions = {
   slabBytes: 2 ** 20,
   watchBatchCommitsMax: 1024,
   leasesMax: 1_000_000,
-};
+  // For engine "local". Rotation costs one zeroed file per segment, made ready beforehand.
+  segmentBytes: 16 * 2 ** 20,
+  // Replays in about a quarter of a second.
+  checkpointLogBytes: 256 * 2 ** 20,
+} as const satisfies StoreOptions & Omit<LocalEngineOptions, "directory">;

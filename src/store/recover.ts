@@ -30,6 +30,7 @@ export class Recovery implements ReplaySink {
 
   checkpoint(revision: number): void {
     this.#mvcc.rebase(revision);
+    this.#leases.clear();
     this.#compactRevision = revision;
   }
 

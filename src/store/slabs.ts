@@ -41,6 +41,15 @@ export class Slabs {
     return this.#liveBytes;
   }
 
+  /** Forgets every slab. */
+  clear(): void {
+    this.#slabs.length = 0;
+    this.#freeIds.length = 0;
+    this.#open = undefined;
+    this.#heldBytes = 0;
+    this.#liveBytes = 0;
+  }
+
   get(id: number): Slab {
     return must(this.#slabs[id], "slab is gone");
   }

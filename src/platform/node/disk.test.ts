@@ -1,3 +1,4 @@
+/** The host's disk, clock, log and randomness keep their contracts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, stat } from "node:fs/promises";
@@ -23,7 +24,7 @@ async function inTemporary(f: (directory: string) => Promise<void>): Promise<voi
 const withCode = (code: string) => (error: unknown) =>
   error instanceof DiskError && error.code === code;
 
-test("what is written in several buffers is read back, and reads stop at the end", () =>
+void test("what is written in several buffers is read back, and reads stop at the end", () =>
   inTemporary(async (directory) => {
     const disk = new NodeDisk();
     const path = join(directory, "deep", "file");
@@ -46,7 +47,7 @@ test("what is written in several buffers is read back, and reads stop at the end
     await disk.remove(`${path}2`);
   }));
 
-test("failures are DiskErrors with the host's code and the path", () =>
+void test("failures are DiskErrors with the host's code and the path", () =>
   inTemporary(async (directory) => {
     const disk = new NodeDisk();
     await assert.rejects(disk.open(join(directory, "no"), "write"), withCode("ENOENT"));
@@ -56,7 +57,7 @@ test("failures are DiskErrors with the host's code and the path", () =>
     await assert.rejects(disk.list(join(directory, "no")), withCode("ENOENT"));
   }));
 
-test("a directory is locked against this process and others, and freed by release and by death", () =>
+void test("a directory is locked against this process and others, and freed by release and by death", () =>
   inTemporary(async (directory) => {
     const disk = new NodeDisk();
     const module = new URL("./disk.ts", import.meta.url).href;
@@ -75,7 +76,7 @@ test("a directory is locked against this process and others, and freed by releas
     await (await disk.lock(directory)).release();
   }));
 
-test("a timer never fires early, even after the loop was held up, and can be cancelled", async () => {
+void test("a timer never fires early, even after the loop was held up, and can be cancelled", async () => {
   const clock = new NodeClock();
   const startMs = clock.monotonicMs();
   while (clock.monotonicMs() < startMs + 5);
@@ -89,7 +90,7 @@ test("a timer never fires early, even after the loop was held up, and can be can
   assert.ok(clock.monotonicMs() - armedMs >= 10);
 });
 
-test("log lines are JSON with level, time, message and fields", () => {
+void test("log lines are JSON with level, time, message and fields", () => {
   const lines: string[] = [];
   const log = nodeLog({ level: "info", destination: { write: (line) => void lines.push(line) } });
   log.child({ room: "store" }).warn("careful", { revision: 5 });
@@ -100,7 +101,7 @@ test("log lines are JSON with level, time, message and fields", () => {
   assert.match(String(time), /^\d{4}-\d\d-\d\dT/);
 });
 
-test("randomness comes in bytes, bounded integers and UUIDs", () => {
+void test("randomness comes in bytes, bounded integers and UUIDs", () => {
   const random = new NodeRandom();
   assert.equal(random.bytes(7).length, 7);
   assert.equal(random.below(1), 0);

@@ -1,0 +1,111 @@
+/**
+ * Takes a directory for a store: makes it when it is new, refuses it when it is somebody else's.
+ *
+ * The format file is the last thing a new directory gets, and is synced with it: while it is not
+ * there, a directory with nothing but our locks and temporary files is as good as empty.
+ */
+import { DiskError } from "#platform/disk.ts";
+import type { Disk } from "#platform/disk.ts";
+import {
+  decodeFormat,
+  encodeFormat,
+  formatFileName,
+  isOurs,
+  parseFileName,
+  temporarySuffix,
+} from "./local-files.ts";
+import type { FileName } from "./local-files.ts";
+
+/** More than the format file ever has. */
+const formatBytesMax = 4096;
+
+/** The directory was not made by this product, so it is left alone. */
+export class ForeignDirectoryError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ForeignDirectoryError";
+  }
+}
+
+export interface StoreDirectory {
+  readonly storeId: string;
+  /** By number, ascending. */
+  readonly segments: readonly number[];
+  readonly checkpoints: readonly number[];
+}
+
+/** The caller holds the directory's lock. `newId` names the store if it is to be made. */
+export async function takeDirectory(
+  disk: Disk,
+  directory: string,
+  newId: () => string,
+): Promise<StoreDirectory> {
+  const names = await disk.list(directory);
+  const foreign = names.find((name) => !isOurs(name));
+  if (!names.includes(formatFileName)) {
+    const stray = foreign ?? names.find((name) => parseFileName(name) !== undefined);
+    if (stray !== undefined) throw new ForeignDirectoryError(foreignMessage(directory, stray));
+    const storeId = newId();
+    await makeFormat(disk, directory, storeId, names);
+    return { storeId, segments: [], checkpoints: [] };
+  }
+  const path = `${directory}/${formatFileName}`;
+  const storeId = decodeFormat(await readSmall(disk, path), path);
+  await removeTemporary(disk, directory, names);
+  const numbers = (kind: FileName["kind"]): number[] =>
+    names
+      .map(parseFileName)
+      .filter((name) => name?.kind === kind)
+      .map((name) => (name as FileName).number);
+  return { storeId, segments: numbers("log"), checkpoints: numbers("checkpoint") };
+}
+
+function foreignMessage(directory: string, stray: string): string {
+  return `directory ${directory} holds ${JSON.stringify(stray)} and no ${formatFileName} file, so it is not a store: choose an empty or a new directory`;
+}
+
+async function makeFormat(
+  disk: Disk,
+  directory: string,
+  storeId: string,
+  names: readonly string[],
+): Promise<void> {
+  await removeTemporary(disk, directory, names);
+  const path = `${directory}/${formatFileName}`;
+  const file = await disk.open(path + temporarySuffix, "create");
+  try {
+    await file.write([encodeFormat(storeId)], 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await disk.rename(path + temporarySuffix, path);
+  await disk.syncDirectory(directory);
+}
+
+async function removeTemporary(
+  disk: Disk,
+  directory: string,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) {
+    if (name.endsWith(temporarySuffix)) await removeIfThere(disk, `${directory}/${name}`);
+  }
+}
+
+export async function removeIfThere(disk: Disk, path: string): Promise<void> {
+  try {
+    await disk.remove(path);
+  } catch (error) {
+    if (!(error instanceof DiskError) || error.code !== "ENOENT") throw error;
+  }
+}
+
+async function readSmall(disk: Disk, path: string): Promise<Uint8Array> {
+  const file = await disk.open(path, "read");
+  try {
+    return await file.read(0, formatBytesMax);
+  } finally {
+    await file.close();
+  }
+}

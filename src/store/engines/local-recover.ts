@@ -1,0 +1,302 @@
+/**
+ * Recovery of a store directory: the newest whole checkpoint, then every segment after it, in order.
+ *
+ * Damage is never skipped over: a record that is wrong where a later batch is right, a segment that
+ * is missing, or records that do not reach as far as the next segment says, is a CorruptionError
+ * that names file and offset. Only the torn end of the last batch is cut off, with a log line.
+ */
+import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { Log } from "#platform/log.ts";
+import { RecordKind, RecordReader } from "../record.ts";
+import { CorruptionError } from "./engine.ts";
+import type { ReplaySink } from "./engine.ts";
+import type { StoreDirectory } from "./local-directory.ts";
+import { decodeFileHeader, fileHeaderBytes, fileName } from "./local-files.ts";
+import type { FileHeader, FileName } from "./local-files.ts";
+import { laterBatchExists, readRecords } from "./local-read.ts";
+import type { SegmentInfo } from "./local-segment.ts";
+
+const remedy = "restore the directory from a backup";
+
+export interface Place {
+  readonly disk: Disk;
+  readonly log: Log;
+  readonly directory: string;
+}
+
+export interface Recovered {
+  /** 0 when there is none. */
+  readonly checkpointRevision: number;
+  readonly checkpointBytes: number;
+  /** All that hold records, ascending. */
+  readonly segments: SegmentInfo[];
+  /** The last one, open for writing, when it may be appended to. */
+  readonly tail: { readonly file: DiskFile; readonly size: number } | undefined;
+  readonly epoch: number;
+  readonly headRevision: number;
+}
+
+interface CheckpointRead {
+  readonly revision: number;
+  readonly bytes: number;
+}
+
+export async function recover(
+  place: Place,
+  found: StoreDirectory,
+  replay: ReplaySink,
+): Promise<Recovered> {
+  const checkpoint = await recoverCheckpoint(place, found, replay);
+  const reader = new SegmentsReader(place, found, replay);
+  const begun = await reader.headers();
+  checkContiguous(place, begun, checkpoint.revision);
+  const needed = neededFrom(begun, checkpoint.revision);
+  for (let i = needed; i < begun.length; i++) {
+    await reader.read(begun[i] as FileHeader, begun[i + 1]);
+  }
+  return {
+    checkpointRevision: checkpoint.revision,
+    checkpointBytes: checkpoint.bytes,
+    segments: [...skipped(begun.slice(0, needed), begun), ...reader.segments],
+    tail: reader.tail,
+    epoch: reader.epoch,
+    headRevision: Math.max(reader.headRevision, checkpoint.revision),
+  };
+}
+
+/** The newest checkpoint that is whole. A damaged one is passed over if an older one is there. */
+async function recoverCheckpoint(
+  place: Place,
+  found: StoreDirectory,
+  replay: ReplaySink,
+): Promise<CheckpointRead> {
+  const newestFirst = found.checkpoints.toReversed();
+  for (const [i, revision] of newestFirst.entries()) {
+    try {
+      return await readCheckpoint(place, found.storeId, revision, replay);
+    } catch (error) {
+      if (!(error instanceof CorruptionError) || i === newestFirst.length - 1) throw error;
+      place.log.error("a checkpoint is damaged; using the one before it", { error: error.message });
+    }
+  }
+  return { revision: 0, bytes: 0 };
+}
+
+async function readCheckpoint(
+  place: Place,
+  storeId: string,
+  revision: number,
+  replay: ReplaySink,
+): Promise<CheckpointRead> {
+  const path = pathOf(place, { kind: "checkpoint", number: revision });
+  const file = await place.disk.open(path, "read");
+  try {
+    await readHeader(file, path, { kind: "checkpoint", number: revision, storeId }, true);
+    replay.checkpoint(revision);
+    const end = new CheckpointEnd();
+    const { end: stop } = await readRecords(file, fileHeaderBytes, (bytes, offset) => {
+      end.see(bytes);
+      replay.records(bytes, { kind: "checkpoint", file: path, offset });
+    });
+    if (!end.whole || stop !== (await file.size())) {
+      throw new CorruptionError(`${path}: bad record at offset ${stop}: ${remedy}`);
+    }
+    return { revision, bytes: stop };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Follows a checkpoint's records to see that it ends with the record that counts them. */
+class CheckpointEnd {
+  #count = 0;
+  #expected: number | undefined;
+
+  get whole(): boolean {
+    return this.#expected === this.#count;
+  }
+
+  see(bytes: Uint8Array): void {
+    const reader = new RecordReader(bytes);
+    for (let at = 0; at < bytes.length; at += reader.size(at)) {
+      if (reader.kind(at) === RecordKind.checkpointEnd) this.#expected = reader.version(at);
+      else this.#count++;
+    }
+  }
+}
+
+class SegmentsReader {
+  readonly segments: SegmentInfo[] = [];
+  tail: { readonly file: DiskFile; readonly size: number } | undefined;
+  epoch = 0;
+  headRevision = 0;
+  readonly #place: Place;
+  readonly #found: StoreDirectory;
+  readonly #replay: ReplaySink;
+
+  constructor(place: Place, found: StoreDirectory, replay: ReplaySink) {
+    this.#place = place;
+    this.#found = found;
+    this.#replay = replay;
+  }
+
+  /** Headers of the segments that were begun. One made ready but not begun may be the last. */
+  async headers(): Promise<FileHeader[]> {
+    const headers: FileHeader[] = [];
+    for (const number of this.#found.segments) {
+      const last = number === this.#found.segments.at(-1);
+      const header = await this.#header(number, last);
+      if (header !== undefined) headers.push(header);
+    }
+    this.epoch = Math.max(0, ...headers.map((header) => header.epoch));
+    return headers;
+  }
+
+  async read(header: FileHeader, next: FileHeader | undefined): Promise<void> {
+    const { disk } = this.#place;
+    const path = pathOf(this.#place, header);
+    const file = await disk.open(path, next === undefined ? "write" : "read");
+    let keepOpen = false;
+    try {
+      const { end, rest } = await readRecords(file, fileHeaderBytes, (bytes, offset) => {
+        this.#replay.records(bytes, { kind: "log", file: path, offset });
+        this.#see(bytes);
+      });
+      this.segments.push({ number: header.number, revision: header.revision, end });
+      if (next === undefined) keepOpen = await this.#finishTail(file, path, end, rest);
+      else if (end !== next.previousEnd) {
+        throw new CorruptionError(
+          `${path}: bad record at offset ${end}, where records should reach to ${next.previousEnd}: ${remedy}`,
+        );
+      }
+    } finally {
+      if (!keepOpen) await file.close();
+    }
+  }
+
+  async #header(number: number, last: boolean): Promise<FileHeader | undefined> {
+    const { disk, log } = this.#place;
+    const path = pathOf(this.#place, { kind: "log", number });
+    const file = await disk.open(path, "read");
+    try {
+      const expected = { kind: "log", number, storeId: this.#found.storeId } as const;
+      const header = await readHeader(file, path, expected, !last);
+      if (header !== undefined) return header;
+      if (await laterBatchExists(file, fileHeaderBytes)) throw damagedHeader(path);
+      log.debug("a segment was made ready, but never begun", { file: path });
+    } finally {
+      await file.close();
+    }
+    await disk.remove(path);
+    return undefined;
+  }
+
+  /** @returns whether the last segment can be appended to, and so stays open. */
+  async #finishTail(
+    file: DiskFile,
+    path: string,
+    end: number,
+    rest: "none" | "zeros" | "other",
+  ): Promise<boolean> {
+    if (rest === "other") {
+      if (await laterBatchExists(file, end)) {
+        throw new CorruptionError(
+          `${path}: bad record at offset ${end}, and later ones are whole: ${remedy}`,
+        );
+      }
+      const bytes = (await file.size()) - end;
+      this.#place.log.warn("the end of the log was torn by a crash; it was never acknowledged", {
+        file: path,
+        offset: end,
+        bytes,
+      });
+      await file.truncate(end);
+    }
+    // A process that died may have left in the page cache what was read here as if durable.
+    await file.sync();
+    if (rest !== "zeros") return false;
+    this.tail = { file, size: await file.size() };
+    return true;
+  }
+
+  #see(bytes: Uint8Array): void {
+    const reader = new RecordReader(bytes);
+    for (let at = 0; at < bytes.length; at += reader.size(at)) {
+      this.epoch = Math.max(this.epoch, reader.epoch(at));
+      this.headRevision = Math.max(this.headRevision, reader.revision(at));
+    }
+  }
+}
+
+async function readHeader(
+  file: DiskFile,
+  path: string,
+  expected: { readonly kind: FileName["kind"]; readonly number: number; readonly storeId: string },
+  required: boolean,
+): Promise<FileHeader | undefined> {
+  const header = decodeFileHeader(await file.read(0, fileHeaderBytes));
+  if (header === undefined) {
+    if (required) throw damagedHeader(path);
+    return undefined;
+  }
+  if (header.storeId !== expected.storeId) {
+    throw new CorruptionError(
+      `${path}: belongs to store ${header.storeId}, this is ${expected.storeId}: ${remedy}`,
+    );
+  }
+  if (header.kind !== expected.kind || header.number !== expected.number) {
+    throw new CorruptionError(
+      `${path}: is ${header.kind} ${header.number} under a wrong name: ${remedy}`,
+    );
+  }
+  return header;
+}
+
+function damagedHeader(path: string): CorruptionError {
+  return new CorruptionError(`${path}: bad header at offset 0: ${remedy}`);
+}
+
+function checkContiguous(
+  place: Place,
+  begun: readonly FileHeader[],
+  checkpointRevision: number,
+): void {
+  for (let i = 1; i < begun.length; i++) {
+    const wanted = (begun[i - 1] as FileHeader).number + 1;
+    const number = (begun[i] as FileHeader).number;
+    if (number !== wanted) throw missing(place, wanted, `segment ${number} is there`);
+  }
+  const first = begun[0];
+  if (first === undefined) {
+    if (checkpointRevision > 0) throw missing(place, undefined, "there is a checkpoint");
+    return;
+  }
+  const reaches =
+    checkpointRevision > 0 ? first.revision <= checkpointRevision : first.number === 1;
+  if (!reaches) throw missing(place, first.number - 1, `segment ${first.number} is there`);
+}
+
+function missing(place: Place, number: number | undefined, but: string): CorruptionError {
+  const which = number === undefined ? "every log segment" : `log segment ${number}`;
+  const path = number === undefined ? place.directory : pathOf(place, { kind: "log", number });
+  return new CorruptionError(`${path}: ${which} is missing, but ${but}: ${remedy}`);
+}
+
+/** Index of the segment that holds the first revision after the checkpoint's. */
+function neededFrom(begun: readonly FileHeader[], checkpointRevision: number): number {
+  const later = begun.findIndex((header) => header.revision > checkpointRevision);
+  if (later === 0 || begun.length === 0) return 0;
+  return (later === -1 ? begun.length : later) - 1;
+}
+
+/** Segments the checkpoint covers, kept for the older checkpoint's sake. */
+function skipped(headers: readonly FileHeader[], begun: readonly FileHeader[]): SegmentInfo[] {
+  return headers.map(({ number, revision }, i) => {
+    const end = (begun[i + 1] as FileHeader).previousEnd;
+    return { number, revision, end };
+  });
+}
+
+export function pathOf(place: { readonly directory: string }, name: FileName): string {
+  return `${place.directory}/${fileName({ kind: name.kind, number: name.number })}`;
+}

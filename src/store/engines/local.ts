@@ -1,0 +1,276 @@
+/**
+ * The embedded engine: a segmented append-only log and checkpoints in one local directory.
+ *
+ *   append      one write, one sync (local-segment.ts)
+ *   open        lock, format, newest checkpoint, log after it (local-recover.ts)
+ *   checkpoint  written beside the log, synced, renamed into place; then the log is trimmed
+ *
+ * L1  One process per directory, by the host's lock.
+ * L2  The two newest checkpoints and all log after the older one are kept, so one damaged checkpoint
+ *     loses nothing.
+ * L3  After a failed write or sync nothing is written to the log any more: what the disk holds then
+ *     is only known by reading it anew, which is what the next open does.
+ */
+import { assert, must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { FencedError } from "./engine.ts";
+import type {
+  AppendBatch,
+  CheckpointSource,
+  Engine,
+  EngineStats,
+  Opened,
+  ReplaySink,
+} from "./engine.ts";
+import { removeIfThere, takeDirectory } from "./local-directory.ts";
+import {
+  encodeFileHeader,
+  fileHeaderBytes,
+  parseFileName,
+  temporarySuffix,
+} from "./local-files.ts";
+import { pathOf, recover } from "./local-recover.ts";
+import type { Recovered } from "./local-recover.ts";
+import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
+import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
+
+/** A checkpoint is synced in steps, so that no commit waits for all of it at once. */
+const checkpointSyncBytes = 8 * 2 ** 20;
+/** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
+const checkpointWorth = 0.5;
+/** With no room for a segment, how often to look again. */
+const retryMs = 1000;
+
+export interface LocalEngineOptions {
+  readonly directory: string;
+  /** 16 to 64 MiB is sensible: larger means fewer files, but more zeros written ahead. */
+  readonly segmentBytes: number;
+  /** A checkpoint is made once it covers at least this much log: bounds replay at start. */
+  readonly checkpointLogBytes: number;
+}
+
+export interface LocalEngineDeps {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+export class LocalEngine implements Engine {
+  readonly #deps: LocalEngineDeps;
+  readonly #options: LocalEngineOptions;
+  #lock: DiskLock | undefined;
+  #place: SegmentPlace | undefined;
+  #ahead: SegmentAhead | undefined;
+  #open: OpenSegment | undefined;
+  /** All segments that hold records, the open one last. */
+  #segments: SegmentInfo[] = [];
+  #checkpoints: number[] = [];
+  #checkpointBytes = 0;
+  #headRevision = 0;
+  #epoch = 0;
+  #failure: Error | undefined;
+  #retryAtMs = 0;
+
+  constructor(deps: LocalEngineDeps, options: LocalEngineOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  async open(replay: ReplaySink, epoch: number | "next"): Promise<Opened> {
+    const { disk } = this.#deps;
+    const { directory } = this.#options;
+    await disk.makeDirectory(directory);
+    this.#lock = await disk.lock(directory);
+    try {
+      const found = await takeDirectory(disk, directory, () => this.#deps.random.uuid());
+      const recovered = await recover({ ...this.#deps, directory }, found, replay);
+      this.#epoch = nextEpoch(recovered.epoch, epoch);
+      this.#checkpoints = found.checkpoints.filter((r) => r <= recovered.checkpointRevision);
+      this.#place = { ...this.#options, disk, storeId: found.storeId };
+      this.#ahead = new SegmentAhead(this.#place);
+      await this.#openTail(recovered);
+      return { epoch: this.#epoch };
+    } catch (error) {
+      await this.#lock.release();
+      throw error;
+    }
+  }
+
+  async append(batch: AppendBatch): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (batch.epoch !== this.#epoch) {
+      throw new FencedError(`epoch ${batch.epoch} may not append, ${this.#epoch} holds the log`);
+    }
+    try {
+      await this.#append(batch);
+    } catch (error) {
+      this.#failure = error as Error;
+      throw error;
+    }
+  }
+
+  get room(): Engine["room"] {
+    const failure = this.#ahead?.failure;
+    if (failure === undefined) return { kind: "ok" };
+    this.#retryAhead();
+    return { kind: "no-space", message: `no room for another log segment: ${failure.message}` };
+  }
+
+  wantsCheckpoint(revision: number): boolean {
+    const last = this.#checkpoints.at(-1) ?? 0;
+    const worth = Math.max(
+      this.#options.checkpointLogBytes,
+      this.#checkpointBytes * checkpointWorth,
+    );
+    return revision > last && this.#bytesBetween(last, revision) >= worth;
+  }
+
+  async checkpoint(source: CheckpointSource): Promise<void> {
+    const { disk } = this.#deps;
+    const path = pathOf(this.#options, { kind: "checkpoint", number: source.revision });
+    const temporary = path + temporarySuffix;
+    await removeIfThere(disk, temporary);
+    const file = await disk.open(temporary, "create");
+    let bytes: number;
+    try {
+      bytes = await this.#writeCheckpoint(file, source);
+    } catch (error) {
+      await file.close();
+      await removeIfThere(disk, temporary).catch(() => undefined);
+      throw error;
+    }
+    await file.close();
+    await disk.rename(temporary, path);
+    await disk.syncDirectory(this.#options.directory);
+    this.#checkpoints.push(source.revision);
+    this.#checkpointBytes = bytes;
+    await this.#trim();
+  }
+
+  stats(): EngineStats {
+    const logBytes = this.#segments.reduce((sum, segment) => sum + segment.end, 0);
+    return {
+      kind: "local",
+      storedBytes: logBytes + this.#checkpointBytes * this.#checkpoints.length,
+      logBytes,
+      checkpointRevision: this.#checkpoints.at(-1) ?? 0,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#ahead?.close();
+    await this.#open?.file.close();
+    this.#open = undefined;
+    await this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  async #openTail(recovered: Recovered): Promise<void> {
+    this.#segments = recovered.segments;
+    this.#checkpointBytes = recovered.checkpointBytes;
+    this.#headRevision = recovered.headRevision;
+    const last = this.#segments.at(-1);
+    if (recovered.tail !== undefined) {
+      const { file, size } = recovered.tail;
+      this.#open = new OpenSegment(must(last, "a tail is a segment"), file, size, undefined);
+    } else await this.#begin((last?.number ?? 0) + 1, last?.end ?? 0, 0);
+  }
+
+  async #append(batch: AppendBatch): Promise<void> {
+    let open = must(this.#open, "append to a closed engine");
+    if (open.bytesLeft < batch.bytes) {
+      const full = open;
+      open = await this.#begin(full.info.number + 1, full.info.end, batch.bytes);
+      await full.file.close();
+    }
+    await open.append(batch.buffers, batch.bytes);
+    this.#headRevision = batch.lastRevision;
+    if (open.bytesLeft < open.size / 2) this.#prepareNext(open);
+  }
+
+  async #begin(number: number, previousEnd: number, batchBytes: number): Promise<OpenSegment> {
+    const ready = await must(this.#ahead, "not open").take(number, batchBytes);
+    const { storeId } = must(this.#place, "not open");
+    const fields = { storeId, revision: this.#headRevision, previousEnd, epoch: this.#epoch };
+    const begun = beginSegment(ready, fields);
+    if (this.#segments.at(-1)?.number !== number) this.#segments.push(begun.info);
+    this.#open = begun;
+    return begun;
+  }
+
+  #prepareNext(open: OpenSegment): void {
+    const ahead = must(this.#ahead, "not open");
+    if (ahead.failure === undefined) ahead.prepare(open.info.number + 1);
+    else this.#retryAhead();
+  }
+
+  #retryAhead(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs < this.#retryAtMs || this.#open === undefined) return;
+    this.#retryAtMs = nowMs + retryMs;
+    this.#ahead?.prepare(this.#open.info.number + 1);
+  }
+
+  async #writeCheckpoint(file: DiskFile, source: CheckpointSource): Promise<number> {
+    const { storeId } = must(this.#place, "checkpoint of a closed engine");
+    const { revision } = source;
+    const fields = { storeId, number: revision, revision, previousEnd: 0, epoch: this.#epoch };
+    await file.write([encodeFileHeader({ kind: "checkpoint", ...fields })], 0);
+    let position = fileHeaderBytes;
+    let unsynced = 0;
+    for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
+      await file.write([chunk], position);
+      position += chunk.length;
+      unsynced += chunk.length;
+      if (unsynced < checkpointSyncBytes) continue;
+      await file.sync();
+      unsynced = 0;
+    }
+    await file.sync();
+    return position;
+  }
+
+  /** Removes what the two newest checkpoints do not need. */
+  async #trim(): Promise<void> {
+    const { disk } = this.#deps;
+    const keep = this.#checkpoints.slice(-2);
+    if (keep.length < 2) return;
+    const oldest = keep[0] as number;
+    // Log first, oldest first: whatever is left if this is cut short is still contiguous.
+    while (this.#segments.length > 1 && (this.#segments[1] as SegmentInfo).revision <= oldest) {
+      const { number } = this.#segments[0] as SegmentInfo;
+      await disk.remove(segmentPath(must(this.#place, "not open"), number));
+      this.#segments.shift();
+    }
+    // By listing, so that one passed over as damaged goes too, once it is out of date.
+    for (const name of await disk.list(this.#options.directory)) {
+      const { kind, number } = parseFileName(name) ?? noFile;
+      if (kind !== "checkpoint" || number >= oldest) continue;
+      await disk.remove(`${this.#options.directory}/${name}`);
+    }
+    this.#checkpoints = keep;
+    await disk.syncDirectory(this.#options.directory);
+  }
+
+  /** Bytes of the segments that lie wholly in (after, upTo]. */
+  #bytesBetween(after: number, upTo: number): number {
+    let sum = 0;
+    for (let i = 0; i + 1 < this.#segments.length; i++) {
+      const { revision: last } = this.#segments[i + 1] as SegmentInfo;
+      if (last > after && last <= upTo) sum += (this.#segments[i] as SegmentInfo).end;
+    }
+    return sum;
+  }
+}
+
+const noFile = { kind: undefined, number: 0 } as const;
+
+function nextEpoch(seen: number, wanted: number | "next"): number {
+  if (wanted === "next") return seen + 1;
+  assert(wanted > seen, "an epoch must be new", { wanted, seen });
+  return wanted;
+}
