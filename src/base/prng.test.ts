@@ -15,7 +15,7 @@ void test("the same seed gives the same numbers, another seed others", () => {
 
 void test("below is even over its range and never reaches the bound", () => {
   const random = new Prng(1);
-  const seen = new Array<number>(10).fill(0);
+  const seen = Array.from({ length: 10 }, () => 0);
   for (let i = 0; i < 10_000; i++) {
     const value = random.below(10);
     seen[value] = (seen[value] as number) + 1;

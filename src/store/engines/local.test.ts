@@ -1,0 +1,347 @@
+/** The local engine against damage, faults, foreign directories and second openers. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DiskError } from "#platform/disk.ts";
+import type { OpenedStore } from "../embedded.ts";
+import {
+  bytes,
+  key,
+  keepingLog,
+  newWorld,
+  openTestStore,
+  rev,
+  smallOptions,
+  testDirectory,
+  TestSink,
+  text,
+} from "../testing/fixture.ts";
+import type { World } from "../testing/fixture.ts";
+import { RecordReader } from "../record.ts";
+import { CorruptionError } from "./engine.ts";
+import { ForeignDirectoryError } from "./local-directory.ts";
+import { fileHeaderBytes } from "./local-files.ts";
+
+const log1 = `${testDirectory}/log-0000000000000001`;
+const log2 = `${testDirectory}/log-0000000000000002`;
+
+async function put(store: OpenedStore, name: string, value: string): Promise<void> {
+  assert.equal((await store.put(key(name), bytes(value), {})).kind, "committed");
+}
+
+function contents(store: OpenedStore): string {
+  const result = store.range({ start: key(""), end: key("\uffff") });
+  assert.ok(result.kind === "ok");
+  return result.kvs.map((kv) => `${kv.key}=${text(kv.value)}@${kv.modRevision}`).join(" ");
+}
+
+/** Offsets of the records in a segment. */
+function recordOffsets(file: Uint8Array): number[] {
+  const reader = new RecordReader(file);
+  const offsets: number[] = [];
+  for (let at = fileHeaderBytes; reader.validSize(at) > 0; at += reader.size(at)) offsets.push(at);
+  return offsets;
+}
+
+/** A store with a=1 b=2 c=3 at revisions 2 3 4 in segment 1, closed. */
+async function threeWrites(lines: string[] = []): Promise<World> {
+  const world = newWorld(1, keepingLog(lines));
+  const store = await openTestStore(world, "local");
+  await put(store, "a", "1");
+  await put(store, "b", "2");
+  await put(store, "c", "3");
+  await store.close();
+  return world;
+}
+
+async function files(world: World): Promise<readonly string[]> {
+  return world.disk.list(testDirectory);
+}
+
+void test("a closed store opens as it was, with a greater epoch, and goes on in the same segment", async () => {
+  const world = await threeWrites();
+  const store = await openTestStore(world, "local");
+  assert.equal(contents(store), "a=1@2 b=2@3 c=3@4");
+  assert.equal(store.commitRevision, 4);
+  await put(store, "a", "4");
+  await store.close();
+  assert.deepEqual(await files(world), ["FORMAT", "log-0000000000000001"]);
+  const file = world.disk.peek(log1);
+  const reader = new RecordReader(file);
+  assert.deepEqual(
+    recordOffsets(file).map((at) => reader.epoch(at)),
+    [1, 1, 1, 1, 2, 2],
+  );
+});
+
+void test("history and watch positions outlive a restart", async () => {
+  const world = await threeWrites();
+  const store = await openTestStore(world, "local");
+  const sink = new TestSink();
+  store.watch({ start: key("a"), end: key("z") }, rev(2), sink);
+  await world.clock.settle();
+  assert.deepEqual(sink.lines(), ["3 b=2", "4 c=3"]);
+  assert.equal(store.get(key("c"), rev(3)).kind, "missing");
+});
+
+void test("a torn tail is cut off with a log line, and the store goes on behind it", async () => {
+  const lines: string[] = [];
+  const world = await threeWrites(lines);
+  const last = recordOffsets(world.disk.peek(log1)).at(-1) as number;
+  world.disk.corrupt(log1, last + 60, 0x10);
+  const store = await openTestStore(world, "local");
+  assert.equal(contents(store), "a=1@2 b=2@3");
+  assert.ok(
+    lines.some(
+      (line) =>
+        line.startsWith("warn the end of the log was torn") && line.includes(`"offset":${last}`),
+    ),
+    lines.join("\n"),
+  );
+  await put(store, "d", "4");
+  await store.close();
+  const again = await openTestStore(world, "local");
+  assert.equal(contents(again), "a=1@2 b=2@3 d=4@4");
+  assert.equal(world.disk.peek(log1).length, last);
+});
+
+void test("a segment cut short in its last record is a torn tail", async () => {
+  const world = await threeWrites();
+  const last = recordOffsets(world.disk.peek(log1)).at(-1) as number;
+  world.disk.cut(log1, last + 20);
+  const store = await openTestStore(world, "local");
+  assert.equal(contents(store), "a=1@2 b=2@3");
+});
+
+void test("any flipped bit before the last batch is an error that names file and offset", async () => {
+  const world = await threeWrites();
+  const offsets = recordOffsets(world.disk.peek(log1));
+  const last = offsets.at(-1) as number;
+  for (let at = fileHeaderBytes; at < last; at += 5) {
+    const mask = 1 << (at % 8);
+    world.disk.corrupt(log1, at, mask);
+    const record = offsets.findLast((offset) => offset <= at) as number;
+    await assert.rejects(openTestStore(world, "local"), (error) => {
+      assert.ok(error instanceof CorruptionError, String(error));
+      assert.ok(
+        error.message.startsWith(`${log1}: bad record at offset ${record},`),
+        error.message,
+      );
+      return true;
+    });
+    world.disk.corrupt(log1, at, mask);
+  }
+  assert.equal(contents(await openTestStore(world, "local")), "a=1@2 b=2@3 c=3@4");
+});
+
+void test("a damaged header of the last segment is an error, not an empty segment", async () => {
+  const world = await threeWrites();
+  world.disk.corrupt(log1, 40, 1);
+  await assert.rejects(openTestStore(world, "local"), /log-0{15}1: bad header at offset 0/);
+});
+
+async function fill(store: OpenedStore, from: number, to: number): Promise<void> {
+  for (let i = from; i < to; i++) await put(store, `k${i % 10}`, String(i).padStart(1000, "."));
+}
+
+void test("the log goes over many segments; a missing or shortened one is an error", async () => {
+  const world = newWorld(2);
+  const store = await openTestStore(world, "local");
+  await fill(store, 0, 60);
+  const before = contents(store);
+  await store.close();
+  assert.ok((await files(world)).length > 5);
+  const again = await openTestStore(world, "local");
+  assert.equal(contents(again), before);
+  await again.close();
+  const end = recordOffsets(world.disk.peek(log2)).at(-1) as number;
+  world.disk.cut(log2, end);
+  await assert.rejects(
+    openTestStore(world, "local"),
+    /log-0{15}2: bad record at offset \d+, where records should reach to \d+/,
+  );
+  await world.disk.remove(log2);
+  await assert.rejects(
+    openTestStore(world, "local"),
+    /log-0{15}2: log segment 2 is missing, but segment 3 is there/,
+  );
+  await world.disk.remove(log1);
+  await assert.rejects(
+    openTestStore(world, "local"),
+    /log segment 2 is missing, but segment 3 is there/,
+  );
+});
+
+async function checkpointed(world: World): Promise<string> {
+  const store = await openTestStore(world, "local");
+  const lease = await store.grantLease(1000);
+  await store.put(key("leased"), bytes("x"), { lease });
+  for (let round = 0; round < 6; round++) {
+    await fill(store, round * 30, round * 30 + 30);
+    await store.compact(store.commitRevision);
+    await world.clock.run(0);
+  }
+  await fill(store, 180, 185);
+  const before = contents(store);
+  await store.close();
+  return before;
+}
+
+void test("compaction makes checkpoints, the log behind the older one goes, and both open the same", async () => {
+  const world = newWorld(3);
+  const before = await checkpointed(world);
+  const names = await files(world);
+  const checkpoints = names.filter((name) => name.startsWith("checkpoint"));
+  assert.equal(checkpoints.length, 2);
+  assert.ok(!names.includes("log-0000000000000001"));
+  const store = await openTestStore(world, "local");
+  assert.equal(contents(store), before);
+  assert.equal(store.stats().leases, 1);
+  await world.clock.run(1_000_000);
+  assert.equal(store.get(key("leased")).kind, "missing");
+  await store.close();
+  // One damaged checkpoint loses nothing: the older one and its log are still there.
+  const newest = `${testDirectory}/${checkpoints.at(-1)}`;
+  world.disk.corrupt(newest, fileHeaderBytes + 300, 1);
+  const again = await openTestStore(world, "local");
+  assert.equal(contents(again), before.replace(/leased=\S+ ?/, "").trim());
+  await again.close();
+  for (const name of await files(world)) {
+    if (!name.startsWith("checkpoint")) continue;
+    world.disk.corrupt(`${testDirectory}/${name}`, fileHeaderBytes + 300, 1);
+  }
+  await assert.rejects(openTestStore(world, "local"), /checkpoint-\d+: bad record at offset \d+/);
+});
+
+void test("a lease gets its whole time anew at a restart, and its keys still go together", async () => {
+  const world = newWorld(4);
+  const store = await openTestStore(world, "local");
+  const lease = await store.grantLease(10);
+  await store.put(key("a"), bytes("1"), { lease });
+  await store.put(key("b"), bytes("1"), { lease });
+  await world.clock.run(9_000);
+  await store.close();
+  const again = await openTestStore(world, "local");
+  await world.clock.run(9_999);
+  assert.equal(contents(again), "a=1@2 b=1@3");
+  await world.clock.run(1);
+  assert.equal(contents(again), "");
+  assert.equal(again.commitRevision, 4);
+});
+
+void test("after a failed sync or write the store stops, says why, and loses nothing it acknowledged", async () => {
+  for (const operation of ["sync", "write"] as const) {
+    const world = newWorld(5);
+    const store = await openTestStore(world, "local");
+    await put(store, "a", "1");
+    world.disk.fail(operation, "EIO");
+    const [first, second] = await Promise.all([
+      store.put(key("b"), bytes("1"), {}),
+      store.put(key("c"), bytes("1"), { guard: { modRevision: rev(1) } }),
+    ]);
+    assert.ok(first.kind === "stopped" && /EIO/.test(first.message), first.kind);
+    assert.ok(second.kind === "conflict" || second.kind === "stopped");
+    assert.equal((await store.put(key("d"), bytes("1"), {})).kind, "stopped");
+    assert.equal((await store.delete(key("a"), {})).kind, "stopped");
+    await assert.rejects(store.grantLease(1), /stopped/);
+    await assert.rejects(store.compact(rev(2)), /stopped/);
+    const failure = await store.failed;
+    assert.ok(failure instanceof DiskError && failure.code === "EIO");
+    assert.equal(contents(store), "a=1@2");
+    await store.close();
+    const again = await openTestStore(world, "local");
+    assert.match(contents(again), /^a=1@2/);
+  }
+});
+
+void test("with no room for another segment puts are refused in time, deletes and what fits go on", async () => {
+  const world = newWorld(6);
+  const store = await openTestStore(world, "local");
+  // The format file, one segment, and not quite another.
+  world.disk.setCapacity(smallOptions.segmentBytes * 2);
+  const kinds = new Set<string>();
+  for (let i = 0; i < 12; i++)
+    kinds.add((await store.put(key(`k${i}`), bytes(".".repeat(1000)), {})).kind);
+  assert.deepEqual([...kinds], ["committed", "no-space"]);
+  const refused = await store.put(key("x"), bytes("1"), {});
+  assert.ok(refused.kind === "no-space" && /ENOSPC/.test(refused.message));
+  assert.equal((await store.delete(key("k0"), {})).kind, "committed");
+  world.disk.setCapacity(undefined);
+  world.clock.advance(1000);
+  await store.put(key("x"), bytes("1"), {});
+  await world.clock.settle();
+  assert.equal((await store.put(key("x"), bytes("1"), {})).kind, "committed");
+});
+
+void test("a full disk stops the store before anything is lost, and it opens again", async () => {
+  const world = newWorld(7);
+  const store = await openTestStore(world, "local");
+  await put(store, "a", "1");
+  world.disk.setCapacity(1);
+  // Deletes are not refused early; in the end the log cannot grow.
+  let stopped = 0;
+  for (let i = 0; i < 400 && stopped === 0; i++) {
+    await store.put(key(`k${i}`), bytes("1"), {});
+    const result = await store.delete(key(`k${i}`), {});
+    if (result.kind === "stopped") stopped++;
+    if (result.kind === "missing") {
+      const again = await store.grantLease(1).catch(() => undefined);
+      if (again === undefined) stopped++;
+    }
+  }
+  const before = contents(store);
+  await store.close();
+  world.disk.setCapacity(undefined);
+  const again = await openTestStore(world, "local", { leasesMax: 1000 });
+  assert.ok(contents(again).startsWith("a=1@2"), before);
+});
+
+void test("a second opener is refused while the first is open", async () => {
+  const world = newWorld(8);
+  const store = await openTestStore(world, "local");
+  await assert.rejects(
+    openTestStore(world, "local"),
+    (error) => error instanceof DiskError && error.code === "ELOCKED",
+  );
+  await store.close();
+  await (await openTestStore(world, "local")).close();
+});
+
+void test("a directory of somebody else is left alone; a half-made one of ours is made anew", async () => {
+  const world = newWorld(9);
+  await world.disk.makeDirectory(testDirectory);
+  await (await world.disk.open(`${testDirectory}/FORMAT.tmp`, "create")).close();
+  await (await openTestStore(world, "local")).close();
+
+  const foreign = newWorld(9);
+  await foreign.disk.makeDirectory(testDirectory);
+  await (await foreign.disk.open(`${testDirectory}/thesis.tex`, "create")).close();
+  await assert.rejects(openTestStore(foreign, "local"), (error) => {
+    assert.ok(error instanceof ForeignDirectoryError);
+    assert.match(error.message, /directory \/data holds "thesis.tex" and no FORMAT file/);
+    return true;
+  });
+  assert.deepEqual(await files(foreign), ["thesis.tex"]);
+});
+
+void test("another format version and a file of another store are refused by name", async () => {
+  const world = await threeWrites();
+  const other = await threeWrites();
+  const format = await world.disk.open(`${testDirectory}/FORMAT`, "write");
+  await format.write(
+    [bytes("pilothouse-store format 2\nid 00000000-0000-4000-8000-000000000000\n")],
+    0,
+  );
+  await assert.rejects(
+    openTestStore(world, "local"),
+    /FORMAT: store has format 2, this version reads format 1/,
+  );
+  const id = await other.disk.open(`${testDirectory}/FORMAT`, "write");
+  await id.write(
+    [bytes("pilothouse-store format 1\nid 00000000-0000-4000-8000-000000000000\n")],
+    0,
+  );
+  await assert.rejects(
+    openTestStore(other, "local"),
+    /log-0{15}1: belongs to store .*, this is 00000000-/,
+  );
+});
