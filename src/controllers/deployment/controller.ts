@@ -27,8 +27,8 @@ import {
   revisionAnnotation,
   revisionOf,
   sizeAnnotations,
-  templateHash,
 } from "./revision.ts";
+import { templateHash } from "../shared/template-hash.ts";
 import * as sizes from "./sizes.ts";
 import { deadlineInMs, deploymentStatus, isCompleteStatus } from "./status.ts";
 

@@ -1,0 +1,95 @@
+/** Which nodes a DaemonSet wants a pod on, pure. */
+import type { DaemonSet, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from "#api/gen/types.ts";
+import { labelsInclude, nodeSelectorMatches, tolerates } from "#api/node-match.ts";
+
+/** Tolerations every daemon pod gets, so that it stays where ordinary pods must leave. */
+const always: readonly Toleration[] = [
+  { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" },
+  { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" },
+  { key: "node.kubernetes.io/disk-pressure", operator: "Exists", effect: "NoSchedule" },
+  { key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" },
+  { key: "node.kubernetes.io/pid-pressure", operator: "Exists", effect: "NoSchedule" },
+  { key: "node.kubernetes.io/unschedulable", operator: "Exists", effect: "NoSchedule" },
+];
+const onHostNetwork: Toleration = {
+  key: "node.kubernetes.io/network-unavailable",
+  operator: "Exists",
+  effect: "NoSchedule",
+};
+
+export interface Eligibility {
+  /** A pod should be made here when there is none. */
+  readonly shouldRun: boolean;
+  /** A pod that is here may stay. */
+  readonly shouldContinue: boolean;
+}
+
+export function eligibility(set: DaemonSet, node: Node): Eligibility {
+  const spec = set.spec?.template?.spec;
+  if (spec === undefined || !fitsNode(spec, node))
+    return { shouldRun: false, shouldContinue: false };
+  const tolerations = [...(spec.tolerations ?? []), ...daemonTolerations(spec)];
+  const repels = (effects: readonly string[]): boolean =>
+    (node.spec?.taints ?? []).some(
+      (taint) => effects.includes(taint.effect) && !tolerates(tolerations, taint),
+    );
+  return {
+    shouldRun: !repels(["NoSchedule", "NoExecute"]),
+    shouldContinue: !repels(["NoExecute"]),
+  };
+}
+
+function fitsNode(spec: PodSpec, node: Node): boolean {
+  const name = node.metadata?.name ?? "";
+  if ((spec.nodeName ?? "") !== "" && spec.nodeName !== name) return false;
+  if (!labelsInclude(spec.nodeSelector, node.metadata?.labels)) return false;
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return required === undefined || nodeSelectorMatches(required, node);
+}
+
+export function daemonTolerations(spec: PodSpec): readonly Toleration[] {
+  return spec.hostNetwork === true ? [...always, onHostNetwork] : always;
+}
+
+/** The template with the tolerations added and an affinity that names the node; the scheduler binds it. */
+export function templateFor(template: PodTemplateSpec, nodeName: string): PodTemplateSpec {
+  const spec = template.spec ?? { containers: [] };
+  const byName = { matchFields: [{ key: "metadata.name", operator: "In", values: [nodeName] }] };
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const terms = required?.nodeSelectorTerms ?? [];
+  const pinned =
+    terms.length === 0
+      ? [byName]
+      : terms.map((term) => ({ ...term, matchFields: byName.matchFields }));
+  const nodeAffinity = {
+    ...spec.affinity?.nodeAffinity,
+    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: pinned },
+  };
+  const missing = daemonTolerations(spec).filter(
+    (wanted) =>
+      !(spec.tolerations ?? []).some(
+        (has) => has.key === wanted.key && has.effect === wanted.effect,
+      ),
+  );
+  return {
+    ...template,
+    spec: {
+      ...spec,
+      affinity: { ...spec.affinity, nodeAffinity },
+      tolerations: [...(spec.tolerations ?? []), ...missing],
+    },
+  };
+}
+
+/** The node a daemon pod is on, or is meant for while it is not bound yet. */
+export function targetNode(pod: Pod): string {
+  if ((pod.spec?.nodeName ?? "") !== "") return pod.spec?.nodeName ?? "";
+  const required = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  for (const term of required?.nodeSelectorTerms ?? []) {
+    const field = term.matchFields?.find(
+      ({ key, operator }) => key === "metadata.name" && operator === "In",
+    );
+    if (field?.values?.length === 1) return field.values[0] ?? "";
+  }
+  return "";
+}
