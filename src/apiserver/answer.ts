@@ -18,8 +18,7 @@ const newline = 0x0a;
 /** Negotiated before any work is done, so that a 406 has no effect. @throws ApiError 406. */
 export function formFor(context: RequestContext, kind: ServedKind): Negotiated {
   if (context.request.peer.kind === "direct") return plain;
-  const rule =
-    kind.store === undefined ? "none" : kind.printer === undefined ? "metadata" : "objects";
+  const rule = kind.printer === undefined ? "none" : "objects";
   return negotiate(context.request.headers, context.query, rule);
 }
 

@@ -4,12 +4,18 @@
  * Direct callers hand over frozen objects: nothing is read or parsed, but the same checks run.
  * Messages are upstream's (apiserver pkg/endpoints/handlers/rest.go, apimachinery serializers).
  */
-import { type AnyObject, apiVersionOf, parseApiVersion } from "#api/object.ts";
+import {
+  type AnyObject,
+  apiVersionOf,
+  type GroupVersionKind,
+  parseApiVersion,
+} from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { contentType, objectMediaTypes, unsupportedMediaType } from "#server/negotiate.ts";
+import { checkedKind } from "./builtin-kind.ts";
 import { type BodyFormat, type Document, parseBody, type Repeats } from "./body-text.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
@@ -111,8 +117,13 @@ export function decoded(
   return kind.applyDefaults(checked);
 }
 
+interface NamedKind {
+  readonly apiVersion: string;
+  readonly info: { readonly kind: string };
+}
+
 /** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
-export function withKind(value: unknown, kind: ServedKind): AnyObject {
+export function withKind(value: unknown, kind: NamedKind): AnyObject {
   const expected = kind.info.kind;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     const said =
@@ -131,11 +142,30 @@ export function withKind(value: unknown, kind: ServedKind): AnyObject {
   return { ...object, apiVersion: kind.apiVersion, kind: expected };
 }
 
-function wrongKind(object: AnyObject, kind: ServedKind): Error {
+function wrongKind(object: AnyObject, kind: NamedKind): Error {
   const given = parseApiVersion(String(object.apiVersion ?? ""));
   const version = given?.version ?? "";
   const group = given === undefined ? "" : apiVersionOf(given);
   const said = `no kind "${object.kind}" is registered for version "${group}" as ${kind.info.kind}`;
   const gvk = { group: "", version, kind: object.kind ?? "" };
   return badRequest(cannotBeHandled(gvk, said));
+}
+
+/** A body of a kind that is no resource of its own: Scale, Binding, Eviction, reviews. */
+export async function readTyped(
+  context: RequestContext,
+  gvk: GroupVersionKind,
+  limitBytes: number,
+  validation: FieldValidation,
+): Promise<AnyObject | undefined> {
+  const noting = validation !== "Ignore";
+  const document = await readDocument(context.request, limitBytes, gvk.kind, noting);
+  if (document === undefined) return undefined;
+  const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), info: gvk });
+  const { object, findings } = checkedKind(gvk, typed, document.duplicates);
+  if (validation === "Strict" && findings.length > 0) {
+    throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(findings)));
+  }
+  if (validation === "Warn") for (const text of findings) context.warnings.add(text);
+  return object;
 }

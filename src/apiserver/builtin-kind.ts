@@ -33,7 +33,7 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
     toStored: (object) => convert(object, storedApiVersion),
     fromStored: (object) => convert(object, apiVersion),
     strategicMerge: (original, patch) => strategicMergePatch(original, patch, schema, schemaOf),
-    ...(store === undefined ? {} : { printer: printerFor(group, resource) }),
+    ...(info.verbs.includes("list") ? { printer: printerFor(group, resource) } : {}),
     allowCreateOnUpdate: strategy.allowCreateOnUpdate,
     selectableFields: [],
   };

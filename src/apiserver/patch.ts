@@ -59,7 +59,7 @@ export function acceptedPatchTypes(kind: StoredKind): readonly PatchType[] {
   return ["json", "merge", "strategic", "apply"];
 }
 
-async function readPatch(
+export async function readPatch(
   deps: ApiDeps,
   context: RequestContext,
   type: PatchType,

@@ -35,7 +35,7 @@ const parsedMax = 256;
 const parsed = new Map<string, readonly AcceptClause[]>();
 
 /** Which transforms an endpoint can serve: none for discovery and virtual kinds, all for objects. */
-export type TransformRule = "none" | "metadata" | "objects";
+export type TransformRule = "none" | "objects";
 
 /** @throws ApiError 406 when no clause fits. */
 export function negotiate(
@@ -84,7 +84,7 @@ function clauseTransform(
   if (kind === undefined) return undefined;
   const version = clause.params["v"];
   const known = transformKinds.has(kind) && clause.params["g"] === "meta.k8s.io";
-  if (rule === "none" || !known || (rule === "metadata" && kind === "Table")) return "refused";
+  if (rule === "none" || !known) return "refused";
   if (version !== "v1" && version !== "v1beta1") return "refused";
   return { kind: kind as Transform["kind"], version }; // checked against transformKinds
 }

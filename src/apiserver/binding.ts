@@ -1,0 +1,162 @@
+/**
+ * Binding: POST pods/NAME/binding (and POST bindings): a pod gets its node, once and for all.
+ *
+ * Holds  a pod that has a node, is being deleted or is still gated is never bound: 409 in upstream's
+ *        words. Annotations and labels of the Binding are merged into the pod, PodScheduled turns True.
+ */
+import type { AnyObject } from "#api/object.ts";
+import {
+  badRequest,
+  conflict,
+  type FieldError,
+  invalid,
+  notFound,
+  type Status,
+} from "#api/status.ts";
+import { formatTime } from "#api/time.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { answerPlain, plainForm } from "./answer.ts";
+import { readTyped } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { writeThrough } from "./update.ts";
+import { writeQuery } from "./write-options.ts";
+
+const bindingKind = { group: "", version: "v1", kind: "Binding" };
+const bindingResource = { group: "", resource: "pods/binding" };
+
+interface Target {
+  readonly kind?: string;
+  readonly name?: string;
+}
+
+interface PodParts {
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly schedulingGates?: readonly unknown[];
+  };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+interface Condition {
+  readonly type?: string;
+  readonly status?: string;
+}
+
+/** `pods`: the kind of the bound object, also when the path is `bindings`. */
+export async function bindPod(
+  deps: ApiDeps,
+  context: RequestContext,
+  pods: StoredKind,
+): Promise<PlainResponse> {
+  const form = plainForm(context);
+  const query = writeQuery("CreateOptions", context.query);
+  const binding = await readTyped(context, bindingKind, deps.limits.bodyBytesMax, "Ignore");
+  if (binding === undefined) throw badRequest("the body of the request holds no Binding");
+  const name = boundName(context, binding);
+  const node = targetNode(binding);
+  const inPod = { ...context, info: { ...context.info, pathName: name, name } };
+  await writeThrough(deps, inPod, pods, query, {
+    subresource: "binding",
+    createIfMissing: false,
+    next: (pod) => {
+      if (pod === undefined) throw notFound(pods.info, name);
+      return { object: bound(pod, binding, node, name, context.nowMs), tracked: false };
+    },
+  });
+  const done: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    code: 201,
+  };
+  return answerPlain(context, form, 201, done);
+}
+
+function boundName(context: RequestContext, binding: AnyObject): string {
+  const own = binding.metadata?.name ?? "";
+  const path = context.info.pathName;
+  if (path !== "" && own !== "" && own !== path) {
+    throw badRequest("name in URL does not match name in Binding object");
+  }
+  if (path === "" && own === "") throw badRequest("name must be provided");
+  return path === "" ? own : path;
+}
+
+function targetNode(binding: AnyObject): string {
+  const target = (binding["target"] ?? {}) as Target; // checked against the schema of Binding
+  const errors: FieldError[] = [];
+  if (target.kind !== undefined && target.kind !== "" && target.kind !== "Node") {
+    const supported = 'supported values: "Node", "<empty>"';
+    const message = `Unsupported value: ${JSON.stringify(target.kind)}: ${supported}`;
+    errors.push({ reason: "FieldValueNotSupported", field: "target.kind", message });
+  }
+  const name = target.name ?? "";
+  if (name === "") {
+    errors.push({ reason: "FieldValueRequired", field: "target.name", message: "Required value" });
+  }
+  if (errors.length > 0) throw invalid(bindingKind, binding.metadata?.name ?? "", errors);
+  return name;
+}
+
+function bound(
+  pod: AnyObject,
+  binding: AnyObject,
+  node: string,
+  name: string,
+  nowMs: number,
+): AnyObject {
+  checkBindable(pod, binding, name);
+  const { resourceVersion: _, ...metadata } = pod.metadata ?? {};
+  const parts = pod as PodParts; // a stored pod
+  const annotations = { ...metadata.annotations, ...binding.metadata?.annotations };
+  const labels = { ...metadata.labels, ...binding.metadata?.labels };
+  return {
+    ...pod,
+    metadata: {
+      ...metadata,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    },
+    spec: { ...parts.spec, nodeName: node },
+    status: { ...parts.status, conditions: scheduled(parts.status?.conditions ?? [], nowMs) },
+  };
+}
+
+function checkBindable(pod: AnyObject, binding: AnyObject, name: string): void {
+  const { uid = "", resourceVersion = "" } = binding.metadata ?? {};
+  const { uid: podUid = "", resourceVersion: podVersion = "" } = pod.metadata ?? {};
+  if (uid !== "" && uid !== podUid) throw precondition(name, "UID", uid, podUid);
+  if (resourceVersion !== "" && resourceVersion !== podVersion) {
+    throw precondition(name, "ResourceVersion", resourceVersion, podVersion);
+  }
+  const spec = (pod as PodParts).spec;
+  const refuse = (why: string): Error => conflict(bindingResource, name, why);
+  if (pod.metadata?.deletionTimestamp !== undefined) {
+    throw refuse(`pod ${name} is being deleted, cannot be assigned to a host`);
+  }
+  if ((spec?.nodeName ?? "") !== "") {
+    throw refuse(`pod ${name} is already assigned to node ${JSON.stringify(spec?.nodeName)}`);
+  }
+  if ((spec?.schedulingGates?.length ?? 0) > 0) {
+    throw refuse(`pod ${name} has non-empty .spec.schedulingGates`);
+  }
+}
+
+function precondition(name: string, what: string, wanted: string, actual: string): Error {
+  const why = `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${actual}`;
+  return conflict(bindingResource, name, why);
+}
+
+function scheduled(conditions: readonly Condition[], nowMs: number): readonly Condition[] {
+  const now = formatTime(nowMs);
+  const mine = {
+    type: "PodScheduled",
+    status: "True",
+    lastProbeTime: null,
+    lastTransitionTime: now,
+  };
+  return [...conditions.filter((condition) => condition.type !== "PodScheduled"), mine];
+}

@@ -1,0 +1,192 @@
+/**
+ * Eviction: a deletion that asks the pod's disruption budget first.
+ *
+ * Holds  a budget is charged (disruptionsAllowed - 1, the pod noted in disruptedPods) before the pod is
+ *        deleted, in one guarded update, so concurrent evictions never spend the same allowance twice.
+ */
+import type { AnyObject } from "#api/object.ts";
+import {
+  labelsMatch,
+  type LabelSelectorSpec,
+  selectorFromLabelSelector,
+} from "#api/label-selector.ts";
+import { badRequest, failure, forbidden, notFound, type Status } from "#api/status.ts";
+import { formatTime } from "#api/time.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { answerPlain, plainForm } from "./answer.ts";
+import { readTyped } from "./body.ts";
+import { deleteOne } from "./delete.ts";
+import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
+import type { ApiDeps } from "./deps.ts";
+import { type StoredKind, storedKind } from "./stored-kind.ts";
+
+const evictionKind = { group: "policy", version: "v1", kind: "Eviction" };
+const budgets = { group: "policy", resource: "poddisruptionbudgets" };
+/** As upstream: a budget whose controller does not confirm evictions stops them. */
+const disruptedPodsMax = 2000;
+const violated = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+interface Budget extends AnyObject {
+  readonly spec?: {
+    readonly selector?: LabelSelectorSpec;
+    readonly unhealthyPodEvictionPolicy?: string;
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly disruptionsAllowed?: number;
+    readonly currentHealthy?: number;
+    readonly desiredHealthy?: number;
+    readonly disruptedPods?: Readonly<Record<string, string>>;
+    readonly conditions?: readonly { readonly type?: string }[];
+  };
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly { readonly type?: string; readonly status?: string }[];
+}
+
+export async function evictPod(
+  deps: ApiDeps,
+  context: RequestContext,
+  pods: StoredKind,
+): Promise<PlainResponse> {
+  const form = plainForm(context);
+  const { namespace, pathName } = context.info;
+  const eviction = await readTyped(context, evictionKind, deps.limits.bodyBytesMax, "Ignore");
+  const own = eviction?.metadata?.name ?? "";
+  if (own !== "" && own !== pathName) {
+    throw badRequest("name in URL does not match name in Eviction object");
+  }
+  const query = deleteQuery(eviction?.["deleteOptions"] as AnyObject | undefined, context.query);
+  const pod = (await pods.store.get(namespace, pathName, {})).object;
+  if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
+  await deleteOne(deps, context, pods, evicting(pod, query), pathName);
+  const done: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    code: 201,
+  };
+  return answerPlain(context, form, 201, done);
+}
+
+/** The pod that was judged is the one that goes: another of the same name is a conflict. */
+function evicting(pod: AnyObject, query: DeleteQuery): DeleteQuery {
+  const uid = query.options.preconditions?.uid ?? pod.metadata?.uid;
+  if (uid === undefined) return query;
+  const preconditions = { ...query.options.preconditions, uid };
+  return { ...query, options: { ...query.options, preconditions } };
+}
+
+/** Pods that serve nobody: not started, finished, or going anyway. */
+function outsideBudgets(pod: AnyObject): boolean {
+  const phase = (pod["status"] as PodStatus | undefined)?.phase ?? "";
+  if (phase === "Pending" || phase === "Succeeded" || phase === "Failed") return true;
+  return pod.metadata?.deletionTimestamp !== undefined;
+}
+
+async function chargeBudget(
+  deps: ApiDeps,
+  context: RequestContext,
+  pod: AnyObject,
+  query: DeleteQuery,
+): Promise<void> {
+  const { namespace, pathName } = context.info;
+  const covering = budgetsOf(deps, namespace, pod);
+  if (covering.length > 1) {
+    const text =
+      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    throw failure(500, "InternalError", text);
+  }
+  const [budget] = covering;
+  const found = deps.catalog.find("policy", "v1", "poddisruptionbudgets");
+  if (budget === undefined || found === undefined) return;
+  if (!isReady(pod) && unhealthyMayGo(budget)) return;
+  const name = budget.metadata?.name ?? "";
+  await storedKind(found).store.update(
+    namespace,
+    name,
+    (current) => {
+      if (current === undefined) throw notFound(budgets, name);
+      return charged(current, pathName, context.nowMs);
+    },
+    { subresource: "status", dryRun: query.dryRun },
+  );
+}
+
+function budgetsOf(deps: ApiDeps, namespace: string, pod: AnyObject): readonly Budget[] {
+  return deps.lookup.list(budgets, namespace).filter((candidate) => {
+    const selector = (candidate as Budget).spec?.selector;
+    if (selector === undefined) return false;
+    return labelsMatch(selectorFromLabelSelector(selector), pod.metadata?.labels ?? {});
+  });
+}
+
+function isReady(pod: AnyObject): boolean {
+  const conditions = (pod["status"] as PodStatus | undefined)?.conditions ?? [];
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
+
+function unhealthyMayGo(budget: Budget): boolean {
+  if (budget.spec?.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
+  const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {};
+  return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
+}
+
+function charged(current: AnyObject, podName: string, nowMs: number): AnyObject {
+  const budget = current as Budget; // a stored PodDisruptionBudget
+  const name = budget.metadata?.name ?? "";
+  const status = budget.status ?? {};
+  checkBudget(budget, name);
+  const { resourceVersion: _, ...metadata } = budget.metadata ?? {};
+  const left = (status.disruptionsAllowed ?? 0) - 1;
+  const disruptedPods = { ...status.disruptedPods, [podName]: formatTime(nowMs) };
+  const conditions = left > 0 ? {} : { conditions: exhausted(budget, nowMs) };
+  return {
+    ...budget,
+    metadata,
+    status: { ...status, ...conditions, disruptionsAllowed: left, disruptedPods },
+  };
+}
+
+function exhausted(budget: Budget, nowMs: number): readonly object[] {
+  const others = (budget.status?.conditions ?? []).filter(
+    ({ type }) => type !== "DisruptionAllowed",
+  );
+  const mine = {
+    type: "DisruptionAllowed",
+    status: "False",
+    reason: "InsufficientPods",
+    message: "",
+    observedGeneration: budget.status?.observedGeneration ?? 0,
+    lastTransitionTime: formatTime(nowMs),
+  };
+  return [...others, mine];
+}
+
+function checkBudget(budget: Budget, name: string): void {
+  const status = budget.status ?? {};
+  const allowed = status.disruptionsAllowed ?? 0;
+  if ((status.observedGeneration ?? 0) < (budget.metadata?.generation ?? 0)) {
+    throw tooMany(`The disruption budget ${name} is still being processed by the server.`, 10);
+  }
+  if (allowed < 0) throw forbidden(budgets, name, "pdb disruptions allowed is negative");
+  if (Object.keys(status.disruptedPods ?? {}).length > disruptedPodsMax) {
+    const why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+    throw forbidden(budgets, name, why);
+  }
+  if (allowed > 0) return;
+  const { desiredHealthy = 0, currentHealthy = 0 } = status;
+  const has = `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  throw tooMany(`The disruption budget ${name} ${has}`, 0);
+}
+
+function tooMany(why: string, retryAfterSeconds: number): Error {
+  return failure(429, "TooManyRequests", violated, {
+    causes: [{ reason: "DisruptionBudget", message: why }],
+    ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
+  });
+}

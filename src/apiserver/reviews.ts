@@ -1,0 +1,181 @@
+/**
+ * Virtual kinds, create only: who am I, may I, what may I, and whose token is this.
+ * Nothing is stored; the answer is the request with its status filled in, 201.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { badRequest, type FieldError, invalid } from "#api/status.ts";
+import type { Attributes } from "#auth/auth.ts";
+import type { PlainResponse, UserInfo } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { answerPlain, formFor } from "./answer.ts";
+import { readObject } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import type { ServedKind } from "./kind.ts";
+import { writeQuery } from "./write-options.ts";
+
+type Review = (deps: ApiDeps, context: RequestContext, object: AnyObject) => object;
+
+const reviews: Readonly<Record<string, Review>> = {
+  "authentication.k8s.io/tokenreviews": tokenReview,
+  "authentication.k8s.io/selfsubjectreviews": (_deps, context) => ({
+    userInfo: userFields(context.user),
+  }),
+  "authorization.k8s.io/subjectaccessreviews": (deps, _context, object) =>
+    accessReview(deps, object, specUser(object)),
+  "authorization.k8s.io/localsubjectaccessreviews": localAccessReview,
+  "authorization.k8s.io/selfsubjectaccessreviews": (deps, context, object) =>
+    accessReview(deps, object, context.user),
+  "authorization.k8s.io/selfsubjectrulesreviews": rulesReview,
+};
+
+export function isReview(kind: ServedKind): boolean {
+  return reviews[`${kind.info.group}/${kind.info.resource}`] !== undefined;
+}
+
+export async function createReview(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: ServedKind,
+): Promise<PlainResponse> {
+  const form = formFor(context, kind);
+  const query = writeQuery("CreateOptions", context.query);
+  const limit = deps.limits.bodyBytesMax;
+  const object = await readObject(context, kind, limit, query.fieldValidation);
+  const review = reviews[`${kind.info.group}/${kind.info.resource}`];
+  const metadata = { ...object.metadata };
+  const status = review?.(deps, context, object) ?? {};
+  return answerPlain(context, form, 201, { ...object, metadata, status });
+}
+
+interface AccessSpec {
+  readonly user?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  readonly resourceAttributes?: Readonly<Record<string, string>>;
+  readonly nonResourceAttributes?: Readonly<Record<string, string>>;
+}
+
+function accessSpec(object: AnyObject): AccessSpec {
+  return (object["spec"] ?? {}) as AccessSpec; // checked against the schema of the review
+}
+
+function specUser(object: AnyObject): UserInfo {
+  const { user = "", uid, groups = [], extra } = accessSpec(object);
+  return {
+    name: user,
+    ...(uid === undefined ? {} : { uid }),
+    groups,
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): object {
+  const spec = accessSpec(object);
+  const errors = accessFaults(object, spec);
+  if (errors.length > 0) {
+    const kind = { group: "authorization.k8s.io", kind: object.kind ?? "" };
+    throw invalid(kind, object.metadata?.name ?? "", errors);
+  }
+  const decision = deps.authorizer.authorize(accessAttributes(user, spec));
+  return {
+    allowed: decision.allowed,
+    ...(decision.denied ? { denied: true } : {}),
+    ...(decision.reason === "" ? {} : { reason: decision.reason }),
+  };
+}
+
+function accessFaults(object: AnyObject, spec: AccessSpec): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const reason = "FieldValueInvalid";
+  const both = spec.resourceAttributes !== undefined && spec.nonResourceAttributes !== undefined;
+  const neither = spec.resourceAttributes === undefined && spec.nonResourceAttributes === undefined;
+  if (both || neither) {
+    const why = both ? "cannot be specified in combination with resourceAttributes" : "";
+    const field = both ? "spec.nonResourceAttributes" : "spec.resourceAttributes";
+    const must = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    const value = both ? JSON.stringify(spec.nonResourceAttributes) : "null";
+    errors.push({ reason, field, message: `Invalid value: ${value}: ${why === "" ? must : why}` });
+  }
+  const self = object.kind === "SelfSubjectAccessReview";
+  if (!self && (spec.user ?? "") === "" && (spec.groups ?? []).length === 0) {
+    const message = 'Invalid value: "": at least one of user or group must be specified';
+    errors.push({ reason, field: "spec.user", message });
+  }
+  return errors;
+}
+
+function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
+  const asked = spec.resourceAttributes ?? spec.nonResourceAttributes ?? {};
+  const text = (field: string): string => asked[field] ?? "";
+  return {
+    user,
+    verb: text("verb"),
+    path: text("path"),
+    resourceRequest: spec.resourceAttributes !== undefined,
+    group: text("group"),
+    version: text("version"),
+    resource: text("resource"),
+    subresource: text("subresource"),
+    namespace: text("namespace"),
+    name: text("name"),
+  };
+}
+
+function localAccessReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {
+  const namespace = accessSpec(object).resourceAttributes?.["namespace"] ?? "";
+  if (namespace !== context.info.namespace) {
+    const said = `spec.resourceAttributes.namespace must match namespace: ${context.info.namespace}`;
+    throw badRequest(said);
+  }
+  return accessReview(deps, object, specUser(object));
+}
+
+function rulesReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {
+  const spec = (object["spec"] ?? {}) as { readonly namespace?: string };
+  if ((spec.namespace ?? "") === "") throw badRequest("no namespace on request");
+  const { rules, incomplete } = deps.authorizer.rulesFor(context.user, spec.namespace ?? "");
+  const isPath = (rule: (typeof rules)[number]): boolean => rule.nonResourceURLs !== undefined;
+  return {
+    resourceRules: rules.filter((rule) => !isPath(rule)),
+    nonResourceRules: rules.filter(isPath),
+    incomplete,
+  };
+}
+
+function tokenReview(deps: ApiDeps, _context: RequestContext, object: AnyObject): object {
+  const spec = (object["spec"] ?? {}) as { readonly token?: string; readonly audiences?: string[] };
+  if ((spec.token ?? "") === "") {
+    throw badRequest("token is required for TokenReview in authentication");
+  }
+  const result = deps.tokens?.authenticateToken(spec.token ?? "", spec.audiences ?? []);
+  switch (result?.kind) {
+    case undefined:
+    case "none":
+      return { user: {} };
+    case "rejected":
+      return { user: {}, error: result?.message ?? "" };
+    case "user":
+      return tokenUser(result, spec.audiences ?? []);
+    default:
+      return {};
+  }
+}
+
+function tokenUser(
+  result: { readonly user: UserInfo; readonly audiences: readonly string[] } | undefined,
+  asked: readonly string[],
+): object {
+  if (result === undefined) return {};
+  const audiences = asked.length > 0 ? { audiences: result.audiences } : {};
+  return { authenticated: true, user: userFields(result.user), ...audiences };
+}
+
+function userFields(user: UserInfo): object {
+  return {
+    username: user.name,
+    ...(user.uid === undefined || user.uid === "" ? {} : { uid: user.uid }),
+    ...(user.groups.length === 0 ? {} : { groups: user.groups }),
+    ...(user.extra === undefined ? {} : { extra: user.extra }),
+  };
+}

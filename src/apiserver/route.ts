@@ -1,0 +1,114 @@
+/** From request info to the code that serves it: kinds by the catalog, verbs by name. */
+import { failure } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { bindPod } from "./binding.ts";
+import { serveComponents, type Component } from "./component-statuses.ts";
+import { createObject } from "./create.ts";
+import { deleteObject } from "./delete.ts";
+import { deleteCollection } from "./delete-collection.ts";
+import type { ApiDeps } from "./deps.ts";
+import { getObject } from "./get.ts";
+import type { ServedKind } from "./kind.ts";
+import { listObjects } from "./list.ts";
+import { methodNotAllowed } from "./method.ts";
+import { patchObject } from "./patch.ts";
+import { createReview, isReview } from "./reviews.ts";
+import { type StoredKind, storedKind } from "./stored-kind.ts";
+import { serveSubresource } from "./subresources.ts";
+import { updateObject } from "./update.ts";
+import { watchObjects } from "./watch.ts";
+
+export interface RouteDeps extends ApiDeps {
+  components(): readonly Component[];
+}
+
+export async function serveResource(
+  deps: RouteDeps,
+  context: RequestContext,
+): Promise<PlainResponse> {
+  const { info } = context;
+  const kind = deps.catalog.find(info.group, info.version, info.resource);
+  if (kind === undefined || !fits(context, kind)) throw noSuchPath();
+  if (info.subresource !== "") return subresource(deps, context, kind);
+  if (kind.store === undefined) return virtual(deps, context, kind);
+  return ordinary(deps, context, storedKind(kind));
+}
+
+/** The path's shape: namespaces only where they belong, nothing after what is no proxy. */
+function fits(context: RequestContext, kind: ServedKind): boolean {
+  const { info } = context;
+  const inNamespace = info.namespace !== "" && info.resource !== "namespaces";
+  if (inNamespace && !kind.info.namespaced) return false;
+  const needsNamespace = info.pathName !== "" || info.verb === "create";
+  const byCollection = info.verb === "list" || info.verb === "watch";
+  if (kind.info.namespaced && info.namespace === "" && needsNamespace && !byCollection)
+    return false;
+  return info.parts.length <= 3 || info.subresource === "proxy";
+}
+
+function noSuchPath(): Error {
+  return failure(404, "NotFound", "the server could not find the requested resource", {});
+}
+
+function subresource(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: ServedKind,
+): Promise<PlainResponse> {
+  const { subresource: name, verb } = context.info;
+  const row = kind.info.subresources.find((candidate) => candidate.name === name);
+  if (row === undefined) throw noSuchPath();
+  if (!row.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  return serveSubresource(deps, context, storedKind(kind));
+}
+
+async function virtual(
+  deps: RouteDeps,
+  context: RequestContext,
+  kind: ServedKind,
+): Promise<PlainResponse> {
+  const { verb, pathName } = context.info;
+  if (!kind.info.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  if (kind.info.resource === "componentstatuses") {
+    return serveComponents(context, kind, deps.components());
+  }
+  if (pathName !== "" || verb !== "create") throw methodNotAllowed(kind);
+  if (isReview(kind)) return createReview(deps, context, kind);
+  const pods = deps.catalog.find("", "v1", "pods");
+  if (kind.info.resource !== "bindings" || pods === undefined) throw methodNotAllowed(kind);
+  return bindPod(deps, context, storedKind(pods));
+}
+
+function ordinary(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const { verb, pathName } = context.info;
+  const allowed = kind.info.verbs.some((candidate) => candidate === verb);
+  if (!allowed) throw methodNotAllowed(kind);
+  switch (verb) {
+    case "get":
+      return getObject(context, kind);
+    case "list":
+      return listObjects(context, kind);
+    case "watch":
+      return watchObjects(deps, context, kind);
+    case "create":
+      if (pathName !== "") throw methodNotAllowed(kind);
+      return createObject(deps, context, kind);
+    case "update":
+      if (pathName === "") throw methodNotAllowed(kind);
+      return updateObject(deps, context, kind);
+    case "patch":
+      if (pathName === "") throw methodNotAllowed(kind);
+      return patchObject(deps, context, kind);
+    case "delete":
+      return deleteObject(deps, context, kind);
+    case "deletecollection":
+      return deleteCollection(deps, context, kind);
+    default:
+      throw methodNotAllowed(kind);
+  }
+}

@@ -1,0 +1,92 @@
+/** The scale subresource: an autoscaling/v1 Scale read from an object and written back to it. */
+import type { Scale } from "#api/gen/types.ts";
+import type { AnyObject } from "#api/object.ts";
+import { applyScale, scaleFromObject } from "#api/scale.ts";
+import { schemaOf, schemaOfKind } from "#api/schema.ts";
+import { badRequest, notFound } from "#api/status.ts";
+import { strategicMergePatch } from "#api/strategic-merge.ts";
+import { must } from "#base/assert.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
+import { answerPlain, plainForm } from "./answer.ts";
+import { readTyped } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import { namespaceOf } from "./get.ts";
+import { patchedObject, patchTypes, readPatch } from "./patch.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { writeThrough } from "./update.ts";
+import { type WriteQuery, writeQuery } from "./write-options.ts";
+
+const scaleKind = { group: "autoscaling", version: "v1", kind: "Scale" };
+
+export async function getScale(context: RequestContext, kind: StoredKind): Promise<PlainResponse> {
+  const form = plainForm(context);
+  const { namespace, pathName } = context.info;
+  const cached = await kind.store.get(namespaceOf(kind, namespace), pathName, {});
+  return answerPlain(context, form, 200, scaleOf(kind, cached.object));
+}
+
+export async function updateScale(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const query = writeQuery("UpdateOptions", context.query);
+  const limit = deps.limits.bodyBytesMax;
+  const scale = await readTyped(context, scaleKind, limit, query.fieldValidation);
+  if (scale === undefined) throw badRequest("the body of the request holds no Scale");
+  return writeScale(deps, context, kind, query, () => scale);
+}
+
+export async function patchScale(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const given = contentType(context.request.headers);
+  const types = ["json", "merge", "strategic"] as const;
+  const type = types.find((candidate) => patchTypes[candidate] === given);
+  if (type === undefined) throw unsupportedMediaType(types.map((name) => patchTypes[name]));
+  const query = writeQuery("PatchOptions", context.query, "other");
+  const patch = await readPatch(deps, context, type, query);
+  const schema = must(schemaOfKind(scaleKind), "Scale has a schema");
+  const merge = {
+    strategicMerge: (original: Parameters<typeof strategicMergePatch>[0], value: unknown) =>
+      strategicMergePatch(original, value, schema, schemaOf),
+  };
+  return writeScale(deps, context, kind, query, (current) => {
+    const { resourceVersion: _, ...metadata } = current.metadata ?? {};
+    return patchedObject(merge, { ...current, metadata }, type, patch.value);
+  });
+}
+
+async function writeScale(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  query: WriteQuery,
+  wanted: (current: AnyObject) => AnyObject,
+): Promise<PlainResponse> {
+  const form = plainForm(context);
+  const { group, resource } = kind.info;
+  const result = await writeThrough(deps, context, kind, query, {
+    subresource: "scale",
+    createIfMissing: false,
+    next: (current) => {
+      if (current === undefined) throw notFound(kind.info, context.info.pathName);
+      const scale = wanted(scaleOf(kind, current)) as unknown as Scale; // checked by readTyped, or made from one
+      const { resourceVersion: _, ...metadata } = current.metadata ?? {};
+      const base = { ...current, metadata };
+      const scaled = must(applyScale(group, resource, base, scale), `${resource} has a scale`);
+      return { object: scaled, tracked: false };
+    },
+  });
+  return answerPlain(context, form, 200, scaleOf(kind, result.object.object));
+}
+
+function scaleOf(kind: StoredKind, object: AnyObject): AnyObject {
+  const { group, resource } = kind.info;
+  const scale = must(scaleFromObject(group, resource, object), `${resource} has a scale`);
+  return scale as unknown as AnyObject; // a generated kind as a bag of fields
+}

@@ -1,0 +1,68 @@
+/** Which code serves which subresource. Those not named here are parts of the object: get, put, patch. */
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { bindPod } from "./binding.ts";
+import { podLog, podStream, unproxied } from "./container-streams.ts";
+import type { ApiDeps } from "./deps.ts";
+import { evictPod } from "./eviction.ts";
+import { getObject } from "./get.ts";
+import { methodNotAllowed } from "./method.ts";
+import { patchObject } from "./patch.ts";
+import { getScale, patchScale, updateScale } from "./scale.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { mintToken } from "./token.ts";
+import { updateObject } from "./update.ts";
+
+type Serve = (deps: ApiDeps, context: RequestContext, kind: StoredKind) => Promise<PlainResponse>;
+
+/** `pods/log`; a subresource any kind may have is found by its bare name. */
+const own: Readonly<Record<string, Serve>> = {
+  "pods/binding": bindPod,
+  "pods/eviction": evictPod,
+  "pods/log": podLog,
+  "pods/exec": podStream,
+  "pods/attach": podStream,
+  "pods/portforward": podStream,
+  "pods/proxy": podStream,
+  "serviceaccounts/token": mintToken,
+  "nodes/proxy": (_deps, context) => unproxied(context),
+  "services/proxy": (_deps, context) => unproxied(context),
+};
+
+export function serveSubresource(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  const { subresource, verb } = context.info;
+  const special = kind.info.group === "" ? own[`${kind.info.resource}/${subresource}`] : undefined;
+  if (special !== undefined) return special(deps, context, kind);
+  if (subresource === "scale") return serveScale(deps, context, kind);
+  switch (verb) {
+    case "get":
+      return getObject(context, kind);
+    case "update":
+      return updateObject(deps, context, kind);
+    case "patch":
+      return patchObject(deps, context, kind);
+    default:
+      throw methodNotAllowed(kind);
+  }
+}
+
+function serveScale(
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+): Promise<PlainResponse> {
+  switch (context.info.verb) {
+    case "get":
+      return getScale(context, kind);
+    case "update":
+      return updateScale(deps, context, kind);
+    case "patch":
+      return patchScale(deps, context, kind);
+    default:
+      throw methodNotAllowed(kind);
+  }
+}

@@ -1,0 +1,37 @@
+/** POST serviceaccounts/NAME/token: admission, then the injected minter, which checks and signs. */
+import { badRequest, failure } from "#api/status.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import { admissionRequest } from "./admission-request.ts";
+import { answerPlain, plainForm } from "./answer.ts";
+import { readTyped } from "./body.ts";
+import type { ApiDeps } from "./deps.ts";
+import type { StoredKind } from "./stored-kind.ts";
+
+const tokenKind = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+
+export async function mintToken(
+  deps: ApiDeps,
+  context: RequestContext,
+  accounts: StoredKind,
+): Promise<PlainResponse> {
+  const form = plainForm(context);
+  if (deps.tokenMinter === undefined) {
+    throw failure(503, "ServiceUnavailable", "this server issues no service account tokens");
+  }
+  const sent = await readTyped(context, tokenKind, deps.limits.bodyBytesMax, "Ignore");
+  if (sent === undefined) throw badRequest("the body of the request holds no TokenRequest");
+  const { namespace, pathName } = context.info;
+  const request = admissionRequest(context, accounts, {
+    operation: "CREATE",
+    subresource: "token",
+    name: pathName,
+    object: sent,
+    oldObject: undefined,
+    dryRun: false,
+    attempt: {},
+  });
+  const mutated = await deps.admission.mutate(request);
+  await deps.admission.validate({ ...request, object: mutated });
+  return answerPlain(context, form, 201, deps.tokenMinter(namespace, pathName, mutated));
+}
