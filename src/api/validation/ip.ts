@@ -1,0 +1,145 @@
+/** IP addresses and ranges as numbers, and upstream's findings about them. */
+import type { FieldError } from "../status.ts";
+import { invalidValue } from "./errors.ts";
+
+export interface Address {
+  readonly family: "IPv4" | "IPv6";
+  readonly value: bigint;
+}
+
+export interface Range {
+  readonly address: Address;
+  readonly prefixLength: number;
+}
+
+const invalidAddress = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const invalidRange = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+/** Undefined for what is no address. Octets with leading zeros are refused. */
+export function parseAddress(text: string): Address | undefined {
+  return text.includes(":") ? parseIpv6(text) : parseIpv4(text);
+}
+
+function parseIpv4(text: string): Address | undefined {
+  const octets = text.split(".");
+  if (octets.length !== 4) return undefined;
+  let value = 0n;
+  for (const octet of octets) {
+    if (!/^(0|[1-9]\d{0,2})$/.test(octet) || Number(octet) > 255) return undefined;
+    value = (value << 8n) | BigInt(octet);
+  }
+  return { family: "IPv4", value };
+}
+
+function parseIpv6(text: string): Address | undefined {
+  const halves = text.split("::");
+  if (halves.length > 2) return undefined;
+  const head = parseGroups(halves[0] ?? "");
+  const tail = halves.length === 2 ? parseGroups(halves[1] ?? "") : [];
+  if (head === undefined || tail === undefined) return undefined;
+  const missing = 8 - head.length - tail.length;
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
+  const groups = [...head, ...Array<number>(missing).fill(0), ...tail];
+  const value = groups.reduce((at, group) => (at << 16n) | BigInt(group), 0n);
+  // ::ffff:a.b.c.d is the IPv4 address, as Go has it.
+  if (value >> 32n === 0xffffn) return { family: "IPv4", value: value & 0xffffffffn };
+  return { family: "IPv6", value };
+}
+
+function parseGroups(text: string): number[] | undefined {
+  if (text === "") return [];
+  const groups: number[] = [];
+  const parts = text.split(":");
+  for (const [at, part] of parts.entries()) {
+    if (part.includes(".") && at === parts.length - 1) {
+      const last = parseIpv4(part);
+      if (last === undefined) return undefined;
+      groups.push(Number(last.value >> 16n), Number(last.value & 0xffffn));
+    } else if (/^[0-9a-fA-F]{1,4}$/.test(part)) groups.push(Number.parseInt(part, 16));
+    else return undefined;
+  }
+  return groups;
+}
+
+export function parseRange(text: string): Range | undefined {
+  const slash = text.indexOf("/");
+  if (slash < 0) return undefined;
+  const address = parseAddress(text.slice(0, slash));
+  const length = text.slice(slash + 1);
+  if (address === undefined || !/^\d{1,3}$/.test(length)) return undefined;
+  const prefixLength = Number(length);
+  return prefixLength <= bitsOf(address) ? { address, prefixLength } : undefined;
+}
+
+function bitsOf(address: Address): number {
+  return address.family === "IPv4" ? 32 : 128;
+}
+
+export function rangeContains(range: Range, address: Address): boolean {
+  if (range.address.family !== address.family) return false;
+  const shift = BigInt(bitsOf(address) - range.prefixLength);
+  return range.address.value >> shift === address.value >> shift;
+}
+
+/** The range starts at its own first address: no bits are set behind the prefix. */
+export function isNetworkAddress(range: Range): boolean {
+  const shift = BigInt(bitsOf(range.address) - range.prefixLength);
+  return (range.address.value >> shift) << shift === range.address.value;
+}
+
+export function checkAddress(out: FieldError[], text: string, path: string): boolean {
+  if (parseAddress(text) !== undefined) return true;
+  out.push(invalidValue(path, text, invalidAddress));
+  return false;
+}
+
+export function checkRange(out: FieldError[], text: string, path: string): boolean {
+  if (parseRange(text) !== undefined) return true;
+  out.push(invalidValue(path, text, invalidRange));
+  return false;
+}
+
+export function checkFamily(
+  out: FieldError[],
+  text: string,
+  family: "IPv4" | "IPv6",
+  path: string,
+): void {
+  if (parseAddress(text)?.family === family) return;
+  out.push(invalidValue(path, text, `must be a valid ${family} address`));
+}
+
+/** Endpoints and external addresses are nobody's loopback. */
+export function checkNotSpecial(out: FieldError[], text: string, path: string): void {
+  const address = parseAddress(text);
+  if (address === undefined) {
+    out.push(invalidValue(path, text, "must be a valid IP address"));
+    return;
+  }
+  if (address.value === 0n) {
+    out.push(invalidValue(path, text, `may not be unspecified (${text})`));
+  }
+  for (const [range, detail] of specialRanges) {
+    if (rangeContains(range, address)) out.push(invalidValue(path, text, detail));
+  }
+}
+
+const specialRanges: readonly (readonly [Range, string])[] = (
+  [
+    ["127.0.0.0/8", "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
+    ["::1/128", "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
+    ["169.254.0.0/16", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"],
+    ["fe80::/10", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"],
+    ["224.0.0.0/24", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
+    ["ff02::/16", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
+  ] as const
+).flatMap(([text, detail]) => {
+  const range = parseRange(text);
+  return range === undefined ? [] : [[range, detail] as const];
+});
+
+/** One address of each family at most. */
+export function isDualStack(addresses: readonly string[]): boolean {
+  const families = addresses.map((text) => parseAddress(text.split("/")[0] ?? "")?.family);
+  return families.includes("IPv4") && families.includes("IPv6");
+}
