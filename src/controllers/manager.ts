@@ -13,6 +13,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { garbageCollector } from "./garbage/controller.ts";
 import { namespaceController } from "./namespace/controller.ts";
+import { daemonSetController } from "./daemonset/controller.ts";
 import { deploymentController } from "./deployment/controller.ts";
 import { disruptionController } from "./disruption/controller.ts";
 import { endpointsController } from "./endpoints/controller.ts";
@@ -21,6 +22,7 @@ import { nodeLifecycleController } from "./nodelifecycle/controller.ts";
 import { taintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { podGarbageCollector } from "./podgc/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
+import { statefulSetController } from "./statefulset/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
 
 export interface ManagerDeps {
@@ -52,6 +54,8 @@ const factories: readonly (readonly [string, Factory])[] = [
   ["deployment-controller", deploymentController],
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationControllerController],
+  ["statefulset-controller", statefulSetController],
+  ["daemonset-controller", daemonSetController],
   ["endpointslice-controller", endpointsController],
   ["serviceaccount-controller", serviceAccountController],
   ["root-ca-certificate-publisher-controller", (deps, { rootCa }) => rootCaPublisher(deps, rootCa)],
