@@ -109,7 +109,7 @@ function bound(
   nowMs: number,
 ): AnyObject {
   checkBindable(pod, binding, name);
-  const { resourceVersion: _, ...metadata } = pod.metadata ?? {};
+  const metadata = pod.metadata ?? {};
   const parts = pod as PodParts; // a stored pod
   const annotations = { ...metadata.annotations, ...binding.metadata?.annotations };
   const labels = { ...metadata.labels, ...binding.metadata?.labels };

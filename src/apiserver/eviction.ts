@@ -141,13 +141,11 @@ function charged(current: AnyObject, podName: string, nowMs: number): AnyObject 
   const name = budget.metadata?.name ?? "";
   const status = budget.status ?? {};
   checkBudget(budget, name);
-  const { resourceVersion: _, ...metadata } = budget.metadata ?? {};
   const left = (status.disruptionsAllowed ?? 0) - 1;
   const disruptedPods = { ...status.disruptedPods, [podName]: formatTime(nowMs) };
   const conditions = left > 0 ? {} : { conditions: exhausted(budget, nowMs) };
   return {
     ...budget,
-    metadata,
     status: { ...status, ...conditions, disruptionsAllowed: left, disruptedPods },
   };
 }

@@ -2,8 +2,8 @@
  * PATCH: JSON, merge and strategic merge patches. Server-side apply is apply.ts.
  *
  * The patch is applied to the current object in the version of the request, decoded and defaulted like
- * a PUT, and retried on the newest object when another write came between - unless the patch itself
- * names a resourceVersion.
+ * a PUT. It keeps the resourceVersion it was read with, so a write in between makes registry ask again
+ * with the newest object; a patch that names another version itself is a conflict.
  */
 import { applyJsonPatch } from "#api/json-patch.ts";
 import { applyMergePatch } from "#api/merge-patch.ts";
@@ -91,7 +91,7 @@ function patchThrough(
       const original = kind.fromStored(current);
       const patched = patchedObject(kind, original, type, patch.value);
       const object = decoded(context, kind, patched, patch, query.fieldValidation);
-      return { object: kind.toStored(unlocked(object, original)), tracked: false };
+      return { object: kind.toStored(object), tracked: false };
     },
   });
 }
@@ -123,11 +123,4 @@ function patchedValue(
     default:
       return type satisfies never;
   }
-}
-
-/** Without the resourceVersion it was read with, so that a conflict is retried, not reported. */
-function unlocked(object: AnyObject, original: AnyObject): AnyObject {
-  const { resourceVersion, ...metadata } = object.metadata ?? {};
-  if (resourceVersion !== original.metadata?.resourceVersion) return object;
-  return { ...object, metadata };
 }

@@ -55,10 +55,9 @@ export async function patchScale(
     strategicMerge: (original: Parameters<typeof strategicMergePatch>[0], value: unknown) =>
       strategicMergePatch(original, value, schema, schemaOf),
   };
-  return writeScale(deps, context, kind, query, (current) => {
-    const { resourceVersion: _, ...metadata } = current.metadata ?? {};
-    return patchedObject(merge, { ...current, metadata }, type, patch.value);
-  });
+  return writeScale(deps, context, kind, query, (current) =>
+    patchedObject(merge, current, type, patch.value),
+  );
 }
 
 async function writeScale(
@@ -76,9 +75,7 @@ async function writeScale(
     next: (current) => {
       if (current === undefined) throw notFound(kind.info, context.info.pathName);
       const scale = wanted(scaleOf(kind, current)) as unknown as Scale; // checked by readTyped, or made from one
-      const { resourceVersion: _, ...metadata } = current.metadata ?? {};
-      const base = { ...current, metadata };
-      const scaled = must(applyScale(group, resource, base, scale), `${resource} has a scale`);
+      const scaled = must(applyScale(group, resource, current, scale), `${resource} has a scale`);
       return { object: scaled, tracked: false };
     },
   });

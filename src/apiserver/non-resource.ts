@@ -1,0 +1,71 @@
+/** Paths that are no resources: index, version, health, metrics, documents, and 404 for the rest. */
+import type { PlainResponse } from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { RequestContext } from "#server/context.ts";
+import { type Health, healthResponse } from "#server/health.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { bytesResponse, compressed, objectResponse, textResponse } from "#server/respond.ts";
+import type { VersionInfo } from "#server/version.ts";
+
+/** Discovery, OpenAPI and the like: answers what is its own, undefined for the rest. */
+export interface Documents {
+  /** For the index at `/`. */
+  paths(): readonly string[];
+  serve(context: RequestContext): PlainResponse | undefined | Promise<PlainResponse | undefined>;
+}
+
+export interface NonResourceDeps {
+  readonly health: Health;
+  readonly metrics: MetricSet;
+  readonly version: VersionInfo;
+  readonly documents: readonly Documents[];
+  readonly log: Log;
+}
+
+const indented = { mediaType: "application/json", pretty: true } as const;
+const metricsType = "text/plain; version=0.0.4; charset=utf-8";
+const encoder = new TextEncoder();
+
+export async function serveNonResource(
+  deps: NonResourceDeps,
+  context: RequestContext,
+): Promise<PlainResponse> {
+  const { request } = context;
+  const path = request.path;
+  const healthy = healthResponse(deps.health, path, context.query, deps.log);
+  if (healthy !== undefined) return healthy;
+  switch (path) {
+    case "/version":
+    case "/version/":
+      return objectResponse(request, 200, deps.version, indented);
+    case "/metrics":
+    case "/metrics/slis":
+      return bytesResponse(200, [encoder.encode(deps.metrics.text())], metricsType);
+    case "/":
+    case "/index.html":
+      return objectResponse(request, 200, { paths: index(deps) }, indented);
+    default:
+      return serveDocument(deps, context);
+  }
+}
+
+async function serveDocument(
+  deps: NonResourceDeps,
+  context: RequestContext,
+): Promise<PlainResponse> {
+  for (const documents of deps.documents) {
+    const response = await documents.serve(context);
+    if (response !== undefined) return compressed(context.request, response);
+  }
+  return textResponse(404, "404 page not found\n");
+}
+
+function index(deps: NonResourceDeps): readonly string[] {
+  const roots = ["healthz", "livez", "readyz"] as const;
+  const health = roots.flatMap((root) => [
+    `/${root}`,
+    ...deps.health[root].map((check) => `/${root}/${check.name}`),
+  ]);
+  const documents = deps.documents.flatMap((source) => source.paths());
+  return [...documents, ...health, "/metrics", "/metrics/slis", "/version"].sort();
+}

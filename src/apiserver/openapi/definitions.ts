@@ -1,0 +1,159 @@
+/**
+ * Definitions of built-in types as OpenAPI says them, version 2 or 3.
+ *
+ * The versions differ in three ways: where definitions live, that version 3 wraps a reference with
+ * siblings into `allOf`, and that it can say "integer or string".
+ */
+import type { FieldSchema, ObjectSchema } from "#api/schema-types.ts";
+import type { JsonObject, JsonValue } from "#api/object.ts";
+import { schemaOf } from "#api/schema.ts";
+import { fieldDescription, textOf, type DefinitionText } from "./descriptions.ts";
+
+export type OpenApiVersion = "v2" | "v3";
+
+const prefixes: Readonly<Record<OpenApiVersion, string>> = {
+  v2: "#/definitions/",
+  v3: "#/components/schemas/",
+};
+
+export function reference(definition: string, version: OpenApiVersion): JsonObject {
+  return { $ref: prefixes[version] + definition };
+}
+
+/** Undefined for a name that is no built-in definition. */
+export function builtinDefinition(name: string, version: OpenApiVersion): JsonObject | undefined {
+  const text = textOf(name);
+  const schema = schemaOf(name);
+  if (schema !== undefined) return structDefinition(schema, text, version);
+  return text?.shape === undefined ? undefined : scalarDefinition(text, version);
+}
+
+function structDefinition(
+  schema: ObjectSchema,
+  text: DefinitionText | undefined,
+  version: OpenApiVersion,
+): JsonObject {
+  const properties: Record<string, JsonValue> = {};
+  for (const [name, field] of Object.entries(schema.fields)) {
+    properties[name] = property(name, field, text, version);
+  }
+  return {
+    ...described(text?.description ?? ""),
+    ...(Object.keys(properties).length > 0 ? { properties } : {}),
+    ...(schema.required.length > 0 ? { required: schema.required } : {}),
+    type: "object",
+    ...(schema.groupVersionKinds === undefined
+      ? {}
+      : { "x-kubernetes-group-version-kind": schema.groupVersionKinds.map((gvk) => ({ ...gvk })) }),
+    ...(schema.mapType === undefined ? {} : { "x-kubernetes-map-type": schema.mapType }),
+    ...unionExtension(text),
+  };
+}
+
+function unionExtension(text: DefinitionText | undefined): JsonObject {
+  if (text?.union === undefined) return {};
+  const { discriminator, fields } = text.union;
+  return {
+    "x-kubernetes-unions": [
+      {
+        ...(discriminator === undefined ? {} : { discriminator }),
+        "fields-to-discriminateBy": fields,
+      },
+    ],
+  };
+}
+
+function scalarDefinition(text: DefinitionText, version: OpenApiVersion): JsonObject {
+  return { ...described(text.description), ...scalarShape(text, version) };
+}
+
+function scalarShape(text: DefinitionText, version: OpenApiVersion): JsonObject {
+  switch (text.shape) {
+    case "object":
+      return { type: "object" };
+    case "date-time":
+      return { format: "date-time", type: "string" };
+    case "int-or-string":
+      return version === "v2"
+        ? { format: "int-or-string", type: "string" }
+        : { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
+    case "string": // quantities, which may be written as numbers
+      return version === "v2"
+        ? { type: "string" }
+        : { oneOf: [{ type: "string" }, { type: "number" }] };
+    default:
+      return {};
+  }
+}
+
+function property(
+  name: string,
+  field: FieldSchema,
+  owner: DefinitionText | undefined,
+  version: OpenApiVersion,
+): JsonObject {
+  const target = targetOf(field);
+  const siblings = {
+    ...described(fieldDescription(owner, name, field, target)),
+    ...extensions(field),
+  };
+  if (target === undefined) return { ...siblings, ...typeOf(field, version) };
+  const ref = reference(target, version);
+  if (version === "v2") return { ...ref, ...siblings };
+  return Object.keys(siblings).length === 0 ? ref : { allOf: [ref], ...siblings };
+}
+
+function described(description: string): JsonObject {
+  return description === "" ? {} : { description };
+}
+
+const quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
+const intOrString = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+
+/** The definition a field refers to; undefined for what is written out in place. */
+function targetOf(field: FieldSchema): string | undefined {
+  if (field.ref !== undefined) return field.ref;
+  switch (field.format) {
+    case "quantity":
+      return quantity;
+    case "date-time":
+      return `${meta}.Time`;
+    case "micro-time":
+      return `${meta}.MicroTime`;
+    case "int-or-string":
+      return intOrString;
+    default:
+      return undefined;
+  }
+}
+
+function typeOf(field: FieldSchema, version: OpenApiVersion): JsonObject {
+  switch (field.type) {
+    case "array":
+      return { items: itemsOf(field, version), type: "array" };
+    case "map":
+      return { additionalProperties: itemsOf(field, version), type: "object" };
+    case "any":
+      return {};
+    default:
+      return { ...(field.format === undefined ? {} : { format: field.format }), type: field.type };
+  }
+}
+
+function itemsOf(field: FieldSchema, version: OpenApiVersion): JsonObject {
+  if (field.items === undefined) return {};
+  const target = targetOf(field.items);
+  return target === undefined ? typeOf(field.items, version) : reference(target, version);
+}
+
+function extensions(field: FieldSchema): JsonObject {
+  const { listMapKeys, listType, mapType, patchMergeKey, patchStrategy } = field;
+  return {
+    ...(listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": listMapKeys }),
+    ...(listType === undefined ? {} : { "x-kubernetes-list-type": listType }),
+    ...(mapType === undefined ? {} : { "x-kubernetes-map-type": mapType }),
+    ...(patchMergeKey === undefined ? {} : { "x-kubernetes-patch-merge-key": patchMergeKey }),
+    ...(patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": patchStrategy }),
+  };
+}

@@ -1,0 +1,142 @@
+/**
+ * OpenAPI documents: pure functions of an ApiSurface. Nothing is kept here; `openapi.ts` caches.
+ *
+ * Version 3 is one document per group-version (and one for each discovery level), version 2 is
+ * one document for all. Each carries exactly the definitions its operations lead to.
+ */
+import {
+  type JsonObject,
+  type JsonValue,
+  apiVersionOf,
+  type GroupVersionKind,
+} from "#api/object.ts";
+import { schemaOfKind } from "#api/schema.ts";
+import { builtinDefinition, type OpenApiVersion } from "./definitions.ts";
+import {
+  groupPath,
+  groupVersionPath,
+  groupsPath,
+  issuerPath,
+  keysPath,
+  versionPath,
+} from "./discovery-paths.ts";
+import type { ApiSurface, CustomDefinition, PathModel } from "./model.ts";
+import { resourcePaths, type KindNames } from "./operations.ts";
+import { renderPaths } from "./render.ts";
+
+/** Names of all version 3 documents: `api/v1`, `apis/apps/v1`, `apis/apps`, `version` ... sorted. */
+export function openapiV3Names(surface: ApiSurface): readonly string[] {
+  return [...pathsByDocument(surface).keys()].sort();
+}
+
+/** Undefined for a name that is none of `openapiV3Names`. */
+export function openapiV3Document(surface: ApiSurface, name: string): JsonObject | undefined {
+  const paths = pathsByDocument(surface).get(name)?.();
+  if (paths === undefined) return undefined;
+  const rendered = renderPaths(paths, "v3");
+  const schemas = definitionsOf(rendered, surface, "v3");
+  return {
+    openapi: "3.0.0",
+    info: { title: "Kubernetes", version: surface.version },
+    paths: rendered,
+    components: {
+      ...(Object.keys(schemas).length === 0 ? {} : { schemas }),
+      securitySchemes: { BearerToken: bearerToken },
+    },
+  };
+}
+
+export function openapiV2Document(surface: ApiSurface): JsonObject {
+  const paths = [...pathsByDocument(surface).values()].flatMap((make) => make());
+  const rendered = renderPaths(paths, "v2");
+  return {
+    swagger: "2.0",
+    info: { title: "Kubernetes", version: surface.version },
+    paths: rendered,
+    definitions: definitionsOf(rendered, surface, "v2"),
+    securityDefinitions: { BearerToken: bearerToken },
+    security: [{ BearerToken: [] }],
+  };
+}
+
+const bearerToken = {
+  description: "Bearer Token authentication",
+  in: "header",
+  name: "authorization",
+  type: "apiKey",
+};
+
+/** Made when asked: a caller of one document does not pay for the others. */
+type MakePaths = () => readonly PathModel[];
+
+function pathsByDocument(surface: ApiSurface): ReadonlyMap<string, MakePaths> {
+  const names = kindNames(surface.custom);
+  const byVersion = Map.groupBy(surface.resources, (r) => documentName(apiVersionOf(r), r.group));
+  const documents = new Map<string, MakePaths>([
+    ["apis", () => [groupsPath]],
+    ["version", () => [versionPath]],
+    [".well-known/openid-configuration", () => [issuerPath]],
+    ["openid/v1/jwks", () => [keysPath]],
+  ]);
+  for (const [name, resources] of byVersion) {
+    const [first] = resources;
+    if (first === undefined) continue;
+    const { group } = first;
+    documents.set(group === "" ? "api" : `apis/${group}`, () => [groupPath(group)]);
+    documents.set(name, () => [
+      groupVersionPath(first),
+      ...resources.flatMap((resource) => resourcePaths(resource, names)),
+    ]);
+  }
+  return documents;
+}
+
+function documentName(apiVersion: string, group: string): string {
+  return `${group === "" ? "api" : "apis"}/${apiVersion}`;
+}
+
+function kindNames(custom: readonly CustomDefinition[]): KindNames {
+  const byKind = new Map<string, string>();
+  for (const definition of custom) {
+    for (const gvk of kindsOf(definition)) byKind.set(kindKey(gvk), definition.name);
+  }
+  const customNames = new Set(custom.map((definition) => definition.name));
+  return {
+    definitionOf: (gvk) => byKind.get(kindKey(gvk)) ?? schemaOfKind(gvk)?.name,
+    isCustom: (definition) => customNames.has(definition),
+  };
+}
+
+function kindsOf(definition: CustomDefinition): readonly GroupVersionKind[] {
+  const tags = definition.v3["x-kubernetes-group-version-kind"];
+  // Whoever makes a definition tags it as upstream does.
+  return Array.isArray(tags) ? (tags as readonly GroupVersionKind[]) : [];
+}
+
+function kindKey({ group, version, kind }: GroupVersionKind): string {
+  return `${group}/${version}/${kind}`;
+}
+
+/** All definitions the value leads to, sorted by name. */
+function definitionsOf(value: JsonValue, surface: ApiSurface, version: OpenApiVersion): JsonObject {
+  const custom = new Map(surface.custom.map((definition) => [definition.name, definition]));
+  const found = new Map<string, JsonObject>();
+  const visit = (name: string): void => {
+    if (found.has(name)) return;
+    const definition = custom.get(name)?.[version] ?? builtinDefinition(name, version);
+    if (definition === undefined) return;
+    found.set(name, definition);
+    visitReferences(definition, visit);
+  };
+  visitReferences(value, visit);
+  return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function visitReferences(value: JsonValue | undefined, visit: (name: string) => void): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === "$ref" && typeof member === "string")
+      visit(member.slice(member.lastIndexOf("/") + 1));
+    else visitReferences(member, visit);
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * The API server's door: from the rooms below to one handler of plain requests.
+ *
+ * Holds  nothing reaches registry unauthorised, unadmitted or unvalidated; whoever owns the returned
+ *        handler may call it from sockets and from this process alike.
+ * Close  `shutdown` makes /readyz fail while requests are still served; `close` ends the watches.
+ */
+import type { Admission } from "#admission/admission.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { PlainHandler } from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { Registry } from "#registry/resource-store.ts";
+import type { Audit } from "#server/audit.ts";
+import { chain } from "#server/chain.ts";
+import type { Gate } from "#server/gate.ts";
+import { type Health, type HealthCheck, ping } from "#server/health.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { RequestMetrics } from "#server/metrics.ts";
+import type { VersionInfo } from "#server/version.ts";
+import { FrameJoiner } from "#server/watch-frames.ts";
+import type { WatchStream } from "#server/watch-stream.ts";
+import { ResourceCatalog } from "./catalog.ts";
+import type { Component } from "./component-statuses.ts";
+import type { ApiLimits, TokenMinter } from "./deps.ts";
+import { type Documents, serveNonResource } from "./non-resource.ts";
+import { type RouteDeps, serveResource } from "./route.ts";
+
+export interface ApiServerDeps {
+  readonly registry: Registry;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly admission: Admission;
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** The request metrics are added to it; /metrics shows all of it. */
+  readonly metrics: MetricSet;
+  readonly version: VersionInfo;
+  readonly tokens?: TokenAuthenticator;
+  readonly tokenMinter?: TokenMinter;
+  readonly gate?: Gate;
+  readonly audit?: Audit;
+  /** Beyond ping, informer-sync and shutdown; shown by livez and readyz. */
+  readonly checks?: readonly HealthCheck[];
+  readonly components?: () => readonly Component[];
+  /** Asked in order; made from the catalog, so that custom kinds show up. */
+  readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
+}
+
+export interface ApiServerOptions {
+  /** The built-in resources to serve. */
+  readonly resources: readonly ResourceInfo[];
+  /** Short requests take at most this; upstream's is a minute. */
+  readonly requestTimeoutMs: number;
+  readonly limits: ApiLimits;
+}
+
+export interface ApiServer {
+  readonly handler: PlainHandler;
+  readonly catalog: ResourceCatalog;
+  /** Resolves when every cache has its first snapshot; /readyz is well from then on. */
+  ready(): Promise<void>;
+  shutdown(): void;
+  /** Ends all watches cleanly; registry and store are their owners' to close. */
+  close(): void;
+}
+
+interface Life {
+  synced: boolean;
+  leaving: boolean;
+}
+
+export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions): ApiServer {
+  const catalog = new ResourceCatalog(deps.registry, options.resources);
+  const streams = new Set<WatchStream>();
+  const life: Life = { synced: false, leaving: false };
+  const requestMetrics = new RequestMetrics(deps.metrics);
+  const { version, metrics, log } = deps;
+  const route = routeDeps(deps, options, catalog, streams, requestMetrics);
+  const documents = deps.documents?.(catalog) ?? [];
+  const nonResource = { health: healthOf(deps, life), metrics, version, documents, log };
+  storageMetrics(deps, catalog);
+  const handler = chain(
+    {
+      ...deps,
+      metrics: requestMetrics,
+      isKnown: ({ group, version: v, resource }) => catalog.find(group, v, resource) !== undefined,
+    },
+    { requestTimeoutMs: options.requestTimeoutMs },
+    (context) =>
+      context.info.resourceRequest
+        ? serveResource(route, context)
+        : serveNonResource(nonResource, context),
+  );
+  return {
+    handler,
+    catalog,
+    ready: async () => {
+      await deps.registry.ready();
+      life.synced = true;
+    },
+    shutdown: () => {
+      life.leaving = true;
+    },
+    close: () => {
+      for (const stream of streams) stream.end();
+    },
+  };
+}
+
+function routeDeps(
+  deps: ApiServerDeps,
+  options: ApiServerOptions,
+  catalog: ResourceCatalog,
+  streams: Set<WatchStream>,
+  metrics: RequestMetrics,
+): RouteDeps {
+  const { admission, authorizer, lookup, clock, random, log, tokens, tokenMinter } = deps;
+  return {
+    catalog,
+    admission,
+    authorizer,
+    lookup,
+    clock,
+    random,
+    log,
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(tokenMinter === undefined ? {} : { tokenMinter }),
+    metrics,
+    joiner: new FrameJoiner(),
+    streams,
+    limits: options.limits,
+    components: deps.components ?? (() => [{ name: "etcd-0", problem: undefined }]),
+  };
+}
+
+function healthOf(deps: ApiServerDeps, life: Life): Health {
+  const more = deps.checks ?? [];
+  const synced: HealthCheck = {
+    name: "informer-sync",
+    check: () => (life.synced ? undefined : "caches are not filled yet"),
+  };
+  const shutdown: HealthCheck = {
+    name: "shutdown",
+    check: () => (life.leaving ? "process is shutting down" : undefined),
+  };
+  const alive = [ping, ...more];
+  return { healthz: alive, livez: alive, readyz: [...alive, synced, shutdown] };
+}
+
+function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {
+  const help = "Objects stored, by resource.";
+  deps.metrics.gaugeOf("apiserver_storage_objects", help, ["resource"], function* () {
+    const seen = new Set<string>();
+    for (const { group, version, resource, storage } of catalog.infos()) {
+      if (storage === undefined) continue;
+      const name = storage.group === "" ? storage.resource : `${storage.resource}.${storage.group}`;
+      if (seen.has(name)) continue;
+      seen.add(name);
+      yield [[name], catalog.find(group, version, resource)?.store?.size ?? 0] as const;
+    }
+  });
+}
