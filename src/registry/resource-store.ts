@@ -10,8 +10,10 @@ import type { AnyObject } from "#api/object.ts";
 import type { FieldSelector } from "#api/field-selector.ts";
 import type { LabelSelector } from "#api/label-selector.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
-import type { WatchEventType } from "#platform/http.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
+import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
+
+export type { WatchItem, WatchSink };
 
 export interface ReadOptions {
   /** As the client sent it; "" or absent: most recent; "0": any. */
@@ -94,25 +96,6 @@ export interface WatchOptions {
   readonly allowBookmarks: boolean;
 }
 
-/** One step of a watch. The same CachedObject goes to all watchers, so its encodings are shared. */
-export interface WatchItem {
-  readonly type: Exclude<WatchEventType, "ERROR">;
-  /**
-   * For BOOKMARK: undefined. For DELETED: the last state, with the delete's resourceVersion.
-   */
-  readonly object: CachedObject | undefined;
-  readonly resourceVersion: string;
-  /** BOOKMARK that ends the initial events. */
-  readonly initialEventsEnd?: boolean;
-}
-
-export interface WatchSink {
-  /** Whole batches in order. @returns false when full: nothing of the batch was kept; `resume()` asks again. */
-  deliver(items: readonly WatchItem[]): boolean;
-  /** The watch is over: `error` is what an ERROR event must carry (410 Expired), absent at shutdown. */
-  end(error?: Error): void;
-}
-
 export interface ResourceWatch {
   resume(): void;
   /** Sends a bookmark at the current position now, if the client allowed bookmarks. */
@@ -139,7 +122,10 @@ export interface ResourceStore {
   ): Promise<DeleteResult>;
   /** `namespace` "" lists all namespaces. */
   list(namespace: string, options: ListOptions): Promise<ListPage>;
-  /** Rejects with ApiError when the watch cannot start (bad or too large resourceVersion). */
+  /**
+   * Rejects with ApiError when the watch cannot start (bad or too large resourceVersion). The sink
+   * may be called before the promise resolves; a watch below history ends at once with 410.
+   */
   watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch>;
   /** Synchronous read of the cache: at least as new as the last write this store answered. */
   peek(namespace: string, name: string): CachedObject | undefined;

@@ -93,11 +93,8 @@ export class Cursor {
 
   /** Starts, or goes on after the sink refused a batch. */
   resume(): void {
-    if (this.#phase === "history" && !this.#busy) {
-      this.#reader?.resume();
-      return;
-    }
-    this.#drain();
+    if (this.#phase === "history" && !this.#busy) this.#reader?.resume();
+    else this.#drain();
   }
 
   /**
@@ -118,6 +115,7 @@ export class Cursor {
 
   /** A bookmark at the current position, when the client wanted bookmarks and there is a position. */
   bookmark(): void {
+    this.#leaveHistoryWhenRead();
     if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
     const revision = this.live ? Math.max(this.#after, this.#home.delivered()) : this.#after;
     this.#deliver([watchItem("BOOKMARK", undefined, revision)]);
@@ -262,6 +260,18 @@ export class Cursor {
     this.#after = last.revision;
     if (this.#after >= this.#home.floor()) this.#leaveHistory();
     return true;
+  }
+
+  /**
+   * History may end without an event to tell so: nothing happened between here and the ring. Asked
+   * from timers only, never while the feed delivers, so its position is what was really taken.
+   */
+  #leaveHistoryWhenRead(): void {
+    if (this.#phase !== "history" || this.#busy || this.#reader === undefined) return;
+    const floor = this.#home.floor();
+    if (this.#reader.position < floor) return;
+    this.#after = Math.max(this.#after, floor);
+    this.#leaveHistory();
   }
 
   #leaveHistory(): void {

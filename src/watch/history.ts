@@ -9,6 +9,8 @@ export interface HistorySink {
 }
 
 export interface HistoryReader {
+  /** Everything of the resource up to here was delivered and taken. */
+  readonly position: number;
   resume(): void;
   close(): void;
 }
@@ -22,6 +24,6 @@ export interface History {
 export const noHistory: History = {
   read(_after, sink) {
     sink.compacted();
-    return { resume() {}, close() {} };
+    return { position: 0, resume() {}, close() {} };
   },
 };

@@ -41,8 +41,9 @@ export function encodeObject(object: AnyObject): Uint8Array {
   return encoder.encode(JSON.stringify({ apiVersion, kind, metadata: stored, ...rest }));
 }
 
-/** Complete JSON with `revision` as resourceVersion, in a new array. */
+/** Complete JSON with `revision` as resourceVersion, in a new array; 0 is "never stored": none. */
 export function wireJson(value: Uint8Array, revision: number): Uint8Array {
+  if (revision === 0) return value;
   const splice = splicePoint(value);
   if (splice < 0 || value[splice] === closingBrace) return wireJsonForeign(value, revision);
   const digits = String(revision);
@@ -57,10 +58,11 @@ export function wireJson(value: Uint8Array, revision: number): Uint8Array {
   return out;
 }
 
-/** A freshly parsed object, given to the caller, with `revision` as resourceVersion. */
+/** A freshly parsed object, given to the caller, with `revision` as resourceVersion unless 0. */
 export function decodeObject(value: Uint8Array, revision: number): AnyObject {
   if (value[0] !== formatJson) throw new UnreadableValueError(revision);
   const object = decodeObjectJson(value, revision);
+  if (revision === 0) return object;
   const metadata: { -readonly [K in keyof ObjectMeta]: ObjectMeta[K] } = object.metadata ?? {};
   metadata.resourceVersion = String(revision);
   return object.metadata === undefined ? { ...object, metadata } : object;

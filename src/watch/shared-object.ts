@@ -36,6 +36,7 @@ const encodingsMax = 6;
 const noLabels: Labels = Object.freeze({});
 
 export class SharedObject implements CachedObject, MemoHolder {
+  /** 0: never stored (what a dry run makes); resourceVersion is then "". */
   readonly revision: number;
   /** Within the resource: `namespace/name`, or `name` for cluster-scoped ones; chars 0..255. */
   readonly key: string;
@@ -53,7 +54,7 @@ export class SharedObject implements CachedObject, MemoHolder {
   }
 
   get resourceVersion(): string {
-    return String(this.revision);
+    return this.revision === 0 ? "" : String(this.revision);
   }
 
   get namespace(): string {

@@ -115,7 +115,13 @@ export class TestFeed implements History {
     const reader = new TestReader(this, after, sink);
     this.#readers.add(reader);
     reader.resume();
-    return { resume: () => reader.resume(), close: () => void this.#readers.delete(reader) };
+    return {
+      get position() {
+        return reader.position;
+      },
+      resume: () => reader.resume(),
+      close: () => void this.#readers.delete(reader),
+    };
   }
 }
 
@@ -130,6 +136,10 @@ class TestReader {
     this.#sink = sink;
   }
 
+  get position(): number {
+    return this.#after;
+  }
+
   resume(): void {
     if (this.#after < this.#feed.compactRevision) {
       this.#sink.compacted();
@@ -137,7 +147,10 @@ class TestReader {
     }
     for (;;) {
       const first = this.#feed.events.find((event) => event.revision > this.#after);
-      if (first === undefined) return;
+      if (first === undefined) {
+        this.#after = this.#feed.revision;
+        return;
+      }
       const batch = this.#feed.events.filter((event) => event.revision === first.revision);
       if (!this.#sink.deliver(batch)) return;
       this.#after = first.revision;

@@ -1,0 +1,126 @@
+/**
+ * Create, as upstream's generic registry: metadata, strategy, validation, admission, then a put that
+ * holds only if nothing is there.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { qualifiedResource } from "#api/object.ts";
+import { dedupOwnerReferences, prepareMetadataForCreate, validateMetadata } from "#api/meta.ts";
+import { nameValidatorFor } from "#api/names.ts";
+import { alreadyExists, ApiError, badRequest, failure } from "#api/status.ts";
+import { formatTime } from "#api/time.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import type { ResourceContext, Written } from "./context.ts";
+import {
+  groupResource,
+  passWarnings,
+  putObject,
+  refuseInvalid,
+  storedBytes,
+  unstored,
+} from "./context.ts";
+import { objectKey } from "./keys.ts";
+import type { WriteOptions } from "./resource-store.ts";
+
+/** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
+const generateAttemptsMax = 8;
+
+export async function createObject(
+  context: ResourceContext,
+  namespace: string,
+  object: AnyObject,
+  options: WriteOptions,
+): Promise<SharedObject> {
+  const { name = "", generateName = "" } = object.metadata ?? {};
+  const attemptsMax = name === "" && generateName !== "" ? generateAttemptsMax : 1;
+  for (let attempt = 1; ; attempt++) {
+    const prepared = await prepareCreate(context, namespace, object, options);
+    const written = await storeCreated(context, prepared, options);
+    if (written.kind === "committed") return written.object;
+    if (attempt >= attemptsMax) throw existsError(context, prepared, written.actual);
+  }
+}
+
+/** The object that is to be stored: complete, valid, admitted. */
+export async function prepareCreate(
+  context: ResourceContext,
+  namespace: string,
+  object: AnyObject,
+  options: WriteOptions,
+): Promise<AnyObject> {
+  checkNamespace(context, namespace, object);
+  const deduped = dedupOwnerReferences(object);
+  if (deduped.warning !== undefined) options.warn?.(deduped.warning);
+  const filled = prepareMetadataForCreate(deduped.object, {
+    namespace: context.info.namespaced ? namespace : "",
+    uid: context.random.uuid(),
+    creationTimestamp: formatTime(context.clock.nowMs()),
+    random: context.random,
+  });
+  const next = context.strategy.prepareForCreate(filled);
+  validateCreate(context, next);
+  passWarnings(context, next, undefined, options);
+  await options.admit?.(next, undefined);
+  return next;
+}
+
+/** Stores what prepareCreate made; a dry run looks whether it could be. */
+export async function storeCreated(
+  context: ResourceContext,
+  next: AnyObject,
+  options: WriteOptions,
+): Promise<Written> {
+  const { name = "", namespace = "", resourceVersion = "" } = next.metadata ?? {};
+  const key = objectKey(namespace, name);
+  if (options.dryRun) {
+    const actual = context.core.cache.get(key);
+    if (actual !== undefined) return { kind: "conflict", actual };
+    return { kind: "committed", object: unstored(context, key, storedBytes(context, next), 0) };
+  }
+  if (resourceVersion !== "" && resourceVersion !== "0") {
+    throw failure(500, "", "resourceVersion should not be set on objects to be created");
+  }
+  return putObject(context, key, next, 0);
+}
+
+export function checkNamespace(
+  context: ResourceContext,
+  namespace: string,
+  object: AnyObject,
+): void {
+  const given = object.metadata?.namespace ?? "";
+  if (!context.info.namespaced || given === "" || given === namespace) return;
+  throw badRequest(
+    "the namespace of the provided object does not match the namespace sent on the request",
+  );
+}
+
+function validateCreate(context: ResourceContext, next: AnyObject): void {
+  const { group, resource, namespaced } = context.info;
+  const meta = next.metadata ?? {};
+  const nameValidator = nameValidatorFor(group, resource);
+  refuseInvalid(context, meta.name ?? "", [
+    ...validateMetadata(meta, { namespaced, nameValidator }),
+    ...context.strategy.validate(next),
+  ]);
+}
+
+/** 409, worded by whether the server picked the name and whether the other is on its way out. */
+export function existsError(
+  context: ResourceContext,
+  next: AnyObject,
+  actual: SharedObject | undefined,
+): ApiError {
+  const resource = groupResource(context);
+  const { name = "", generateName = "" } = next.metadata ?? {};
+  const plain = alreadyExists(resource, name).status;
+  const generated = generateName !== "";
+  const text = generated
+    ? `${qualifiedResource(resource)} "${name}" already exists, the server was not able to generate a unique name for the object`
+    : (plain.message ?? "");
+  const leaving = actual?.object.metadata?.deletionTimestamp !== undefined;
+  return new ApiError({
+    ...plain,
+    message: leaving ? `object is being deleted: ${text}` : text,
+    details: { ...plain.details, ...(generated ? { retryAfterSeconds: 1 } : {}) },
+  });
+}

@@ -1,0 +1,225 @@
+/**
+ * Delete, as upstream's generic registry. One look at the object decides what happens:
+ *
+ *   plan     when                                                     effect
+ *   wait     already going, and nothing asked for makes it faster     none: answer "pending"
+ *   mark     grace or finalizers keep it                              deletionTimestamp, finalizers
+ *   remove   nothing keeps it (any more)                              the key goes
+ *
+ * One difference: upstream writes "grace 0" into a pod and then removes it, two revisions; here such
+ * a pod is removed at once, so its DELETED event shows the state before.
+ */
+import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import type { FieldError } from "#api/status.ts";
+import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
+import { formatTime, parseTime } from "#api/time.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import type { ResourceContext } from "./context.ts";
+import { deleteKey, groupResource, putObject, storedBytes, unstored } from "./context.ts";
+import { finalizersForDelete, isNamespace, namespaceFinalizers } from "./finalizers.ts";
+import { objectKey } from "./keys.ts";
+import type { DeleteOptions, DeleteResult, WriteOptions } from "./resource-store.ts";
+
+const attemptsMax = 100;
+
+type Plan =
+  | { readonly kind: "wait" }
+  | { readonly kind: "mark"; readonly object: AnyObject }
+  | { readonly kind: "remove" };
+
+type Outcome =
+  | { readonly kind: "done"; readonly result: DeleteResult }
+  | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
+
+export async function deleteObject(
+  context: ResourceContext,
+  at: { readonly namespace: string; readonly name: string },
+  options: DeleteOptions,
+  write: WriteOptions,
+): Promise<DeleteResult> {
+  checkOptions(options);
+  let current = context.core.cache.get(objectKey(at.namespace, at.name));
+  for (let count = 0; count < attemptsMax; count++) {
+    if (current === undefined) throw notFound(groupResource(context), at.name);
+    const outcome = await deleteOnce(context, current, options, write);
+    if (outcome.kind === "done") return outcome.result;
+    current = outcome.actual;
+  }
+  throw conflict(groupResource(context), at.name, conflictModified);
+}
+
+async function deleteOnce(
+  context: ResourceContext,
+  current: SharedObject,
+  options: DeleteOptions,
+  write: WriteOptions,
+): Promise<Outcome> {
+  checkPreconditions(context, current, options);
+  const plan = planDelete(context, current.object, options);
+  if (plan.kind === "wait") return pending(current);
+  await write.admit?.(undefined, current.object);
+  if (plan.kind === "remove") return removeNow(context, current, write);
+  return mark(context, current, plan.object, write);
+}
+
+async function removeNow(
+  context: ResourceContext,
+  current: SharedObject,
+  write: WriteOptions,
+): Promise<Outcome> {
+  if (write.dryRun) return { kind: "done", result: { kind: "deleted", object: current } };
+  const removed = await deleteKey(context, current.key, current.revision);
+  if (removed.kind === "conflict") return removed;
+  if (removed.kind === "missing") return { kind: "conflict", actual: undefined };
+  return { kind: "done", result: { kind: "deleted", object: current.at(removed.revision) } };
+}
+
+async function mark(
+  context: ResourceContext,
+  current: SharedObject,
+  marked: AnyObject,
+  write: WriteOptions,
+): Promise<Outcome> {
+  if (marked === current.object) return pending(current);
+  if (write.dryRun) {
+    const bytes = storedBytes(context, marked);
+    return pending(unstored(context, current.key, bytes, current.revision));
+  }
+  const written = await putObject(context, current.key, marked, current.revision);
+  return written.kind === "conflict" ? written : pending(written.object);
+}
+
+function pending(object: SharedObject): Outcome {
+  return { kind: "done", result: { kind: "pending", object } };
+}
+
+function checkOptions(options: DeleteOptions): void {
+  const { propagationPolicy, orphanDependents } = options;
+  if (propagationPolicy === undefined || orphanDependents === undefined) return;
+  const error: FieldError = {
+    reason: "FieldValueInvalid",
+    field: "propagationPolicy",
+    message: `Invalid value: "${propagationPolicy}": orphanDependents and deletionPropagation cannot be both set`,
+  };
+  throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [error]);
+}
+
+function checkPreconditions(
+  context: ResourceContext,
+  current: SharedObject,
+  options: DeleteOptions,
+): void {
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  const record = current.object.metadata?.uid ?? "";
+  // Upstream puts the kind where the resource belongs.
+  const { group, kind: resource } = context.info;
+  if (uid !== undefined && uid !== record) {
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${record}). The object might have been deleted and then recreated`;
+    throw conflict({ group, resource }, current.name, why);
+  }
+  if (resourceVersion !== undefined && resourceVersion !== current.resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${current.resourceVersion}). The object might have been modified`;
+    throw conflict({ group, resource }, current.name, why);
+  }
+}
+
+function planDelete(context: ResourceContext, object: AnyObject, options: DeleteOptions): Plan {
+  const meta = object.metadata ?? {};
+  if (isNamespace(context.info)) {
+    if (meta.deletionTimestamp === undefined) return planNamespace(context, object, options);
+    if (namespaceFinalizers(object).length > 0) return { kind: "wait" };
+  }
+  const seconds = requestedSeconds(options);
+  return meta.deletionTimestamp === undefined
+    ? planFirst(context, object, options, seconds)
+    : planAgain(context, object, options, seconds);
+}
+
+/** Negative grace means one second. */
+function requestedSeconds(options: DeleteOptions): number | undefined {
+  const { gracePeriodSeconds: seconds } = options;
+  return seconds === undefined || seconds >= 0 ? seconds : 1;
+}
+
+function planFirst(
+  context: ResourceContext,
+  object: AnyObject,
+  options: DeleteOptions,
+  seconds: number | undefined,
+): Plan {
+  const grace = context.strategy.gracePeriodSeconds(object, seconds);
+  if (grace <= 0) return planUngraceful(context, object, options);
+  const due = formatTime(context.clock.nowMs() + grace * 1000);
+  return planMark(context, object, options, {
+    deletionTimestamp: due,
+    deletionGracePeriodSeconds: grace,
+    ...bumped(object.metadata ?? {}),
+  });
+}
+
+/** A grace period that is running can only be shortened. */
+function planAgain(
+  context: ResourceContext,
+  object: AnyObject,
+  options: DeleteOptions,
+  seconds: number | undefined,
+): Plan {
+  const meta = object.metadata ?? {};
+  const running = meta.deletionGracePeriodSeconds ?? 0;
+  if (running === 0) return planUngraceful(context, object, options);
+  if (seconds === undefined || seconds >= Math.max(running, 1)) return { kind: "wait" };
+  if (seconds === 0) return planUngraceful(context, object, options);
+  const startMs = (parseTime(meta.deletionTimestamp) ?? 0) - running * 1000;
+  const dueMs = Math.max(startMs + seconds * 1000, context.clock.nowMs());
+  return planMark(context, object, options, {
+    deletionTimestamp: formatTime(dueMs),
+    deletionGracePeriodSeconds: seconds,
+  });
+}
+
+function planUngraceful(context: ResourceContext, object: AnyObject, options: DeleteOptions): Plan {
+  const meta = object.metadata ?? {};
+  const finalizers = finalizersForDelete(meta, options, context.strategy.defaultPropagation);
+  if (finalizers.length === 0) return { kind: "remove" };
+  const nowMs = context.clock.nowMs();
+  const dueMs = parseTime(meta.deletionTimestamp);
+  const first = meta.deletionTimestamp === undefined;
+  return planMark(context, object, options, {
+    deletionTimestamp:
+      dueMs === undefined || dueMs > nowMs ? formatTime(nowMs) : (meta.deletionTimestamp ?? ""),
+    deletionGracePeriodSeconds: 0,
+    ...(first ? bumped(meta) : {}),
+  });
+}
+
+/** Controllers must see that the wish changed: generation counts the first mark. */
+function bumped(meta: ObjectMeta): { generation?: number } {
+  const generation = meta.generation ?? 0;
+  return generation > 0 ? { generation: generation + 1 } : {};
+}
+
+function planMark(
+  context: ResourceContext,
+  object: AnyObject,
+  options: DeleteOptions,
+  changes: Partial<ObjectMeta>,
+): Plan {
+  const before = object.metadata ?? {};
+  const finalizers = finalizersForDelete(before, options, context.strategy.defaultPropagation);
+  const metadata: ObjectMeta = { ...before, ...changes, ...withFinalizers(before, finalizers) };
+  const same = (Object.keys(metadata) as (keyof ObjectMeta)[]).every(
+    (field) => metadata[field] === before[field],
+  );
+  return { kind: "mark", object: same ? object : { ...object, metadata } };
+}
+
+function withFinalizers(before: ObjectMeta, finalizers: readonly string[]): Partial<ObjectMeta> {
+  return before.finalizers === undefined && finalizers.length === 0 ? {} : { finalizers };
+}
+
+/** A namespace's first delete only tells everyone: phase Terminating, then its controller empties it. */
+function planNamespace(context: ResourceContext, object: AnyObject, options: DeleteOptions): Plan {
+  const status = { ...(object["status"] as object | undefined), phase: "Terminating" };
+  const deletionTimestamp = formatTime(context.clock.nowMs());
+  return planMark(context, { ...object, status }, options, { deletionTimestamp });
+}

@@ -1,0 +1,60 @@
+/**
+ * What holds an object back from going: metadata.finalizers, and of namespaces spec.finalizers too;
+ * and what a delete's propagation policy does to them.
+ */
+import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import type { DeleteOptions } from "./resource-store.ts";
+
+const orphanFinalizer = "orphan";
+const foregroundFinalizer = "foregroundDeletion";
+
+export function isNamespace(info: ResourceInfo): boolean {
+  return info.group === "" && info.resource === "namespaces";
+}
+
+/** spec.finalizers of a namespace: emptied by its `finalize` subresource. */
+export function namespaceFinalizers(namespace: AnyObject): readonly unknown[] {
+  const spec = namespace["spec"] as { readonly finalizers?: readonly unknown[] } | undefined;
+  return spec?.finalizers ?? [];
+}
+
+/** True while any finalizer is left. */
+export function isHeld(info: ResourceInfo, object: AnyObject): boolean {
+  if ((object.metadata?.finalizers ?? []).length > 0) return true;
+  return isNamespace(info) && namespaceFinalizers(object).length > 0;
+}
+
+/**
+ * The finalizers after a delete with `options`: what the client said overrides a finalizer that is
+ * there, which overrides the kind's default.
+ */
+export function finalizersForDelete(
+  metadata: ObjectMeta,
+  options: DeleteOptions,
+  defaultPropagation: "Background" | "Orphan",
+): readonly string[] {
+  const before = metadata.finalizers ?? [];
+  const kept = before.filter((name) => name !== orphanFinalizer && name !== foregroundFinalizer);
+  const policy = propagation(before, options, defaultPropagation);
+  if (policy === "Orphan") kept.push(orphanFinalizer);
+  if (policy === "Foreground") kept.push(foregroundFinalizer);
+  const same = kept.length === before.length && kept.every((name) => before.includes(name));
+  return same ? before : kept;
+}
+
+function propagation(
+  finalizers: readonly string[],
+  options: DeleteOptions,
+  defaultPropagation: "Background" | "Orphan",
+): "Orphan" | "Background" | "Foreground" {
+  if (options.orphanDependents !== undefined) {
+    return options.orphanDependents ? "Orphan" : "Background";
+  }
+  if (options.propagationPolicy !== undefined) return options.propagationPolicy;
+  for (const name of finalizers) {
+    if (name === orphanFinalizer) return "Orphan";
+    if (name === foregroundFinalizer) return "Foreground";
+  }
+  return defaultPropagation;
+}

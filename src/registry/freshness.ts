@@ -1,0 +1,82 @@
+/**
+ * How far the caches are, and waiting for them to get somewhere.
+ *
+ * A read that names a revision not seen yet waits up to `waitMs`, then is refused with 504 and the
+ * cause clients look for. A write waits for its own revision without limit: the store has it, so the
+ * caches will. In one process both are there already, and nobody waits.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import { failure } from "#api/status.ts";
+import type { ApiError } from "#api/status.ts";
+
+interface Waiter {
+  readonly revision: number;
+  /** False when the registry closed first. */
+  readonly done: (reached: boolean) => void;
+}
+
+export class Freshness {
+  readonly #clock: Clock;
+  readonly #waitMs: number;
+  readonly #waiters = new Set<Waiter>();
+  #revision: number;
+
+  constructor(deps: { clock: Clock }, options: { revision: number; waitMs: number }) {
+    this.#clock = deps.clock;
+    this.#waitMs = options.waitMs;
+    this.#revision = options.revision;
+  }
+
+  /** The caches hold every revision up to this one. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  advance(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+    for (const waiter of this.#waiters) {
+      if (waiter.revision <= this.#revision) waiter.done(true);
+    }
+  }
+
+  /** For reads. Rejects with 504 ResourceVersionTooLarge. */
+  async atLeast(revision: number): Promise<void> {
+    if (revision <= this.#revision) return;
+    if (!(await this.#wait(revision, this.#waitMs))) throw this.#tooLarge(revision);
+  }
+
+  /** For writes: `revision` is committed. */
+  async applied(revision: number): Promise<void> {
+    if (revision > this.#revision) await this.#wait(revision, undefined);
+  }
+
+  /** Lets everyone who waits go. */
+  close(): void {
+    for (const waiter of this.#waiters) waiter.done(false);
+  }
+
+  #wait(revision: number, waitMs: number | undefined): Promise<boolean> {
+    return new Promise((resolve) => {
+      let timer: Timer | undefined;
+      const waiter: Waiter = {
+        revision,
+        done: (reached) => {
+          timer?.cancel();
+          this.#waiters.delete(waiter);
+          resolve(reached);
+        },
+      };
+      this.#waiters.add(waiter);
+      if (waitMs === undefined) return;
+      timer = this.#clock.after("registry.wait", waitMs, () => waiter.done(false));
+    });
+  }
+
+  #tooLarge(revision: number): ApiError {
+    const text = `Timeout: Too large resource version: ${revision}, current: ${this.#revision}`;
+    return failure(504, "Timeout", text, {
+      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+      retryAfterSeconds: 1,
+    });
+  }
+}

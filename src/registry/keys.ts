@@ -1,0 +1,47 @@
+/**
+ * Objects and keys.
+ *
+ *   /registry/<group>/<resource>/<namespace>/<name>     namespaced
+ *   /registry/<group>/<resource>/<name>                 cluster-scoped
+ *
+ * `core` stands for the empty group (real groups of later kinds have dots). Byte order of keys is
+ * the order of lists: by `namespace/name` as one text, as upstream. Names beyond ASCII stand as
+ * UTF-8 bytes. What follows the resource is the key *within* the resource, which caches use.
+ */
+import type { GroupResource } from "#api/object.ts";
+import type { Key } from "#store/store.ts";
+import { keyOfText } from "#watch/shared-object.ts";
+
+const root = "/registry/";
+
+/** Everything the registry owns in a store: keys in [start, end). */
+export const registryRange = { start: root as Key, end: "/registry0" as Key };
+
+/** `/registry/apps/deployments/`: identifies a stored resource. */
+export type ResourcePrefix = string;
+
+export function resourcePrefix(resource: GroupResource): ResourcePrefix {
+  return `${root}${resource.group === "" ? "core" : resource.group}/${resource.resource}/`;
+}
+
+/** The prefix a key belongs to; undefined for a key that is no object's. */
+export function prefixOfKey(key: Key): ResourcePrefix | undefined {
+  const group = key.indexOf("/", root.length);
+  const resource = group < 0 ? -1 : key.indexOf("/", group + 1);
+  return resource < 0 || resource + 1 === key.length ? undefined : key.slice(0, resource + 1);
+}
+
+export function resourceOfPrefix(prefix: ResourcePrefix): GroupResource {
+  const [group = "", resource = ""] = prefix.slice(root.length).split("/");
+  return { group: group === "core" ? "" : group, resource };
+}
+
+/** The key within the resource. */
+export function objectKey(namespace: string, name: string): string {
+  return keyOfText(namespace === "" ? name : `${namespace}/${name}`);
+}
+
+/** All of a resource, or part of it: `key` is within the resource and may be a bound, not a key. */
+export function storeKey(prefix: ResourcePrefix, key: string): Key {
+  return (prefix + key) as Key;
+}

@@ -1,0 +1,213 @@
+/**
+ * List: which snapshot is meant, and one page of it.
+ *
+ *   match        | version unset | "0"                    | N
+ *   (none)       | most recent   | any; limit ignored     | at least N
+ *   (none) limit | most recent   | any; limit ignored     | exactly N (legacy)
+ *   NotOlderThan | 422           | any; limit ignored     | at least N
+ *   Exact        | 422           | 422                    | exactly N, 410 when it is gone
+ *
+ * In one process the cache is the most recent state, so "any" and "most recent" are the same read.
+ * A page that leaves something over pins its snapshot; the next page finds it by the token's
+ * revision, or the cache winds the present back, or the store reads that revision again.
+ * Cost: the keys looked at; objects are parsed only for selectors.
+ */
+import type { FieldError } from "#api/status.ts";
+import { badRequest, expired, invalid } from "#api/status.ts";
+import type { Revision } from "#store/store.ts";
+import type { Snapshot } from "#watch/cache.ts";
+import type { Predicate } from "#watch/predicate.ts";
+import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
+import { keyOfText } from "#watch/shared-object.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import { SortedSet } from "#watch/sorted-set.ts";
+import type { ResourceContext } from "./context.ts";
+import { decodeContinue, encodeContinue, latestRevision } from "./continue-token.ts";
+import { sharedObject } from "./feed.ts";
+import { storeKey } from "./keys.ts";
+import type { AskedVersion } from "./resource-version.ts";
+import { isVersionError, parseVersion } from "./resource-version.ts";
+import type { ListOptions, ListPage } from "./resource-store.ts";
+
+const listTooOld = "The resourceVersion for the provided list is too old.";
+const continueTooOld =
+  "The provided continue parameter is too old to display a consistent list result. You can start " +
+  "a new list without the continue parameter, or use the continue token in this response to " +
+  "retrieve the remainder of the results. Continuing with the provided token results in an " +
+  "inconsistent list - objects that were created, modified, or deleted between the time the first " +
+  "chunk was returned and now may show up in the list.";
+
+/** What a list reads: from which key, of which snapshot, how much. */
+interface Plan {
+  readonly predicate: Predicate;
+  /** No selector: what is left over can be counted. */
+  readonly countable: boolean;
+  /** First key to serve, within the resource. */
+  readonly from: string;
+  /** Start of the listed keys: what tokens leave out. */
+  readonly prefix: string;
+  readonly limit: number;
+  /** Undefined: the present. */
+  readonly at: number | undefined;
+  readonly atLeast: number;
+  /** What a 410 says. */
+  readonly gone: () => Error;
+}
+
+export async function listObjects(
+  context: ResourceContext,
+  namespace: string,
+  options: ListOptions,
+): Promise<ListPage> {
+  const plan = planList(context, namespace, options);
+  await context.freshness.atLeast(plan.at ?? plan.atLeast);
+  const { cache } = context.core;
+  cache.advance(context.freshness.revision);
+  if (plan.at === undefined && plan.limit === 0) return wholePage(context, plan);
+  return page(plan, snapshotFor(context, plan), (snapshot) => cache.pin(snapshot));
+}
+
+/** Everything at once: no snapshot is needed, nobody writes while we look. */
+function wholePage(context: ResourceContext, plan: Plan): ListPage {
+  const { cache } = context.core;
+  const items: SharedObject[] = [];
+  cache.scan(plan.from, plan.predicate.to, (object) => {
+    if (plan.predicate.matches(object)) items.push(object);
+    return true;
+  });
+  return { items, resourceVersion: String(cache.revision) };
+}
+
+function page(plan: Plan, snapshot: Snapshot, pin: (snapshot: Snapshot) => void): ListPage {
+  const { predicate, limit } = plan;
+  const items: SharedObject[] = [];
+  let last = "";
+  let more = false;
+  snapshot.objects.scan(plan.from, predicate.to, (object) => {
+    if (limit > 0 && items.length >= limit) return !(more = true);
+    if (predicate.matches(object)) items.push(object);
+    last = object.key;
+    return true;
+  });
+  const resourceVersion = String(snapshot.revision);
+  if (!more) return { items, resourceVersion };
+  pin(snapshot);
+  const start = `${last.slice(plan.prefix.length)}\0`;
+  const token = encodeContinue({ revision: snapshot.revision, start });
+  if (!plan.countable) return { items, resourceVersion, continue: token };
+  const remainingItemCount = snapshot.objects.countRange(`${last}\0`, predicate.to);
+  return { items, resourceVersion, continue: token, remainingItemCount };
+}
+
+function snapshotFor(context: ResourceContext, plan: Plan): Snapshot {
+  const { cache } = context.core;
+  if (plan.at === undefined) return cache.snapshot();
+  if (plan.at < context.store.compactRevision) throw plan.gone();
+  return cache.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at);
+}
+
+/** Older than the ring, younger than compaction. */
+function snapshotFromStore(context: ResourceContext, plan: Plan, at: number): Snapshot {
+  const { prefix, source } = context.core;
+  const range = context.store.range({
+    start: storeKey(prefix, plan.from),
+    end: storeKey(prefix, plan.predicate.to),
+    at: at as Revision,
+  });
+  if (range.kind !== "ok") throw plan.gone();
+  const objects = SortedSet.from(range.kvs.map((kv) => sharedObject(source, prefix, kv)));
+  return { revision: at, objects };
+}
+
+function planList(context: ResourceContext, namespace: string, options: ListOptions): Plan {
+  refuseListOptions(options);
+  const { labels, fields } = options;
+  const { namespaced } = context.info;
+  const predicate = compilePredicate({ namespace, namespaced, labels, fields });
+  const scope = {
+    predicate,
+    prefix: namespaceRange(keyOfText(namespace)).from,
+    countable: (labels?.requirements.length ?? 0) + (fields?.requirements.length ?? 0) === 0,
+  };
+  const asked = parseListVersion(options);
+  if (options.continue !== undefined && options.continue !== "") {
+    return planContinue(scope, options, options.continue, asked);
+  }
+  return {
+    ...scope,
+    ...planVersion(options, asked),
+    from: predicate.from,
+    gone: () => expired(listTooOld),
+  };
+}
+
+type PlanScope = Pick<Plan, "predicate" | "prefix" | "countable">;
+
+function planVersion(
+  options: ListOptions,
+  asked: AskedVersion,
+): Pick<Plan, "limit" | "at" | "atLeast"> {
+  const limit = options.limit ?? 0;
+  if (asked.kind === "unset") return { limit, at: undefined, atLeast: 0 };
+  if (asked.kind === "any") return { limit: 0, at: undefined, atLeast: 0 };
+  const match = options.resourceVersionMatch ?? "";
+  const exact = match === "Exact" || (match === "" && limit > 0);
+  return exact
+    ? { limit, at: asked.revision, atLeast: 0 }
+    : { limit, at: undefined, atLeast: asked.revision };
+}
+
+function planContinue(
+  scope: PlanScope,
+  options: ListOptions,
+  continueToken: string,
+  asked: AskedVersion,
+): Plan {
+  const token = decodeContinue(continueToken);
+  if (asked.kind === "revision") {
+    throw badRequest("specifying resource version is not allowed when using continue");
+  }
+  const latest = encodeContinue({ revision: latestRevision, start: token.start });
+  const from = scope.prefix + token.start;
+  return {
+    ...scope,
+    from: from < scope.predicate.from ? scope.predicate.from : from,
+    limit: options.limit ?? 0,
+    at: token.revision === latestRevision ? undefined : token.revision,
+    atLeast: 0,
+    gone: () => expired(continueTooOld, latest),
+  };
+}
+
+function parseListVersion(options: ListOptions): AskedVersion {
+  const asked = parseVersion(options.resourceVersion);
+  if (!isVersionError(asked)) return asked;
+  throw badRequest(`invalid resource version: ${asked.field}: ${asked.message}`);
+}
+
+/** 422 with upstream's texts for combinations that mean nothing. */
+function refuseListOptions(options: ListOptions): void {
+  const { resourceVersionMatch: match = "", resourceVersion = "" } = options;
+  if (match === "") return;
+  const texts: string[] = [];
+  if (resourceVersion === "") {
+    texts.push("resourceVersionMatch is forbidden unless resourceVersion is provided");
+  }
+  if ((options.continue ?? "") !== "") {
+    texts.push("resourceVersionMatch is forbidden when continue is provided");
+  }
+  if (match === "Exact" && resourceVersion === "0") {
+    texts.push('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+  }
+  if (texts.length === 0) return;
+  const errors = texts.map((text) => matchError(text));
+  throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
+}
+
+function matchError(text: string): FieldError {
+  return {
+    reason: "FieldValueForbidden",
+    field: "resourceVersionMatch",
+    message: `Forbidden: ${text}`,
+  };
+}

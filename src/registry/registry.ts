@@ -1,0 +1,155 @@
+/**
+ * The registry's door: opens the caches over a store and hands out one ResourceStore per served
+ * resource. Resources need no registration: whatever is in the store has a cache, and what is asked
+ * for gets one, custom resources included.
+ *
+ * Start costs one range over the store and parses nothing. Timers: watch.bookmark, store.compact,
+ * registry.wait.
+ */
+import type { GroupResource, AnyObject } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import type { Strategy } from "#api/strategy-types.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { Store } from "#store/store.ts";
+import { startBookmarks } from "#watch/bookmarks.ts";
+import type { WatchCache } from "#watch/cache.ts";
+import { MemoPool } from "#watch/memo-pool.ts";
+import { startCompaction } from "./compaction.ts";
+import { EventLeases } from "./event-leases.ts";
+import type { ResourceCore } from "./feed.ts";
+import { Feed } from "./feed.ts";
+import { Freshness } from "./freshness.ts";
+import { resourcePrefix } from "./keys.ts";
+import { Resource } from "./resource.ts";
+import type { Registry, ResourceStore } from "./resource-store.ts";
+
+export interface RegistryDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** For built-in and custom resources alike. */
+  readonly strategyFor: (info: ResourceInfo) => Strategy;
+  /** A selectable field's value, "" when absent. */
+  readonly fieldValue: (
+    group: string,
+    resource: string,
+    object: AnyObject,
+    field: string,
+  ) => string;
+}
+
+export interface RegistryOptions {
+  /** How long a read may wait for a revision not seen yet. */
+  readonly freshWaitMs: number;
+  /** Each watcher that asked for bookmarks gets one per period ... */
+  readonly bookmarkPeriodMs: number;
+  /** ... in one of so many equal steps. */
+  readonly bookmarkSlots: number;
+  /** Absent: this process does not compact (another does). */
+  readonly compactPeriodMs?: number;
+  /** Events vanish after this long. */
+  readonly eventTtlSeconds: number;
+  /** Recent events kept per resource, for slow watchers and exact reads; the store has the rest. */
+  readonly ringItemsMax: number;
+  readonly ringBytesMax: number;
+  /** Snapshots kept per resource for paginated lists. */
+  readonly pinnedMax: number;
+  /** Budget of all parsed objects and encodings kept for the next reader. */
+  readonly memoBytesMax: number;
+  /** Freeze parsed objects: tests. */
+  readonly freeze: boolean;
+}
+
+/** What `cmd` uses unless told otherwise. */
+export const recommendedRegistryOptions: RegistryOptions = {
+  freshWaitMs: 3_000,
+  bookmarkPeriodMs: 60_000,
+  bookmarkSlots: 12,
+  compactPeriodMs: 300_000,
+  eventTtlSeconds: 3_600,
+  ringItemsMax: 8_192,
+  ringBytesMax: 16 * 2 ** 20,
+  pinnedMax: 16,
+  memoBytesMax: 64 * 2 ** 20,
+  freeze: false,
+};
+
+export interface OpenRegistry extends Registry {
+  /** Every cache holds every revision up to this one. */
+  readonly revision: number;
+  /** The cache of a stored resource, by storage group and name. */
+  cache(resource: GroupResource): WatchCache;
+  /** All resources seen so far: for metrics. */
+  cores(): Iterable<ResourceCore>;
+}
+
+export function createRegistry(deps: RegistryDeps, options: RegistryOptions): OpenRegistry {
+  const freshness = new Freshness(deps, { revision: 0, waitMs: options.freshWaitMs });
+  const memos = new MemoPool({ bytesMax: options.memoBytesMax });
+  const feed = new Feed({ ...deps, freshness, memos }, options);
+  const leases = new EventLeases(deps, { ttlSeconds: options.eventTtlSeconds });
+  const timers = startTimers(deps, options, feed, freshness);
+  const stores = new WeakMap<ResourceInfo, ResourceStore>();
+  const open = (info: ResourceInfo): ResourceStore => {
+    const stored = info.storage ?? info;
+    const core = feed.core(resourcePrefix(stored));
+    const expires = stored.group === "" && stored.resource === "events";
+    const { store, clock, random } = deps;
+    return new Resource({
+      info,
+      strategy: deps.strategyFor(info),
+      core,
+      store,
+      clock,
+      random,
+      freshness,
+      leases: expires ? leases : undefined,
+    });
+  };
+  return {
+    get revision() {
+      return freshness.revision;
+    },
+    store(info) {
+      const known = stores.get(info) ?? open(info);
+      stores.set(info, known);
+      return known;
+    },
+    cache: (resource) => feed.core(resourcePrefix(resource)).cache,
+    cores: () => feed.cores,
+    ready: () => Promise.resolve(),
+    close() {
+      for (const timer of timers) timer.stop();
+      feed.close();
+      freshness.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+function startTimers(
+  deps: RegistryDeps,
+  options: RegistryOptions,
+  feed: Feed,
+  freshness: Freshness,
+): { stop(): void }[] {
+  const sources = function* (): Iterable<WatchCache> {
+    for (const { cache } of feed.cores) {
+      cache.advance(freshness.revision);
+      yield cache;
+    }
+  };
+  const { bookmarkPeriodMs: periodMs, bookmarkSlots: slots, compactPeriodMs } = options;
+  const timers: { stop(): void }[] = [
+    startBookmarks({ clock: deps.clock, sources }, { periodMs, slots }),
+  ];
+  if (compactPeriodMs === undefined) return timers;
+  const compacted = (revision: number): void => {
+    for (const { cache } of feed.cores) cache.forgetBefore(revision);
+  };
+  timers.push(startCompaction({ ...deps, compacted }, { periodMs: compactPeriodMs }));
+  return timers;
+}

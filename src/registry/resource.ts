@@ -1,0 +1,152 @@
+/** ResourceStore of one served resource: the verbs over one core, in one version's words. */
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import { badRequest, invalid, notFound } from "#api/status.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { Cursor } from "#watch/cursor.ts";
+import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
+import { keyOfText } from "#watch/shared-object.ts";
+import type { ResourceContext } from "./context.ts";
+import { groupResource } from "./context.ts";
+import { createObject } from "./create.ts";
+import { deleteObject } from "./delete.ts";
+import { objectKey } from "./keys.ts";
+import { listObjects } from "./list.ts";
+import type { AskedVersion } from "./resource-version.ts";
+import { isVersionError, parseVersion } from "./resource-version.ts";
+import type {
+  DeleteOptions,
+  DeleteResult,
+  ListOptions,
+  ListPage,
+  ReadOptions,
+  ResourceStore,
+  ResourceWatch,
+  Transform,
+  UpdateOptions,
+  UpdateResult,
+  WatchOptions,
+  WatchSink,
+  WriteOptions,
+} from "./resource-store.ts";
+import { updateObject } from "./update.ts";
+
+export class Resource implements ResourceStore {
+  readonly info: ResourceInfo;
+  readonly #context: ResourceContext;
+
+  constructor(context: ResourceContext) {
+    this.info = context.info;
+    this.#context = context;
+  }
+
+  async get(namespace: string, name: string, options: ReadOptions): Promise<CachedObject> {
+    const asked = parseVersion(options.resourceVersion);
+    if (isVersionError(asked)) {
+      throw badRequest(`invalid resource version: ${asked.field}: ${asked.message}`);
+    }
+    if (asked.kind === "revision") await this.#context.freshness.atLeast(asked.revision);
+    const object = this.peek(namespace, name);
+    if (object === undefined) throw notFound(groupResource(this.#context), name);
+    return object;
+  }
+
+  create(namespace: string, object: AnyObject, options: WriteOptions): Promise<CachedObject> {
+    return createObject(this.#context, this.#scope(namespace), object, options);
+  }
+
+  update(
+    namespace: string,
+    name: string,
+    transform: Transform,
+    options: UpdateOptions,
+  ): Promise<UpdateResult> {
+    const at = { namespace: this.#scope(namespace), name };
+    return updateObject(this.#context, at, transform, options);
+  }
+
+  delete(
+    namespace: string,
+    name: string,
+    options: DeleteOptions,
+    write: WriteOptions,
+  ): Promise<DeleteResult> {
+    const at = { namespace: this.#scope(namespace), name };
+    return deleteObject(this.#context, at, options, write);
+  }
+
+  list(namespace: string, options: ListOptions): Promise<ListPage> {
+    return listObjects(this.#context, this.#scope(namespace), options);
+  }
+
+  async watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch> {
+    const asked = this.#watchVersion(options);
+    if (asked.kind === "revision") await this.#context.freshness.atLeast(asked.revision);
+    const { cache } = this.#context.core;
+    cache.advance(this.#context.freshness.revision);
+    const cursor = cache.watch(
+      {
+        predicate: compilePredicate({
+          namespace: this.#scope(namespace),
+          namespaced: this.info.namespaced,
+          labels: options.labels,
+          fields: options.fields,
+        }),
+        bookmarks: options.allowBookmarks,
+        start: this.#watchStart(options, asked),
+      },
+      sink,
+    );
+    return this.#watchHandle(cursor);
+  }
+
+  peek(namespace: string, name: string): CachedObject | undefined {
+    return this.#context.core.cache.get(objectKey(this.#scope(namespace), name));
+  }
+
+  peekList(namespace: string): readonly CachedObject[] {
+    const objects: CachedObject[] = [];
+    const { from, to } = namespaceRange(keyOfText(this.#scope(namespace)));
+    this.#context.core.cache.scan(from, to, (object) => {
+      objects.push(object);
+      return true;
+    });
+    return objects;
+  }
+
+  get size(): number {
+    return this.#context.core.cache.size;
+  }
+
+  /** Cluster-scoped objects have no namespace, whatever the path said. */
+  #scope(namespace: string): string {
+    return this.info.namespaced ? namespace : "";
+  }
+
+  #watchVersion(options: WatchOptions): AskedVersion {
+    const asked = parseVersion(options.resourceVersion);
+    if (!isVersionError(asked)) return asked;
+    // Upstream puts the resource where the kind belongs.
+    const { group, resource: kind } = this.info;
+    throw invalid({ group, kind }, "", [asked]);
+  }
+
+  /** Unset and "0" begin with the state unless the client says otherwise; N is strictly after N. */
+  #watchStart(options: WatchOptions, asked: AskedVersion): { after: number } | "state" {
+    if (options.sendInitialEvents ?? asked.kind !== "revision") return "state";
+    const { cache } = this.#context.core;
+    return { after: asked.kind === "revision" ? asked.revision : cache.revision };
+  }
+
+  #watchHandle(cursor: Cursor): ResourceWatch {
+    const { core, freshness } = this.#context;
+    return {
+      resume: () => cursor.resume(),
+      bookmark: () => {
+        core.cache.advance(freshness.revision);
+        cursor.bookmark();
+      },
+      close: () => cursor.close(),
+    };
+  }
+}

@@ -1,0 +1,62 @@
+/** A resource's older events, read again from the store for cursors that the ring has passed. */
+import type { Commit, Revision, Store, StoreEvent, StoreWatch } from "#store/store.ts";
+import { CacheEvent } from "#watch/cache-event.ts";
+import type { History, HistoryReader, HistorySink } from "#watch/history.ts";
+import type { ObjectSource } from "#watch/shared-object.ts";
+import { SharedObject } from "#watch/shared-object.ts";
+import type { ResourcePrefix } from "./keys.ts";
+import { storeKey } from "./keys.ts";
+
+/** Above every key within a resource. */
+const keyEnd = "\xff";
+
+export class StoreHistory implements History {
+  readonly #store: Store;
+  readonly #prefix: ResourcePrefix;
+  readonly #source: ObjectSource;
+
+  constructor(deps: { store: Store; prefix: ResourcePrefix; source: ObjectSource }) {
+    this.#store = deps.store;
+    this.#prefix = deps.prefix;
+    this.#source = deps.source;
+  }
+
+  read(after: number, sink: HistorySink): HistoryReader {
+    const range = { start: storeKey(this.#prefix, ""), end: storeKey(this.#prefix, keyEnd) };
+    let closed = false;
+    // The store may call back before `watch` returns; closing then waits for the handle.
+    let watch: StoreWatch | undefined;
+    watch = this.#store.watch(range, after as Revision, {
+      deliver: (commits) => closed || sink.deliver(this.#events(commits)),
+      compacted: () => {
+        if (!closed) sink.compacted();
+      },
+    });
+    const close = (): void => {
+      closed = true;
+      watch?.close();
+    };
+    return {
+      get position() {
+        return watch?.position ?? after;
+      },
+      resume: () => watch?.resume(),
+      close,
+    };
+  }
+
+  #events(commits: readonly Commit[]): CacheEvent[] {
+    return commits.flatMap((commit) =>
+      commit.events.map((event) => this.#event(commit.revision, event)),
+    );
+  }
+
+  #event(revision: number, event: StoreEvent): CacheEvent {
+    const key = event.key.slice(this.#prefix.length);
+    const object = (kv: { value: Uint8Array; modRevision: number }): SharedObject =>
+      new SharedObject(this.#source, key, kv.value, kv.modRevision);
+    const next = event.kind === "put" ? object(event.kv) : undefined;
+    const previous = event.previous === undefined ? undefined : object(event.previous);
+    return new CacheEvent(revision, key, next, previous);
+  }
+}

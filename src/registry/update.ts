@@ -1,0 +1,241 @@
+/**
+ * Update, as upstream's generic registry: read, transform, check, compare and swap, and again when
+ * someone else was faster - unless the caller named the version it means.
+ *
+ *   current --transform--> next --strategy, validation, admission--> same as current: done, no write
+ *                                                                    last finalizer gone: delete
+ *                                                                    else: put if still current
+ */
+import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import {
+  dedupOwnerReferences,
+  prepareMetadataForUpdate,
+  validateMetadata,
+  validateMetadataUpdate,
+} from "#api/meta.ts";
+import { jsonEqual } from "#api/json-value.ts";
+import { pathSegmentName } from "#api/names.ts";
+import type { FieldError } from "#api/status.ts";
+import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
+import type { UpdateStrategy } from "#api/strategy-types.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import type { ResourceContext } from "./context.ts";
+import {
+  deleteKey,
+  groupResource,
+  passWarnings,
+  putObject,
+  refuseInvalid,
+  storedBytes,
+  unstored,
+} from "./context.ts";
+import { checkNamespace, existsError, prepareCreate, storeCreated } from "./create.ts";
+import { isHeld } from "./finalizers.ts";
+import { objectKey, storeKey } from "./keys.ts";
+import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
+
+/** Upstream tries until the request's deadline; so many lost races in a row mean something is wrong. */
+const attemptsMax = 100;
+
+interface Attempt {
+  readonly context: ResourceContext;
+  readonly namespace: string;
+  readonly name: string;
+  readonly key: string;
+  readonly transform: Transform;
+  readonly options: UpdateOptions;
+}
+
+type Outcome =
+  | { readonly kind: "done"; readonly result: UpdateResult }
+  | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
+
+export async function updateObject(
+  context: ResourceContext,
+  at: { readonly namespace: string; readonly name: string },
+  transform: Transform,
+  options: UpdateOptions,
+): Promise<UpdateResult> {
+  const { namespace, name } = at;
+  const key = objectKey(namespace, name);
+  const attempt: Attempt = { context, namespace, name, key, transform, options };
+  let current = context.core.cache.get(key);
+  for (let count = 0; count < attemptsMax; count++) {
+    const outcome = await updateOnce(attempt, current);
+    if (outcome.kind === "done") return outcome.result;
+    current = outcome.actual;
+  }
+  throw conflict(groupResource(context), name, conflictModified);
+}
+
+async function updateOnce(attempt: Attempt, current: SharedObject | undefined): Promise<Outcome> {
+  const { context, name, options } = attempt;
+  if (current !== undefined) return updateExisting(attempt, current);
+  const mayCreate = options.subresource === "" && context.strategy.allowCreateOnUpdate;
+  if (!mayCreate && options.createIfMissing !== true) throw notFound(groupResource(context), name);
+  return updateByCreating(attempt);
+}
+
+async function updateByCreating(attempt: Attempt): Promise<Outcome> {
+  const { context, namespace, name, options } = attempt;
+  const wanted = await attempt.transform(undefined);
+  const uid = wanted.metadata?.uid ?? "";
+  if (uid !== "") {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(groupResource(context), name, why);
+  }
+  const { resourceVersion: _, ...metadata } = wanted.metadata ?? {};
+  const next = await prepareCreate(context, namespace, { ...wanted, metadata }, options);
+  const written = await storeCreated(context, next, options);
+  if (written.kind === "conflict") {
+    if (written.actual === undefined) throw existsError(context, next, undefined);
+    return written;
+  }
+  return done({ object: written.object, created: true, deleted: false });
+}
+
+async function updateExisting(attempt: Attempt, current: SharedObject): Promise<Outcome> {
+  const { context, key, options } = attempt;
+  const old = current.object;
+  const wanted = await attempt.transform(old);
+  checkVersion(attempt, current, wanted);
+  const next = prepareUpdate(attempt, wanted, old);
+  passWarnings(context, next, old, options);
+  const settled = withOldTimes(next, old);
+  await options.admit?.(settled, old);
+  if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
+  const bytes = storedBytes(context, settled);
+  if (sameBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
+    return done({ object: current, created: false, deleted: false });
+  }
+  if (options.dryRun) {
+    const object = unstored(context, key, bytes, current.revision);
+    return done({ object, created: false, deleted: false });
+  }
+  const written = await putObject(context, key, settled, current.revision);
+  if (written.kind === "conflict") return written;
+  return done({ object: written.object, created: false, deleted: false });
+}
+
+/** The update that takes the last finalizer off a deleting object is its deletion. */
+async function updateByDeleting(
+  attempt: Attempt,
+  current: SharedObject,
+  next: AnyObject,
+): Promise<Outcome> {
+  const { context, key, options } = attempt;
+  const object = unstored(context, key, storedBytes(context, next), current.revision);
+  if (!options.dryRun) {
+    const removed = await deleteKey(context, key, current.revision);
+    if (removed.kind === "conflict") return removed;
+  }
+  return done({ object, created: false, deleted: true });
+}
+
+function done(result: UpdateResult): Outcome {
+  return { kind: "done", result };
+}
+
+/** Preconditions the object itself states: its uid and its resourceVersion. */
+function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject): void {
+  const { context, name } = attempt;
+  const { uid = "", resourceVersion = "" } = wanted.metadata ?? {};
+  const currentUid = current.object.metadata?.uid ?? "";
+  if (uid !== "" && uid !== currentUid) {
+    const key = storeKey(context.core.prefix, attempt.key);
+    const why = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${currentUid}`;
+    throw conflict(groupResource(context), name, why);
+  }
+  if (resourceVersion === "" || resourceVersion === "0") {
+    if (!context.strategy.allowUnconditionalUpdate) throw versionRequired(context, name);
+    return;
+  }
+  if (resourceVersion !== current.resourceVersion) {
+    throw conflict(groupResource(context), name, conflictModified);
+  }
+}
+
+function versionRequired(context: ResourceContext, name: string): Error {
+  const { group, resource } = context.info;
+  const error: FieldError = {
+    reason: "FieldValueInvalid",
+    field: "metadata.resourceVersion",
+    message: "Invalid value: 0x0: must be specified for an update",
+  };
+  // Upstream puts the resource where the kind belongs, and clients have read it for years.
+  return invalid({ group, kind: resource }, name, [error]);
+}
+
+function prepareUpdate(attempt: Attempt, wanted: AnyObject, old: AnyObject): AnyObject {
+  const { context, namespace, options } = attempt;
+  checkNamespace(context, namespace, wanted);
+  const deduped = dedupOwnerReferences(wanted);
+  if (deduped.warning !== undefined) options.warn?.(deduped.warning);
+  const { namespace: _, ...given } = deduped.object.metadata ?? {};
+  const metadata: ObjectMeta = {
+    ...given,
+    ...(context.info.namespaced ? { namespace } : {}),
+    resourceVersion: old.metadata?.resourceVersion ?? "",
+  };
+  const rules = rulesOf(attempt);
+  const filled = prepareMetadataForUpdate({ ...deduped.object, metadata }, old);
+  const next = rules.prepareForUpdate(filled, old);
+  validateUpdate(attempt, rules, next, old);
+  return next;
+}
+
+function rulesOf({ context, options }: Attempt): UpdateStrategy {
+  if (options.subresource === "") return context.strategy;
+  return context.strategy.subresources[options.subresource] ?? context.strategy;
+}
+
+function validateUpdate(
+  attempt: Attempt,
+  rules: UpdateStrategy,
+  next: AnyObject,
+  old: AnyObject,
+): void {
+  const { namespaced } = attempt.context.info;
+  const meta = next.metadata ?? {};
+  // The kind's rule for names may have become stricter since; the name itself cannot change.
+  refuseInvalid(attempt.context, meta.name ?? "", [
+    ...validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }),
+    ...validateMetadataUpdate(meta, old.metadata ?? {}),
+    ...rules.validateUpdate(next, old),
+  ]);
+}
+
+/** True when deletion waited only for finalizers that `next` no longer has. */
+function isReleased(context: ResourceContext, next: AnyObject, old: AnyObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds: grace } = old.metadata ?? {};
+  if (deletionTimestamp === undefined || (grace ?? 0) !== 0) return false;
+  return !isHeld(context.info, next);
+}
+
+/**
+ * `next`, but with the old managedFields when only their times differ: field management stamps a time
+ * on writes that then turn out to change nothing.
+ */
+function withOldTimes(next: AnyObject, old: AnyObject): AnyObject {
+  const before = old.metadata?.managedFields;
+  const after = next.metadata?.managedFields;
+  if (before === undefined || after === undefined || before === after) return next;
+  if (!jsonEqual(after.map(withoutTime), before.map(withoutTime))) return next;
+  const same = { ...next, metadata: { ...next.metadata, managedFields: before } };
+  return jsonEqual(same, old) ? same : next;
+}
+
+function withoutTime(entry: object): object {
+  return { ...entry, time: undefined };
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Fields in another order make the same object; anything else changes the length or a value. */
+function sameObject(bytes: Uint8Array, current: SharedObject, next: AnyObject): boolean {
+  return bytes.length === current.value.length && jsonEqual(next, current.object);
+}

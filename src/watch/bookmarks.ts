@@ -1,0 +1,32 @@
+/**
+ * Periodic bookmarks: every cursor that asked for them gets one per period, the cursors spread
+ * evenly over `slots` so that 10,000 watchers are not woken in one turn.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+
+export interface BookmarkSource {
+  bookmark(slot: number, slots: number): void;
+}
+
+export interface BookmarkTimer {
+  stop(): void;
+}
+
+/** `sources` is asked anew each time: caches come and go. */
+export function startBookmarks(
+  deps: { clock: Clock; sources: () => Iterable<BookmarkSource> },
+  options: { periodMs: number; slots: number },
+): BookmarkTimer {
+  const { periodMs, slots } = options;
+  let slot = 0;
+  let timer: Timer;
+  const arm = (): void => {
+    timer = deps.clock.after("watch.bookmark", periodMs / slots, () => {
+      for (const source of deps.sources()) source.bookmark(slot, slots);
+      slot = (slot + 1) % slots;
+      arm();
+    });
+  };
+  arm();
+  return { stop: () => timer.cancel() };
+}
