@@ -25,6 +25,7 @@ export type TimerName =
   | "client.election"
   | "scheduler.backoff"
   | "scheduler.flush"
+  | "scheduler.step"
   | "controllers.resync"
   | "controllers.delay"
   | "hollow.heartbeat"

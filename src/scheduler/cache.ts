@@ -56,6 +56,10 @@ export class Cache {
     return this.#placed.get(uid)?.nodeName;
   }
 
+  infoOf(uid: string): PodInfo | undefined {
+    return this.#placed.get(uid)?.info;
+  }
+
   podsOn(slot: number): Iterable<PodInfo> {
     return podInfos(this.#bySlot[slot]);
   }
@@ -77,7 +81,7 @@ export class Cache {
   /** The server shows the Pod on this node; what was held of it gives way. */
   confirm(info: PodInfo, nodeName: string): void {
     const known = this.#placed.get(info.uid);
-    if (known !== undefined && known.info === info && known.nodeName === nodeName) {
+    if (known?.info === info && known.nodeName === nodeName) {
       known.assumed = false;
       return;
     }
@@ -94,13 +98,13 @@ export class Cache {
     else this.#unwait(placed);
   }
 
-  /** For what-ifs within one cycle: takes a Pod off its node; `putBack` must follow. */
+  /** For what-ifs within one cycle: takes a Pod off its node; `putBack` must follow, or the reverse. */
   lift(info: PodInfo, slot: number): void {
-    this.#count({ info, slot, nodeName: "", assumed: true }, -1);
+    this.#count(this.#placed.get(info.uid) ?? guest(info, slot), -1);
   }
 
   putBack(info: PodInfo, slot: number): void {
-    this.#count({ info, slot, nodeName: "", assumed: true }, 1);
+    this.#count(this.#placed.get(info.uid) ?? guest(info, slot), 1);
   }
 
   setNode(node: Node): number {
@@ -172,6 +176,11 @@ export class Cache {
   *#counted(): Generator<PlacedPod> {
     for (const placed of this.#placed.values()) if (placed.slot >= 0) yield placed;
   }
+}
+
+/** A Pod that is not placed, put on a node for the length of a question. */
+function guest(info: PodInfo, slot: number): Placed {
+  return { info, slot, nodeName: "", assumed: true };
 }
 
 const noPorts: readonly HostPort[] = [];

@@ -136,6 +136,8 @@ export class NodeTable {
       byName: new Map(),
     };
     for (const slot of this.live) this.#label(column, slot, this.node(slot));
+    // Numbers of values may differ from before: whatever was derived from them is out of date.
+    if (known !== undefined || this.#columns.size >= columnsMax) this.staticVersion++;
     if (this.#columns.size >= columnsMax) this.#columns.clear();
     this.#columns.set(key, column);
     return column;

@@ -1,0 +1,159 @@
+/**
+ * Preemption: which Pods of lower priority to take off which node so that a Pod fits.
+ *
+ * For each node where it might help: take all Pods of lower priority off; if the Pod then fits, put
+ * back as many as possible, those protected by a disruption budget first, then by priority. Of all
+ * nodes the one that hurts least: fewest budgets broken, lowest highest priority, lowest sum, fewest
+ * victims, latest started. Filters run on the real sums, taken back and forth, so the answer is exact.
+ * After  k/k pkg/scheduler/framework/preemption; no extenders, no sampling below `candidatesMax` nodes.
+ */
+import type { PodDisruptionBudget } from "#api/gen/types.ts";
+import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
+import type { Cache } from "./cache.ts";
+import type { Decider } from "./decide.ts";
+import type { PodInfo } from "./pod-info.ts";
+
+export interface Preemption {
+  readonly nodeName: string;
+  readonly victims: readonly PodInfo[];
+}
+
+interface Candidate extends Preemption {
+  readonly budgetsBroken: number;
+}
+
+export interface PreemptionDeps {
+  readonly cache: Cache;
+  readonly decider: Decider;
+  /** Budgets of a namespace. */
+  readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
+}
+
+/** Upstream looks at 10 % of the nodes, at least 100; a hundred good candidates are enough. */
+const candidatesMax = 100;
+
+export function findPreemption(
+  deps: PreemptionDeps,
+  info: PodInfo,
+  slots: readonly number[],
+): Preemption | undefined {
+  let best: Candidate | undefined;
+  let found = 0;
+  for (const slot of slots) {
+    const candidate = candidateOn(deps, info, slot);
+    if (candidate === undefined) continue;
+    if (best === undefined || compareCandidates(candidate, best) < 0) best = candidate;
+    if (++found >= candidatesMax) break;
+  }
+  return best;
+}
+
+/** True while Pods that make room for it are still leaving the node it was nominated to. */
+export function isRoomComing(cache: Cache, info: PodInfo, nodeName: string): boolean {
+  const slot = cache.nodes.slotOf(nodeName);
+  if (slot === undefined) return false;
+  for (const other of cache.podsOn(slot)) {
+    if (other.terminating && other.priority < info.priority) return true;
+  }
+  return false;
+}
+
+function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Candidate | undefined {
+  const { cache, decider } = deps;
+  const lower: PodInfo[] = [];
+  for (const pod of cache.podsOn(slot)) if (pod.priority < info.priority) lower.push(pod);
+  if (lower.length === 0) return undefined;
+  for (const pod of lower) cache.lift(pod, slot);
+  const away = new Set(lower);
+  try {
+    if (!decider.passes(info, slot)) return undefined;
+    const { broken, kept } = splitByBudget(deps, lower);
+    const victims: PodInfo[] = [];
+    let budgetsBroken = 0;
+    for (const pod of [...broken, ...kept]) {
+      cache.putBack(pod, slot);
+      away.delete(pod);
+      if (decider.passes(info, slot)) continue;
+      cache.lift(pod, slot);
+      away.add(pod);
+      victims.push(pod);
+      if (broken.includes(pod)) budgetsBroken++;
+    }
+    if (victims.length === 0) return undefined;
+    victims.sort(byImportance);
+    return { nodeName: cache.nodes.name(slot), victims, budgetsBroken };
+  } finally {
+    for (const pod of away) cache.putBack(pod, slot);
+  }
+}
+
+/** Most important first: priority, then who has run longest. */
+function byImportance(a: PodInfo, b: PodInfo): number {
+  if (a.priority !== b.priority) return b.priority - a.priority;
+  const left = startOf(a);
+  const right = startOf(b);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function startOf(info: PodInfo): string {
+  return info.pod.status?.startTime ?? "9";
+}
+
+/** Pods whose going would break a budget, and the others; both most important first. */
+function splitByBudget(deps: PreemptionDeps, pods: readonly PodInfo[]) {
+  const broken: PodInfo[] = [];
+  const kept: PodInfo[] = [];
+  const left = new Map<PodDisruptionBudget, number>();
+  for (const pod of [...pods].sort(byImportance)) {
+    let breaks = false;
+    for (const budget of budgetsOf(deps, pod)) {
+      const allowed = (left.get(budget) ?? budget.status?.disruptionsAllowed ?? 0) - 1;
+      left.set(budget, allowed);
+      if (allowed < 0) breaks = true;
+    }
+    (breaks ? broken : kept).push(pod);
+  }
+  return { broken, kept };
+}
+
+function budgetsOf(deps: PreemptionDeps, pod: PodInfo): PodDisruptionBudget[] {
+  return deps.budgets(pod.namespace).filter((budget) => {
+    if (budget.status?.disruptedPods?.[pod.name] !== undefined) return false;
+    const selector = budget.spec?.selector;
+    return selector !== undefined && labelsMatch(selectorFromLabelSelector(selector), pod.labels);
+  });
+}
+
+/** Negative when `a` hurts less. */
+function compareCandidates(a: Candidate, b: Candidate): number {
+  return (
+    a.budgetsBroken - b.budgetsBroken ||
+    highest(a) - highest(b) ||
+    priorities(a) - priorities(b) ||
+    a.victims.length - b.victims.length ||
+    compareStarts(a, b)
+  );
+}
+
+function highest(candidate: Candidate): number {
+  return candidate.victims[0]?.priority ?? 0;
+}
+
+/** Shifted, so that many Pods of negative priority do not look cheaper than one. */
+function priorities(candidate: Candidate): number {
+  let sum = 0;
+  for (const victim of candidate.victims) sum += victim.priority + 2 ** 31;
+  return sum;
+}
+
+/** Of the most important victims, the earliest start; the node where that is latest wins. */
+function compareStarts(a: Candidate, b: Candidate): number {
+  const left = earliestStart(a);
+  const right = earliestStart(b);
+  return left > right ? -1 : left < right ? 1 : 0;
+}
+
+function earliestStart(candidate: Candidate): string {
+  const [first] = candidate.victims;
+  return first === undefined ? "9" : startOf(first);
+}

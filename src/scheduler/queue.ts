@@ -1,0 +1,250 @@
+/**
+ * The scheduling queue. A Pod that wants a node is in exactly one of three places, or under decision:
+ *
+ *   add ──► active ──pop──► (decision) ──► placed
+ *             ▲  ▲               │ no node fits
+ *             │  │               ▼
+ *             │  │         unschedulable ──(event that may help, or five minutes)──┐
+ *             │  └── backoff ◄── 1 s doubling to 10 s since the last try ◄─────────┘
+ *             └── backoff over
+ *
+ * Holds  active comes out by priority, then by who came first; gated Pods wait apart and never come out.
+ * Cost   add, pop O(log n); an event is asked once per class of waiting Pods, not once per Pod.
+ * Bounds as many entries as there are unbound Pods of this scheduler.
+ */
+import { Heap } from "#base/heap.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { PodInfo } from "./pod-info.ts";
+import type { PluginName } from "./reasons.ts";
+
+type Place = "active" | "backoff" | "unschedulable" | "gated" | "out";
+
+export interface QueuedPod {
+  info: PodInfo;
+  place: Place;
+  /** Order of arrival, kept over retries: the elder of equal priority goes first. */
+  readonly order: number;
+  attempts: number;
+  readonly addedMs: number;
+  /** When the last try ended; backoff and the five minutes count from here. */
+  triedMs: number;
+  /** What refused it last. */
+  rejectors: ReadonlySet<PluginName>;
+}
+
+export interface QueueOptions {
+  readonly backoffFirstMs: number;
+  readonly backoffMostMs: number;
+  /** A Pod is tried again after this time though nothing happened: hints may have gaps. */
+  readonly unschedulableMostMs: number;
+}
+
+export const queueTimes: QueueOptions = {
+  backoffFirstMs: 1_000,
+  backoffMostMs: 10_000,
+  unschedulableMostMs: 300_000,
+};
+
+const flushEveryMs = 30_000;
+const noRejectors: ReadonlySet<PluginName> = new Set();
+
+interface Due {
+  readonly pod: QueuedPod;
+  readonly dueMs: number;
+}
+
+export class SchedulingQueue {
+  readonly #clock: Clock;
+  readonly #options: QueueOptions;
+  readonly #wake: () => void;
+  readonly #pods = new Map<string, QueuedPod>();
+  readonly #active = new Heap<QueuedPod>(
+    (a, b) => b.info.priority - a.info.priority || a.order - b.order,
+  );
+  readonly #backoff = new Heap<Due>((a, b) => a.dueMs - b.dueMs);
+  readonly #unschedulable = new Map<string, Set<QueuedPod>>();
+  #orders = 0;
+  #activeCount = 0;
+  #backoffTimer: Timer | undefined;
+  #flushTimer: Timer | undefined;
+  #closed = false;
+
+  /** `wake` is called when the active queue gets its first Pod. */
+  constructor(deps: { clock: Clock; wake: () => void }, options: QueueOptions) {
+    this.#clock = deps.clock;
+    this.#wake = deps.wake;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#pods.size;
+  }
+
+  get activeCount(): number {
+    return this.#activeCount;
+  }
+
+  get(uid: string): QueuedPod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  /** A new Pod, or one whose spec, labels or gates changed: it may go at once. */
+  put(info: PodInfo): void {
+    const known = this.#pods.get(info.uid);
+    const gated = (info.pod.spec?.schedulingGates ?? []).length > 0;
+    if (known === undefined) {
+      const nowMs = this.#clock.monotonicMs();
+      const pod: QueuedPod = {
+        info,
+        place: "out",
+        order: this.#orders++,
+        attempts: 0,
+        addedMs: nowMs,
+        triedMs: nowMs,
+        rejectors: noRejectors,
+      };
+      this.#pods.set(info.uid, pod);
+      if (gated) pod.place = "gated";
+      else this.#activate(pod);
+      return;
+    }
+    this.#leave(known);
+    known.info = info;
+    if (gated) known.place = "gated";
+    else if (known.attempts === 0) this.#activate(known);
+    else this.#retry(known);
+  }
+
+  /** The same Pod with a newer object that changes nothing for scheduling. */
+  refresh(info: PodInfo): void {
+    const known = this.#pods.get(info.uid);
+    if (known !== undefined) known.info = info;
+  }
+
+  delete(uid: string): void {
+    const known = this.#pods.get(uid);
+    if (known === undefined) return;
+    this.#leave(known);
+    known.place = "out";
+    this.#pods.delete(uid);
+  }
+
+  /** Takes the next Pod; it stays known until `delete`, `refused` or `failed`. */
+  pop(): QueuedPod | undefined {
+    for (;;) {
+      const pod = this.#active.pop();
+      if (pod === undefined) return undefined;
+      // Pods that left, or left and came back, leave dead entries in the heap.
+      if (pod.place !== "active") continue;
+      pod.place = "out";
+      pod.attempts++;
+      this.#activeCount--;
+      return pod;
+    }
+  }
+
+  /** No node fits: waits for something to change. */
+  refused(pod: QueuedPod, rejectors: ReadonlySet<PluginName>): void {
+    if (this.#pods.get(pod.info.uid) !== pod) return;
+    pod.triedMs = this.#clock.monotonicMs();
+    pod.rejectors = rejectors;
+    pod.place = "unschedulable";
+    const { classKey } = pod.info;
+    const siblings = this.#unschedulable.get(classKey);
+    if (siblings === undefined) this.#unschedulable.set(classKey, new Set([pod]));
+    else siblings.add(pod);
+    this.#armFlush();
+  }
+
+  /** The bind failed: tried again after backoff, whatever happens. */
+  failed(pod: QueuedPod, notBeforeMs = 0): void {
+    if (this.#pods.get(pod.info.uid) !== pod) return;
+    pod.triedMs = this.#clock.monotonicMs() + notBeforeMs;
+    this.#retry(pod);
+  }
+
+  /** Asks, for one Pod of each waiting class, whether the event may help; if so the class comes back. */
+  happened(mayHelp: (pod: QueuedPod) => boolean): void {
+    for (const [classKey, siblings] of this.#unschedulable) {
+      const sample = siblings.values().next();
+      if (sample.done === true || !mayHelp(sample.value)) continue;
+      this.#unschedulable.delete(classKey);
+      for (const pod of siblings) this.#retry(pod);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#backoffTimer?.cancel();
+    this.#flushTimer?.cancel();
+  }
+
+  #activate(pod: QueuedPod): void {
+    pod.place = "active";
+    this.#active.push(pod);
+    if (this.#activeCount++ === 0) this.#wake();
+  }
+
+  #retry(pod: QueuedPod): void {
+    const dueMs = pod.triedMs + this.#backoffMs(pod);
+    if (dueMs <= this.#clock.monotonicMs()) return this.#activate(pod);
+    pod.place = "backoff";
+    this.#backoff.push({ pod, dueMs });
+    this.#armBackoff();
+  }
+
+  #backoffMs(pod: QueuedPod): number {
+    const { backoffFirstMs, backoffMostMs } = this.#options;
+    // 2^10 steps are past any sensible cap.
+    const doublings = Math.min(Math.max(0, pod.attempts - 1), 10);
+    return Math.min(backoffMostMs, backoffFirstMs * 2 ** doublings);
+  }
+
+  #leave(pod: QueuedPod): void {
+    if (pod.place === "active") this.#activeCount--;
+    if (pod.place !== "unschedulable") return;
+    const siblings = this.#unschedulable.get(pod.info.classKey);
+    siblings?.delete(pod);
+    if (siblings?.size === 0) this.#unschedulable.delete(pod.info.classKey);
+  }
+
+  #armBackoff(): void {
+    const first = this.#backoff.peek();
+    if (first === undefined || this.#closed) return;
+    this.#backoffTimer?.cancel();
+    const delayMs = Math.max(0, first.dueMs - this.#clock.monotonicMs());
+    this.#backoffTimer = this.#clock.after("scheduler.backoff", delayMs, () => this.#backoffOver());
+  }
+
+  #backoffOver(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (;;) {
+      const first = this.#backoff.peek();
+      if (first === undefined || first.dueMs > nowMs) break;
+      this.#backoff.pop();
+      if (first.pod.place === "backoff") this.#activate(first.pod);
+    }
+    this.#armBackoff();
+  }
+
+  #armFlush(): void {
+    if (this.#flushTimer !== undefined || this.#closed) return;
+    this.#flushTimer = this.#clock.after("scheduler.flush", flushEveryMs, () => {
+      this.#flushTimer = undefined;
+      this.#flush();
+      if (this.#unschedulable.size > 0) this.#armFlush();
+    });
+  }
+
+  #flush(): void {
+    const beforeMs = this.#clock.monotonicMs() - this.#options.unschedulableMostMs;
+    for (const [classKey, siblings] of this.#unschedulable) {
+      for (const pod of siblings) {
+        if (pod.triedMs > beforeMs) continue;
+        siblings.delete(pod);
+        this.#retry(pod);
+      }
+      if (siblings.size === 0) this.#unschedulable.delete(classKey);
+    }
+  }
+}

@@ -1,0 +1,406 @@
+/**
+ * The scheduler's shell: feeds informer events to cache and queue, takes Pods off the queue, decides,
+ * and carries decisions out with many binds in flight.
+ *
+ * Holds  a Pod is assumed on its node before its bind is sent, and confirmed by the informer or
+ *        forgotten when the bind fails: the next decision already counts with it.
+ * Bounds `bindsInFlightMax` binds; `sliceMax` decisions between two turns of the event loop.
+ */
+import type {
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  StorageClass,
+} from "#api/gen/types.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import { createEventRecorder } from "#client/events.ts";
+import type { InformerSet } from "#client/informer-set.ts";
+import type { Informer } from "#client/informer.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { Binder } from "./bind.ts";
+import { Cache } from "./cache.ts";
+import { Conditions } from "./conditions.ts";
+import { Decider } from "./decide.ts";
+import type { FitError } from "./fit-error.ts";
+import { fitErrorText } from "./fit-error.ts";
+import type { ClusterEvent } from "./hints.ts";
+import { mayHelp } from "./hints.ts";
+import { Nominations } from "./nominations.ts";
+import { podInfo, sameForScheduling } from "./pod-info.ts";
+import type { PodInfo } from "./pod-info.ts";
+import { claimNames } from "./plugins/volumes.ts";
+import { findPreemption, isRoomComing } from "./preemption.ts";
+import type { QueuedPod } from "./queue.ts";
+import { SchedulingQueue, queueTimes } from "./queue.ts";
+import { reasonOf } from "./reasons.ts";
+import { evictVictim } from "./victims.ts";
+
+export interface SchedulerDeps {
+  readonly client: Client;
+  readonly informers: InformerSet;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface SchedulerOptions {
+  /** Pods that name this scheduler are its own; `default-scheduler`. */
+  readonly schedulerName: string;
+  readonly bindsInFlightMax: number;
+}
+
+/** For `cmd` to pass on. */
+export const schedulerDefaults: SchedulerOptions = {
+  schedulerName: "default-scheduler",
+  bindsInFlightMax: 256,
+};
+
+export interface SchedulerMetrics {
+  readonly decisions: number;
+  readonly bound: number;
+  readonly unschedulable: number;
+  readonly bindErrors: number;
+  readonly preemptions: number;
+  /** Pods of this scheduler without a node, whatever place of the queue they are in. */
+  readonly pending: number;
+  readonly active: number;
+  readonly bindsInFlight: number;
+  readonly nodes: number;
+  readonly placedPods: number;
+}
+
+export interface Scheduler {
+  /** Schedules until `signal` aborts, then resolves when the binds in flight have ended. Call once. */
+  run(signal: AbortSignal): Promise<void>;
+  metrics(): SchedulerMetrics;
+}
+
+export function createScheduler(deps: SchedulerDeps, options: SchedulerOptions): Scheduler {
+  return new SchedulerShell(deps, options);
+}
+
+const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
+const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
+const classesRef = { group: "storage.k8s.io", version: "v1", resource: "storageclasses" };
+
+/** Decisions between two turns of the event loop: some milliseconds at most. */
+const sliceMax = 64;
+const claimIndex = "scheduler.claim";
+
+class SchedulerShell implements Scheduler {
+  readonly #deps: SchedulerDeps;
+  readonly #options: SchedulerOptions;
+  readonly #pods: Informer<Pod>;
+  readonly #nodes: Informer<Node>;
+  readonly #namespaces: Informer<Namespace>;
+  readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly #volumes: Informer<PersistentVolume>;
+  readonly #classes: Informer<StorageClass>;
+  readonly #budgets: Informer<PodDisruptionBudget>;
+  readonly #cache: Cache;
+  readonly #queue: SchedulingQueue;
+  readonly #nominations = new Nominations();
+  readonly #decider: Decider;
+  readonly #binder: Binder;
+  readonly #conditions: Conditions;
+  readonly #events: EventRecorder;
+  #running = false;
+  #pumping = false;
+  #decisions = 0;
+  #unschedulable = 0;
+  #preemptions = 0;
+
+  constructor(deps: SchedulerDeps, options: SchedulerOptions) {
+    const { client, clock, informers, log, random } = deps;
+    this.#deps = deps;
+    this.#options = options;
+    this.#pods = informers.informer<Pod>(core("pods"));
+    this.#nodes = informers.informer<Node>(core("nodes"));
+    this.#namespaces = informers.informer<Namespace>(core("namespaces"));
+    this.#claims = informers.informer<PersistentVolumeClaim>(core("persistentvolumeclaims"));
+    this.#volumes = informers.informer<PersistentVolume>(core("persistentvolumes"));
+    this.#classes = informers.informer<StorageClass>(classesRef);
+    this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
+    const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
+    this.#cache = new Cache({ namespaces });
+    this.#queue = new SchedulingQueue({ clock, wake: () => this.#wake() }, queueTimes);
+    const nominations = this.#nominations;
+    const shared = { cache: this.#cache, random, namespaces, nominations };
+    this.#decider = new Decider({ ...shared, volumes: this.#volumeLookup() });
+    this.#events = createEventRecorder(deps, { component: options.schedulerName });
+    this.#conditions = new Conditions({ client, clock, log });
+    this.#binder = new Binder(
+      { client, cache: this.#cache, queue: this.#queue, events: this.#events, log },
+      { ended: () => this.#wake() },
+    );
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const removers = this.#subscribe();
+    const informers = [this.#pods, this.#nodes, this.#namespaces, this.#claims];
+    const all = [...informers, this.#volumes, this.#classes, this.#budgets];
+    const ended = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([Promise.all(all.map((informer) => informer.synced)), ended]);
+    this.#running = !signal.aborted;
+    this.#wake();
+    await ended;
+    this.#running = false;
+    for (const remove of removers) remove();
+    this.#queue.close();
+    await this.#binder.idle();
+  }
+
+  metrics(): SchedulerMetrics {
+    return {
+      decisions: this.#decisions,
+      bound: this.#binder.bound,
+      unschedulable: this.#unschedulable,
+      bindErrors: this.#binder.errors,
+      preemptions: this.#preemptions,
+      pending: this.#queue.size,
+      active: this.#queue.activeCount,
+      bindsInFlight: this.#binder.inFlight,
+      nodes: this.#cache.nodes.size,
+      placedPods: this.#cache.podCount,
+    };
+  }
+
+  #subscribe(): (() => void)[] {
+    const volumes = { batch: () => this.#happened({ kind: "volumes" }) };
+    return [
+      this.#nodes.addHandler({
+        add: (node) => this.#nodeSet(undefined, node),
+        update: (old, node) => this.#nodeSet(old, node),
+        delete: (node) => {
+          this.#cache.deleteNode(node.metadata?.name ?? "");
+          this.#happened({ kind: "node-gone" });
+        },
+      }),
+      this.#namespaces.addHandler({
+        batch: () => {
+          this.#cache.counts.forgetNamespaceSelections();
+          this.#cache.loosened++;
+          this.#happened({ kind: "namespaces" });
+        },
+      }),
+      this.#pods.addHandler({
+        add: (pod) => this.#podSet(undefined, pod),
+        update: (old, pod) => this.#podSet(old, pod),
+        delete: (pod) => this.#podGone(pod),
+      }),
+      this.#claims.addHandler(volumes),
+      this.#volumes.addHandler(volumes),
+      this.#classes.addHandler(volumes),
+    ];
+  }
+
+  #nodeSet(old: Node | undefined, node: Node): void {
+    const before = this.#cache.nodes.staticVersion;
+    // Heartbeats change conditions only: nothing that any Pod could be waiting for.
+    const same = old !== undefined && sameAllocatable(old, node) && sameStaticFacts(old, node);
+    const slot = same ? this.#cache.nodes.set(node) : this.#cache.setNode(node);
+    if (same) return;
+    const isStatic = this.#cache.nodes.staticVersion !== before;
+    this.#happened({ kind: "node", slot, isStatic });
+  }
+
+  #podSet(old: Pod | undefined, pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    const nodeName = pod.spec?.nodeName ?? "";
+    if (isFinished(pod)) return this.#podGone(pod);
+    if (nodeName !== "") return this.#podPlaced(old, pod, nodeName);
+    if (pod.metadata?.deletionTimestamp !== undefined) return this.#podGone(pod);
+    // Its bind is under way: the outcome decides, not this news.
+    if (this.#cache.isAssumed(uid) || !this.#isOurs(pod)) return;
+    const known = this.#queue.get(uid);
+    if (known !== undefined && sameForScheduling(known.info.pod, pod)) {
+      known.info.pod = pod;
+      return;
+    }
+    const info = podInfo(pod);
+    const nominated = pod.status?.nominatedNodeName ?? "";
+    if (known === undefined && nominated !== "") this.#nominations.set(info, nominated);
+    this.#queue.put(info);
+  }
+
+  #podPlaced(old: Pod | undefined, pod: Pod, nodeName: string): void {
+    const uid = pod.metadata?.uid ?? "";
+    this.#queue.delete(uid);
+    this.#conditions.cancel(uid);
+    this.#dropNomination(uid);
+    const held = this.#cache.infoOf(uid);
+    if (held !== undefined && sameForScheduling(held.pod, pod)) {
+      held.pod = pod;
+      this.#cache.confirm(held, nodeName);
+      if ((old?.spec?.nodeName ?? "") === "") this.#happened({ kind: "pod-placed", info: held });
+      return;
+    }
+    const info = podInfo(pod);
+    this.#cache.confirm(info, nodeName);
+    if (held !== undefined) {
+      this.#happened({ kind: "pod-gone", slot: this.#cache.nodes.slotOf(nodeName) });
+    }
+    this.#happened({ kind: "pod-placed", info });
+  }
+
+  #podGone(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    this.#queue.delete(uid);
+    this.#conditions.cancel(uid);
+    this.#dropNomination(uid);
+    const nodeName = this.#cache.nodeOf(uid);
+    if (nodeName === undefined) return;
+    this.#cache.removePod(uid);
+    this.#happened({ kind: "pod-gone", slot: this.#cache.nodes.slotOf(nodeName) });
+  }
+
+  #isOurs(pod: Pod): boolean {
+    return (pod.spec?.schedulerName ?? "default-scheduler") === this.#options.schedulerName;
+  }
+
+  #happened(event: ClusterEvent): void {
+    const deps = { cache: this.#cache, decider: this.#decider };
+    this.#queue.happened((pod) => mayHelp(deps, event, pod));
+  }
+
+  #dropNomination(uid: string): void {
+    if (this.#nominations.nodeOf(uid) === undefined) return;
+    this.#nominations.delete(uid);
+    this.#cache.loosened++;
+  }
+
+  /** Decides soon: after the batch of events that is being delivered, so that it counts as a whole. */
+  #wake(): void {
+    if (!this.#running || this.#pumping) return;
+    this.#pumping = true;
+    queueMicrotask(() => this.#pump());
+  }
+
+  #pump(): void {
+    for (let i = 0; i < sliceMax && this.#running; i++) {
+      const full = this.#binder.inFlight >= this.#options.bindsInFlightMax;
+      const pod = full ? undefined : this.#queue.pop();
+      if (pod === undefined) {
+        this.#pumping = false;
+        return;
+      }
+      this.#scheduleOne(pod);
+    }
+    this.#deps.clock.after("scheduler.step", 0, () => this.#pump());
+  }
+
+  #scheduleOne(pod: QueuedPod): void {
+    this.#decisions++;
+    const decision = this.#decider.decide(pod.info);
+    if (decision.kind === "node") {
+      this.#cache.assume(pod.info, decision.nodeName);
+      this.#dropNomination(pod.info.uid);
+      this.#conditions.cancel(pod.info.uid);
+      this.#binder.bind(pod, decision.nodeName);
+      return;
+    }
+    this.#unschedulable++;
+    const preempted = this.#preempt(pod.info, decision.error, decision.slots);
+    const text = [fitErrorText(decision.error), preempted.text].filter((t) => t !== "").join(" ");
+    this.#queue.refused(pod, decision.error.plugins);
+    this.#events.event(pod.info.pod, "Warning", "FailedScheduling", text);
+    const { nominatedNodeName } = preempted;
+    this.#conditions.write(pod.info.pod, {
+      reason: "Unschedulable",
+      message: text,
+      ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
+    });
+  }
+
+  /** `text` is what the Pod's owner is told of the try; "" when it made room. */
+  #preempt(
+    info: PodInfo,
+    error: FitError,
+    slots: readonly number[],
+  ): { readonly text: string; readonly nominatedNodeName?: string } {
+    if (error.nodeCount === 0) return { text: "" };
+    if (info.pod.spec?.preemptionPolicy === "Never") {
+      return { text: "preemption: not eligible due to preemptionPolicy=Never." };
+    }
+    const nominated = this.#nominations.nodeOf(info.uid);
+    if (nominated !== undefined && isRoomComing(this.#cache, info, nominated)) {
+      return { text: "preemption: not eligible due to a terminating pod on the nominated node." };
+    }
+    const found = this.#decider.preemptionIsFutile(info)
+      ? undefined
+      : this.#findPreemption(info, slots);
+    if (found === undefined) return this.#preemptFailed(info, error);
+    this.#preemptions++;
+    this.#nominations.set(info, found.nodeName);
+    for (const victim of found.victims) {
+      void evictVictim({ ...this.#deps, events: this.#events }, info, victim, found.nodeName);
+    }
+    return { text: "", nominatedNodeName: found.nodeName };
+  }
+
+  #findPreemption(info: PodInfo, slots: readonly number[]) {
+    const budgets = (namespace: string) => this.#budgets.list(namespace);
+    const deps = { cache: this.#cache, decider: this.#decider, budgets };
+    return findPreemption(deps, info, slots);
+  }
+
+  #preemptFailed(info: PodInfo, error: FitError) {
+    this.#decider.notePreemptionFutile(info);
+    const had = this.#nominations.nodeOf(info.uid) !== undefined;
+    if (had) this.#dropNomination(info.uid);
+    return { text: futileText(error), ...(had ? { nominatedNodeName: "" } : {}) };
+  }
+
+  #volumeLookup() {
+    this.#pods.addIndex(claimIndex, (pod) =>
+      (pod.spec?.nodeName ?? "") === "" || isFinished(pod)
+        ? []
+        : claimNames(pod).map((name) => `${pod.metadata?.namespace ?? ""}/${name}`),
+    );
+    return {
+      claim: (namespace: string, name: string) => this.#claims.get(namespace, name),
+      volume: (name: string) => this.#volumes.get("", name),
+      storageClass: (name: string) => this.#classes.get("", name),
+      claimInUse: (namespace: string, name: string, uid: string) =>
+        this.#pods
+          .byIndex(claimIndex, `${namespace}/${name}`)
+          .some((pod) => pod.metadata?.uid !== uid),
+    };
+  }
+}
+
+/** As upstream: nodes that emptying cannot help, and nodes with nobody to take away. */
+function futileText(error: FitError): string {
+  let hopeless = error.whole === undefined ? 0 : error.nodeCount;
+  for (const [id, count] of error.counts) if (!reasonOf(id).resolvable) hopeless += count;
+  const parts: string[] = [];
+  const helpable = error.nodeCount - hopeless;
+  if (helpable > 0) parts.push(`${helpable} No preemption victims found for incoming pod`);
+  if (hopeless > 0) parts.push(`${hopeless} Preemption is not helpful for scheduling`);
+  return `preemption: 0/${error.nodeCount} nodes are available: ${parts.join(", ")}.`;
+}
+
+function isFinished(pod: Pod): boolean {
+  return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+}
+
+function sameAllocatable(a: Node, b: Node): boolean {
+  return JSON.stringify(a.status?.allocatable) === JSON.stringify(b.status?.allocatable);
+}
+
+function sameStaticFacts(a: Node, b: Node): boolean {
+  return (
+    a.spec?.unschedulable === b.spec?.unschedulable &&
+    JSON.stringify(a.spec?.taints) === JSON.stringify(b.spec?.taints) &&
+    JSON.stringify(a.metadata?.labels) === JSON.stringify(b.metadata?.labels)
+  );
+}

@@ -1,0 +1,114 @@
+/** A scheduler on an API server in memory, for tests: nodes and Pods in short form, outcomes as text. */
+import type { Event, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import type { FakeApi } from "#client/testing/fake-api.ts";
+import { createFakeApi } from "#client/testing/fake-api.ts";
+import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
+import { silentLog } from "#platform/log.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { createScheduler, schedulerDefaults } from "./scheduler.ts";
+
+export const podsRef = { group: "", version: "v1", resource: "pods" };
+export const nodesRef = { group: "", version: "v1", resource: "nodes" };
+const eventsRef = { group: "", version: "v1", resource: "events" };
+
+export interface NodeShape {
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly pods?: string;
+  readonly zone?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly taints?: readonly Taint[];
+  readonly unschedulable?: boolean;
+}
+
+export function makeNode(name: string, shape: NodeShape = {}): Node {
+  const { cpu = "4", memory = "16Gi", pods = "110", zone, labels, taints, unschedulable } = shape;
+  const zoned = zone === undefined ? {} : { "topology.kubernetes.io/zone": zone };
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { "kubernetes.io/hostname": name, ...zoned, ...labels } },
+    spec: {
+      ...(taints === undefined ? {} : { taints }),
+      ...(unschedulable === undefined ? {} : { unschedulable }),
+    },
+    status: { allocatable: { cpu, memory, pods, "ephemeral-storage": "100Gi" } },
+  };
+}
+
+export interface PodShape {
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly spec?: Partial<PodSpec>;
+  readonly nodeName?: string;
+  readonly hostPort?: number;
+  readonly priority?: number;
+}
+
+export function makePod(name: string, shape: PodShape = {}): Pod {
+  const { cpu, memory, labels, spec, nodeName, hostPort, priority } = shape;
+  const requests = {
+    ...(cpu === undefined ? {} : { cpu }),
+    ...(memory === undefined ? {} : { memory }),
+  };
+  const ports = hostPort === undefined ? {} : { ports: [{ containerPort: 80, hostPort }] };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "a", ...(labels === undefined ? {} : { labels }) },
+    spec: {
+      containers: [{ name: "c", image: "i", resources: { requests }, ...ports }],
+      ...(nodeName === undefined ? {} : { nodeName }),
+      ...(priority === undefined ? {} : { priority }),
+      ...spec,
+    },
+    status: { phase: "Pending" },
+  };
+}
+
+export interface Rig {
+  readonly clock: FakeClock;
+  readonly api: FakeApi;
+  readonly scheduler: Scheduler;
+  /** Where the Pod is: a node's name, or "". */
+  nodeOf(name: string): string;
+  /** `PodScheduled=False`'s message, or "". */
+  verdictOn(name: string): string;
+  events(reason: string): string[];
+  end(): Promise<void>;
+}
+
+/** Starts a scheduler and lets it settle; `seed` puts objects before it starts. */
+export async function startRig(seed: (api: FakeApi) => void): Promise<Rig> {
+  const clock = new FakeClock();
+  const api = createFakeApi({ clock });
+  seed(api);
+  const random = fakeRandom(3);
+  const deps = { client: api, clock, random, log: silentLog };
+  const informers = createInformerSet(deps);
+  const scheduler = createScheduler({ ...deps, informers }, schedulerDefaults);
+  const stop = new AbortController();
+  const running = Promise.all([informers.run(stop.signal), scheduler.run(stop.signal)]);
+  await clock.advance(50);
+  const pod = (name: string) => api.peek<Pod>(podsRef, "a", name);
+  return {
+    clock,
+    api,
+    scheduler,
+    nodeOf: (name) => pod(name)?.spec?.nodeName ?? "",
+    verdictOn: (name) =>
+      pod(name)?.status?.conditions?.find((c) => c.type === "PodScheduled" && c.status === "False")
+        ?.message ?? "",
+    events: (reason) =>
+      api
+        .peekAll<Event>(eventsRef)
+        .filter((event) => event.reason === reason)
+        .map((event) => event.message ?? ""),
+    end: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,53 @@
+/** Taking a victim of preemption off its node, as upstream: say why in its status, then delete it. */
+import { formatTime } from "#api/time.ts";
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import { isConflict, isNotFound, retryTransient } from "#client/retry.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { PodInfo } from "./pod-info.ts";
+
+export interface VictimDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly events: EventRecorder;
+}
+
+const pods = { group: "", version: "v1", resource: "pods" } as const;
+const tries = { triesMax: 5, firstMs: 100, mostMs: 5_000 };
+
+/** Never throws: what could not be evicted is found again when the preemptor is next tried. */
+export async function evictVictim(
+  deps: VictimDeps,
+  preemptor: PodInfo,
+  victim: PodInfo,
+  nodeName: string,
+): Promise<void> {
+  const { client, clock, events, log } = deps;
+  if (victim.terminating) return;
+  const { namespace, name, uid } = victim;
+  const never = new AbortController().signal;
+  const condition = {
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "PreemptionByScheduler",
+    message: `default-scheduler: preempting to accommodate a higher priority pod`,
+    lastTransitionTime: formatTime(clock.nowMs()),
+  };
+  const patch = { metadata: { uid }, status: { conditions: [condition] } };
+  try {
+    await retryTransient(deps, tries, never, async () => {
+      await client.patch(pods, namespace, name, "strategic", patch, { subresource: "status" });
+      await client.delete(pods, namespace, name, { preconditions: { uid } });
+    });
+    const text = `Preempted by pod ${preemptor.uid} on node ${nodeName}`;
+    events.event(victim.pod, "Normal", "Preempted", text);
+  } catch (error) {
+    if (isNotFound(error) || isConflict(error)) return; // it went by itself
+    const message = error instanceof Error ? error.message : String(error);
+    log.warn("victim was not evicted", { pod: victim.key, error: message });
+  }
+}
