@@ -34,6 +34,23 @@ const verbsSubresource: Readonly<Record<SubresourceRow["verbs"], readonly Verb[]
   "read-write": ["get", "patch", "update"],
 };
 
+/** Upstream's stores with ReturnDeletedObject. */
+const deletedObjectGroups: ReadonlySet<string> = new Set(["resource.k8s.io"]);
+const deletedObjects: ReadonlySet<string> = new Set([
+  "/persistentvolumeclaims",
+  "/persistentvolumes",
+  "/pods",
+  "/podtemplates",
+  "/resourcequotas",
+  "/serviceaccounts",
+  "/services",
+  "storage.k8s.io/csidrivers",
+  "storage.k8s.io/csinodes",
+  "storage.k8s.io/storageclasses",
+  "storage.k8s.io/volumeattachments",
+  "storage.k8s.io/volumeattributesclasses",
+]);
+
 const rows: readonly ResourceInfo[] = groupVersionRows.flatMap((gv) =>
   gv.rows.map((row) => unfold(gv.group, gv.version, row)),
 );
@@ -63,6 +80,16 @@ export function resourceByPath(
 /** Only kinds that are resources of their own: no Scale, Eviction, TokenRequest. */
 export function resourceByKind(gvk: GroupVersionKind): ResourceInfo | undefined {
   return byKind.get(pathKey(gvk.group, gvk.version, gvk.kind));
+}
+
+/** Answered to a DELETE that is done at once: the object itself, or (most kinds) a Status. */
+export function returnsDeletedObject(info: {
+  readonly group: string;
+  readonly resource: string;
+}): boolean {
+  return (
+    deletedObjectGroups.has(info.group) || deletedObjects.has(`${info.group}/${info.resource}`)
+  );
 }
 
 function pathKey(group: string, version: string, name: string): string {

@@ -88,8 +88,13 @@ function readClassDescription(declared: string, name: string): string {
   return start < 0 ? "" : commentText(before.slice(start + 3).replace(/\*\/\s*$/, ""));
 }
 
-/** The library escapes quotes in comments and nothing else. */
+/** The banner of every file: taken for a class comment where a class has none. */
+const banner = "Kubernetes\nNo description provided";
+
+/** Undoes the library's escapes: backslashes, and a low line within what would end the comment. */
 function commentText(comment: string): string {
   const lines = comment.split("\n").map((line) => line.replace(/^\s*\* ?/, "").trim());
-  return lines.join("\n").trim().replaceAll("\\'", "'").replaceAll('\\"', '"');
+  const text = lines.join("\n").trim();
+  if (text.startsWith(banner)) return "";
+  return text.replace(/\\(.)/g, "$1").replaceAll("*_/", "*/").replaceAll("/_*", "/*");
 }
