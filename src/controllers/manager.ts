@@ -12,7 +12,9 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { garbageCollector } from "./garbage/controller.ts";
+import { jobController } from "./job/controller.ts";
 import { namespaceController } from "./namespace/controller.ts";
+import { cronJobController } from "./cronjob/controller.ts";
 import { daemonSetController } from "./daemonset/controller.ts";
 import { deploymentController } from "./deployment/controller.ts";
 import { disruptionController } from "./disruption/controller.ts";
@@ -23,6 +25,7 @@ import { taintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { podGarbageCollector } from "./podgc/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
 import { statefulSetController } from "./statefulset/controller.ts";
+import { ttlAfterFinishedController } from "./ttl/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
 
 export interface ManagerDeps {
@@ -56,6 +59,9 @@ const factories: readonly (readonly [string, Factory])[] = [
   ["replication-controller", replicationControllerController],
   ["statefulset-controller", statefulSetController],
   ["daemonset-controller", daemonSetController],
+  ["job-controller", jobController],
+  ["cronjob-controller", cronJobController],
+  ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointsController],
   ["serviceaccount-controller", serviceAccountController],
   ["root-ca-certificate-publisher-controller", (deps, { rootCa }) => rootCaPublisher(deps, rootCa)],
