@@ -8,7 +8,7 @@
  * Holds  1. no event is kept here: a batch is written whole or refused whole (until the rim has opened
  *        the stream, and while the socket is full), and `resume` asks again. 2. nothing follows the
  *        end. 3. one write per batch; the block is shared by all watchers that got the same batch.
- * Time   ends cleanly after `timeoutMs`; bookmarks every minute and just before that end.
+ * Time   ends cleanly after `timeoutMs`, with a bookmark just before; the periodic ones are registry's.
  */
 import type { AnyObject } from "#api/object.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
@@ -53,9 +53,7 @@ export interface WatchStreamOptions {
   readonly convert: (object: AnyObject) => AnyObject;
 }
 
-/** As upstream: about once a minute. */
-const bookmarkMs = 60_000;
-/** And this long before the stream ends by its timeout. */
+/** As upstream: a bookmark this long before the stream ends by its timeout. */
 const lastBookmarkMs = 2_000;
 
 interface Outlet {
@@ -74,7 +72,7 @@ export class WatchStream {
   #state: "waiting" | "flowing" | "full" | "ended" = "waiting";
   /** Set when registry ended the watch before the rim opened the stream. */
   #early: { readonly error: unknown } | undefined;
-  #timers: Timer[] = [];
+  readonly #timers: Timer[] = [];
 
   constructor(deps: WatchStreamDeps, options: WatchStreamOptions) {
     this.#deps = deps;
@@ -127,20 +125,9 @@ export class WatchStream {
     const { timeoutMs, allowBookmarks } = this.#options;
     this.#timers.push(clock.after("server.watch", timeoutMs, () => this.#finish(undefined)));
     if (!allowBookmarks) return;
-    this.#armBookmark(Math.min(bookmarkMs, Math.max(0, timeoutMs - lastBookmarkMs)));
-    if (timeoutMs > bookmarkMs + lastBookmarkMs) {
-      const last = (): void => this.#source?.bookmark();
-      this.#timers.push(clock.after("watch.bookmark", timeoutMs - lastBookmarkMs, last));
-    }
-  }
-
-  #armBookmark(delayMs: number): void {
-    const timer = this.#deps.clock.after("watch.bookmark", delayMs, () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-      if (this.#state === "flowing") this.#source?.bookmark();
-      if (this.#state !== "ended") this.#armBookmark(bookmarkMs);
-    });
-    this.#timers.push(timer);
+    const last = (): void => this.#source?.bookmark();
+    const delayMs = Math.max(0, timeoutMs - lastBookmarkMs);
+    this.#timers.push(clock.after("watch.bookmark", delayMs, last));
   }
 
   #fill(outlet: Outlet): void {
@@ -164,7 +151,6 @@ export class WatchStream {
     if (this.#state === "ended") return;
     this.#state = "ended";
     for (const timer of this.#timers) timer.cancel();
-    this.#timers = [];
     this.#deps.open.delete(this);
     this.#source?.close();
   }

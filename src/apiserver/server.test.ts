@@ -1,0 +1,530 @@
+/** The API server at its door: requests in, answers and streams out, over a store in memory. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AnyObject } from "#api/object.ts";
+import type { Status } from "#api/status.ts";
+import { ask, openPlane, type Plane, request, watch } from "./testing/plane.ts";
+
+const pods = "/api/v1/namespaces/default/pods";
+
+function pod(name: string, more: object = {}): AnyObject {
+  const spec = { containers: [{ name: "c", image: "nginx" }] };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name, ...more }, spec } as AnyObject;
+}
+
+async function withPlane(f: (plane: Plane) => Promise<void>): Promise<void> {
+  const plane = await openPlane();
+  try {
+    await f(plane);
+  } finally {
+    await plane.close();
+  }
+}
+
+const statusOf = (answer: { json: AnyObject }): Status => answer.json as unknown as Status;
+
+test("a created pod is defaulted, stamped and read back", () =>
+  withPlane(async (plane) => {
+    const made = await ask(plane, "POST", pods, { body: pod("a") });
+    assert.equal(made.status, 201, made.text);
+    assert.match(made.json.metadata?.uid ?? "", /^[0-9a-f-]{36}$/);
+    assert.equal(made.json.metadata?.namespace, "default");
+    assert.equal((made.json["spec"] as { restartPolicy?: string }).restartPolicy, "Always");
+    const read = await ask(plane, "GET", `${pods}/a`);
+    assert.equal(read.status, 200);
+    assert.deepEqual(read.json, made.json);
+    assert.equal(read.headers["cache-control"], "no-cache, private");
+  }));
+
+test("errors carry upstream's texts", () =>
+  withPlane(async (plane) => {
+    const missing = await ask(plane, "GET", `${pods}/x`);
+    assert.equal(missing.status, 404);
+    assert.deepEqual(missing.json, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message: 'pods "x" not found',
+      reason: "NotFound",
+      details: { name: "x", kind: "pods" },
+      code: 404,
+    });
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const again = await ask(plane, "POST", pods, { body: pod("a") });
+    assert.equal(statusOf(again).message, 'pods "a" already exists');
+    const elsewhere = await ask(plane, "POST", pods, { body: pod("b", { namespace: "other" }) });
+    assert.match(statusOf(elsewhere).message ?? "", /does not match the namespace sent/);
+    const wrong = await ask(plane, "POST", pods, {
+      body: { ...pod("b"), apiVersion: "apps/v1" } as object,
+    });
+    assert.equal(
+      statusOf(wrong).message,
+      "the API version in the data (apps/v1) does not match the expected API version (v1)",
+    );
+    const invalid = await ask(plane, "POST", pods, { body: pod("Bad_Name") });
+    assert.equal(invalid.status, 422);
+    const unknown = await ask(plane, "GET", "/api/v1/nothings");
+    assert.equal(statusOf(unknown).message, "the server could not find the requested resource");
+    const method = await ask(plane, "POST", `${pods}/a`, { body: pod("a") });
+    assert.equal(method.status, 405);
+    const path = await ask(plane, "GET", "/nowhere");
+    assert.equal(path.text, "404 page not found\n");
+  }));
+
+test("unknown and repeated fields warn, are refused when strict, and pass when ignored", () =>
+  withPlane(async (plane) => {
+    const text =
+      '{"metadata":{"name":"N","name":"N"},"spec":{"containers":[{"name":"c","image":"i"}],"foo":1}}';
+    const body = (name: string): string => text.replaceAll("N", name);
+    const warned = await ask(plane, "POST", pods, { body: body("a") });
+    assert.equal(warned.status, 201, warned.text);
+    assert.deepEqual(warned.headers["warning"], [
+      '299 - "duplicate field \\"metadata.name\\""',
+      '299 - "unknown field \\"spec.foo\\""',
+    ]);
+    const strict = await ask(plane, "POST", `${pods}?fieldValidation=Strict`, { body: body("b") });
+    assert.equal(strict.status, 400);
+    assert.match(
+      statusOf(strict).message ?? "",
+      /strict decoding error: duplicate field "metadata.name", unknown field "spec.foo"$/,
+    );
+    const ignored = await ask(plane, "POST", `${pods}?fieldValidation=Ignore`, { body: body("c") });
+    assert.equal(ignored.headers["warning"], undefined);
+  }));
+
+test("a list is the bytes of its objects, twice the same, in pages and as a table", () =>
+  withPlane(async (plane) => {
+    for (let i = 0; i < 40; i++) await ask(plane, "POST", pods, { body: pod(`p${i + 10}`) });
+    const first = await ask(plane, "GET", pods);
+    const second = await ask(plane, "GET", pods);
+    assert.equal(first.text, second.text);
+    assert.equal(first.json.kind, "PodList");
+    assert.equal((first.json["items"] as AnyObject[]).length, 40);
+    const page = await ask(plane, "GET", `${pods}?limit=30`);
+    const meta = page.json.metadata as { continue?: string; remainingItemCount?: number };
+    assert.equal(meta.remainingItemCount, 10);
+    const rest = await ask(plane, "GET", `${pods}?limit=30&continue=${meta.continue}`);
+    assert.equal((rest.json["items"] as AnyObject[]).length, 10);
+    const named = await ask(plane, "GET", `${pods}?fieldSelector=metadata.name%3Dp11`);
+    assert.equal((named.json["items"] as AnyObject[]).length, 1);
+    const bad = await ask(plane, "GET", `${pods}?fieldSelector=spec.foo%3Dx`);
+    assert.equal(statusOf(bad).message, "field label not supported: spec.foo");
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    const table = await ask(plane, "GET", pods, { headers: { accept } });
+    assert.equal(table.json.kind, "Table");
+    const columns = table.json["columnDefinitions"] as { name: string }[];
+    assert.deepEqual(
+      columns.slice(0, 3).map((c) => c.name),
+      ["Name", "Ready", "Status"],
+    );
+    assert.equal((table.json["rows"] as unknown[]).length, 40);
+    assert.match(String(table.headers["content-type"]), /;as=Table;g=meta.k8s.io;v=v1$/);
+  }));
+
+test("an empty list has items, not null; a list of nonsense options is a 422", () =>
+  withPlane(async (plane) => {
+    const empty = await ask(plane, "GET", pods);
+    assert.match(empty.text, /"items":\[\]}\n$/);
+    const bad = await ask(plane, "GET", `${pods}?resourceVersionMatch=Exact`);
+    assert.equal(bad.status, 422);
+    assert.equal(
+      statusOf(bad).message,
+      'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+    );
+  }));
+
+test("a watch tells what happens, in order, to all watchers with the same bytes", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const one = await watch(plane, `${pods}?watch=1`);
+    const two = await watch(plane, `${pods}?watch=true`);
+    const patch = { metadata: { labels: { x: "y" } } };
+    await ask(plane, "PATCH", `${pods}/a`, { body: patch, type: "application/merge-patch+json" });
+    await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
+    await plane.clock.run(100);
+    const types = one.events().map((event) => event.type);
+    assert.deepEqual(types, ["ADDED", "MODIFIED", "DELETED"]);
+    assert.deepEqual(one.events(), two.events());
+    const versions = one.events().map((event) => Number(event.object.metadata?.resourceVersion));
+    assert.deepEqual(
+      versions,
+      versions.toSorted((a, b) => a - b),
+    );
+    one.close();
+    two.close();
+  }));
+
+test("a slow watcher is paused, not lost, and timeoutSeconds ends the stream cleanly", () =>
+  withPlane(async (plane) => {
+    const slow = await watch(plane, `${pods}?watch=1&timeoutSeconds=30&allowWatchBookmarks=true`);
+    assert.deepEqual(slow.events()[0]?.object.metadata?.annotations, {
+      "k8s.io/initial-events-end": "true",
+    });
+    slow.room = false;
+    await ask(plane, "POST", pods, { body: pod("a") });
+    await plane.clock.run(100);
+    await ask(plane, "POST", pods, { body: pod("b") });
+    await plane.clock.run(100);
+    assert.deepEqual(
+      slow
+        .events()
+        .slice(1)
+        .map((event) => event.object.metadata?.name),
+      ["a"],
+    );
+    slow.room = true;
+    slow.drain();
+    assert.deepEqual(
+      slow
+        .events()
+        .slice(1)
+        .map((event) => event.object.metadata?.name),
+      ["a", "b"],
+    );
+    await plane.clock.run(30_000);
+    assert.equal(slow.events().at(-1)?.type, "BOOKMARK");
+    assert.equal(slow.ended, true);
+  }));
+
+test("a watch from a version of the future is refused, of initial events ends with a mark", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const query =
+      "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const initial = await watch(plane, `${pods}?${query}`);
+    const [added, mark] = initial.events();
+    assert.equal(added?.type, "ADDED");
+    assert.equal(mark?.type, "BOOKMARK");
+    assert.deepEqual(mark?.object.metadata?.annotations, { "k8s.io/initial-events-end": "true" });
+    const bad = await ask(plane, "GET", `${pods}?watch=1&sendInitialEvents=true`);
+    assert.equal(bad.status, 422);
+  }));
+
+test("PUT locks by resourceVersion, keeps names, and PATCH comes in three kinds", () =>
+  withPlane(async (plane) => {
+    const target = "/api/v1/namespaces/default/configmaps";
+    const config = { metadata: { name: "c" }, data: { a: "1" } };
+    const made = await ask(plane, "POST", target, { body: config });
+    const version = made.json.metadata?.resourceVersion;
+    const next = { ...config, metadata: { name: "c", resourceVersion: version }, data: { a: "2" } };
+    const put = await ask(plane, "PUT", `${target}/c`, { body: next });
+    assert.equal(put.status, 200, put.text);
+    const stale = await ask(plane, "PUT", `${target}/c`, { body: next });
+    assert.equal(stale.status, 409);
+    assert.match(statusOf(stale).message ?? "", /the object has been modified/);
+    const renamed = await ask(plane, "PUT", `${target}/d`, { body: next });
+    assert.equal(
+      statusOf(renamed).message,
+      "the name of the object (c) does not match the name on the URL (d)",
+    );
+    const patches = [
+      ["application/merge-patch+json", { data: { b: "3" } }],
+      ["application/strategic-merge-patch+json", { data: { c: "4" } }],
+      ["application/json-patch+json", [{ op: "add", path: "/data/d", value: "5" }]],
+    ] as const;
+    for (const [type, body] of patches) {
+      const patched = await ask(plane, "PATCH", `${target}/c`, { body, type });
+      assert.equal(patched.status, 200, patched.text);
+    }
+    const read = await ask(plane, "GET", `${target}/c`);
+    assert.deepEqual(read.json["data"], { a: "2", b: "3", c: "4", d: "5" });
+    const odd = await ask(plane, "PATCH", `${target}/c`, { body: {}, type: "text/plain" });
+    assert.equal(odd.status, 415);
+    const missing = await ask(plane, "PATCH", `${target}/x`, {
+      body: {},
+      type: "application/merge-patch+json",
+    });
+    assert.equal(statusOf(missing).message, 'configmaps "x" not found');
+  }));
+
+test("a dry run stores nothing", () =>
+  withPlane(async (plane) => {
+    const dry = await ask(plane, "POST", `${pods}?dryRun=All`, { body: pod("a") });
+    assert.equal(dry.status, 201);
+    const read = await ask(plane, "GET", `${pods}/a`);
+    assert.equal(read.status, 404);
+    const bad = await ask(plane, "POST", `${pods}?dryRun=Some`, { body: pod("a") });
+    assert.match(statusOf(bad).message ?? "", /dryRun: Unsupported value/);
+  }));
+
+test("deletion answers with a Status, a pending object, or the list of a collection", () =>
+  withPlane(async (plane) => {
+    const target = "/api/v1/namespaces/default/configmaps";
+    await ask(plane, "POST", target, { body: { metadata: { name: "a" } } });
+    const gone = await ask(plane, "DELETE", `${target}/a`);
+    const details = statusOf(gone).details;
+    assert.equal(statusOf(gone).status, "Success");
+    assert.equal(details?.kind, "configmaps");
+    const held = { metadata: { name: "b", finalizers: ["example.com/x"] } };
+    await ask(plane, "POST", target, { body: held });
+    const pending = await ask(plane, "DELETE", `${target}/b`);
+    assert.equal(pending.json.kind, "ConfigMap");
+    assert.notEqual(pending.json.metadata?.deletionTimestamp, undefined);
+    const released = { metadata: { finalizers: null } };
+    await ask(plane, "PATCH", `${target}/b`, {
+      body: released,
+      type: "application/merge-patch+json",
+    });
+    assert.equal((await ask(plane, "GET", `${target}/b`)).status, 404);
+    for (const name of ["c", "d"])
+      await ask(plane, "POST", target, { body: { metadata: { name } } });
+    const all = await ask(plane, "DELETE", target);
+    assert.equal((all.json["items"] as unknown[]).length, 2);
+    assert.equal(((await ask(plane, "GET", target)).json["items"] as unknown[]).length, 0);
+  }));
+
+test("a pod is bound once", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const binding = {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { name: "a", annotations: { by: "test" } },
+      target: { kind: "Node", name: "n1" },
+    };
+    const done = await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    assert.equal(done.status, 201, done.text);
+    assert.equal(statusOf(done).status, "Success");
+    const read = await ask(plane, "GET", `${pods}/a`);
+    assert.equal((read.json["spec"] as { nodeName?: string }).nodeName, "n1");
+    assert.equal(read.json.metadata?.annotations?.["by"], "test");
+    const conditions = (read.json["status"] as { conditions: { type: string; status: string }[] })
+      .conditions;
+    assert.ok(conditions.some((c) => c.type === "PodScheduled" && c.status === "True"));
+    const again = await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    assert.equal(
+      statusOf(again).message,
+      'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"',
+    );
+  }));
+
+test("eviction asks the disruption budget", () =>
+  withPlane(async (plane) => {
+    const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    await ask(plane, "POST", pods, { body: pod("a", { labels: { app: "x" } }) });
+    const running = {
+      status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+    };
+    const merge = "application/merge-patch+json";
+    await ask(plane, "PATCH", `${pods}/a/status`, { body: running, type: merge });
+    const spec = { minAvailable: 1, selector: { matchLabels: { app: "x" } } };
+    const made = await ask(plane, "POST", budgets, { body: { metadata: { name: "pdb" }, spec } });
+    assert.equal(made.status, 201, made.text);
+    const status = {
+      observedGeneration: 1,
+      disruptionsAllowed: 0,
+      desiredHealthy: 1,
+      currentHealthy: 1,
+      expectedPods: 1,
+    };
+    await ask(plane, "PATCH", `${budgets}/pdb/status`, { body: { status }, type: merge });
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "a" } };
+    const refused = await ask(plane, "POST", `${pods}/a/eviction`, { body: eviction });
+    assert.equal(refused.status, 429, refused.text);
+    assert.deepEqual(statusOf(refused).details?.causes, [
+      {
+        reason: "DisruptionBudget",
+        message: "The disruption budget pdb needs 1 healthy pods and has 1 currently",
+      },
+    ]);
+    const more = { status: { disruptionsAllowed: 1 } };
+    await ask(plane, "PATCH", `${budgets}/pdb/status`, { body: more, type: merge });
+    const done = await ask(plane, "POST", `${pods}/a/eviction`, { body: eviction });
+    assert.equal(done.status, 201, done.text);
+    const budget = await ask(plane, "GET", `${budgets}/pdb`);
+    const after = budget.json["status"] as { disruptionsAllowed?: number; disruptedPods?: object };
+    assert.equal(after.disruptionsAllowed ?? 0, 0);
+    assert.deepEqual(Object.keys(after.disruptedPods ?? {}), ["a"]);
+  }));
+
+test("scale reads and writes replicas", () =>
+  withPlane(async (plane) => {
+    const target = "/apis/apps/v1/namespaces/default/deployments";
+    const template = {
+      metadata: { labels: { app: "x" } },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    };
+    const spec = { replicas: 2, selector: { matchLabels: { app: "x" } }, template };
+    const made = await ask(plane, "POST", target, { body: { metadata: { name: "d" }, spec } });
+    assert.equal(made.status, 201, made.text);
+    const scale = await ask(plane, "GET", `${target}/d/scale`);
+    assert.equal(scale.json.kind, "Scale");
+    assert.deepEqual(scale.json["spec"], { replicas: 2 });
+    const patched = await ask(plane, "PATCH", `${target}/d/scale`, {
+      body: { spec: { replicas: 5 } },
+      type: "application/merge-patch+json",
+    });
+    assert.equal(patched.status, 200, patched.text);
+    const put = await ask(plane, "PUT", `${target}/d/scale`, {
+      body: { ...patched.json, spec: { replicas: 7 } },
+    });
+    assert.equal(put.status, 200, put.text);
+    const read = await ask(plane, "GET", `${target}/d`);
+    assert.equal((read.json["spec"] as { replicas?: number }).replicas, 7);
+    assert.equal(read.json.metadata?.generation, 3);
+  }));
+
+test("logs and exec on hollow nodes say what they are", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const early = await ask(plane, "GET", `${pods}/a/log`);
+    assert.equal(statusOf(early).message, "pod a does not have a host assigned");
+    const node = { metadata: { name: "n", annotations: { "pilothouse.dev/hollow": "true" } } };
+    await ask(plane, "POST", "/api/v1/nodes", { body: node });
+    const binding = { metadata: { name: "a" }, target: { kind: "Node", name: "n" } };
+    await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    const log = await ask(plane, "GET", `${pods}/a/log`);
+    assert.equal(
+      log.text,
+      "hollow node n: container c of pod default/a is simulated, so it writes no logs\n",
+    );
+    const exec = await ask(plane, "POST", `${pods}/a/exec?command=ls`);
+    assert.equal(
+      statusOf(exec).message,
+      "pod default/a runs on hollow node n: there is no container to exec",
+    );
+  }));
+
+test("reviews answer in their status and are not stored", () =>
+  withPlane(async (plane) => {
+    const group = "/apis/authorization.k8s.io/v1";
+    const attributes = { verb: "get", resource: "pods", namespace: "default" };
+    const access = await ask(plane, "POST", `${group}/selfsubjectaccessreviews`, {
+      body: { spec: { resourceAttributes: attributes } },
+    });
+    assert.equal(access.status, 201, access.text);
+    assert.deepEqual(access.json["status"], { allowed: true });
+    const self = await ask(plane, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {
+      body: {},
+    });
+    const user = (self.json["status"] as { userInfo: { username: string } }).userInfo;
+    assert.equal(user.username, "tester");
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    const table = await ask(plane, "POST", `${group}/selfsubjectaccessreviews`, {
+      headers: { accept },
+      body: { spec: { resourceAttributes: attributes } },
+    });
+    assert.equal(table.status, 406);
+  }));
+
+test("health, version, metrics and the index answer", () =>
+  withPlane(async (plane) => {
+    assert.equal((await ask(plane, "GET", "/readyz")).text, "ok");
+    const verbose = await ask(plane, "GET", "/readyz?verbose");
+    assert.match(verbose.text, /^\[\+\]ping ok\n.*readyz check passed\n$/s);
+    plane.server.shutdown();
+    const leaving = await ask(plane, "GET", "/readyz");
+    assert.equal(leaving.status, 500);
+    assert.match(leaving.text, /\[-\]shutdown failed: reason withheld/);
+    assert.equal((await ask(plane, "GET", "/livez/ping")).text, "ok");
+    const version = await ask(plane, "GET", "/version");
+    assert.equal((version.json as { minor?: string }).minor, "36");
+    await ask(plane, "GET", pods);
+    const metrics = await ask(plane, "GET", "/metrics");
+    assert.match(
+      metrics.text,
+      /apiserver_request_total\{verb="LIST",group="",version="v1",resource="pods",subresource="",scope="namespace",component="apiserver",dry_run="",code="200"\} 1/,
+    );
+    const index = await ask(plane, "GET", "/");
+    assert.ok((index.json["paths"] as string[]).includes("/healthz"));
+  }));
+
+test("direct callers pass and get objects, without bytes", () =>
+  withPlane(async (plane) => {
+    const signal = new AbortController().signal;
+    const user = { name: "system:test", groups: [] };
+    const base = { headers: {}, query: "", peer: { kind: "direct", user } as const, signal };
+    const object = Object.freeze(pod("a"));
+    const made = await plane.server.handler({
+      ...base,
+      method: "POST",
+      path: pods,
+      body: { kind: "object", object },
+    });
+    assert.ok(made.kind === "object");
+    assert.equal(made.status, 201);
+    const listed = await plane.server.handler({
+      ...base,
+      method: "GET",
+      path: pods,
+      body: { kind: "none" },
+    });
+    assert.ok(listed.kind === "object");
+    assert.equal((listed.object as { items: unknown[] }).items.length, 1);
+    const seen: string[] = [];
+    const watched = await plane.server.handler({
+      ...base,
+      method: "GET",
+      path: pods,
+      query: "watch=1",
+      body: { kind: "none" },
+    });
+    assert.ok(watched.kind === "events");
+    const close = watched.open({
+      deliver: (events) => seen.push(...events.map((event) => event.type)),
+      end: () => {},
+    });
+    await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
+    await plane.clock.run(100);
+    assert.deepEqual(seen, ["ADDED", "DELETED"]);
+    close();
+  }));
+
+test("a deadline passes: the client gets 504 and the handler an aborted signal", async () => {
+  const stuck = {
+    name: "Stuck",
+    mutate: () => new Promise<never>(() => {}),
+  };
+  const plane = await openPlane({ plugins: [stuck] });
+  const answer = ask(plane, "POST", `${pods}?timeout=2s`, { body: pod("a") });
+  await plane.clock.run(3_000);
+  assert.equal((await answer).status, 504);
+  await plane.close();
+});
+
+test("who may not is told so in upstream's words", async () => {
+  const denied = { allowed: false, denied: false, reason: "" };
+  const authorizer = {
+    authorize: () => denied,
+    rulesFor: () => ({ rules: [], incomplete: false }),
+  };
+  const plane = await openPlane({ authorizer });
+  const answer = await ask(plane, "GET", `${pods}/a`);
+  assert.equal(answer.status, 403);
+  assert.equal(
+    statusOf(answer).message,
+    'pods "a" is forbidden: User "tester" cannot get resource "pods" in API group "" in the namespace "default"',
+  );
+  const path = await ask(plane, "GET", "/metrics");
+  assert.equal(statusOf(path).message, 'forbidden: User "tester" cannot get path "/metrics"');
+  await plane.close();
+});
+
+test("a body over the limit is 413, an unknown type 415, YAML is taken and given", () =>
+  withPlane(async (plane) => {
+    const big = await ask(plane, "POST", pods, { body: "x".repeat(4 * 1024 * 1024) });
+    assert.equal(big.status, 413);
+    const odd = await ask(plane, "POST", pods, {
+      body: "x",
+      type: "application/vnd.kubernetes.protobuf",
+    });
+    assert.equal(odd.status, 415);
+    const yaml = "metadata:\n  name: a\nspec:\n  containers:\n  - name: c\n    image: i\n";
+    const made = await ask(plane, "POST", pods, {
+      body: yaml,
+      type: "application/yaml",
+      headers: { accept: "application/yaml" },
+    });
+    assert.equal(made.status, 201, made.text);
+    assert.match(made.text, /^apiVersion: v1$/m);
+    const only = await ask(plane, "GET", pods, {
+      headers: { accept: "application/vnd.kubernetes.protobuf" },
+    });
+    assert.equal(only.status, 406);
+    const either = await ask(plane, "GET", pods, {
+      headers: { accept: "application/vnd.kubernetes.protobuf,application/json" },
+    });
+    assert.equal(either.status, 200);
+    assert.equal(request("GET", "/x").path, "/x");
+  }));

@@ -1,0 +1,185 @@
+/** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
+import { createAdmission } from "#admission/chain.ts";
+import type { AdmissionPlugin } from "#admission/admission.ts";
+import { servedByDefault } from "#api/resources.ts";
+import { fieldValue } from "#api/selectable-fields.ts";
+import { strategyFor } from "#api/strategies.ts";
+import type { AnyObject } from "#api/object.ts";
+import { alwaysAllow } from "#auth/authorize.ts";
+import type { Authorizer } from "#auth/auth.ts";
+import { silentLog } from "#platform/log.ts";
+import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import { createLookup } from "#registry/lookup.ts";
+import { createRegistry, recommendedRegistryOptions } from "#registry/registry.ts";
+import { MetricSet } from "#server/metric-set.ts";
+import { versionInfo } from "#server/version.ts";
+import { SimClock } from "#sim/clock.ts";
+import { SimRandom } from "#sim/random.ts";
+import { openMemoryStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
+import { apiLimits } from "../deps.ts";
+import { type ApiServer, createApiServer } from "../server.ts";
+
+export interface Plane {
+  readonly server: ApiServer;
+  readonly clock: SimClock;
+  readonly metrics: MetricSet;
+  close(): Promise<void>;
+}
+
+export const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
+
+export async function openPlane(
+  options: { plugins?: readonly AdmissionPlugin[]; authorizer?: Authorizer } = {},
+): Promise<Plane> {
+  const clock = new SimClock();
+  const deps = { clock, random: new SimRandom(7), log: silentLog };
+  const store = await openMemoryStore(deps, recommendedOptions);
+  const registry = createRegistry(
+    {
+      ...deps,
+      store,
+      strategyFor: (info) =>
+        strategyFor(info.storage?.group ?? info.group, info.storage?.resource ?? info.resource),
+      fieldValue,
+    },
+    { ...recommendedRegistryOptions, freeze: true },
+  );
+  const metrics = new MetricSet();
+  const build = { productVersion: "0", commit: "c", date: "d", runtime: "node", platform: "test" };
+  const server = createApiServer(
+    {
+      ...deps,
+      registry,
+      metrics,
+      lookup: createLookup(registry),
+      authenticator: { authenticate: () => Promise.resolve({ kind: "user", user: tester }) },
+      authorizer: options.authorizer ?? alwaysAllow,
+      admission: createAdmission(options.plugins ?? []),
+      version: versionInfo(build),
+    },
+    { resources: servedByDefault(), requestTimeoutMs: 60_000, limits: apiLimits },
+  );
+  await server.ready();
+  const close = async (): Promise<void> => {
+    server.close();
+    await registry.close();
+    await store.close();
+  };
+  return { server, clock, metrics, close };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed body; {} when it is no JSON. */
+  readonly json: AnyObject;
+}
+
+export interface Ask {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: object | string;
+  readonly type?: string;
+}
+
+/** One request as a socket would send it. */
+export async function ask(
+  plane: Plane,
+  method: string,
+  target: string,
+  options: Ask = {},
+): Promise<Answer> {
+  const response = await plane.server.handler(request(method, target, options));
+  if (response.kind !== "bytes")
+    throw new Error(`a ${response.kind} answer to ${method} ${target}`);
+  const text = Buffer.concat(response.body).toString();
+  return { status: response.status, headers: response.headers, text, json: parsed(text) };
+}
+
+function parsed(text: string): AnyObject {
+  try {
+    return JSON.parse(text) as AnyObject;
+  } catch {
+    return {};
+  }
+}
+
+export function request(method: string, target: string, options: Ask = {}): PlainRequest {
+  const [path = "", query = ""] = target.split("?");
+  const { body, type } = options;
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return {
+    method,
+    path,
+    query,
+    headers: {
+      ...(body === undefined ? {} : { "content-type": type ?? "application/json" }),
+      ...options.headers,
+    },
+    body:
+      body === undefined
+        ? { kind: "none" }
+        : {
+            kind: "bytes",
+            read: (limit) =>
+              Promise.resolve(Buffer.byteLength(text) > limit ? "too-large" : Buffer.from(text)),
+          },
+    peer: { kind: "socket", address: "127.0.0.1" },
+    signal: new AbortController().signal,
+  };
+}
+
+/** An open watch: what came so far, line by line. */
+export interface Watching {
+  readonly response: PlainResponse;
+  events(): readonly { readonly type: string; readonly object: AnyObject }[];
+  readonly ended: boolean;
+  /** What the socket would say to the next write. */
+  room: boolean;
+  drain(): void;
+  close(): void;
+}
+
+export async function watch(plane: Plane, target: string, options: Ask = {}): Promise<Watching> {
+  const response = await plane.server.handler(request("GET", target, options));
+  if (response.kind !== "stream") {
+    const body =
+      response.kind === "bytes" ? Buffer.concat(response.body).toString() : response.kind;
+    throw new Error(`no stream: ${body}`);
+  }
+  const chunks: Uint8Array[] = [];
+  const state = { ended: false, drained: () => {} };
+  const watching = {
+    response,
+    room: true,
+    get ended() {
+      return state.ended;
+    },
+    events: () =>
+      Buffer.concat(chunks)
+        .toString()
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as { type: string; object: AnyObject }),
+    drain: () => state.drained(),
+    close: () => close(),
+  };
+  const sink: ByteSink = {
+    write: (more) => {
+      chunks.push(...more);
+      return watching.room;
+    },
+    onDrain: (f) => {
+      state.drained = f;
+    },
+    end: () => {
+      state.ended = true;
+    },
+    get closed() {
+      return state.ended;
+    },
+  };
+  const close = response.open(sink);
+  return watching;
+}
