@@ -1,0 +1,68 @@
+/**
+ * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
+ * refusal ends the chain, so order decides which refusal a client sees.
+ *
+ * Places  ServiceAddresses, which upstream has in storage, runs after all that may change a service;
+ *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
+ */
+import type { ResourceQuota } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import type { Access } from "./access.ts";
+import type { AdmissionPlugin } from "./admission.ts";
+import { certificateApproval, certificateSigning } from "./certificates.ts";
+import { defaultIngressClass } from "./ingress-class.ts";
+import { limitRanger } from "./limit-ranger.ts";
+import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { nodeRestriction } from "./node-restriction.ts";
+import { podSecurity } from "./pod-security.ts";
+import { priority } from "./priority.ts";
+import { resourceQuota } from "./resource-quota.ts";
+import { roleEscalation } from "./role-escalation.ts";
+import { runtimeClass } from "./runtime-class.ts";
+import { serviceAccount } from "./service-account.ts";
+import { serviceAddresses } from "./service-addresses.ts";
+import type { ServiceAddressOptions } from "./service-addresses.ts";
+import {
+  defaultStorageClass,
+  persistentVolumeClaimResize,
+  storageObjectInUseProtection,
+} from "./storage.ts";
+import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
+
+export interface DefaultPluginDeps {
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly access: Access;
+  /** Writes a quota's status; see ResourceQuotaDeps. */
+  readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
+  readonly serviceAddresses: ServiceAddressOptions;
+  /** Run after the built-in ones, before addresses are given out and quota is charged. */
+  readonly extra: readonly AdmissionPlugin[];
+}
+
+export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugin[] {
+  return [
+    namespaceLifecycle(deps),
+    limitRanger(deps),
+    serviceAccount(deps),
+    nodeRestriction(deps),
+    taintNodesByCondition,
+    podSecurity(deps),
+    priority(deps),
+    defaultTolerationSeconds,
+    defaultStorageClass(deps),
+    storageObjectInUseProtection,
+    persistentVolumeClaimResize(deps),
+    runtimeClass(deps),
+    certificateApproval(deps),
+    certificateSigning(deps),
+    defaultIngressClass(deps),
+    roleEscalation(deps),
+    ...deps.extra,
+    serviceAddresses(deps, deps.serviceAddresses),
+    resourceQuota(deps),
+  ];
+}

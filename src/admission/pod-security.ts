@@ -1,0 +1,236 @@
+/**
+ * PodSecurity: namespaces say by label which Pod Security Standard is enforced on their pods, and which
+ * is only warned about.
+ *
+ * Pods are refused; workloads that will make pods are only warned about, because their pods are checked.
+ * A namespace whose labels are made stricter warns about the pods it already has, a bounded number.
+ * Absent audit annotations (the audit label is validated only) and exemptions by configuration.
+ */
+import type { Container, Pod, PodTemplateSpec } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { FieldError } from "#api/status.ts";
+import { internalError, invalid } from "#api/status.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { describeViolations, judgePod } from "./pod-security-checks.ts";
+import type { Violation } from "./pod-security-checks.ts";
+import { refusal } from "./request.ts";
+
+type Level = "privileged" | "baseline" | "restricted";
+
+interface Standard {
+  readonly level: Level;
+  /** `latest` or `v1.N`. */
+  readonly version: string;
+}
+
+interface Policy {
+  readonly enforce: Standard;
+  readonly warn: Standard;
+  readonly errors: readonly FieldError[];
+}
+
+const prefix = "pod-security.kubernetes.io/";
+const levels: readonly string[] = ["privileged", "baseline", "restricted"];
+/** The release this server claims; later versions are judged by it. */
+const latestMinor = 36;
+/** Existing pods looked at when a namespace becomes stricter: upstream's default. */
+const podsCheckedMax = 3000;
+
+/** Subresources that cannot change what runs. */
+const ignoredSubresources: ReadonlySet<string> = new Set([
+  "exec",
+  "attach",
+  "binding",
+  "eviction",
+  "log",
+  "portforward",
+  "proxy",
+  "status",
+]);
+
+/** Where the template of a workload is. */
+const templates: Readonly<Record<string, (object: AnyObject) => PodTemplateSpec | undefined>> = {
+  "/replicationcontrollers": specTemplate,
+  "/podtemplates": (object) => object["template"] as PodTemplateSpec | undefined,
+  "apps/replicasets": specTemplate,
+  "apps/deployments": specTemplate,
+  "apps/statefulsets": specTemplate,
+  "apps/daemonsets": specTemplate,
+  "batch/jobs": specTemplate,
+  "batch/cronjobs": (object) => {
+    const spec = object["spec"] as { readonly jobTemplate?: AnyObject } | undefined;
+    return spec?.jobTemplate && specTemplate(spec.jobTemplate);
+  },
+};
+
+function specTemplate(object: AnyObject): PodTemplateSpec | undefined {
+  return (object["spec"] as { readonly template?: PodTemplateSpec } | undefined)?.template;
+}
+
+export function podSecurity(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+  return {
+    name: "PodSecurity",
+    validate(request: AdmissionRequest): void {
+      if (request.operation !== "CREATE" && request.operation !== "UPDATE") return;
+      if (request.object === undefined) return;
+      const resource = `${request.info.group}/${request.info.resource}`;
+      if (resource === "/namespaces") validateNamespace(deps.lookup, request);
+      else if (resource === "/pods") validatePod(deps.lookup, request);
+      else validateWorkload(deps.lookup, request, resource);
+    },
+  };
+}
+
+function validatePod(lookup: Lookup, request: AdmissionRequest): void {
+  if (ignoredSubresources.has(request.subresource)) return;
+  const policy = namespacePolicy(lookup, request.namespace);
+  if (policy === undefined) {
+    throw internalError(`failed to lookup namespace "${request.namespace}"`);
+  }
+  if (policy.enforce.level === "privileged" && policy.warn.level === "privileged") return;
+  const pod = request.object as Pod;
+  const old = request.oldObject as Pod | undefined;
+  if (request.operation === "UPDATE" && old && !isSignificant(pod, old)) return;
+  const forbidden = judge(policy.enforce, pod);
+  if (forbidden.length > 0) {
+    const what = `violates PodSecurity "${standardText(policy.enforce)}"`;
+    throw refusal(request, `${what}: ${describeViolations(forbidden)}`);
+  }
+  warnAbout(request, policy.warn, pod);
+}
+
+function validateWorkload(lookup: Lookup, request: AdmissionRequest, resource: string): void {
+  const template = templates[resource]?.(request.object ?? {});
+  if (template === undefined || request.subresource !== "") return;
+  const policy = namespacePolicy(lookup, request.namespace);
+  if (policy !== undefined) warnAbout(request, policy.warn, template);
+}
+
+function warnAbout(request: AdmissionRequest, standard: Standard, pod: Pod): void {
+  const violations = judge(standard, pod);
+  if (violations.length === 0) return;
+  const what = `would violate PodSecurity "${standardText(standard)}"`;
+  request.warn(`${what}: ${describeViolations(violations)}`);
+}
+
+function judge(standard: Standard, pod: Pod): readonly Violation[] {
+  const asked = /^v1\.(\d+)$/.exec(standard.version)?.[1];
+  const minor = Math.min(asked === undefined ? latestMinor : Number(asked), latestMinor);
+  const spec = pod.spec ?? { containers: [] };
+  return judgePod({ metadata: pod.metadata ?? {}, spec, minor }, standard.level);
+}
+
+function standardText({ level, version }: Standard): string {
+  return `${level}:${version}`;
+}
+
+/** Of a pod's spec little can change: images, and what comes with added containers. */
+function isSignificant(pod: Pod, old: Pod): boolean {
+  const containersOf = ({ spec }: Pod): readonly Pick<Container, "name" | "image">[] => [
+    ...(spec?.initContainers ?? []),
+    ...(spec?.containers ?? []),
+    ...(spec?.ephemeralContainers ?? []),
+  ];
+  const before = new Map(containersOf(old).map((container) => [container.name, container]));
+  const after = containersOf(pod);
+  if (after.length !== before.size) return true;
+  return after.some((container) => before.get(container.name)?.image !== container.image);
+}
+
+function namespacePolicy(lookup: Lookup, name: string): Policy | undefined {
+  const namespace = lookup.get({ group: "", resource: "namespaces" }, "", name);
+  return namespace && policyOf(namespace);
+}
+
+/** A label that cannot be read counts as restricted where it enforces, as privileged where it warns. */
+function policyOf(namespace: AnyObject): Policy {
+  const labels = namespace.metadata?.labels ?? {};
+  const errors: FieldError[] = [];
+  const read = (mode: string): { level: string | undefined; version: string } => {
+    const level = labels[prefix + mode];
+    const version = labels[`${prefix}${mode}-version`] ?? "latest";
+    if (level !== undefined && !levels.includes(level)) {
+      errors.push(labelError(mode, level, `must be one of ${levels.join(", ")}`));
+    }
+    const known = version === "latest" || /^v1\.(0|[1-9]\d*)$/.test(version);
+    if (!known) errors.push(labelError(`${mode}-version`, version, `must be "latest" or "v1.x"`));
+    return { level, version: known ? version : "latest" };
+  };
+  const enforce = read("enforce");
+  read("audit");
+  const warn = read("warn");
+  const enforced = { level: levelOf(enforce.level, "restricted"), version: enforce.version };
+  if (warn.level === undefined && enforce.level === enforced.level) {
+    const own = labels[`${prefix}warn-version`] !== undefined;
+    const version = own ? warn.version : enforced.version;
+    return { enforce: enforced, warn: { level: enforced.level, version }, errors };
+  }
+  const warned = { level: levelOf(warn.level, "privileged"), version: warn.version };
+  return { enforce: enforced, warn: warned, errors };
+}
+
+function levelOf(label: string | undefined, fallback: Level): Level {
+  if (label === undefined) return "privileged";
+  return label === "privileged" || label === "baseline" || label === "restricted"
+    ? label
+    : fallback;
+}
+
+function labelError(label: string, value: string, why: string): FieldError {
+  return {
+    reason: "FieldValueInvalid",
+    field: `metadata.labels[${prefix}${label}]`,
+    message: `Invalid value: ${JSON.stringify(value)}: ${why}`,
+  };
+}
+
+function validateNamespace(lookup: Lookup, request: AdmissionRequest): void {
+  if (request.subresource !== "") return;
+  const next = policyOf(request.object ?? {});
+  const old = request.oldObject && policyOf(request.oldObject);
+  const texts = (errors: readonly FieldError[]): string => errors.map((e) => e.message).join();
+  const sameFaults = old !== undefined && texts(old.errors) === texts(next.errors);
+  if (next.errors.length > 0 && !sameFaults) {
+    throw invalid({ group: "", kind: "Namespace" }, request.name, next.errors);
+  }
+  if (old !== undefined && isStricter(next.enforce, old.enforce)) {
+    warnExisting(lookup, request, next.enforce);
+  }
+}
+
+function isStricter(next: Standard, old: Standard): boolean {
+  if (next.level === "privileged") return false;
+  if (next.version !== old.version) return true;
+  return levels.indexOf(next.level) > levels.indexOf(old.level);
+}
+
+function warnExisting(lookup: Lookup, request: AdmissionRequest, standard: Standard): void {
+  const all = lookup.list({ group: "", resource: "pods" }, request.name);
+  const pods = all.slice(0, podsCheckedMax);
+  const byReason = new Map<string, string[]>();
+  for (const pod of pods) {
+    const reasons = judge(standard, pod).map((violation) => violation.reason);
+    if (reasons.length === 0) continue;
+    const key = reasons.join(", ");
+    byReason.set(key, [...(byReason.get(key) ?? []), pod.metadata?.name ?? ""]);
+  }
+  if (pods.length < all.length) {
+    request.warn(
+      `new PodSecurity enforce level only checked against the first ${pods.length} of ${all.length} existing pods`,
+    );
+  }
+  if (byReason.size === 0) return;
+  request.warn(
+    `existing pods in namespace "${request.name}" violate the new PodSecurity enforce level "${standardText(standard)}"`,
+  );
+  const lines = [...byReason].map(([reason, names]) => `${podsText(names)}: ${reason}`);
+  for (const line of lines.sort()) request.warn(line);
+}
+
+/** `a`, `a (and 1 other pod)`, `a (and 2 other pods)`. */
+function podsText(names: readonly string[]): string {
+  const [first = "", ...others] = names.toSorted();
+  if (others.length === 0) return first;
+  return `${first} (and ${others.length} other ${others.length === 1 ? "pod" : "pods"})`;
+}
