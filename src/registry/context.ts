@@ -131,7 +131,10 @@ export async function deleteKey(
       return { kind: "missing" };
     case "conflict":
       return conflicting(context, result.actual);
-    default:
+    case "no-space":
+    case "too-large":
+    case "lease-not-found":
+    case "stopped":
       throw writeRefused(result);
   }
 }

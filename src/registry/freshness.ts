@@ -5,7 +5,7 @@
  * cause clients look for. A write waits for its own revision without limit: the store has it, so the
  * caches will. In one process both are there already, and nobody waits.
  */
-import type { Clock, Timer } from "#platform/clock.ts";
+import type { Clock } from "#platform/clock.ts";
 import { failure } from "#api/status.ts";
 import type { ApiError } from "#api/status.ts";
 
@@ -57,7 +57,10 @@ export class Freshness {
 
   #wait(revision: number, waitMs: number | undefined): Promise<boolean> {
     return new Promise((resolve) => {
-      let timer: Timer | undefined;
+      const timer =
+        waitMs === undefined
+          ? undefined
+          : this.#clock.after("registry.wait", waitMs, () => waiter.done(false));
       const waiter: Waiter = {
         revision,
         done: (reached) => {
@@ -67,8 +70,6 @@ export class Freshness {
         },
       };
       this.#waiters.add(waiter);
-      if (waitMs === undefined) return;
-      timer = this.#clock.after("registry.wait", waitMs, () => waiter.done(false));
     });
   }
 

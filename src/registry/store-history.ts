@@ -1,5 +1,5 @@
 /** A resource's older events, read again from the store for cursors that the ring has passed. */
-import type { Commit, Revision, Store, StoreEvent, StoreWatch } from "#store/store.ts";
+import type { Commit, Revision, Store, StoreEvent } from "#store/store.ts";
 import { CacheEvent } from "#watch/cache-event.ts";
 import type { History, HistoryReader, HistorySink } from "#watch/history.ts";
 import type { ObjectSource } from "#watch/shared-object.ts";
@@ -24,9 +24,8 @@ export class StoreHistory implements History {
   read(after: number, sink: HistorySink): HistoryReader {
     const range = { start: storeKey(this.#prefix, ""), end: storeKey(this.#prefix, keyEnd) };
     let closed = false;
-    // The store may call back before `watch` returns; closing then waits for the handle.
-    let watch: StoreWatch | undefined;
-    watch = this.#store.watch(range, after as Revision, {
+    // No store calls a sink before `watch` has returned.
+    const watch = this.#store.watch(range, after as Revision, {
       deliver: (commits) => closed || sink.deliver(this.#events(commits)),
       compacted: () => {
         if (!closed) sink.compacted();
@@ -34,13 +33,13 @@ export class StoreHistory implements History {
     });
     const close = (): void => {
       closed = true;
-      watch?.close();
+      watch.close();
     };
     return {
       get position() {
-        return watch?.position ?? after;
+        return watch.position;
       },
-      resume: () => watch?.resume(),
+      resume: () => watch.resume(),
       close,
     };
   }

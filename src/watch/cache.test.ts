@@ -33,8 +33,8 @@ function start(
   return feed.cache.watch({ predicate: wanted, bookmarks: true, start: position }, sink);
 }
 
-describe("a watcher", () => {
-  it("that starts with the state gets it in key order, then the end mark, then changes", () => {
+void describe("a watcher", () => {
+  void it("that starts with the state gets it in key order, then the end mark, then changes", () => {
     const feed = new TestFeed();
     feed.write({ key: "b/x", labels: { v: "1" } });
     feed.write({ key: "a/y", labels: { v: "2" } });
@@ -51,7 +51,7 @@ describe("a watcher", () => {
     ]);
   });
 
-  it("with a label selector sees objects arrive and leave", () => {
+  void it("with a label selector sees objects arrive and leave", () => {
     const feed = new TestFeed();
     const sink = new TestSink();
     start(feed, sink, 1, predicate("", "app=web"));
@@ -67,7 +67,7 @@ describe("a watcher", () => {
     ]);
   });
 
-  it("of one node sees a pod when it is bound, whichever index it is in", () => {
+  void it("of one node sees a pod when it is bound, whichever index it is in", () => {
     const feed = new TestFeed();
     const sink = new TestSink();
     start(feed, sink, 1, predicate("", "", "spec.nodeName=n1"));
@@ -78,7 +78,7 @@ describe("a watcher", () => {
     assert.deepEqual(sink.lines, ["ADDED a/x@3", "DELETED a/x@5"]);
   });
 
-  it("shares its items with every other watcher of the same thing", () => {
+  void it("shares its items with every other watcher of the same thing", () => {
     const feed = new TestFeed();
     const sinks = [new TestSink(), new TestSink()] as const;
     for (const sink of sinks) start(feed, sink, 1);
@@ -91,7 +91,7 @@ describe("a watcher", () => {
     );
   });
 
-  it("whose sink refuses misses nothing and is served from history below the ring", () => {
+  void it("whose sink refuses misses nothing and is served from history below the ring", () => {
     const feed = new TestFeed({ ringItemsMax: 3 });
     const sink = new TestSink(1);
     const cursor = start(feed, sink, 1);
@@ -103,7 +103,7 @@ describe("a watcher", () => {
     assert.equal(cursor.live, true);
   });
 
-  it("is told 410 only where history ends", () => {
+  void it("is told 410 only where history ends", () => {
     const feed = new TestFeed({ ringItemsMax: 3 });
     for (let v = 0; v < 10; v++) feed.write({ key: "a/x", labels: { v: String(v) } });
     feed.compact(5);
@@ -118,7 +118,7 @@ describe("a watcher", () => {
     assert.equal(dead.error.code, 410);
   });
 
-  it("gets bookmarks at what it was delivered, never ahead of it", () => {
+  void it("gets bookmarks at what it was delivered, never ahead of it", () => {
     const feed = new TestFeed();
     const sink = new TestSink();
     const cursor = start(feed, sink, 1);
@@ -131,18 +131,17 @@ describe("a watcher", () => {
     assert.deepEqual(sink.lines, ["BOOKMARK @1", "ADDED a/x@2", "BOOKMARK @2", "BOOKMARK @9"]);
   });
 
-  it("may close itself, or start others, from inside deliver", () => {
+  void it("may close itself, or start others, from inside deliver", () => {
     const feed = new TestFeed();
     const inner = new TestSink();
-    let cursor: Cursor | undefined;
     const sink = new TestSink();
+    const cursor = start(feed, sink, 1);
     const take = sink.deliver.bind(sink);
     sink.deliver = (items) => {
-      cursor?.close();
+      cursor.close();
       start(feed, inner, "state");
       return take(items);
     };
-    cursor = start(feed, sink, 1);
     feed.write({ key: "a/x", labels: {} }, { key: "a/y", labels: {} });
     feed.write({ key: "a/x" });
     assert.deepEqual(sink.lines, ["ADDED a/x@2", "ADDED a/y@2"]);
@@ -155,7 +154,7 @@ describe("a watcher", () => {
     assert.equal(feed.cache.watchers, 1);
   });
 
-  it("that asks again from inside a refused deliver is served at once", () => {
+  void it("that asks again from inside a refused deliver is served at once", () => {
     const feed = new TestFeed();
     const sink = new TestSink(0);
     const cursor = start(feed, sink, 1);
@@ -171,8 +170,8 @@ describe("a watcher", () => {
   });
 });
 
-describe("snapshots", () => {
-  it("show the state at any revision the ring reaches, whatever was written since", () => {
+void describe("snapshots", () => {
+  void it("show the state at any revision the ring reaches, whatever was written since", () => {
     const feed = new TestFeed({ ringItemsMax: 40 });
     for (let v = 0; v < 60; v++) {
       const key = `a/${v % 7}`;
@@ -309,8 +308,8 @@ function runWatch(feed: TestFeed, step: Step): Watcher {
   return { sink, cursor, predicate: wanted, start: from, state };
 }
 
-describe("any watcher from any start, under slow sinks, ring overflow and compaction", () => {
-  it("sees exactly state(start) + events, in order, once - or a prefix of it and 410", () => {
+void describe("any watcher from any start, under slow sinks, ring overflow and compaction", () => {
+  void it("sees exactly state(start) + events, in order, once - or a prefix of it and 410", () => {
     fc.assert(
       fc.property(
         fc.array(steps, { maxLength: 60 }),

@@ -1,0 +1,121 @@
+/** For tests: a registry over a memory store in virtual time, with the real strategies. */
+import { must } from "#base/assert.ts";
+import { silentLog } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+import { builtinResources } from "#api/resources.ts";
+import { fieldValue } from "#api/selectable-fields.ts";
+import { ApiError } from "#api/status.ts";
+import { strategyFor } from "#api/strategies.ts";
+import type { Store } from "#store/store.ts";
+import { openMemoryStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
+import { SimClock } from "#sim/clock.ts";
+import { SimRandom } from "#sim/random.ts";
+import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
+import type { OpenRegistry, RegistryOptions } from "../registry.ts";
+import { createRegistry, recommendedRegistryOptions } from "../registry.ts";
+import type { ResourceStore, Transform, UpdateOptions, UpdateResult } from "../resource-store.ts";
+
+export interface World {
+  readonly clock: SimClock;
+  readonly store: Store;
+  readonly registry: OpenRegistry;
+  readonly resource: (name: string) => ResourceStore;
+}
+
+export async function newWorld(
+  options: Partial<RegistryOptions> = {},
+  random: Random = new SimRandom(7),
+): Promise<World> {
+  const clock = new SimClock();
+  const deps = { clock, random, log: silentLog };
+  const store = await openMemoryStore(deps, recommendedOptions);
+  return { clock, store, ...openRegistry({ clock, random, store }, options) };
+}
+
+/** A second process over the same store, as it were. */
+export function openRegistry(
+  deps: { clock: SimClock; random: Random; store: Store },
+  options: Partial<RegistryOptions> = {},
+): Pick<World, "registry" | "resource"> {
+  const registry = createRegistry(
+    {
+      ...deps,
+      log: silentLog,
+      strategyFor: (info) => strategyFor(info.group, info.resource),
+      fieldValue,
+    },
+    { ...recommendedRegistryOptions, freeze: true, ...options },
+  );
+  return { registry, resource: (name) => registry.store(resourceInfo(name)) };
+}
+
+/** `pods`, `deployments.apps`. */
+export function resourceInfo(name: string): ResourceInfo {
+  const [resource, ...group] = name.split(".");
+  const info = builtinResources().find(
+    (row) => row.resource === resource && row.group === group.join("."),
+  );
+  return must(info, `no resource ${name}`);
+}
+
+export const plainWrite = { dryRun: false } as const;
+export const plainUpdate: UpdateOptions = { dryRun: false, subresource: "" };
+
+export function configMap(name: string, fields: AnyObject = {}): AnyObject {
+  const metadata = { name, ...fields.metadata };
+  return { apiVersion: "v1", kind: "ConfigMap", ...fields, metadata };
+}
+
+/** Puts `change`d metadata and fields over the current object, resourceVersion left as it is. */
+export function put(
+  store: ResourceStore,
+  at: string,
+  change: (current: AnyObject) => AnyObject,
+  options: Partial<UpdateOptions> = {},
+): Promise<UpdateResult> {
+  const [namespace, name] = at.includes("/") ? at.split("/") : ["", at];
+  const transform: Transform = (current) => change(current ?? {});
+  return store.update(namespace ?? "", name ?? "", transform, { ...plainUpdate, ...options });
+}
+
+/** `409 Conflict: text`, or `ok`. */
+export async function outcome(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return "ok";
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return `${error.code} ${error.reason}: ${error.message}`;
+  }
+}
+
+export class RecordingSink implements WatchSink {
+  readonly items: WatchItem[] = [];
+  full = false;
+  error: Error | undefined;
+  ended = false;
+
+  deliver(items: readonly WatchItem[]): boolean {
+    if (this.full) return false;
+    this.items.push(...items);
+    return true;
+  }
+
+  end(error?: Error): void {
+    this.ended = true;
+    this.error = error;
+  }
+
+  /** `ADDED default/x@5`. */
+  get lines(): string[] {
+    return this.items.map(({ type, object, resourceVersion, initialEventsEnd }) => {
+      if (object === undefined) {
+        return `${type} @${resourceVersion}${initialEventsEnd === true ? " end" : ""}`;
+      }
+      return `${type} ${object.namespace}/${object.name}@${object.resourceVersion}`;
+    });
+  }
+}
