@@ -1,0 +1,244 @@
+/**
+ * The version 2 document in protobuf: `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`,
+ * which is all that older client-go and kubectl ask for.
+ *
+ * In     a document as `openapiV2Document` makes it, or any of the same shape.
+ * Out    message Document of gnostic's OpenAPIv2.proto (google/gnostic openapiv2); the numbers in
+ *        this file are its field numbers. Maps are lists of (name, value); x- fields carry their
+ *        value as YAML text, for which JSON is good enough.
+ * How this changes  a key of a schema that is not in `schemaFields` is lost: add it there.
+ */
+import { assert } from "#base/assert.ts";
+import type { JsonObject, JsonValue } from "#api/object.ts";
+import { ProtoWriter } from "./proto-writer.ts";
+
+/** About what the built-in document takes; more grows the buffer. */
+const initialBytes = 2 * 1024 * 1024;
+
+export function encodeOpenapiV2(document: JsonObject): Uint8Array {
+  const w = new ProtoWriter(initialBytes);
+  securityDefinitions(w, objectAt(document, "securityDefinitions"));
+  for (const requirement of listAt(document, "security")) security(w, asObject(requirement));
+  named(w, 9, 1, objectAt(document, "definitions"), (value) => schema(w, value));
+  w.message(8, () => {
+    repeatNamed(w, 2, objectAt(document, "paths"), (value) => pathItem(w, value));
+  });
+  w.message(2, () => {
+    const info = objectAt(document, "info");
+    w.string(2, stringAt(info, "version"));
+    w.string(1, stringAt(info, "title"));
+  });
+  w.string(1, stringAt(document, "swagger"));
+  return w.finish();
+}
+
+function securityDefinitions(w: ProtoWriter, definitions: JsonObject): void {
+  named(w, 13, 1, definitions, (item) => {
+    w.message(2, () => {
+      w.string(4, stringAt(item, "description"));
+      w.string(3, stringAt(item, "in"));
+      w.string(2, stringAt(item, "name"));
+      w.string(1, stringAt(item, "type"));
+    });
+  });
+}
+
+function security(w: ProtoWriter, requirement: JsonObject): void {
+  w.message(12, () => {
+    w.repeated(1, Object.entries(requirement), ([name, scopes]) => {
+      w.message(2, () => w.strings(1, scopes as readonly string[])); // always a list of strings
+      w.string(1, name);
+    });
+  });
+}
+
+const methods = [
+  ["get", 2],
+  ["put", 3],
+  ["post", 4],
+  ["delete", 5],
+  ["options", 6],
+  ["head", 7],
+  ["patch", 8],
+] as const;
+
+function pathItem(w: ProtoWriter, item: JsonObject): void {
+  parameters(w, 9, listAt(item, "parameters"));
+  for (const [method, field] of [...methods].reverse()) {
+    const found = item[method];
+    if (found !== undefined) w.message(field, () => operation(w, asObject(found)));
+  }
+}
+
+function operation(w: ProtoWriter, o: JsonObject): void {
+  extensions(w, 13, o);
+  w.strings(10, stringsAt(o, "schemes"));
+  w.message(9, () => repeatNamed(w, 1, objectAt(o, "responses"), (r) => response(w, r)));
+  parameters(w, 8, listAt(o, "parameters"));
+  w.strings(7, stringsAt(o, "consumes"));
+  w.strings(6, stringsAt(o, "produces"));
+  w.string(5, stringAt(o, "operationId"));
+  w.string(3, stringAt(o, "description"));
+  w.strings(1, stringsAt(o, "tags"));
+}
+
+/** ResponseValue { Response { description, SchemaItem { Schema } } } */
+function response(w: ProtoWriter, value: JsonObject): void {
+  w.message(1, () => {
+    const content = value["schema"];
+    if (content !== undefined) {
+      w.message(2, () => w.message(1, () => schema(w, asObject(content))));
+    }
+    w.string(1, stringAt(value, "description"));
+  });
+}
+
+/** ParametersItem { Parameter { BodyParameter | NonBodyParameter { query | path } } } */
+function parameters(w: ProtoWriter, field: number, list: readonly JsonValue[]): void {
+  w.repeated(field, list, (item) => {
+    const p = asObject(item);
+    w.message(1, () => {
+      if (p["in"] === "body") w.message(1, () => bodyParameter(w, p));
+      else w.message(2, () => plainParameter(w, p));
+    });
+  });
+}
+
+function bodyParameter(w: ProtoWriter, p: JsonObject): void {
+  w.message(5, () => schema(w, objectAt(p, "schema")));
+  w.bool(4, p["required"] === true);
+  w.string(3, "body");
+  w.string(2, stringAt(p, "name"));
+  w.string(1, stringAt(p, "description"));
+}
+
+function plainParameter(w: ProtoWriter, p: JsonObject): void {
+  const inPath = p["in"] === "path";
+  // The two messages differ by allow_empty_value, which shifts `type` and `unique_items` by one.
+  w.message(inPath ? 4 : 3, () => {
+    w.bool(inPath ? 19 : 20, p["uniqueItems"] === true);
+    w.string(inPath ? 5 : 6, stringAt(p, "type"));
+    w.string(4, stringAt(p, "name"));
+    w.string(3, stringAt(p, "description"));
+    w.string(2, stringAt(p, "in"));
+    w.bool(1, p["required"] === true);
+  });
+}
+
+/** Highest number first: the writer works backwards. */
+const schemaFields: readonly (readonly [
+  key: string,
+  write: (w: ProtoWriter, value: JsonValue) => void,
+])[] = [
+  ["example", (w, v) => w.message(30, () => any(w, v))],
+  ["readOnly", (w, v) => w.bool(27, v === true)],
+  ["discriminator", (w, v) => w.string(26, String(v))],
+  ["properties", (w, v) => named(w, 25, 1, asObject(v), (value) => schema(w, value))],
+  ["allOf", (w, v) => w.repeated(24, asList(v), (item) => schema(w, asObject(item)))],
+  ["items", (w, v) => w.message(23, () => w.message(1, () => schema(w, asObject(v))))],
+  ["type", (w, v) => w.message(22, () => w.strings(1, typeNames(v)))],
+  ["additionalProperties", additionalProperties],
+  ["enum", (w, v) => w.repeated(20, asList(v), (item) => any(w, item))],
+  ["required", (w, v) => w.strings(19, asList(v).map(String))],
+  ["minProperties", (w, v) => w.integer(18, Number(v))],
+  ["maxProperties", (w, v) => w.integer(17, Number(v))],
+  ["uniqueItems", (w, v) => w.bool(16, v === true)],
+  ["minItems", (w, v) => w.integer(15, Number(v))],
+  ["maxItems", (w, v) => w.integer(14, Number(v))],
+  ["pattern", (w, v) => w.string(13, String(v))],
+  ["minLength", (w, v) => w.integer(12, Number(v))],
+  ["maxLength", (w, v) => w.integer(11, Number(v))],
+  ["exclusiveMinimum", (w, v) => w.bool(10, v === true)],
+  ["minimum", (w, v) => w.double(9, Number(v))],
+  ["exclusiveMaximum", (w, v) => w.bool(8, v === true)],
+  ["maximum", (w, v) => w.double(7, Number(v))],
+  ["multipleOf", (w, v) => w.double(6, Number(v))],
+  ["default", (w, v) => w.message(5, () => any(w, v))],
+  ["description", (w, v) => w.string(4, String(v))],
+  ["title", (w, v) => w.string(3, String(v))],
+  ["format", (w, v) => w.string(2, String(v))],
+  ["$ref", (w, v) => w.string(1, String(v))],
+];
+
+function schema(w: ProtoWriter, value: JsonObject): void {
+  extensions(w, 31, value);
+  for (const [key, write] of schemaFields) {
+    const member = value[key];
+    if (member !== undefined) write(w, member);
+  }
+}
+
+/** AdditionalPropertiesItem { Schema | boolean }; a false one is written as an empty message. */
+function additionalProperties(w: ProtoWriter, value: JsonValue): void {
+  w.message(21, () => {
+    if (typeof value === "boolean") w.bool(2, value);
+    else w.message(1, () => schema(w, asObject(value)));
+  });
+}
+
+function typeNames(value: JsonValue): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [String(value)];
+}
+
+function extensions(w: ProtoWriter, field: number, value: JsonObject): void {
+  const entries = Object.entries(value).filter(([key]) => key.startsWith("x-"));
+  w.repeated(field, entries, ([key, member]) => {
+    w.message(2, () => any(w, member ?? null));
+    w.string(1, key);
+  });
+}
+
+/** Any { yaml } */
+function any(w: ProtoWriter, value: JsonValue): void {
+  w.string(2, `${JSON.stringify(value)}\n`);
+}
+
+/** A message that holds nothing but a list of (name, value). */
+function named(
+  w: ProtoWriter,
+  field: number,
+  element: number,
+  values: JsonObject,
+  write: (value: JsonObject) => void,
+): void {
+  w.message(field, () => repeatNamed(w, element, values, write));
+}
+
+function repeatNamed(
+  w: ProtoWriter,
+  field: number,
+  values: JsonObject,
+  write: (value: JsonObject) => void,
+): void {
+  w.repeated(field, Object.entries(values), ([name, value]) => {
+    w.message(2, () => write(asObject(value ?? {})));
+    w.string(1, name);
+  });
+}
+
+function asObject(value: JsonValue): JsonObject {
+  assert(typeof value === "object" && value !== null && !Array.isArray(value), "not an object");
+  return value as JsonObject; // just asserted
+}
+
+function asList(value: JsonValue): readonly JsonValue[] {
+  assert(Array.isArray(value), "not a list");
+  return value as readonly JsonValue[]; // just asserted
+}
+
+function objectAt(value: JsonObject, key: string): JsonObject {
+  return asObject(value[key] ?? {});
+}
+
+function listAt(value: JsonObject, key: string): readonly JsonValue[] {
+  return asList(value[key] ?? []);
+}
+
+function stringAt(value: JsonObject, key: string): string | undefined {
+  const member = value[key];
+  return typeof member === "string" ? member : undefined;
+}
+
+function stringsAt(value: JsonObject, key: string): readonly string[] {
+  return listAt(value, key).map(String);
+}
