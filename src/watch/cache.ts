@@ -60,6 +60,7 @@ export class WatchCache {
   #ring: EventRing;
   #revision: number;
   #delivered: number;
+  #changedAt = 0;
   #undelivered: CacheEvent[] = [];
   readonly #index: CursorIndex;
   readonly #cursors = new Set<Cursor>();
@@ -87,6 +88,11 @@ export class WatchCache {
     return this.#revision;
   }
 
+  /** Revision of the last change of this resource since the start; 0 when there was none. */
+  get changedAt(): number {
+    return this.#changedAt;
+  }
+
   get size(): number {
     return this.#objects.size;
   }
@@ -112,7 +118,7 @@ export class WatchCache {
   /** All changes of `revision`. Not seen by watchers before `dispatch`. */
   apply(revision: number, changes: readonly Change[]): void {
     assert(revision > this.#revision, "revisions must rise", { revision, at: this.#revision });
-    this.#revision = revision;
+    this.#revision = this.#changedAt = revision;
     const events: CacheEvent[] = [];
     for (const { key, next } of changes) {
       const previous = next === undefined ? this.#objects.delete(key) : this.#objects.set(next);

@@ -41,20 +41,24 @@ export function encodeObject(object: AnyObject): Uint8Array {
   return encoder.encode(JSON.stringify({ apiVersion, kind, metadata: stored, ...rest }));
 }
 
-/** Complete JSON with `revision` as resourceVersion, in a new array; 0 is "never stored": none. */
+/**
+ * Complete JSON with `revision` as resourceVersion, in an array of its own, or in a part of a buffer
+ * shared with others of its kind; 0 is "never stored": the value as it is.
+ */
 export function wireJson(value: Uint8Array, revision: number): Uint8Array {
   if (revision === 0) return value;
   const splice = splicePoint(value);
   if (splice < 0 || value[splice] === closingBrace) return wireJsonForeign(value, revision);
   const digits = String(revision);
   const inserted = resourceVersionKey.length + digits.length + resourceVersionEnd.length;
-  const out = new Uint8Array(value.length + inserted);
-  out.set(value.subarray(0, splice));
+  const out = carve(value.length + inserted);
+  // The whole value, shifted; then its head again, where it belongs. Faster than two views.
+  out.set(value, inserted);
+  for (let i = 0; i < splice; i++) out[i] = value[i] ?? 0;
   out.set(resourceVersionKey, splice);
   let at = splice + resourceVersionKey.length;
   for (let i = 0; i < digits.length; i++) out[at++] = digits.charCodeAt(i);
   out.set(resourceVersionEnd, at);
-  out.set(value.subarray(splice), splice + inserted);
   return out;
 }
 
@@ -77,24 +81,38 @@ function decodeObjectJson(value: Uint8Array, revision: number): AnyObject {
   }
 }
 
+/** Off-heap arrays cost about 1 µs each to make, a part of a slab a fifth of that. */
+const slabBytes = 64 * 1024;
+const carvedBytesMax = slabBytes / 8;
+let slab = new Uint8Array(0);
+let slabUsed = 0;
+
+function carve(bytes: number): Uint8Array {
+  if (bytes > carvedBytesMax) return new Uint8Array(bytes);
+  if (slabUsed + bytes > slab.length) {
+    slab = new Uint8Array(slabBytes);
+    slabUsed = 0;
+  }
+  const start = slabUsed;
+  slabUsed += bytes;
+  return slab.subarray(start, slabUsed);
+}
+
 function wireJsonForeign(value: Uint8Array, revision: number): Uint8Array {
   return encoder.encode(JSON.stringify(decodeObject(value, revision)));
 }
 
-/** Index after `"metadata":{`, or -1 when the value was not made by encodeObject. */
+/**
+ * Index after `"metadata":{`, or -1 when the value was not made by encodeObject: its second brace is
+ * metadata's, because neither apiVersion nor kind holds one.
+ */
 function splicePoint(value: Uint8Array): number {
-  const end = Math.min(value.length, spliceSearchBytesMax) - metadataOpen.length;
   if (value[0] !== formatJson) return -1;
-  for (let start = 1, braces = 0; start <= end && braces === 0; start++) {
-    if (splicePointAt(value, start)) return start + metadataOpen.length;
-    if (value[start] === formatJson) braces++;
-  }
-  return -1;
-}
-
-function splicePointAt(value: Uint8Array, start: number): boolean {
+  const splice = value.indexOf(formatJson, 1) + 1;
+  if (splice < metadataOpen.length || splice > spliceSearchBytesMax) return -1;
+  const start = splice - metadataOpen.length;
   for (let i = 0; i < metadataOpen.length; i++) {
-    if (value[start + i] !== metadataOpen[i]) return false;
+    if (value[start + i] !== metadataOpen[i]) return -1;
   }
-  return true;
+  return splice;
 }
