@@ -5,7 +5,8 @@ import type { ResourceInfo } from "#api/resource-info.ts";
 import { servedByDefault } from "#api/resources.ts";
 import { openapiV2Document, openapiV3Document, openapiV3Names } from "./documents.ts";
 import type { ApiSurface, CustomDefinition } from "./model.ts";
-import { OpenapiDocuments, type EncodedDocument } from "./openapi.ts";
+import type { EncodedDocument } from "./encoded-document.ts";
+import { OpenapiDocuments } from "./openapi.ts";
 import { encodeOpenapiV2 } from "./proto-v2.ts";
 
 const builtin: ApiSurface = { version: "v1.36.0", resources: servedByDefault(), custom: [] };

@@ -7,17 +7,11 @@
  *        for the built-in ones; the version 2 document about 0.1 s and 2.4 MB.
  * Bound  documents are as many as group-versions; bytes follow the number of CRDs.
  */
-import { createHash } from "node:crypto";
 import { apiVersionOf } from "#api/object.ts";
 import { openapiV2Document, openapiV3Document, openapiV3Names } from "./documents.ts";
+import { encodeJson, hashed, type EncodedDocument } from "./encoded-document.ts";
 import type { ApiSurface } from "./model.ts";
 import { encodeOpenapiV2 } from "./proto-v2.ts";
-
-export interface EncodedDocument {
-  readonly body: Uint8Array;
-  /** Upper-case hex SHA-512 of the body, without quotes: upstream's ETag and `hash` parameter. */
-  readonly hash: string;
-}
 
 interface Kept extends EncodedDocument {
   /** The rows and definitions it was made of, compared by identity. */
@@ -103,14 +97,4 @@ function groupOf(definition: ApiSurface["custom"][number]["v3"]): string {
 
 function sameItems(a: readonly object[], b: readonly object[]): boolean {
   return a.length === b.length && a.every((item, at) => item === b[at]);
-}
-
-const encoder = new TextEncoder();
-
-function encodeJson(document: object): EncodedDocument {
-  return hashed(encoder.encode(JSON.stringify(document)));
-}
-
-function hashed(body: Uint8Array): EncodedDocument {
-  return { body, hash: createHash("sha512").update(body).digest("hex").toUpperCase() };
 }

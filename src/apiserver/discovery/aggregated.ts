@@ -1,0 +1,70 @@
+/**
+ * Aggregated discovery: everything in two documents (`/api` and `/apis`), for clients that accept
+ * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
+ */
+import type { JsonObject } from "#api/object.ts";
+import type { ResourceInfo, SubresourceInfo } from "#api/resource-info.ts";
+import { groupsOf, resourcesOf, versionsOf } from "./discovery.ts";
+
+export interface AggregatedInput {
+  readonly resources: readonly ResourceInfo[];
+  /** `<group>/<version>` of versions whose list may be out of date. */
+  readonly stale: ReadonlySet<string>;
+}
+
+/** `/api`: the core group. */
+export function aggregatedCoreDocument(input: AggregatedInput): JsonObject {
+  return listDocument([groupItem(input, "")]);
+}
+
+/** `/apis`: all other groups. */
+export function aggregatedGroupsDocument(input: AggregatedInput): JsonObject {
+  return listDocument(groupsOf(input.resources).map((group) => groupItem(input, group)));
+}
+
+function listDocument(items: readonly JsonObject[]): JsonObject {
+  return {
+    kind: "APIGroupDiscoveryList",
+    apiVersion: "apidiscovery.k8s.io/v2",
+    metadata: {},
+    items,
+  };
+}
+
+function groupItem(input: AggregatedInput, group: string): JsonObject {
+  return {
+    metadata: group === "" ? {} : { name: group },
+    versions: versionsOf(input.resources, group).map((version) => ({
+      version,
+      resources: resourcesOf(input.resources, group, version).map(resourceItem),
+      freshness: input.stale.has(`${group}/${version}`) ? "Stale" : "Current",
+    })),
+  };
+}
+
+function resourceItem(row: ResourceInfo): JsonObject {
+  return {
+    resource: row.resource,
+    responseKind: { group: row.group, version: row.version, kind: row.kind },
+    scope: row.namespaced ? "Namespaced" : "Cluster",
+    singularResource: row.singular,
+    verbs: row.verbs,
+    ...(row.shortNames.length === 0 ? {} : { shortNames: row.shortNames }),
+    ...(row.categories.length === 0 ? {} : { categories: row.categories }),
+    ...(row.subresources.length === 0
+      ? {}
+      : { subresources: row.subresources.map((sub) => subresourceItem(row, sub)) }),
+  };
+}
+
+function subresourceItem(row: ResourceInfo, sub: SubresourceInfo): JsonObject {
+  return {
+    subresource: sub.name,
+    responseKind: {
+      group: sub.group ?? row.group,
+      version: sub.version ?? row.version,
+      kind: sub.kind,
+    },
+    verbs: sub.verbs,
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * Discovery documents, one level a request: `/api`, `/apis`, `/apis/G`, `/api/v1`, `/apis/G/V`.
+ *
+ * Pure functions of the resources that are served, built-in and custom alike. Groups and versions
+ * are ordered as upstream orders them; resources by name, each followed by its subresources.
+ * As upstream's, documents of the core group's old path leave out `apiVersion`.
+ */
+import { apiVersionOf, type JsonObject } from "#api/object.ts";
+import { compareGroups, compareVersions } from "#api/group-priorities.ts";
+import type { ResourceInfo, SubresourceInfo } from "#api/resource-info.ts";
+import { storageVersionHash } from "./storage-version-hash.ts";
+
+/** `/api`. `serverAddress` is the host and port that clients reach this server by. */
+export function apiVersionsDocument(
+  resources: readonly ResourceInfo[],
+  serverAddress: string,
+): JsonObject {
+  return {
+    kind: "APIVersions",
+    versions: versionsOf(resources, ""),
+    serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress }],
+  };
+}
+
+/** `/apis`. */
+export function apiGroupListDocument(resources: readonly ResourceInfo[]): JsonObject {
+  return {
+    kind: "APIGroupList",
+    apiVersion: "v1",
+    groups: groupsOf(resources).map((group) => groupEntry(resources, group)),
+  };
+}
+
+/** `/apis/G`; undefined for a group that is not served. */
+export function apiGroupDocument(
+  resources: readonly ResourceInfo[],
+  group: string,
+): JsonObject | undefined {
+  if (group === "" || versionsOf(resources, group).length === 0) return undefined;
+  return { kind: "APIGroup", apiVersion: "v1", ...groupEntry(resources, group) };
+}
+
+/** `/api/v1` and `/apis/G/V`; undefined for a group-version that is not served. */
+export function apiResourceListDocument(
+  resources: readonly ResourceInfo[],
+  group: string,
+  version: string,
+): JsonObject | undefined {
+  const rows = resourcesOf(resources, group, version);
+  if (rows.length === 0) return undefined;
+  return {
+    kind: "APIResourceList",
+    ...(group === "" ? {} : { apiVersion: "v1" }),
+    groupVersion: apiVersionOf({ group, version }),
+    resources: rows.flatMap((row) => [
+      resourceEntry(row),
+      ...row.subresources.map((sub) => subresourceEntry(row, sub)),
+    ]),
+  };
+}
+
+/** Groups other than the core one, in order. */
+export function groupsOf(resources: readonly ResourceInfo[]): readonly string[] {
+  const groups = new Set(resources.map((row) => row.group));
+  groups.delete("");
+  return [...groups].sort(compareGroups);
+}
+
+/** Versions of a group, preferred first. */
+export function versionsOf(resources: readonly ResourceInfo[], group: string): readonly string[] {
+  const rows = resources.filter((row) => row.group === group);
+  const versions = new Set(rows.map((row) => row.version));
+  return [...versions].sort((a, b) => compareVersions(group, a, b));
+}
+
+/** Resources of a group-version by name. */
+export function resourcesOf(
+  resources: readonly ResourceInfo[],
+  group: string,
+  version: string,
+): readonly ResourceInfo[] {
+  return resources
+    .filter((row) => row.group === group && row.version === version)
+    .sort((a, b) => (a.resource < b.resource ? -1 : 1));
+}
+
+function groupEntry(resources: readonly ResourceInfo[], group: string): JsonObject {
+  const versions = versionsOf(resources, group).map((version) => ({
+    groupVersion: apiVersionOf({ group, version }),
+    version,
+  }));
+  const [preferredVersion] = versions;
+  return { name: group, versions, ...(preferredVersion === undefined ? {} : { preferredVersion }) };
+}
+
+function resourceEntry(row: ResourceInfo): JsonObject {
+  const hash = storageVersionHash(row);
+  return {
+    name: row.resource,
+    singularName: row.singular,
+    namespaced: row.namespaced,
+    kind: row.kind,
+    verbs: row.verbs,
+    ...(row.shortNames.length === 0 ? {} : { shortNames: row.shortNames }),
+    ...(row.categories.length === 0 ? {} : { categories: row.categories }),
+    ...(hash === undefined ? {} : { storageVersionHash: hash }),
+  };
+}
+
+function subresourceEntry(row: ResourceInfo, sub: SubresourceInfo): JsonObject {
+  return {
+    name: `${row.resource}/${sub.name}`,
+    singularName: "",
+    namespaced: row.namespaced,
+    ...(sub.group === undefined ? {} : { group: sub.group }),
+    ...(sub.version === undefined ? {} : { version: sub.version }),
+    kind: sub.kind,
+    verbs: sub.verbs,
+  };
+}
