@@ -1,4 +1,5 @@
-/** Which rules hold for which resource. Filled group by group. */
+/** Which rules hold for which resource, as `group/resource`. */
 import type { Rules } from "../strategies/build.ts";
+import { appsRules, batchRules } from "./rules-workloads.ts";
 
-export const ruleTable: Readonly<Record<string, Rules>> = {};
+export const ruleTable: Readonly<Record<string, Rules>> = { ...appsRules, ...batchRules };

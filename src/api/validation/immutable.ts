@@ -1,0 +1,17 @@
+/** The one text for fields that never change. */
+import type { FieldError } from "../status.ts";
+import type { Fields } from "./fields.ts";
+import { child, invalidValue } from "./errors.ts";
+import { semanticEqual } from "./equal.ts";
+
+export const immutableText = "field is immutable";
+
+export function checkImmutable(
+  out: FieldError[],
+  next: Fields,
+  old: Fields,
+  at: { readonly field: string; readonly path: string },
+): void {
+  if (semanticEqual({ [at.field]: next[at.field] }, { [at.field]: old[at.field] })) return;
+  out.push(invalidValue(child(at.path, at.field), next[at.field], immutableText));
+}

@@ -1,0 +1,69 @@
+/** Selectors of workloads against the labels of the pods they make. */
+import type { FieldError } from "../status.ts";
+import type { LabelSelectorSpec } from "../label-selector.ts";
+import { SelectorError, labelsMatch, selectorFromLabelSelector } from "../label-selector.ts";
+import { validateLabelSelector } from "../meta.ts";
+import type { Fields } from "./fields.ts";
+import { count, hasEntries, maybe, part, textMap } from "./fields.ts";
+import { child, invalidValue, required } from "./errors.ts";
+
+const mismatch = "`selector` does not match template `labels`";
+
+/** Undefined: nobody can say, the selector is broken (which `validateLabelSelector` reports). */
+export function selects(
+  selector: Fields | undefined,
+  labels: Readonly<Record<string, string>>,
+): boolean | undefined {
+  try {
+    // Absent selectors select nothing; validateLabelSelector has looked at the shape.
+    const spec = selector as unknown as LabelSelectorSpec | undefined;
+    return labelsMatch(selectorFromLabelSelector(spec), labels);
+  } catch (error) {
+    if (error instanceof SelectorError) return undefined;
+    throw error;
+  }
+}
+
+export function isEmptySelector(selector: Fields): boolean {
+  return !hasEntries(selector, "matchLabels") && count(selector, "matchExpressions") === 0;
+}
+
+/** `emptyText` undefined: an empty selector is fine. */
+export function checkSelector(
+  out: FieldError[],
+  spec: Fields,
+  emptyText: string | undefined,
+  path: string,
+): void {
+  const at = child(path, "selector");
+  const selector = maybe(spec, "selector");
+  if (selector === undefined) {
+    out.push(required(at));
+    return;
+  }
+  out.push(...validateLabelSelector(selector, at));
+  if (emptyText !== undefined && isEmptySelector(selector)) {
+    out.push(invalidValue(at, selector, emptyText));
+  }
+}
+
+export function checkSelectsTemplate(out: FieldError[], spec: Fields, path: string): void {
+  const selector = maybe(spec, "selector");
+  const labels = textMap(part(part(spec, "template"), "metadata"), "labels");
+  const matches = selects(selector, labels);
+  if (matches === undefined) {
+    const at = child(path, "selector");
+    out.push(invalidValue(at, selector, "invalid label selector"));
+  } else if (!matches) {
+    out.push(invalidValue(child(path, "template", "metadata", "labels"), labels, mismatch));
+  }
+}
+
+/** For the old selectors that are plain maps. */
+export function checkMapSelectsTemplate(out: FieldError[], spec: Fields, path: string): void {
+  const labels = textMap(part(part(spec, "template"), "metadata"), "labels");
+  const lost = Object.entries(textMap(spec, "selector")).some(
+    ([name, value]) => labels[name] !== value,
+  );
+  if (lost) out.push(invalidValue(child(path, "template", "metadata", "labels"), labels, mismatch));
+}
