@@ -1,18 +1,60 @@
-/** Server-side apply: see api/apply for the algorithm; here it meets the request. */
-import { failure } from "#api/status.ts";
+/**
+ * Server-side apply: PATCH with apply-patch+yaml. The configuration is merged by ownership, defaulted,
+ * and written like any update; a missing object is created.
+ */
+import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
+import { withKind } from "./body.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
+import { applied } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import type { writeThrough } from "./update.ts";
+import { named, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
+import { badRequest } from "#api/status.ts";
+import { strictDecodingMessage } from "#api/decode.ts";
+import { repeatedKeysMessage } from "#wire/yaml.ts";
 
 export function applyObject(
-  _deps: ApiDeps,
-  _context: RequestContext,
-  _kind: StoredKind,
-  _query: WriteQuery,
-  _patch: Document,
+  deps: ApiDeps,
+  context: RequestContext,
+  kind: StoredKind,
+  query: WriteQuery,
+  patch: Document,
 ): ReturnType<typeof writeThrough> {
-  throw failure(501, "", "server-side apply is not served yet");
+  checkRepeats(context, query, patch);
+  const { namespace, pathName, subresource } = context.info;
+  const configuration = named(
+    withName(withKind(patch.value, kind), pathName),
+    kind,
+    namespace,
+    pathName,
+  );
+  return writeThrough(deps, context, kind, query, {
+    subresource,
+    createIfMissing: subresource === "",
+    next: (current) => {
+      const merged = applied(context, kind, query, current, configuration);
+      return { object: kind.applyDefaults(merged), tracked: true };
+    },
+  });
+}
+
+function withName(object: AnyObject, name: string): AnyObject {
+  if ((object.metadata?.name ?? "") !== "") return object;
+  return { ...object, metadata: { ...object.metadata, name } };
+}
+
+/** Unknown fields are refused by the merge itself; keys that stand twice are told here. */
+function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
+  const duplicates = (patch.duplicates?.duplicates ?? []).map(
+    ({ path }) => `duplicate field ${JSON.stringify(path)}`,
+  );
+  const lines = patch.repeatedKeys ?? [];
+  if (query.fieldValidation === "Warn") {
+    for (const text of [...lines, ...duplicates]) context.warnings.add(text);
+  }
+  if (query.fieldValidation !== "Strict") return;
+  const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...duplicates];
+  if (all.length > 0) throw badRequest(`error strict decoding YAML: ${strictDecodingMessage(all)}`);
 }

@@ -62,7 +62,7 @@ export async function bindPod(
     createIfMissing: false,
     next: (pod) => {
       if (pod === undefined) throw notFound(pods.info, name);
-      return { object: bound(pod, binding, node, name, context.nowMs), tracked: false };
+      return { object: bound(pod, binding, node, name, context.nowMs), tracked: true };
     },
   });
   const done: Status = {

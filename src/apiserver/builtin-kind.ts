@@ -2,7 +2,12 @@
 import { convert } from "#api/convert.ts";
 import { cannotBeHandled, checkFields, fieldFindings } from "#api/decode.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
-import { type AnyObject, apiVersionOf, type GroupVersionKind } from "#api/object.ts";
+import {
+  type AnyObject,
+  apiVersionOf,
+  type GroupVersionKind,
+  parseApiVersion,
+} from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import { schemaOf, schemaOfKind } from "#api/schema.ts";
@@ -32,11 +37,20 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
     applyDefaults: (object) => applyDefaults(group, version, kind, object),
     toStored: (object) => convert(object, storedApiVersion),
     fromStored: (object) => convert(object, apiVersion),
+    types: { schema: (other) => schemaOfVersion(info, other), lookup: schemaOf, convert },
     strategicMerge: (original, patch) => strategicMergePatch(original, patch, schema, schemaOf),
     ...(info.verbs.includes("list") ? { printer: printerFor(group, resource) } : {}),
     allowCreateOnUpdate: strategy.allowCreateOnUpdate,
     selectableFields: [],
   };
+}
+
+/** Of the same kind in another version, also through the group it shares its storage with. */
+function schemaOfVersion(info: ResourceInfo, apiVersion: string): ObjectSchema | undefined {
+  const gv = parseApiVersion(apiVersion);
+  if (gv === undefined) return undefined;
+  const same = gv.group === info.group || gv.group === info.storage?.group;
+  return same ? schemaOfKind({ ...gv, kind: info.kind }) : undefined;
 }
 
 function check(

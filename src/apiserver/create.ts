@@ -12,9 +12,9 @@ import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { namespaceOf } from "./get.ts";
-import { ownedByCreate } from "./managed.ts";
+import { tracked } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { managerOf, type WriteQuery, writeQuery } from "./write-options.ts";
+import { type WriteQuery, writeQuery } from "./write-options.ts";
 
 export async function createObject(
   deps: ApiDeps,
@@ -36,7 +36,7 @@ async function createIn(
   object: AnyObject,
   query: WriteQuery,
 ): Promise<CachedObject> {
-  const stored = kind.toStored(object);
+  const stored = kind.toStored(tracked(context, kind, query, undefined, object));
   const facts = { operation: "CREATE", subresource: "", oldObject: undefined } as const;
   const name = object.metadata?.name ?? "";
   const { dryRun } = query;
@@ -48,10 +48,8 @@ async function createIn(
     attempt: {},
   });
   const mutated = await deps.admission.mutate(request);
-  const manager = managerOf(query, context.request.headers["user-agent"] ?? "");
-  const owned = ownedByCreate(kind, mutated, { manager, nowMs: context.nowMs });
-  return abandoning(deps.admission, { ...request, object: owned }, () =>
-    kind.store.create(namespaceOf(kind, context.info.namespace), owned, {
+  return abandoning(deps.admission, { ...request, object: mutated }, () =>
+    kind.store.create(namespaceOf(kind, context.info.namespace), mutated, {
       dryRun: query.dryRun,
       admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),
       warn: (text) => context.warnings.add(text),

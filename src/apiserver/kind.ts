@@ -5,6 +5,7 @@
  * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
  * defaulting happen in the first; admission, strategies and the store see the second.
  */
+import type { TypeSource } from "#api/apply/updater.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
@@ -31,6 +32,8 @@ export interface ServedKind {
   /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */
   check(object: AnyObject, duplicates: JsonScan | undefined): Checked;
   applyDefaults(object: AnyObject): AnyObject;
+  /** Schemas of all served versions, for managedFields. */
+  readonly types: TypeSource;
   toStored(object: AnyObject): AnyObject;
   fromStored(object: AnyObject): AnyObject;
   /** Absent: the kind takes no strategic merge patch. */

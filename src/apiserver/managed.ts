@@ -1,21 +1,68 @@
-/** Placeholder seam for managedFields tracking: see api/apply. */
+/**
+ * managedFields: who set which field, kept on every write (api/apply has the algorithm).
+ *
+ * Works on objects in the version of the request, before admission: what admission adds belongs to
+ * nobody. Fields a strategy copies from the old object are never owned by writing them.
+ */
+import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-manager.ts";
+import { managerName } from "#api/apply/managers.ts";
+import { type ApplyTypes, applyTypes } from "#api/apply/updater.ts";
 import type { AnyObject } from "#api/object.ts";
+import type { RequestContext } from "#server/context.ts";
 import type { ServedKind } from "./kind.ts";
+import type { WriteQuery } from "./write-options.ts";
 
-export interface Manager {
-  readonly manager: string;
-  readonly nowMs: number;
+/** Shapes are computed once per kind. */
+const typesOf = new WeakMap<ServedKind, ApplyTypes>();
+
+function management(kind: ServedKind, subresource: string): FieldManagement {
+  const types = typesOf.get(kind) ?? applyTypes(kind.types);
+  typesOf.set(kind, types);
+  const { apiVersion } = kind;
+  return { types, apiVersion, subresource, resetFields: resetFields(kind, subresource) };
 }
 
-export function ownedByCreate(_kind: ServedKind, object: AnyObject, _manager: Manager): AnyObject {
+/** What a write through this endpoint cannot change, by field path. */
+function resetFields(kind: ServedKind, subresource: string): readonly (readonly string[])[] {
+  if (subresource === "status") return [["spec"], ["metadata", "labels"]];
+  const hasStatus = kind.info.subresources.some(({ name }) => name === "status");
+  return subresource === "" && hasStatus ? [["status"]] : [];
+}
+
+/** `next` with its managedFields brought up to date; `live` is stored, undefined on create. */
+export function tracked(
+  context: RequestContext,
+  kind: ServedKind,
+  query: WriteQuery,
+  live: AnyObject | undefined,
+  next: AnyObject,
+): AnyObject {
+  return trackUpdate(management(kind, context.info.subresource), {
+    live: live === undefined ? undefined : kind.fromStored(live),
+    next,
+    manager: managerOf(context, query),
+    nowMs: context.nowMs,
+  });
+}
+
+/** The applied configuration merged into the live object, in the version of the request. */
+export function applied(
+  context: RequestContext,
+  kind: ServedKind,
+  query: WriteQuery,
+  live: AnyObject | undefined,
+  configuration: AnyObject,
+): AnyObject {
+  const { object } = applyPatch(management(kind, context.info.subresource), {
+    live: live === undefined ? undefined : kind.fromStored(live),
+    applied: configuration,
+    manager: managerOf(context, query),
+    force: query.force ?? false,
+    nowMs: context.nowMs,
+  });
   return object;
 }
 
-export function ownedByUpdate(
-  _kind: ServedKind,
-  next: AnyObject,
-  _old: AnyObject,
-  _manager: Manager & { readonly subresource: string },
-): AnyObject {
-  return next;
+function managerOf(context: RequestContext, query: WriteQuery): string {
+  return managerName(query.fieldManager, context.request.headers["user-agent"] ?? "");
 }

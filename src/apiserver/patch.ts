@@ -91,7 +91,7 @@ function patchThrough(
       const original = kind.fromStored(current);
       const patched = patchedObject(kind, original, type, patch.value);
       const object = decoded(context, kind, patched, patch, query.fieldValidation);
-      return { object: kind.toStored(object), tracked: false };
+      return { object, tracked: false };
     },
   });
 }

@@ -528,3 +528,37 @@ test("a body over the limit is 413, an unknown type 415, YAML is taken and given
     assert.equal(either.status, 200);
     assert.equal(request("GET", "/x").path, "/x");
   }));
+
+test("server-side apply creates, owns, conflicts by name of manager, and yields to force", () =>
+  withPlane(async (plane) => {
+    const target = "/api/v1/namespaces/default/configmaps/c";
+    const type = "application/apply-patch+yaml";
+    const apply = (
+      manager: string,
+      value: string,
+      more = "",
+    ): Promise<{ status: number; json: AnyObject; text: string }> =>
+      ask(plane, "PATCH", `${target}?fieldManager=${manager}${more}`, {
+        body: `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: "${value}"\n`,
+        type,
+      });
+    const made = await apply("one", "1");
+    assert.equal(made.status, 201, made.text);
+    const entry = made.json.metadata?.managedFields?.[0];
+    assert.equal(entry?.manager, "one");
+    assert.equal(entry?.operation, "Apply");
+    const same = await apply("one", "1");
+    assert.equal(same.status, 200);
+    assert.equal(same.json.metadata?.resourceVersion, made.json.metadata?.resourceVersion);
+    const conflict = await apply("two", "2");
+    assert.equal(conflict.status, 409);
+    assert.match(statusOf(conflict).message ?? "", /conflict with "one".*: \.data\.a/s);
+    const forced = await apply("two", "2", "&force=true");
+    assert.equal(forced.status, 200);
+    assert.deepEqual(forced.json["data"], { a: "2" });
+    const nobody = await ask(plane, "PATCH", target, { body: "{}", type });
+    assert.match(
+      statusOf(nobody).message ?? "",
+      /fieldManager: Required value: is required for apply patch/,
+    );
+  }));

@@ -15,9 +15,9 @@ import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { namespaceOf } from "./get.ts";
-import { ownedByCreate, ownedByUpdate } from "./managed.ts";
+import { tracked } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { managerOf, type WriteQuery, writeQuery } from "./write-options.ts";
+import { type WriteQuery, writeQuery } from "./write-options.ts";
 
 export async function updateObject(
   deps: ApiDeps,
@@ -32,15 +32,15 @@ export async function updateObject(
   const result = await writeThrough(deps, context, kind, query, {
     subresource: context.info.subresource,
     createIfMissing,
-    next: () => ({ object: kind.toStored(object), tracked: false }),
+    next: () => ({ object, tracked: false }),
   });
   return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
 }
 
 export interface NextObject {
-  /** In the stored version. */
+  /** In the version of the request. */
   readonly object: AnyObject;
-  /** managedFields are already right: server-side apply made it. */
+  /** managedFields are already right, or this write does not count. */
   readonly tracked: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface Write {
   next(current: AnyObject | undefined): NextObject | Promise<NextObject>;
 }
 
-/** Next object -> mutating admission -> managedFields -> registry (strategy, validating admission). */
+/** Next object -> managedFields -> mutating admission -> registry (strategy, validating admission). */
 export async function writeThrough(
   deps: ApiDeps,
   context: RequestContext,
@@ -60,15 +60,11 @@ export async function writeThrough(
   write: Write,
 ): Promise<UpdateResult> {
   const attempts = new Attempts(deps.admission, context, kind, write.subresource, query.dryRun);
-  const manager = managerOf(query, context.request.headers["user-agent"] ?? "");
-  const owner = { manager, nowMs: context.nowMs, subresource: write.subresource };
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
     if (current === undefined) authorizeCreate(deps, context);
     const next = await write.next(current);
-    const mutated = await attempts.mutate(current, next.object);
-    if (next.tracked) return mutated;
-    if (current === undefined) return ownedByCreate(kind, mutated, owner);
-    return ownedByUpdate(kind, mutated, current, owner);
+    const object = next.tracked ? next.object : tracked(context, kind, query, current, next.object);
+    return attempts.mutate(current, kind.toStored(object));
   };
   const namespace = namespaceOf(kind, context.info.namespace);
   try {

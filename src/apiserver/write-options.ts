@@ -81,10 +81,3 @@ function managerFaults(manager: string, required: boolean): readonly FieldError[
   const message = `Invalid value: ${JSON.stringify(manager)}: should only contain printable characters`;
   return [{ reason: "FieldValueInvalid", field, message }];
 }
-
-/** Who is recorded in managedFields: the named manager, else the user agent up to its slash. */
-export function managerOf(query: WriteQuery, userAgent: string): string {
-  if (query.fieldManager !== "") return query.fieldManager;
-  const prefix = userAgent.split("/")[0] ?? "";
-  return prefix.slice(0, managerBytesMax) || "unknown";
-}

@@ -1,0 +1,194 @@
+/** The objects a server keeps about itself and its cluster, as data (contract 1.20). */
+import { customGroupPriority, groupPriority, versionPriority } from "#api/group-priorities.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceInfo } from "#api/resource-info.ts";
+
+export interface BootstrapFacts {
+  /** Where clients reach this server. A loopback address makes no Endpoints: pods could not use it. */
+  readonly advertise: { readonly host: string; readonly port: number };
+  /** `10.96.0.0/12`; its first address becomes Service default/kubernetes. */
+  readonly serviceCidr: string;
+  /** PEM of the authority behind client certificates, "" when there is none. */
+  readonly clientCa: string;
+  /** For front proxies; absent: none is trusted. */
+  readonly requestHeader?: {
+    readonly clientCa: string;
+    readonly allowedNames: readonly string[];
+  };
+}
+
+export const systemNamespaces = [
+  "default",
+  "kube-system",
+  "kube-public",
+  "kube-node-lease",
+] as const;
+
+export function namespaceObjects(): readonly AnyObject[] {
+  return systemNamespaces.map((name) => ({
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name },
+  }));
+}
+
+export function priorityClassObjects(): readonly AnyObject[] {
+  const make = (name: string, value: number, description: string): AnyObject => ({
+    apiVersion: "scheduling.k8s.io/v1",
+    kind: "PriorityClass",
+    metadata: { name },
+    value,
+    description,
+  });
+  return [
+    make(
+      "system-node-critical",
+      2_000_001_000,
+      "Used for system critical pods that must not be moved from their current node.",
+    ),
+    make(
+      "system-cluster-critical",
+      2_000_000_000,
+      "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+  ];
+}
+
+/** `now`: RFC 3339, when its condition became true. */
+export function serviceCidrObject(facts: BootstrapFacts, now: string): AnyObject {
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "ServiceCIDR",
+    metadata: { name: "kubernetes" },
+    spec: { cidrs: [facts.serviceCidr] },
+    status: {
+      conditions: [
+        {
+          type: "Ready",
+          status: "True",
+          lastTransitionTime: now,
+          reason: "",
+          message: "Kubernetes Service CIDR is ready",
+        },
+      ],
+    },
+  };
+}
+
+const serverLabels = { component: "apiserver", provider: "kubernetes" };
+
+export function kubernetesService(facts: BootstrapFacts): AnyObject {
+  const address = firstAddress(facts.serviceCidr);
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "kubernetes", namespace: "default", labels: serverLabels },
+    spec: {
+      type: "ClusterIP",
+      clusterIP: address,
+      clusterIPs: [address],
+      ipFamilies: [address.includes(":") ? "IPv6" : "IPv4"],
+      ipFamilyPolicy: "SingleStack",
+      sessionAffinity: "None",
+      internalTrafficPolicy: "Cluster",
+      ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: facts.advertise.port }],
+    },
+  };
+}
+
+/** The first usable address of a block, whose lowest bits are zero: `10.96.0.0/12` -> `10.96.0.1`. */
+export function firstAddress(cidr: string): string {
+  const network = cidr.split("/")[0] ?? "";
+  if (network.includes(":")) return network.endsWith("::") ? `${network}1` : `${network}:1`;
+  const parts = network.split(".").map(Number);
+  return [...parts.slice(0, 3), (parts[3] ?? 0) + 1].join(".");
+}
+
+export function isLoopback(host: string): boolean {
+  return host.startsWith("127.") || host === "::1" || host === "localhost";
+}
+
+export function kubernetesEndpoints(facts: BootstrapFacts): AnyObject {
+  const { host: ip, port } = facts.advertise;
+  return {
+    apiVersion: "v1",
+    kind: "Endpoints",
+    metadata: {
+      name: "kubernetes",
+      namespace: "default",
+      labels: { "endpointslice.kubernetes.io/skip-mirror": "true" },
+    },
+    subsets: [{ addresses: [{ ip }], ports: [{ name: "https", port, protocol: "TCP" }] }],
+  };
+}
+
+export function kubernetesEndpointSlice(facts: BootstrapFacts): AnyObject {
+  const { host, port } = facts.advertise;
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      name: "kubernetes",
+      namespace: "default",
+      labels: { "kubernetes.io/service-name": "kubernetes" },
+    },
+    addressType: host.includes(":") ? "IPv6" : "IPv4",
+    endpoints: [{ addresses: [host], conditions: { ready: true } }],
+    ports: [{ name: "https", port, protocol: "TCP" }],
+  };
+}
+
+/** What delegating servers read to trust the same callers. */
+export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
+  const { clientCa, requestHeader: front } = facts;
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
+    data: {
+      ...(clientCa === "" ? {} : { "client-ca-file": clientCa }),
+      ...(front === undefined
+        ? {}
+        : {
+            "requestheader-client-ca-file": front.clientCa,
+            "requestheader-allowed-names": JSON.stringify(front.allowedNames),
+            "requestheader-username-headers": '["X-Remote-User"]',
+            "requestheader-uid-headers": '["X-Remote-Uid"]',
+            "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+          }),
+    },
+  };
+}
+
+/** One APIService per group-version this process serves itself. */
+export function apiServiceObjects(
+  infos: readonly ResourceInfo[],
+  now: string,
+): readonly AnyObject[] {
+  const served = new Map(
+    infos.map(({ group, version }) => [`${version}.${group}`, { group, version }]),
+  );
+  return [...served].map(([name, { group, version }]) => ({
+    apiVersion: "apiregistration.k8s.io/v1",
+    kind: "APIService",
+    metadata: { name, labels: { "kube-aggregator.kubernetes.io/automanaged": "onstart" } },
+    spec: {
+      ...(group === "" ? {} : { group }),
+      version,
+      groupPriorityMinimum: groupPriority(group) ?? customGroupPriority,
+      versionPriority: versionPriority(group, version),
+    },
+    status: {
+      conditions: [
+        {
+          type: "Available",
+          status: "True",
+          lastTransitionTime: now,
+          reason: "Local",
+          message: "Local APIServices are always available",
+        },
+      ],
+    },
+  }));
+}

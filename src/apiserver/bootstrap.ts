@@ -1,0 +1,155 @@
+/**
+ * Bootstrap: brings the objects above into being, before the first client comes.
+ *
+ * Holds  idempotent: what is there stays as it is, except RBAC policy (missing rules are added), flow
+ *        control while its autoupdate annotation says true, and this server's own endpoints.
+ * Cost   all objects of a wave are written at once, so the store's group commit makes it two or three
+ *        syncs; the second wave needs the namespaces of the first. No admission: this is the server.
+ */
+import { formatTime } from "#api/time.ts";
+import type { AnyObject } from "#api/object.ts";
+import { parseApiVersion } from "#api/object.ts";
+import { resourceByKind } from "#api/resources.ts";
+import { ApiError } from "#api/status.ts";
+import { bootstrapPolicy, reconcilePolicy } from "#auth/bootstrap-policy.ts";
+import { must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { bootstrapFlowControl } from "./bootstrap-flowcontrol.ts";
+import {
+  apiServiceObjects,
+  authenticationConfigMap,
+  type BootstrapFacts,
+  isLoopback,
+  kubernetesEndpoints,
+  kubernetesEndpointSlice,
+  kubernetesService,
+  namespaceObjects,
+  priorityClassObjects,
+  serviceCidrObject,
+} from "./bootstrap-objects.ts";
+import type { Catalog } from "./kind.ts";
+import { type StoredKind, storedKind } from "./stored-kind.ts";
+
+export interface BootstrapDeps {
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What to store when `current` is there: undefined to leave it. */
+type Reconcile = (wanted: AnyObject, current: AnyObject) => AnyObject | undefined;
+
+const keep: Reconcile = () => undefined;
+
+/** Resolves when every object is durable. Rejects with the first refusal, naming the object. */
+export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Promise<void> {
+  const { catalog } = deps;
+  const now = formatTime(deps.clock.nowMs());
+  const endpoints = isLoopback(facts.advertise.host)
+    ? []
+    : [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)];
+  const policy = bootstrapPolicy();
+  const namespaced = (object: AnyObject): boolean => object.metadata?.namespace !== undefined;
+  await ensureAll(deps, [
+    [namespaceObjects(), keep],
+    [priorityClassObjects(), keep],
+    [bootstrapFlowControl(), reconcileFlowControl],
+    [apiServiceObjects(catalog.infos(), now), keep],
+    [[serviceCidrObject(facts, now)], keep],
+    [policy.filter((object) => !namespaced(object)), reconcilePolicy],
+  ]);
+  await ensureAll(deps, [
+    [[kubernetesService(facts), authenticationConfigMap(facts)], keep],
+    [endpoints, replaceEndpoints],
+    [policy.filter(namespaced), reconcilePolicy],
+  ]);
+}
+
+type Batch = readonly [objects: readonly AnyObject[], reconcile: Reconcile];
+
+async function ensureAll(deps: BootstrapDeps, batches: readonly Batch[]): Promise<void> {
+  await Promise.all(
+    batches.flatMap(([objects, reconcile]) =>
+      objects.map((object) => ensure(deps, object, reconcile)),
+    ),
+  );
+}
+
+async function ensure(deps: BootstrapDeps, wanted: AnyObject, reconcile: Reconcile): Promise<void> {
+  const kind = kindOf(deps.catalog, wanted);
+  if (kind === undefined) return;
+  const { name = "", namespace = "" } = wanted.metadata ?? {};
+  const object = kind.toStored(kind.applyDefaults(wanted));
+  const current = kind.store.peek(namespace, name)?.object;
+  try {
+    if (current === undefined) await create(kind, namespace, object);
+    else await adjust(kind, namespace, name, object, reconcile);
+  } catch (error) {
+    deps.log.error("bootstrap object refused", { kind: wanted.kind, namespace, name });
+    throw error;
+  }
+}
+
+/** Undefined when this server does not serve the kind. */
+function kindOf(catalog: Catalog, object: AnyObject): StoredKind | undefined {
+  const gv = must(parseApiVersion(object.apiVersion ?? ""), "a bootstrap object has a version");
+  const info = resourceByKind({ ...gv, kind: object.kind ?? "" });
+  const kind =
+    info === undefined ? undefined : catalog.find(info.group, info.version, info.resource);
+  return kind === undefined ? undefined : storedKind(kind);
+}
+
+async function create(kind: StoredKind, namespace: string, object: AnyObject): Promise<void> {
+  const status = object["status"];
+  try {
+    await kind.store.create(namespace, object, { dryRun: false });
+  } catch (error) {
+    // Another server was faster.
+    if (!(error instanceof ApiError) || error.code !== 409) throw error;
+  }
+  if (status === undefined) return;
+  const name = object.metadata?.name ?? "";
+  const withStatus = (current: AnyObject | undefined): AnyObject => ({ ...current, status });
+  await kind.store.update(namespace, name, withStatus, { subresource: "status", dryRun: false });
+}
+
+async function adjust(
+  kind: StoredKind,
+  namespace: string,
+  name: string,
+  wanted: AnyObject,
+  reconcile: Reconcile,
+): Promise<void> {
+  const seen = kind.store.peek(namespace, name)?.object;
+  if (seen === undefined || reconcile(wanted, seen) === undefined) return;
+  await kind.store.update(
+    namespace,
+    name,
+    (current) => (current === undefined ? wanted : (reconcile(wanted, current) ?? current)),
+    { subresource: "", dryRun: false },
+  );
+}
+
+const autoupdate = "apf.kubernetes.io/autoupdate-spec";
+const mandatory = new Set(["exempt", "catch-all"]);
+
+/** Upstream re-asserts mandatory objects always, suggested ones while the annotation says so. */
+function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
+  const ours = current.metadata?.annotations?.[autoupdate] === "true";
+  if (!ours && !mandatory.has(current.metadata?.name ?? "")) return undefined;
+  if (sameJson(wanted["spec"], current["spec"])) return undefined;
+  return { ...current, spec: wanted["spec"] };
+}
+
+/** One server, one address: a restart elsewhere moves it. Several servers keep each other's. */
+function replaceEndpoints(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
+  const fields = ["subsets", "endpoints", "ports", "addressType"] as const;
+  const changed = fields.filter((field) => !sameJson(wanted[field], current[field]));
+  if (changed.length === 0) return undefined;
+  return { ...current, ...Object.fromEntries(changed.map((field) => [field, wanted[field]])) };
+}
+
+function sameJson(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
