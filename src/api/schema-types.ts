@@ -4,6 +4,8 @@
  * One ObjectSchema per OpenAPI definition, named as upstream names it (`io.k8s.api.core.v1.Pod`).
  */
 
+import type { JsonValue } from "./object.ts";
+
 export type FieldType =
   | "string"
   | "integer"
@@ -38,6 +40,8 @@ export interface FieldSchema {
   /** Server-side apply. Absent on an array: atomic. */
   readonly listType?: "atomic" | "set" | "map";
   readonly listMapKeys?: readonly string[];
+  /** Of a field that is a list map key: what its absence means to server-side apply. */
+  readonly default?: JsonValue;
   readonly mapType?: "atomic" | "granular";
   readonly enum?: readonly string[];
   /** Custom resources only. */

@@ -1,0 +1,111 @@
+/**
+ * What differs between two values of one shape, as three sets of paths.
+ * After  structured-merge-diff typed/compare.go.
+ */
+import { getField, isJsonObject, jsonEqual } from "../json-value.ts";
+import type { MutableJson, MutableObject } from "../json-value.ts";
+import { emptySet, isEmpty, memberOnly, setNode } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { fieldElement } from "./fields-v1.ts";
+import type { Shape } from "./shape.ts";
+import type { Form } from "./walk.ts";
+import { fieldShape, formOf, itemShape, itemsByElement, keysOf, listOf, objectOf } from "./walk.ts";
+
+export interface Comparison {
+  readonly added: FieldSet;
+  readonly modified: FieldSet;
+  readonly removed: FieldSet;
+}
+
+const same: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
+const wholeAdded: Comparison = { ...same, added: memberOnly };
+const wholeModified: Comparison = { ...same, modified: memberOnly };
+const wholeRemoved: Comparison = { ...same, removed: memberOnly };
+
+type Side = MutableJson | undefined;
+
+export function isSame(comparison: Comparison): boolean {
+  const { added, modified, removed } = comparison;
+  return isEmpty(added) && isEmpty(modified) && isEmpty(removed);
+}
+
+/** From `before` to `after`; one of them may be undefined: absent. */
+export function compareValues(before: Side, after: Side, shape: Shape): Comparison {
+  if (before === after) return same;
+  const form = formOf(shape, before, after);
+  if (form.kind === "leaf" || (isVoid(before) && isVoid(after))) return compareLeaf(before, after);
+  const members =
+    form.kind === "object"
+      ? compareFields(before, after, form.shape)
+      : compareItems(before, after, form.shape);
+  return {
+    added: setNode(
+      before === undefined,
+      members.map(([element, { added }]) => [element, added]),
+    ),
+    modified: setNode(
+      false,
+      members.map(([element, { modified }]) => [element, modified]),
+    ),
+    removed: setNode(
+      after === undefined,
+      members.map(([element, { removed }]) => [element, removed]),
+    ),
+  };
+}
+
+function compareLeaf(before: Side, after: Side): Comparison {
+  if (before === undefined) return wholeAdded;
+  if (after === undefined) return wholeRemoved;
+  return jsonEqual(before, after) ? same : wholeModified;
+}
+
+/** Nothing in it, so what differs is whether it is there: absent, null, `{}` or `[]`. */
+function isVoid(value: Side): boolean {
+  if (value === undefined || value === null) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+type Members = readonly (readonly [string, Comparison])[];
+
+function compareFields(
+  before: Side,
+  after: Side,
+  shape: Extract<Form, { kind: "object" }>["shape"],
+): Members {
+  const [left, right] = [objectOf(before), objectOf(after)];
+  return keysOf(left, right).map((name) => {
+    // Where the object is there, its structs are, set or not.
+    const zero = shape.kind === "struct" ? shape.zero(name) : undefined;
+    const side = (whole: Side, object: MutableObject): Side => {
+      const value = getField(object, name);
+      return value === undefined && whole !== undefined ? (zero as Side) : value; // plain JSON
+    };
+    const comparison = compareValues(
+      side(before, left),
+      side(after, right),
+      fieldShape(shape, name),
+    );
+    return [fieldElement(name), comparison];
+  });
+}
+
+function compareItems(
+  before: Side,
+  after: Side,
+  shape: Extract<Form, { kind: "list" }>["shape"],
+): Members {
+  const left = itemsByElement(shape, listOf(before));
+  const right = itemsByElement(shape, listOf(after));
+  const elements = new Set([...left.keys(), ...right.keys()]);
+  return [...elements].map((element) => {
+    const a = left.get(element) ?? [];
+    const b = right.get(element) ?? [];
+    // Duplicates can only be compared as a whole.
+    if (a.length > 1 || b.length > 1) {
+      return [element, compareLeaf(a.length === 0 ? undefined : a, b.length === 0 ? undefined : b)];
+    }
+    return [element, compareValues(a[0], b[0], itemShape(shape))];
+  });
+}

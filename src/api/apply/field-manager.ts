@@ -1,0 +1,296 @@
+/**
+ * Managed fields, as the API server's handlers use them. Two functions, both pure:
+ *
+ * trackUpdate   for POST, PUT and the other PATCHes: call it on the decoded, defaulted object
+ *               before admission; it returns the object with its managedFields brought up to date.
+ * applyPatch    for apply-patch+yaml: merges the applied configuration into the live object. Default
+ *               the result afterwards (defaulted fields belong to nobody), then admit and validate.
+ *               A result equal to `live` need not be written; `changed` says so.
+ *
+ * In both, `live` is the stored object in the request's version, undefined when there is none. For a
+ * subresource, `resetFields` are the fields its strategy copies from the old object, as for the main
+ * resource (`status`, say): nobody comes to own them by writing them there.
+ * After  apimachinery pkg/util/managedfields; limits and texts are its own.
+ */
+import { cloneJson, isJsonObject, jsonEqual } from "../json-value.ts";
+import type { MutableObject } from "../json-value.ts";
+import type { AnyObject, ManagedFieldsEntry } from "../object.ts";
+import { parseApiVersion } from "../object.ts";
+import { badRequest, failure } from "../status.ts";
+import { checkValue } from "./check.ts";
+import { conflictError } from "./conflicts.ts";
+import { difference, isEmpty, setOfPath, union, unionAll } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { fieldElement } from "./fields-v1.ts";
+import { clientSideManager, lastAppliedFields, withLastApplied } from "./last-applied.ts";
+import {
+  cappedManagers,
+  decodeManagers,
+  encodeManagers,
+  isReset,
+  managerId,
+  noManagers,
+} from "./managers.ts";
+import type { ManagerSet, Managers } from "./managers.ts";
+import { applyObject, changeOwners, reconcileManagers } from "./updater.ts";
+import type { Application, Applied, ApplyTypes, Typed } from "./updater.ts";
+
+/** What both functions know of the endpoint they are called for. */
+export interface FieldManagement {
+  readonly types: ApplyTypes;
+  /** Of the request: the version of `live`, `next` and `applied`. Must be served. */
+  readonly apiVersion: string;
+  /** "" for the object itself, else `status`, `scale` ... */
+  readonly subresource: string;
+  /** Paths by field names: `["status"]`, `["spec"]`, `["metadata", "labels"]`. */
+  readonly resetFields: readonly (readonly string[])[];
+}
+
+export interface UpdateRequest {
+  readonly live: AnyObject | undefined;
+  /** As the client wants it; its managedFields are honoured, `[{}]` resets them. */
+  readonly next: AnyObject;
+  /** `managerName(fieldManager, userAgent)`. */
+  readonly manager: string;
+  readonly nowMs: number;
+}
+
+export interface ApplyRequest {
+  readonly live: AnyObject | undefined;
+  /** The decoded body, name and namespace filled in. */
+  readonly applied: AnyObject;
+  readonly manager: string;
+  readonly force: boolean;
+  readonly nowMs: number;
+}
+
+export interface ApplyResult {
+  readonly object: AnyObject;
+  /** False: equal to `live` in every field, managedFields and their times included. */
+  readonly changed: boolean;
+}
+
+/** Metadata of the system, and what names the object, belongs to nobody. */
+const unowned: FieldSet = unionAll(
+  [
+    ["apiVersion"],
+    ["kind"],
+    ["metadata"],
+    ...[
+      "name",
+      "namespace",
+      "creationTimestamp",
+      "selfLink",
+      "uid",
+      "clusterName",
+      "generation",
+      "managedFields",
+      "resourceVersion",
+    ].map((field) => ["metadata", field]),
+  ].map((path) => setOfPath(path.map(fieldElement))),
+);
+/** Owns what was there before anybody applied. */
+const beforeFirstApply = "before-first-apply";
+
+export function trackUpdate(management: FieldManagement, request: UpdateRequest): AnyObject {
+  const { live, next, nowMs } = request;
+  const managers = managersOfUpdate(management, request);
+  // Whoever reset the managed fields of an object is not tracked until the next apply.
+  if (managers.size === 0 && live !== undefined) return withManagers(next, noManagers);
+  const entry = entryOf(management, "Update", request.manager, nowMs);
+  const tracked = updateManagers(management, live, next, managers, entry);
+  return withManagers(next, cappedManagers(tracked));
+}
+
+/** From the request if it brings any, so that clients can edit them, else from the live object. */
+function managersOfUpdate(
+  { types, subresource }: FieldManagement,
+  { live, next }: UpdateRequest,
+): Managers {
+  const liveEntries = live?.metadata?.managedFields;
+  const nextEntries = next.metadata?.managedFields;
+  if (subresource === "" && isReset(nextEntries)) return noManagers;
+  const fromNext = subresource === "" ? (decodeManagers(nextEntries) ?? noManagers) : noManagers;
+  const managers = fromNext.size > 0 ? fromNext : (decodeManagers(liveEntries) ?? noManagers);
+  return reconcileManagers(types, managers);
+}
+
+function entryOf(
+  { apiVersion, subresource }: FieldManagement,
+  operation: "Apply" | "Update",
+  manager: string,
+  timeMs: number,
+): Omit<ManagerSet, "set"> {
+  return { apiVersion, operation, manager: manager || "unknown", subresource, timeMs };
+}
+
+/** `entry` comes to own what differs between `live` and `next`; its time moves only if it does. */
+function updateManagers(
+  management: FieldManagement,
+  live: AnyObject | undefined,
+  next: AnyObject,
+  managers: Managers,
+  entry: Omit<ManagerSet, "set">,
+): Managers {
+  const { types } = management;
+  const ignored = ignoredPaths(management);
+  const before = typedOf(management, live ?? {});
+  const after = typedOf(management, next);
+  const changed = changeOwners({ types, before, after, managers, self: "", ignored });
+  const { added, modified } = changed.comparison;
+  const gained = difference(union(added, modified), unowned);
+  if (isEmpty(gained)) return changed.managers;
+  const id = managerId(entry);
+  const previous = changed.managers.get(id);
+  const set = previous === undefined ? gained : union(previous.set, gained);
+  return new Map(changed.managers).set(id, { ...entry, set });
+}
+
+function ignoredPaths({ resetFields }: FieldManagement): FieldSet {
+  return unionAll(resetFields.map((path) => setOfPath(path.map(fieldElement))));
+}
+
+function typedOf({ types, apiVersion }: FieldManagement, object: AnyObject): Typed {
+  const shape = types.shape(apiVersion);
+  if (shape === undefined) throw badRequest(`no schema for version ${apiVersion}`);
+  const sameVersion = object.apiVersion === undefined || object.apiVersion === apiVersion;
+  const versioned = sameVersion ? object : types.convert(object, apiVersion);
+  const value = cloneJson(versioned) as MutableObject; // a clone of an object
+  const metadata = value["metadata"];
+  if (isJsonObject(metadata)) delete metadata["managedFields"];
+  return { value, shape, apiVersion };
+}
+
+function withManagers(object: AnyObject, managers: Managers): AnyObject {
+  return withEntries(object, encodeManagers(managers));
+}
+
+function withEntries(
+  object: AnyObject,
+  managedFields: readonly ManagedFieldsEntry[] | undefined,
+): AnyObject {
+  const { managedFields: _, ...metadata } = object.metadata ?? {};
+  return {
+    ...object,
+    metadata: managedFields === undefined ? metadata : { ...metadata, managedFields },
+  };
+}
+
+/** Throws ApiError: 409 with all conflicts, 400 and 500 as upstream for what cannot be applied. */
+export function applyPatch(management: FieldManagement, request: ApplyRequest): ApplyResult {
+  const { live, applied, manager, force, nowMs } = request;
+  const application = applicationOf(management, request);
+  const result = resolveConflicts(application, applyObject(application), manager, force);
+  const own = result.managers.get(application.self);
+  const timed =
+    result.isNoOp || own === undefined
+      ? result.managers
+      : new Map(result.managers).set(application.self, touched(own, nowMs));
+  const merged = withManagers(result.object as unknown as AnyObject, timed); // a merge of objects
+  const object = manager === clientSideManager ? withLastApplied(merged, live, applied) : merged;
+  return { object, changed: live === undefined || !jsonEqual(object, live) };
+}
+
+function touched(managed: ManagerSet, timeMs: number): ManagerSet {
+  const { entry: _, ...own } = managed;
+  return { ...own, timeMs };
+}
+
+function applicationOf(management: FieldManagement, request: ApplyRequest): Application {
+  const { live, applied, manager, nowMs } = request;
+  checkApplied(management, applied);
+  const entry = entryOf(management, "Apply", manager, nowMs);
+  const typed = typedOf(management, applied);
+  const findings = checkValue(typed.value, typed.shape);
+  if (findings.length > 0) throw untypable(applied, findings);
+  return {
+    types: management.types,
+    live: typedOf(management, live ?? {}),
+    applied: typed,
+    managers: managersOfLive(management, live, nowMs),
+    self: managerId(entry),
+    entry,
+    ignored: ignoredPaths(management),
+    unowned,
+  };
+}
+
+function checkApplied(management: FieldManagement, applied: AnyObject): void {
+  if (applied.apiVersion !== management.apiVersion) {
+    throw badRequest(
+      `Incorrect version specified in apply patch. Specified patch version: ${applied.apiVersion ?? ""}, expected: ${management.apiVersion}`,
+    );
+  }
+  if (applied.metadata?.managedFields !== undefined) {
+    throw badRequest("metadata.managedFields must be nil");
+  }
+}
+
+/** An internal error upstream, and so here. */
+function untypable(applied: AnyObject, findings: readonly string[]): Error {
+  const { name = "", namespace = "" } = applied.metadata ?? {};
+  const { group, version } = parseApiVersion(applied.apiVersion ?? "") ?? {
+    group: "",
+    version: "",
+  };
+  const kind = `${group}/${version}, Kind=${applied.kind ?? ""}`;
+  const text = findings.length === 1 ? (findings[0] ?? "") : `errors:\n  ${findings.join("\n  ")}`;
+  return failure(
+    500,
+    "",
+    `failed to create typed patch object (${namespace}/${name}; ${kind}): ${text}`,
+  );
+}
+
+/** The live object's managers; for one that has none, a manager of everything there is. */
+function managersOfLive(
+  management: FieldManagement,
+  live: AnyObject | undefined,
+  nowMs: number,
+): Managers {
+  if (live === undefined) return noManagers;
+  const decoded = decodeManagers(live.metadata?.managedFields);
+  if (decoded === undefined) {
+    throw failure(500, "", "failed to decode managed fields");
+  }
+  const managers = reconcileManagers(management.types, decoded);
+  if (managers.size > 0) return managers;
+  const entry = entryOf(management, "Update", beforeFirstApply, nowMs);
+  return updateManagers(management, undefined, live, noManagers, entry);
+}
+
+/**
+ * Conflicts end the apply, unless forced. kubectl may take what it last applied client-side and
+ * nobody has changed since.
+ */
+function resolveConflicts(
+  application: Application,
+  result: Applied,
+  manager: string,
+  force: boolean,
+): Applied {
+  if (force || result.conflicts.length === 0) return result;
+  const allowed = manager === clientSideManager ? lastAppliedFields(application.live) : undefined;
+  const conflicts = result.conflicts
+    .map(({ owner, fields }) => ({
+      owner,
+      fields: allowed === undefined ? fields : difference(fields, allowed),
+    }))
+    .filter(({ fields }) => !isEmpty(fields));
+  if (conflicts.length > 0) throw conflictError(conflicts);
+  return result;
+}
+
+/**
+ * `next` with the managedFields of `live` when the two differ in nothing but the times of managed
+ * fields: a write that changes only those is none.
+ */
+export function withoutTimeChurn(next: AnyObject, live: AnyObject): AnyObject {
+  if (!jsonEqual(untimed(next), untimed(live))) return next;
+  return withEntries(next, live.metadata?.managedFields);
+}
+
+function untimed(object: AnyObject): AnyObject {
+  const entries = object.metadata?.managedFields?.map((entry) => ({ ...entry, time: "" }));
+  return withEntries(object, entries);
+}

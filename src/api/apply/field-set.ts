@@ -1,0 +1,132 @@
+/**
+ * Sets of field paths: what a manager owns, what a write changed. A trie, one node per path element.
+ *
+ * A path element is text, as fieldsV1 writes it:
+ *   f:name                 a field of an object, or a key of a map
+ *   k:{"name":"a"}         the element of a keyed list with these keys, in key order
+ *   v:"a"                  the element of a set
+ *   i:0                    an element by index; only old clients write it
+ * A node is a member when the path that ends there is in the set; a set may hold a path and paths
+ * below it. Nodes are never changed, so sets share what they have in common.
+ * After  structured-merge-diff fieldpath/set.go.
+ */
+export interface FieldSet {
+  readonly member: boolean;
+  readonly children: ReadonlyMap<string, FieldSet>;
+}
+
+const noChildren: ReadonlyMap<string, FieldSet> = new Map();
+export const emptySet: FieldSet = { member: false, children: noChildren };
+export const memberOnly: FieldSet = { member: true, children: noChildren };
+
+export function isEmpty(set: FieldSet): boolean {
+  return !set.member && set.children.size === 0;
+}
+
+/** A node without its empty children; the two common nodes are shared. */
+export function setNode(
+  member: boolean,
+  children: Iterable<readonly [string, FieldSet]>,
+): FieldSet {
+  const kept = new Map<string, FieldSet>();
+  for (const [element, child] of children) {
+    if (!isEmpty(child)) kept.set(element, child);
+  }
+  if (kept.size > 0) return { member, children: kept };
+  return member ? memberOnly : emptySet;
+}
+
+/** The set of one path. */
+export function setOfPath(path: readonly string[]): FieldSet {
+  return path.reduceRight((below, element) => setNode(false, [[element, below]]), memberOnly);
+}
+
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b || isEmpty(b)) return a;
+  if (isEmpty(a)) return b;
+  const children = new Map(a.children);
+  for (const [element, child] of b.children) {
+    const own = children.get(element);
+    children.set(element, own === undefined ? child : union(own, child));
+  }
+  return setNode(a.member || b.member, children);
+}
+
+export function unionAll(sets: Iterable<FieldSet>): FieldSet {
+  let all = emptySet;
+  for (const set of sets) all = union(all, set);
+  return all;
+}
+
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return emptySet;
+  const shared: [string, FieldSet][] = [];
+  for (const [element, child] of a.children) {
+    const other = b.children.get(element);
+    if (other !== undefined) shared.push([element, intersection(child, other)]);
+  }
+  return setNode(a.member && b.member, shared);
+}
+
+/** The paths of `a` that are not in `b`; a path below one of `b` stays. `a` itself if all stay. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return a;
+  let changed = a.member && b.member;
+  const children: [string, FieldSet][] = [];
+  for (const [element, child] of a.children) {
+    const other = b.children.get(element);
+    const rest = other === undefined ? child : difference(child, other);
+    changed ||= rest !== child;
+    children.push([element, rest]);
+  }
+  return changed ? setNode(a.member && !b.member, children) : a;
+}
+
+/** The paths of `a` that are neither in `b` nor below a path of `b`. */
+export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return a;
+  if (b.member) return emptySet;
+  const children = [...a.children].map(([element, child]): [string, FieldSet] => {
+    const other = b.children.get(element);
+    return [element, other === undefined ? child : recursiveDifference(child, other)];
+  });
+  return setNode(a.member, children);
+}
+
+export function setsEqual(a: FieldSet, b: FieldSet): boolean {
+  if (a === b) return true;
+  if (a.member !== b.member || a.children.size !== b.children.size) return false;
+  for (const [element, child] of a.children) {
+    const other = b.children.get(element);
+    if (other === undefined || !setsEqual(child, other)) return false;
+  }
+  return true;
+}
+
+/** The node at `element`: the paths below it, without their common start. */
+export function below(set: FieldSet, element: string): FieldSet {
+  return set.children.get(element) ?? emptySet;
+}
+
+const kindOrder = "fkvi";
+
+/** Fields before keys before values before indices, then by text. */
+export function compareElements(a: string, b: string): number {
+  const kinds = kindOrder.indexOf(a.charAt(0)) - kindOrder.indexOf(b.charAt(0));
+  if (kinds !== 0) return kinds;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function sortedChildren(set: FieldSet): (readonly [string, FieldSet])[] {
+  return [...set.children].sort(([a], [b]) => compareElements(a, b));
+}
+
+/** All paths of the set, those of one node before those below it, in element order. */
+export function pathsOf(set: FieldSet): string[][] {
+  const children = sortedChildren(set);
+  const here = children.filter(([, child]) => child.member).map(([element]) => [element]);
+  const deeper = children.flatMap(([element, child]) =>
+    pathsOf({ member: false, children: child.children }).map((path) => [element, ...path]),
+  );
+  return [...here, ...deeper];
+}

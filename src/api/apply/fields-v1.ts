@@ -1,0 +1,84 @@
+/**
+ * fieldsV1: a field set as the JSON of metadata.managedFields, and paths as messages print them.
+ *
+ *   {"f:spec": {"f:replicas": {}}}                 the path .spec.replicas
+ *   {"f:ports": {".": {}, "k:{...}": {...}}}       .ports itself and paths below it
+ */
+import { isJsonObject } from "../json-value.ts";
+import type { MutableObject } from "../json-value.ts";
+import { memberOnly, setNode, sortedChildren } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+
+/** Levels of one set; deeper JSON is no set that any schema could have made. */
+const depthMax = 200;
+
+/** undefined for JSON that is no field set. */
+export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
+  if (!isJsonObject(json) || depth > depthMax) return undefined;
+  const children: [string, FieldSet][] = [];
+  for (const [name, value] of Object.entries(json)) {
+    if (name === ".") continue;
+    const element = parseElement(name);
+    const child = parseFieldsV1(value, depth + 1);
+    if (element === undefined || child === undefined) return undefined;
+    children.push([element, child]);
+  }
+  if (children.length === 0 && depth > 0) return memberOnly;
+  return setNode(depth > 0 && Object.hasOwn(json, "."), children);
+}
+
+/** Keys are put in order, so that one list element has one text. */
+function parseElement(name: string): string | undefined {
+  if (name.startsWith("f:")) return name;
+  try {
+    if (name.startsWith("v:")) return valueElement(JSON.parse(name.slice(2)));
+    if (name.startsWith("i:")) return /^i:[0-9]+$/.test(name) ? name : undefined;
+    const keys: unknown = name.startsWith("k:") ? JSON.parse(name.slice(2)) : undefined;
+    return isJsonObject(keys) ? keyElement(Object.entries(keys)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function fieldElement(name: string): string {
+  return `f:${name}`;
+}
+
+export function valueElement(value: unknown): string {
+  return `v:${JSON.stringify(value)}`;
+}
+
+export function keyElement(keys: readonly (readonly [string, unknown])[]): string {
+  const sorted = keys.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const members = sorted.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  return `k:{${members.join(",")}}`;
+}
+
+/** The inverse of parseFieldsV1, in element order. */
+export function formatFieldsV1(set: FieldSet): MutableObject {
+  const json: MutableObject = {};
+  if (set.member && set.children.size > 0) json["."] = {};
+  for (const [element, child] of sortedChildren(set)) json[element] = formatFieldsV1(child);
+  return json;
+}
+
+/** `.spec.containers[name="a"].ports[containerPort=80,protocol="TCP"]`. */
+export function printPath(path: readonly string[]): string {
+  return path.map(printElement).join("");
+}
+
+function printElement(element: string): string {
+  const text = element.slice(2);
+  switch (element.charAt(0)) {
+    case "f":
+      return `.${text}`;
+    case "v":
+      return `[=${text}]`;
+    case "k": {
+      const keys = Object.entries(JSON.parse(text) as Record<string, unknown>); // keyElement made it
+      return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(",")}]`;
+    }
+    default:
+      return `[${text}]`;
+  }
+}

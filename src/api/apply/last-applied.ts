@@ -1,0 +1,67 @@
+/**
+ * Moving from client-side to server-side apply: kubectl's annotation of what it last applied tells
+ * which conflicts are with its own former self, and is kept up to date while it exists.
+ */
+import { isJsonObject } from "../json-value.ts";
+import type { MutableJson } from "../json-value.ts";
+import type { AnyObject } from "../object.ts";
+import { compareValues } from "./compare.ts";
+import { difference, emptySet } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import type { Typed } from "./updater.ts";
+import { setOfValue } from "./value-set.ts";
+
+export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
+/** The only manager this is for; others opted out by their name. */
+export const clientSideManager = "kubectl";
+/** Bytes all annotations of an object may have; with more, the annotation goes. */
+const annotationBytesMax = 256 * 1024;
+
+/** The fields kubectl last applied that the live object still has at that value. */
+export function lastAppliedFields(live: Typed): FieldSet {
+  const value = lastApplied(live);
+  if (value === undefined) return emptySet;
+  const { added, modified, removed } = compareValues(value, live.value, live.shape);
+  const fields = setOfValue(value, live.shape);
+  return [added, modified, removed].reduce(difference, fields);
+}
+
+function lastApplied(live: Typed): MutableJson | undefined {
+  const metadata = live.value["metadata"];
+  const annotations = isJsonObject(metadata) ? metadata["annotations"] : undefined;
+  const text = isJsonObject(annotations) ? annotations[lastAppliedAnnotation] : undefined;
+  if (typeof text !== "string") return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const same = isJsonObject(value) && value["apiVersion"] === live.apiVersion;
+    return same ? value : undefined;
+  } catch {
+    return undefined; // the annotation is the client's; one that is no JSON permits nothing
+  }
+}
+
+/** `object` with the annotation renewed, if `live` has one. */
+export function withLastApplied(
+  object: AnyObject,
+  live: AnyObject | undefined,
+  applied: AnyObject,
+): AnyObject {
+  if (live?.metadata?.annotations?.[lastAppliedAnnotation] === undefined) return object;
+  const { [lastAppliedAnnotation]: _, ...others } = object.metadata?.annotations ?? {};
+  const renewed = { ...others, [lastAppliedAnnotation]: `${lastAppliedText(applied)}\n` };
+  const annotations = annotationBytes(renewed) > annotationBytesMax ? others : renewed;
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** What was applied, without the annotation itself and without managed fields. */
+function lastAppliedText(applied: AnyObject): string {
+  const { managedFields: _, annotations, ...metadata } = applied.metadata ?? {};
+  const { [lastAppliedAnnotation]: __, ...others } = annotations ?? {};
+  const kept = annotations === undefined ? metadata : { ...metadata, annotations: others };
+  return JSON.stringify({ ...applied, metadata: kept });
+}
+
+function annotationBytes(annotations: Readonly<Record<string, string>>): number {
+  const text = Object.entries(annotations).flat().join("");
+  return new TextEncoder().encode(text).byteLength;
+}

@@ -1,0 +1,180 @@
+/**
+ * Field managers: the entries of metadata.managedFields as sets by manager, and back.
+ *
+ * A manager is told from another by name, operation and subresource, and an updater also by the
+ * version it wrote in. Entries whose set did not change are handed back as they were read, so an
+ * unchanged object stays equal to itself.
+ */
+import { isJsonObject } from "../json-value.ts";
+import type { ManagedFieldsEntry } from "../object.ts";
+import { formatTime, parseTime } from "../time.ts";
+import { emptySet, isEmpty, setsEqual, union } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { formatFieldsV1, parseFieldsV1 } from "./fields-v1.ts";
+
+export interface ManagerSet {
+  readonly set: FieldSet;
+  /** The version the paths are of. */
+  readonly apiVersion: string;
+  readonly operation: "Apply" | "Update";
+  readonly manager: string;
+  readonly subresource: string;
+  /** When the manager last changed what it owns; undefined: not known. */
+  readonly timeMs: number | undefined;
+  /** The entry it was read from; used again while `set` and `timeMs` are those of the entry. */
+  readonly entry?: ManagedFieldsEntry;
+}
+
+/** By identity, see `managerId`. Never changed; steps of an update make new ones. */
+export type Managers = ReadonlyMap<string, ManagerSet>;
+
+export const noManagers: Managers = new Map();
+
+/** Entries of updaters an object may have; the oldest become one. */
+export const updateManagersMax = 10;
+const ancientManager = "ancient-changes";
+/** Bytes of a manager's name. */
+export const managerNameMax = 128;
+
+type Identity = Pick<ManagerSet, "manager" | "operation" | "apiVersion" | "subresource">;
+
+export function managerId({ manager, operation, apiVersion, subresource }: Identity): string {
+  return JSON.stringify([
+    manager,
+    operation,
+    operation === "Update" ? apiVersion : "",
+    subresource,
+  ]);
+}
+
+/** undefined when an entry is not what a server would have written. */
+export function decodeManagers(
+  entries: readonly ManagedFieldsEntry[] | undefined,
+): Managers | undefined {
+  const managers = new Map<string, ManagerSet>();
+  for (const entry of entries ?? []) {
+    const decoded = decodeEntry(entry);
+    if (decoded === undefined) return undefined;
+    managers.set(managerId(decoded), decoded);
+  }
+  return managers;
+}
+
+function decodeEntry(entry: ManagedFieldsEntry): ManagerSet | undefined {
+  const { operation, apiVersion = "", fieldsType } = entry;
+  if (operation !== "Apply" && operation !== "Update") return undefined;
+  if (apiVersion === "" || fieldsType !== "FieldsV1") return undefined;
+  const set = parseFieldsV1(entry.fieldsV1 ?? {});
+  if (set === undefined) return undefined;
+  const { manager = "", subresource = "" } = entry;
+  return { set, apiVersion, operation, manager, subresource, timeMs: parseTime(entry.time), entry };
+}
+
+/** Appliers first, then by time, manager, version and subresource. undefined when there are none. */
+export function encodeManagers(managers: Managers): readonly ManagedFieldsEntry[] | undefined {
+  const sorted = [...managers.values()].filter(({ set }) => !isEmpty(set)).sort(compareManagers);
+  return sorted.length === 0 ? undefined : sorted.map(encodeEntry);
+}
+
+function compareManagers(a: ManagerSet, b: ManagerSet): number {
+  return (
+    compareTexts(a.operation, b.operation) ||
+    seconds(a) - seconds(b) ||
+    compareTexts(a.manager, b.manager) ||
+    compareTexts(a.apiVersion, b.apiVersion) ||
+    compareTexts(a.subresource, b.subresource)
+  );
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function seconds({ timeMs }: ManagerSet): number {
+  return timeMs === undefined ? 0 : Math.floor(timeMs / 1000);
+}
+
+function encodeEntry(managed: ManagerSet): ManagedFieldsEntry {
+  const { manager, operation, apiVersion, timeMs, set, subresource, entry } = managed;
+  if (entry !== undefined) return entry;
+  return {
+    ...(manager === "" ? {} : { manager }),
+    operation,
+    apiVersion,
+    ...(timeMs === undefined ? {} : { time: formatTime(timeMs) }),
+    fieldsType: "FieldsV1",
+    fieldsV1: formatFieldsV1(set),
+    ...(subresource === "" ? {} : { subresource }),
+  };
+}
+
+/** The same manager with another set; the entry is kept while the set is the same. */
+export function withSet(managed: ManagerSet, set: FieldSet): ManagerSet {
+  if (setsEqual(set, managed.set)) return managed;
+  const { entry: _, ...rest } = managed;
+  return { ...rest, set };
+}
+
+/** With the entries whose set is empty left out. */
+export function withoutEmpty(managers: Managers): Managers {
+  return new Map([...managers].filter(([, { set }]) => !isEmpty(set)));
+}
+
+/** The client asked for a fresh start: exactly one entry, with nothing in it. */
+export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boolean {
+  const [entry, ...more] = entries ?? [];
+  return isJsonObject(entry) && more.length === 0 && Object.keys(entry).length === 0;
+}
+
+/** At most `updateManagersMax` updaters: the oldest of one version become one entry. */
+export function cappedManagers(managers: Managers): Managers {
+  const updaters = [...managers.values()].filter((m) => m.operation === "Update");
+  let excess = updaters.length - updateManagersMax;
+  if (excess <= 0) return managers;
+  const capped = new Map(managers);
+  const firsts = new Map<string, ManagerSet>();
+  for (const updater of updaters.sort(compareManagers)) {
+    if (excess === 0) break;
+    const first = firsts.get(updater.apiVersion);
+    if (first === undefined) {
+      firsts.set(updater.apiVersion, updater);
+      continue;
+    }
+    capped.delete(managerId(first));
+    capped.delete(managerId(updater));
+    const ancient = mergeAncient(first, updater);
+    const older = capped.get(managerId(ancient))?.set ?? emptySet;
+    const merged = { ...ancient, set: union(ancient.set, older) };
+    capped.set(managerId(merged), merged);
+    firsts.set(updater.apiVersion, merged);
+    excess -= 1;
+  }
+  return capped;
+}
+
+/** The later time is the one of the entry merged into the earlier. */
+function mergeAncient(first: ManagerSet, next: ManagerSet): ManagerSet {
+  return {
+    set: union(first.set, next.set),
+    apiVersion: next.apiVersion,
+    operation: "Update",
+    manager: ancientManager,
+    subresource: "",
+    timeMs: next.timeMs,
+  };
+}
+
+/** Who writes: the request's fieldManager, else the user agent up to its first slash. */
+export function managerName(fieldManager: string, userAgent: string): string {
+  if (fieldManager !== "") return fieldManager;
+  const encoder = new TextEncoder();
+  let name = "";
+  let bytes = 0;
+  for (const character of userAgent.split("/")[0] ?? "") {
+    if (/[\p{C}\p{Zl}\p{Zp}]/u.test(character)) continue;
+    bytes += encoder.encode(character).byteLength;
+    if (bytes > managerNameMax) break;
+    name += character;
+  }
+  return name;
+}

@@ -1,0 +1,203 @@
+/**
+ * Shapes: what server-side apply needs to know of a schema - where an object is one leaf, where it
+ * has fields of its own, and what tells the elements of a list apart.
+ *
+ * leaf      a scalar, or a list or map that is owned as a whole (atomic)
+ * struct    an object with named fields; others are refused in what a client applies
+ * map       an object whose keys are data
+ * set       a list of distinct scalars
+ * list      a list whose elements are told apart by the values of `keys`
+ * deduced   no schema: objects are maps of deduced values, everything else is a leaf
+ *
+ * Shapes are made on demand, once per definition, so recursive definitions are no trouble.
+ */
+import type { JsonValue } from "../object.ts";
+import type { FieldSchema, ObjectSchema } from "../schema-types.ts";
+
+export type Shape =
+  | { readonly kind: "leaf" }
+  | { readonly kind: "deduced" }
+  | SetShape
+  | StructShape
+  | { readonly kind: "map"; readonly items: Shape }
+  | ListShape;
+
+export interface SetShape {
+  readonly kind: "set";
+}
+
+export interface ListShape {
+  readonly kind: "list";
+  readonly keys: readonly string[];
+  /** What an absent key means, for keys that have a default. */
+  readonly keyDefaults: Readonly<Record<string, JsonValue>>;
+  readonly items: Shape;
+}
+
+export interface StructShape {
+  readonly kind: "struct";
+  /** undefined: no such field. */
+  field(name: string): Shape | undefined;
+  /** Fields that are not declared are allowed, and deduced. */
+  readonly open: boolean;
+  /**
+   * What a field holds that nobody has set: Go structs that are no pointers are there as `{}`, lists
+   * that are never left out as null. undefined for all others, and for custom resources.
+   */
+  zero(name: string): JsonValue | undefined;
+  /** Nulls in fields of built-in kinds do not survive; custom resources keep them. */
+  readonly dropsNulls: boolean;
+}
+
+export const leaf: Shape = { kind: "leaf" };
+export const deduced: Shape = { kind: "deduced" };
+
+type Lookup = (name: string) => ObjectSchema | undefined;
+
+const metadataDefinition = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+const builtInPrefix = "io.k8s.";
+
+/**
+ * Fields that upstream declares as structs, not as pointers to structs. A path to such a struct is
+ * never owned itself ("." in fieldsV1) by whoever sets a field in it.
+ */
+const inlineStructs: ReadonlySet<string> = new Set([
+  "deviceAttributes",
+  "involvedObject",
+  "jobTemplate",
+  "lastState",
+  "loadBalancer",
+  "metadata",
+  "names",
+  "nodeInfo",
+  "regarding",
+  "resources",
+  "scaleTargetRef",
+  "source",
+  "spec",
+  "state",
+  "status",
+  "strategy",
+  "template",
+  "updateStrategy",
+]);
+
+/** Defaults of list keys that a schema without `default` does not tell. */
+const builtInKeyDefaults: Readonly<Record<string, Readonly<Record<string, JsonValue>>>> = {
+  "io.k8s.api.core.v1.ContainerPort": { protocol: "TCP" },
+  "io.k8s.api.core.v1.ServicePort": { protocol: "TCP" },
+  "io.k8s.api.core.v1.LocalObjectReference": { name: "" },
+  "io.k8s.api.core.v1.ObjectReference": { name: "" },
+};
+
+/** Makes the shapes of one set of definitions; keep it as long as they are served. */
+export class ShapeSource {
+  readonly #lookup: Lookup;
+  readonly #structs = new Map<ObjectSchema, StructShape>();
+
+  constructor(lookup: Lookup) {
+    this.#lookup = lookup;
+  }
+
+  /** Of a whole object. `schema` undefined: nothing is known but its metadata. */
+  root(schema: ObjectSchema | undefined): StructShape {
+    const typed = schema === undefined ? undefined : this.#struct(schema);
+    const metadata = this.#lookup(metadataDefinition);
+    return {
+      kind: "struct",
+      field: (name) => {
+        if (name === "apiVersion" || name === "kind") return leaf;
+        if (name === "metadata" && metadata !== undefined) return this.#struct(metadata);
+        return typed?.field(name);
+      },
+      open: typed === undefined,
+      zero: (name) => (name === "metadata" ? {} : typed?.zero(name)),
+      dropsNulls: typed?.dropsNulls ?? false,
+    };
+  }
+
+  #struct(schema: ObjectSchema): StructShape {
+    const known = this.#structs.get(schema);
+    if (known !== undefined) return known;
+    const shape = this.#makeStruct(schema);
+    this.#structs.set(schema, shape);
+    return shape;
+  }
+
+  #makeStruct(schema: ObjectSchema): StructShape {
+    const builtIn = schema.name.startsWith(builtInPrefix);
+    const shapes = new Map<string, Shape>();
+    const field = (name: string): Shape | undefined => {
+      if (!Object.hasOwn(schema.fields, name)) return undefined;
+      const known = shapes.get(name);
+      const shape = known ?? this.#shape(schema.fields[name]);
+      shapes.set(name, shape);
+      return shape;
+    };
+    const zero = (name: string): JsonValue | undefined =>
+      builtIn ? zeroOf(schema, name) : undefined;
+    return { kind: "struct", field, open: false, zero, dropsNulls: builtIn };
+  }
+
+  #shape(field: FieldSchema | undefined): Shape {
+    switch (field?.type) {
+      case "array":
+        return this.#listShape(field);
+      case "map":
+        if (field.mapType === "atomic") return leaf;
+        return { kind: "map", items: this.#shape(field.items) };
+      case "object":
+        return this.#objectShape(field);
+      case "any":
+        return field.preserveUnknownFields === true ? deduced : leaf;
+      case "string":
+      case "integer":
+      case "number":
+      case "boolean":
+      case undefined:
+      default:
+        return leaf;
+    }
+  }
+
+  #objectShape(field: FieldSchema): Shape {
+    const schema = field.ref === undefined ? undefined : this.#lookup(field.ref);
+    if ((field.mapType ?? schema?.mapType) === "atomic") return leaf;
+    const open = field.preserveUnknownFields === true;
+    if (schema === undefined) return open ? deduced : leaf;
+    return { ...this.#struct(schema), open };
+  }
+
+  #listShape(field: FieldSchema): Shape {
+    if (field.listType === "set") return { kind: "set" };
+    if (field.listType !== "map") return leaf;
+    const item = field.items?.ref === undefined ? undefined : this.#lookup(field.items.ref);
+    const keys = field.listMapKeys ?? [];
+    return {
+      kind: "list",
+      keys,
+      keyDefaults: keyDefaults(item, keys),
+      items: this.#shape(field.items),
+    };
+  }
+}
+
+function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {
+  const field = Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
+  if (field === undefined) return undefined;
+  if (field.type === "object") return inlineStructs.has(name) ? {} : undefined;
+  const list = field.type === "array" || field.type === "map";
+  return list && schema.required.includes(name) ? null : undefined;
+}
+
+function keyDefaults(
+  item: ObjectSchema | undefined,
+  keys: readonly string[],
+): Readonly<Record<string, JsonValue>> {
+  const defaults: Record<string, JsonValue> = { ...builtInKeyDefaults[item?.name ?? ""] };
+  for (const key of keys) {
+    const value = item?.fields[key]?.default;
+    if (value !== undefined) defaults[key] = value;
+  }
+  return defaults;
+}

@@ -1,0 +1,246 @@
+/**
+ * The rules of ownership, on sets and objects without any request around them.
+ *
+ * update   who changes a field owns it; who owned it no longer does; whoever owned what is gone
+ *          does not own it any more.
+ * apply    the applied fields are owned, shared with whoever owns them at the same value; a field
+ *          somebody else owns at another value is a conflict, unless forced; a field owned by this
+ *          applier last time and not applied now goes, unless somebody else owns it too.
+ *
+ * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
+ * longer served owns nothing. After  structured-merge-diff merge/update.go.
+ */
+import { cloneJson, isJsonObject } from "../json-value.ts";
+import type { MutableJson, MutableObject } from "../json-value.ts";
+import type { AnyObject } from "../object.ts";
+import type { ObjectSchema } from "../schema-types.ts";
+import { compareValues, isSame } from "./compare.ts";
+import type { Comparison } from "./compare.ts";
+import type { Conflict } from "./conflicts.ts";
+import {
+  difference,
+  emptySet,
+  intersection,
+  isEmpty,
+  recursiveDifference,
+  setsEqual,
+  union,
+  unionAll,
+} from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { withSet, withoutEmpty } from "./managers.ts";
+import type { ManagerSet, Managers } from "./managers.ts";
+import { mergeValues, removePaths } from "./merge.ts";
+import { ShapeSource } from "./shape.ts";
+import type { StructShape } from "./shape.ts";
+import { reconciled, setOfValue, withNamedFields } from "./value-set.ts";
+
+/** The versions of one kind. Make it once per resource; it keeps what it computes of the schemas. */
+export interface ApplyTypes {
+  /** undefined: this version is not served. */
+  shape(apiVersion: string): StructShape | undefined;
+  convert(object: AnyObject, apiVersion: string): AnyObject;
+}
+
+export interface TypeSource {
+  /** null: the version is served but has no schema. undefined: it is not served. */
+  readonly schema: (apiVersion: string) => ObjectSchema | null | undefined;
+  /** Finds the definitions a schema refers to; also ObjectMeta, for objects without schema. */
+  readonly lookup: (name: string) => ObjectSchema | undefined;
+  readonly convert: (object: AnyObject, apiVersion: string) => AnyObject;
+}
+
+export function applyTypes(source: TypeSource): ApplyTypes {
+  const shapes = new ShapeSource(source.lookup);
+  const byVersion = new Map<string, StructShape | undefined>();
+  return {
+    shape: (apiVersion) => {
+      if (byVersion.has(apiVersion)) return byVersion.get(apiVersion);
+      const schema = source.schema(apiVersion);
+      const shape = schema === undefined ? undefined : shapes.root(schema ?? undefined);
+      if (shape !== undefined) byVersion.set(apiVersion, shape); // unserved ones are the client's to name
+      return shape;
+    },
+    convert: source.convert,
+  };
+}
+
+/** An object in one version, without managedFields. */
+export interface Typed {
+  readonly value: MutableObject;
+  readonly shape: StructShape;
+  readonly apiVersion: string;
+}
+
+function convertTyped(types: ApplyTypes, typed: Typed, apiVersion: string): Typed | undefined {
+  if (apiVersion === typed.apiVersion) return typed;
+  const shape = types.shape(apiVersion);
+  if (shape === undefined) return undefined;
+  const converted = types.convert(typed.value as unknown as AnyObject, apiVersion); // a whole object
+  return { value: cloneJson(converted) as MutableObject, shape, apiVersion };
+}
+
+export interface Change {
+  readonly types: ApplyTypes;
+  readonly before: Typed;
+  readonly after: Typed;
+  readonly managers: Managers;
+  /** The entry of the manager that makes the change; "" when it has none of its own yet. */
+  readonly self: string;
+  /** Paths this endpoint does not write: nobody comes to own them by it. */
+  readonly ignored: FieldSet;
+}
+
+export interface Changed {
+  /** The others, with what the change took from them taken away. */
+  readonly managers: Managers;
+  readonly comparison: Comparison;
+  readonly conflicts: readonly Conflict[];
+}
+
+/** What a change does to all managers but `self`. */
+export function changeOwners(change: Change): Changed {
+  const comparisons = new Map<string, Comparison | undefined>();
+  const compareAt = (apiVersion: string): Comparison | undefined => {
+    if (!comparisons.has(apiVersion))
+      comparisons.set(apiVersion, compareVersions(change, apiVersion));
+    return comparisons.get(apiVersion);
+  };
+  const managers = new Map<string, ManagerSet>();
+  const conflicts: Conflict[] = [];
+  for (const [id, owner] of change.managers) {
+    const comparison = id === change.self ? undefined : compareAt(owner.apiVersion);
+    if (id === change.self) managers.set(id, owner);
+    if (comparison === undefined) continue; // itself, or of a version that is not served
+    const { added, modified, removed } = comparison;
+    const fields = intersection(owner.set, union(modified, added));
+    if (!isEmpty(fields)) conflicts.push({ owner, fields });
+    managers.set(id, withSet(owner, difference(difference(owner.set, fields), removed)));
+  }
+  const comparison = compareAt(change.after.apiVersion);
+  return {
+    managers: withoutEmpty(managers),
+    comparison: comparison ?? { added: emptySet, modified: emptySet, removed: emptySet },
+    conflicts,
+  };
+}
+
+function compareVersions(change: Change, apiVersion: string): Comparison | undefined {
+  const before = convertTyped(change.types, change.before, apiVersion);
+  const after = convertTyped(change.types, change.after, apiVersion);
+  if (before === undefined || after === undefined) return undefined;
+  const { added, modified, removed } = compareValues(before.value, after.value, after.shape);
+  const { ignored } = change;
+  return {
+    added: recursiveDifference(added, ignored),
+    modified: recursiveDifference(modified, ignored),
+    removed: recursiveDifference(removed, ignored),
+  };
+}
+
+/** Sets of all managers as the present schemas can hold them. */
+export function reconcileManagers(types: ApplyTypes, managers: Managers): Managers {
+  const next = [...managers].map(([id, owner]): [string, ManagerSet] => {
+    const shape = types.shape(owner.apiVersion);
+    return [id, shape === undefined ? owner : withSet(owner, reconciled(owner.set, shape))];
+  });
+  return new Map(next);
+}
+
+export interface Application {
+  readonly types: ApplyTypes;
+  readonly live: Typed;
+  readonly applied: Typed;
+  readonly managers: Managers;
+  readonly self: string;
+  /** The entry the applier gets when it has none: everything but its set. */
+  readonly entry: Omit<ManagerSet, "set">;
+  readonly ignored: FieldSet;
+  /** Paths (not what is below them) that nobody owns. */
+  readonly unowned: FieldSet;
+}
+
+export interface Applied {
+  readonly object: MutableObject;
+  readonly managers: Managers;
+  readonly conflicts: readonly Conflict[];
+  /** Neither the object nor the applier's own entry changed. */
+  readonly isNoOp: boolean;
+}
+
+/** Merges, prunes and finds conflicts; whoever calls decides what to do with conflicts. */
+export function applyObject(application: Application): Applied {
+  const { types, live, applied, self, entry, ignored } = application;
+  const last = application.managers.get(self);
+  const all = recursiveDifference(setOfValue(applied.value, applied.shape), ignored);
+  const set = difference(all, application.unowned);
+  const same =
+    last !== undefined && last.apiVersion === entry.apiVersion && setsEqual(last.set, set);
+  const own: ManagerSet = same ? last : { ...entry, set };
+  const managers = new Map(application.managers).set(self, own);
+  const merged = mergeValues(live.value, applied.value, live.shape);
+  const whole: Typed = { ...live, value: isJsonObject(merged) ? merged : {} };
+  // While pruning, the applier also holds what nobody owns in the end: its metadata must stay.
+  const holders = new Map(managers).set(self, { ...entry, set: all });
+  const after = last === undefined ? whole : prune({ types, managers: holders, last }, whole);
+  const changed = changeOwners({ types, before: live, after, managers, self, ignored });
+  return {
+    object: after.value,
+    managers: changed.managers,
+    conflicts: changed.conflicts,
+    isNoOp: same && isSame(changed.comparison),
+  };
+}
+
+interface Pruning {
+  readonly types: ApplyTypes;
+  /** With the applier's new set. */
+  readonly managers: Managers;
+  /** What the applier owned until now. */
+  readonly last: ManagerSet;
+}
+
+/** Takes out what the applier owned, then puts back what somebody (or it) owns now. */
+function prune(pruning: Pruning, merged: Typed): Typed {
+  const { types, last } = pruning;
+  const whole = convertTyped(types, merged, last.apiVersion);
+  if (whole === undefined || isEmpty(last.set)) return merged;
+  const lastNamed = withNamedFields(last.set, whole.shape);
+  const bare = without(whole, lastNamed);
+  const owned = addBackOwned(pruning, whole, bare);
+  const pruned = addBackDangling(whole, owned, lastNamed);
+  return convertTyped(types, pruned, merged.apiVersion) ?? merged;
+}
+
+function without(typed: Typed, paths: FieldSet): Typed {
+  const value = removePaths(typed.value, paths, typed.shape);
+  return { ...typed, value: isJsonObject(value) ? value : {} };
+}
+
+/** Of everything in the object, struct fields on the way included. */
+function namedSet(typed: Typed): FieldSet {
+  return withNamedFields(setOfValue(typed.value as MutableJson, typed.shape), typed.shape);
+}
+
+/** The version that was pruned first, then the others, each with what its managers own. */
+function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
+  const owners = [...pruning.managers.values()];
+  const versions = new Set([whole.apiVersion, ...owners.map((owner) => owner.apiVersion)]);
+  let result = bare;
+  for (const version of versions) {
+    const full = convertTyped(pruning.types, whole, version);
+    const rest = convertTyped(pruning.types, result, version);
+    if (full === undefined || rest === undefined) continue;
+    const held = unionAll(owners.filter((o) => o.apiVersion === version).map((o) => o.set));
+    const keep = union(namedSet(rest), withNamedFields(held, full.shape));
+    const added = without(full, difference(namedSet(full), keep));
+    result = convertTyped(pruning.types, added, whole.apiVersion) ?? result;
+  }
+  return result;
+}
+
+/** Only what the applier owned may go: the rest nobody owns, and so nobody removed. */
+function addBackDangling(whole: Typed, pruned: Typed, last: FieldSet): Typed {
+  const gone = difference(namedSet(whole), namedSet(pruned));
+  return without(whole, intersection(gone, last));
+}

@@ -1,0 +1,93 @@
+/**
+ * The set of paths a value has: leaves, keys of maps, elements of lists, and objects that are
+ * empty. And what the other sets of one manager need done to them by schema.
+ * After  structured-merge-diff typed/tofieldset.go, fieldpath EnsureNamedFieldsAreMembers.
+ */
+import { isJsonObject } from "../json-value.ts";
+import type { MutableJson } from "../json-value.ts";
+import { isEmpty, memberOnly, setNode } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { fieldElement } from "./fields-v1.ts";
+import type { Shape } from "./shape.ts";
+import { fieldShape, formOf, itemShape, itemsByElement, listOf, objectOf } from "./walk.ts";
+
+/** The node of `value`: whether its own path is a member, and all paths below it. */
+export function setOfValue(value: MutableJson, shape: Shape): FieldSet {
+  const form = formOf(shape, value);
+  if (form.kind === "leaf") return memberOnly;
+  if (form.kind === "object") {
+    const { shape: object } = form;
+    const children = Object.entries(objectOf(value)).map(([name, member]): [string, FieldSet] => {
+      const isKey = object.kind === "map" || object.field(name) === undefined;
+      const own = isKey || isVoid(member);
+      return [
+        fieldElement(name),
+        withMember(setOfValue(member, fieldShape(form.shape, name)), own),
+      ];
+    });
+    return setNode(false, children);
+  }
+  const items = [...itemsByElement(form.shape, listOf(value))];
+  return setNode(
+    false,
+    items.map(([element, same]) => {
+      const [item] = same;
+      if (same.length > 1 || item === undefined) return [element, memberOnly];
+      return [element, withMember(setOfValue(item, itemShape(form.shape)), true)];
+    }),
+  );
+}
+
+/** null and `{}` have no path below them, so they are owned themselves. */
+function isVoid(value: MutableJson): boolean {
+  return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
+}
+
+function withMember(set: FieldSet, member: boolean): FieldSet {
+  if (!member || set.member) return set;
+  return isEmpty(set) ? memberOnly : { member: true, children: set.children };
+}
+
+/** The set with every struct field on the way to a path added: a field in use is itself in use. */
+export function withNamedFields(set: FieldSet, shape: Shape): FieldSet {
+  if (set.children.size === 0) return set;
+  const children = [...set.children].map(([element, child]): [string, FieldSet] => {
+    const named = shape.kind === "struct" && element.startsWith("f:");
+    const known = named ? shape.field(element.slice(2)) : undefined;
+    const deeper = withNamedFields(child, known ?? elementShape(shape, element));
+    return [element, withMember(deeper, known !== undefined)];
+  });
+  return setNode(set.member, children);
+}
+
+function elementShape(shape: Shape, element: string): Shape {
+  switch (shape.kind) {
+    case "struct":
+    case "map":
+      return fieldShape(shape, element.slice(2));
+    case "list":
+    case "set":
+      return itemShape(shape);
+    case "leaf":
+    case "deduced":
+      return shape;
+    default:
+      return shape satisfies never;
+  }
+}
+
+/**
+ * The set as the present schema can hold it: paths below what has become atomic are the path of
+ * the whole. (What has become granular is refined by the next write of its manager.)
+ */
+export function reconciled(set: FieldSet, shape: Shape): FieldSet {
+  if (set.children.size === 0 || shape.kind === "deduced") return set;
+  if (shape.kind === "leaf") return memberOnly;
+  let changed = false;
+  const children = [...set.children].map(([element, child]): [string, FieldSet] => {
+    const next = reconciled(child, elementShape(shape, element));
+    changed ||= next !== child;
+    return [element, next];
+  });
+  return changed ? setNode(set.member, children) : set;
+}

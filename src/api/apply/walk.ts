@@ -1,0 +1,94 @@
+/**
+ * What all walks over a value and its shape share: which form a value has under a shape, and what
+ * its members are, by path element.
+ */
+import { isJsonObject } from "../json-value.ts";
+import type { MutableJson, MutableObject } from "../json-value.ts";
+import { keyElement, valueElement } from "./fields-v1.ts";
+import { deduced, leaf } from "./shape.ts";
+import type { ListShape, SetShape, Shape } from "./shape.ts";
+
+/** A shape that says how to walk this very value. */
+export type Form =
+  | { readonly kind: "leaf" }
+  | { readonly kind: "object"; readonly shape: Extract<Shape, { kind: "struct" | "map" }> }
+  | { readonly kind: "list"; readonly shape: ListShape | SetShape };
+
+const leafForm: Form = { kind: "leaf" };
+const deducedMap: Extract<Shape, { kind: "map" }> = { kind: "map", items: deduced };
+
+/**
+ * `values` are the one or two sides of the walk, of which some may be absent or null. Where a value
+ * does not fit its shape (stored before the schema changed), it is one leaf.
+ */
+export function formOf(shape: Shape, ...values: readonly (MutableJson | undefined)[]): Form {
+  const present = values.filter((value) => value !== undefined && value !== null);
+  switch (shape.kind) {
+    case "leaf":
+      return leafForm;
+    case "deduced":
+      return present.length > 0 && present.every(isJsonObject)
+        ? { kind: "object", shape: deducedMap }
+        : leafForm;
+    case "struct":
+    case "map":
+      return present.every(isJsonObject) ? { kind: "object", shape } : leafForm;
+    case "set":
+    case "list":
+      return present.every((value) => Array.isArray(value)) ? { kind: "list", shape } : leafForm;
+    default:
+      return shape satisfies never;
+  }
+}
+
+/** The shape of a field; a field no schema knows is deduced, whoever wants it refused asks first. */
+export function fieldShape(shape: Extract<Shape, { kind: "struct" | "map" }>, name: string): Shape {
+  return shape.kind === "map" ? shape.items : (shape.field(name) ?? deduced);
+}
+
+export function objectOf(value: MutableJson | undefined): MutableObject {
+  return isJsonObject(value) ? value : {};
+}
+
+export function listOf(value: MutableJson | undefined): readonly MutableJson[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function itemShape(shape: ListShape | SetShape): Shape {
+  return shape.kind === "set" ? leaf : shape.items;
+}
+
+/**
+ * The path element of a list element. A key that is absent and has no default is left out of it,
+ * so what was once stored stays addressable; what clients apply is checked by `check.ts`.
+ */
+export function itemElement(shape: ListShape | SetShape, item: MutableJson): string {
+  if (shape.kind === "set") return valueElement(item);
+  const object = objectOf(item);
+  const keys: [string, unknown][] = [];
+  for (const key of shape.keys) {
+    const value = Object.hasOwn(object, key) ? object[key] : shape.keyDefaults[key];
+    if (value !== undefined) keys.push([key, value]);
+  }
+  return keyElement(keys);
+}
+
+/** A list's elements by path element, those that share one together, in order of first appearance. */
+export function itemsByElement(
+  shape: ListShape | SetShape,
+  list: readonly MutableJson[],
+): Map<string, MutableJson[]> {
+  const items = new Map<string, MutableJson[]>();
+  for (const item of list) {
+    const element = itemElement(shape, item);
+    const same = items.get(element);
+    if (same === undefined) items.set(element, [item]);
+    else same.push(item);
+  }
+  return items;
+}
+
+/** All keys of two objects, those of the first first. */
+export function keysOf(a: MutableObject, b: MutableObject): string[] {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])];
+}
