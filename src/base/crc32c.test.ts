@@ -1,7 +1,7 @@
 /** CRC-32C against published vectors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { crc32c } from "./crc32c.ts";
+import { crc32c, crc32cWords } from "./crc32c.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -27,5 +27,15 @@ void test("a flipped bit always changes the sum", () => {
     all[bit >> 3] = (all[bit >> 3] as number) ^ (1 << (bit & 7));
     assert.notEqual(crc32c(all), sum);
     all[bit >> 3] = (all[bit >> 3] as number) ^ (1 << (bit & 7));
+  }
+});
+
+void test("words give the same sum as their bytes, at any length and offset", () => {
+  const all = Uint8Array.from({ length: 400 }, (_, i) => (i * 37) ^ (i >> 3));
+  const words = new Int32Array(all.buffer);
+  for (let start = 0; start < 9; start++) {
+    for (let end = start; end < 100; end++) {
+      assert.equal(crc32cWords(words, start, end, 7), crc32c(all, start * 4, end * 4, 7));
+    }
   }
 });

@@ -22,12 +22,14 @@ export interface DiskFile {
   write(buffers: readonly Uint8Array[], position: number): Promise<void>;
   /** Up to `length` bytes at `position`; fewer only at the end of the file. Given. */
   read(position: number, length: number): Promise<Uint8Array>;
+  /** `write`, and these bytes survive a crash once it resolves; others may not. One trip to the host. */
+  writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void>;
   /** fdatasync: what was written before the call survives a crash once it resolves. */
   sync(): Promise<void>;
   size(): Promise<number>;
   truncate(size: number): Promise<void>;
-  /** Reserves disk blocks up to `size` and makes the file that long, zero-filled. */
-  allocate(size: number): Promise<void>;
+  /** Makes a shorter file `size` long; what is added reads as zeros. Reserves no room on the disk. */
+  extend(size: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -46,6 +48,8 @@ export interface Disk {
   remove(path: string): Promise<void>;
   /** Makes creations, renames and removals in `directory` durable. */
   syncDirectory(directory: string): Promise<void>;
+  /** Room left for files in `directory`, as far as this process may use it. */
+  freeBytes(directory: string): Promise<number>;
   /** Takes the exclusive lock of a directory or throws DiskError with code ELOCKED naming the holder's pid. Freed by the host when the process dies. */
   lock(directory: string): Promise<DiskLock>;
 }

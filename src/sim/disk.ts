@@ -19,7 +19,7 @@ import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
 const sectorBytes = 512;
 const hopsMax = 4;
 
-export type SimOperation = "open" | "write" | "read" | "sync" | "allocate" | "rename" | "remove";
+export type SimOperation = "open" | "write" | "read" | "sync" | "extend" | "rename" | "remove";
 
 interface Write {
   readonly offset: number;
@@ -194,6 +194,11 @@ export class SimDisk implements Disk {
     await this.#step(undefined, path);
   }
 
+  async freeBytes(directory: string): Promise<number> {
+    await this.#step("read", directory);
+    return (this.#capacityBytes ?? 2 ** 40) - this.#takenBytes();
+  }
+
   async lock(directory: string): Promise<DiskLock> {
     await this.#step("open", directory);
     if (this.#locks.has(directory)) {
@@ -222,7 +227,7 @@ export class SimDisk implements Disk {
         return inode.live.slice(position, Math.min(inode.size, position + length));
       },
       sync: async () => {
-        await this.#sync(path, inode);
+        await this.#sync(path, inode, [...inode.unsynced]);
       },
       size: async () => {
         await this.#step("read", path);
@@ -231,21 +236,27 @@ export class SimDisk implements Disk {
       truncate: async (size) => {
         await this.#step("write", path);
         truncate(inode, size);
-        await this.#sync(path, inode);
+        await this.#sync(path, inode, [...inode.unsynced]);
       },
-      allocate: async (size) => {
+      writeDurably: async (buffers, position) => {
+        const bytes = joined(buffers);
+        this.#reserve(path, inode, position + bytes.length);
+        const write = this.#dead ? undefined : writeLive(inode, position, bytes);
+        await this.#step("write", path);
+        if (write !== undefined) await this.#sync(path, inode, overlapping(inode, write));
+      },
+      extend: async (size) => {
         this.#reserve(path, inode, size);
         if (!this.#dead && size > inode.size) {
           writeLive(inode, inode.size, new Uint8Array(size - inode.size));
         }
-        await this.#step("allocate", path);
+        await this.#step("extend", path);
       },
       close: () => Promise.resolve(),
     };
   }
 
-  async #sync(path: string, inode: Inode): Promise<void> {
-    const covered = [...inode.unsynced];
+  async #sync(path: string, inode: Inode, covered: readonly Write[]): Promise<void> {
     try {
       await this.#step("sync", path);
     } catch (error) {
@@ -274,14 +285,18 @@ export class SimDisk implements Disk {
   }
 
   #reserve(path: string, inode: Inode, size: number): void {
-    let taken = 0;
-    for (const { live } of this.#directories.values()) {
-      for (const other of live.values()) taken += other.size;
-    }
-    const capacity = this.#capacityBytes;
-    if (capacity !== undefined && taken + Math.max(0, size - inode.size) > capacity) {
+    const more = Math.max(0, size - inode.size);
+    if (this.#capacityBytes !== undefined && this.#takenBytes() + more > this.#capacityBytes) {
       throw diskError("write", path, "ENOSPC");
     }
+  }
+
+  #takenBytes(): number {
+    let taken = 0;
+    for (const { live } of this.#directories.values()) {
+      for (const inode of live.values()) taken += inode.size;
+    }
+    return taken;
   }
 
   #change(directory: Directory, changes: readonly NameChange[]): void {
@@ -322,12 +337,22 @@ export class SimDisk implements Disk {
   }
 }
 
-function writeLive(inode: Inode, offset: number, bytes: Uint8Array): void {
+function writeLive(inode: Inode, offset: number, bytes: Uint8Array): Write {
   const end = offset + bytes.length;
   inode.live = grown(inode.live, end);
   inode.live.set(bytes, offset);
   inode.size = Math.max(inode.size, end);
-  inode.unsynced.push({ offset, bytes, doubtful: false });
+  const write = { offset, bytes, doubtful: false };
+  inode.unsynced.push(write);
+  return write;
+}
+
+/** What a sync of just `write`'s bytes makes durable: earlier unsynced writes lie beneath it. */
+function overlapping(inode: Inode, write: Write): Write[] {
+  const end = write.offset + write.bytes.length;
+  return inode.unsynced.filter(
+    ({ offset, bytes }) => offset < end && offset + bytes.length > write.offset,
+  );
 }
 
 function truncate(inode: Inode, size: number): void {

@@ -9,7 +9,8 @@ import { assert } from "#base/assert.ts";
 import type { CheckpointSource } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
-import { RecordKind, recordSize, writeRecord } from "./record.ts";
+import { RecordKind, recordSize, recordSpace, writeRecord } from "./record.ts";
+import type { RecordSpace } from "./record.ts";
 import { noRow } from "./versions.ts";
 import type { Row } from "./versions.ts";
 
@@ -94,20 +95,21 @@ function leaseRecords(
 ): Uint8Array {
   const size = recordSize(0, 0);
   const chunk = new Uint8Array(size * leases.length);
+  const space = recordSpace(chunk);
   leases.forEach(({ id, ttlMs }, i) => {
-    writeFields(chunk, i * size, RecordKind.leaseGrant, revision, ttlMs, id);
+    writeFields(space, i * size, RecordKind.leaseGrant, revision, ttlMs, id);
   });
   return chunk;
 }
 
 function endRecord(revision: number, count: number): Uint8Array {
   const chunk = new Uint8Array(recordSize(0, 0));
-  writeFields(chunk, 0, RecordKind.checkpointEnd, revision, count, 0n);
+  writeFields(recordSpace(chunk), 0, RecordKind.checkpointEnd, revision, count, 0n);
   return chunk;
 }
 
 function writeFields(
-  chunk: Uint8Array,
+  space: RecordSpace,
   at: number,
   kind: RecordKind,
   revision: number,
@@ -115,5 +117,5 @@ function writeFields(
   lease: bigint,
 ): void {
   const header = { kind, epoch: 0, batchOffset: 0, revision, createRevision: 0, version, lease };
-  writeRecord(chunk, new DataView(chunk.buffer), at, header, "", empty);
+  writeRecord(space, at, header, "", empty);
 }

@@ -7,10 +7,11 @@
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { Settlement } from "./batch.ts";
 import { checkpointSource } from "./checkpoint.ts";
 import { cleanSlabs } from "./cleaner.ts";
 import { Committer } from "./commit.ts";
-import type { CommitStats } from "./commit.ts";
+import type { CommitStats, Submission } from "./commit.ts";
 import type { Engine, EngineStats } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
@@ -229,12 +230,7 @@ export class EmbeddedStore implements OpenedStore {
 
   #write<Result>(decide: () => Decided<Result>): Promise<Result | WriteRefused> {
     return new Promise((resolve) => {
-      const stopped = (error: Error): void => resolve(stoppedResult(error));
-      const sequence = (): void => {
-        const { result, after } = decide();
-        this.#committer.settleAfter(after, { durable: () => resolve(result), stopped });
-      };
-      this.#committer.submit({ sequence, stopped });
+      this.#committer.submit(new Write(this.#committer, decide, resolve));
     });
   }
 
@@ -335,6 +331,38 @@ export class EmbeddedStore implements OpenedStore {
         error: String(error),
       });
     }
+  }
+}
+
+/** A put or delete on its way: one object, because there are a hundred thousand a second. */
+class Write<Result> implements Submission, Settlement {
+  readonly #committer: Committer;
+  readonly #decide: () => Decided<Result>;
+  readonly #resolve: (result: Result | WriteRefused) => void;
+  #result: Result | undefined;
+
+  constructor(
+    committer: Committer,
+    decide: () => Decided<Result>,
+    resolve: (result: Result | WriteRefused) => void,
+  ) {
+    this.#committer = committer;
+    this.#decide = decide;
+    this.#resolve = resolve;
+  }
+
+  sequence(): void {
+    const { result, after } = this.#decide();
+    this.#result = result;
+    this.#committer.settleAfter(after, this);
+  }
+
+  durable(): void {
+    this.#resolve(this.#result as Result);
+  }
+
+  stopped(error: Error): void {
+    this.#resolve(stoppedResult(error));
   }
 }
 

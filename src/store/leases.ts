@@ -21,12 +21,15 @@ interface Lease {
 interface Deadline {
   readonly id: bigint;
   readonly dueMs: number;
+  /** Ties end in the order of granting, so that a run repeats. */
+  readonly order: number;
 }
 
 export class Leases {
   readonly #clock: Clock;
   readonly #byId = new Map<bigint, Lease>();
-  readonly #deadlines = new Heap<Deadline>((a, b) => a.dueMs - b.dueMs);
+  readonly #deadlines = new Heap<Deadline>((a, b) => a.dueMs - b.dueMs || a.order - b.order);
+  #order = 0;
   #timer: Timer | undefined;
   #expire: ((id: bigint) => void) | undefined;
 
@@ -82,7 +85,8 @@ export class Leases {
   startTime(id: bigint): void {
     const lease = this.#byId.get(id);
     if (lease === undefined) return;
-    this.#deadlines.push({ id, dueMs: this.#clock.monotonicMs() + lease.ttlMs });
+    const dueMs = this.#clock.monotonicMs() + lease.ttlMs;
+    this.#deadlines.push({ id, dueMs, order: this.#order++ });
     if (this.#deadlines.peek()?.id === id) this.#arm();
   }
 

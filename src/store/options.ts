@@ -31,8 +31,9 @@ export const recommendedOptions = {
   slabBytes: 2 ** 20,
   watchBatchCommitsMax: 1024,
   leasesMax: 1_000_000,
-  // For engine "local". Rotation costs one zeroed file per segment, made ready beforehand.
-  segmentBytes: 16 * 2 ** 20,
+  // For engine "local".
+  segmentBytes: 64 * 2 ** 20,
   // Replays in about a quarter of a second.
   checkpointLogBytes: 256 * 2 ** 20,
+  freeBytesMin: 256 * 2 ** 20,
 } as const satisfies StoreOptions & Omit<LocalEngineOptions, "directory">;

@@ -5,7 +5,7 @@
  * A record is 8-byte aligned, little-endian, and carries the CRC-32C of all that follows the CRC.
  */
 import { assert } from "#base/assert.ts";
-import { crc32c } from "#base/crc32c.ts";
+import { crc32cWords } from "#base/crc32c.ts";
 
 export const RecordKind = {
   put: 1,
@@ -47,10 +47,23 @@ export function recordSize(keyLength: number, bodyLength: number): number {
   return (headerBytes + keyLength + bodyLength + recordAlign - 1) & ~(recordAlign - 1);
 }
 
-/** Writes a record at `offset` of `view`'s buffer, which must have room for `recordSize`. */
+/** The same bytes, looked at in three ways. */
+export interface RecordSpace {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly words: Int32Array;
+}
+
+/** `bytes` must begin at a multiple of four in its buffer. */
+export function recordSpace(bytes: Uint8Array): RecordSpace {
+  const { buffer, byteOffset, length } = bytes;
+  const view = new DataView(buffer, byteOffset, length);
+  return { bytes, view, words: new Int32Array(buffer, byteOffset, length >> 2) };
+}
+
+/** Writes a record at `offset`, a multiple of `recordAlign`, where there is room for `recordSize`. */
 export function writeRecord(
-  bytes: Uint8Array,
-  view: DataView,
+  { bytes, view, words }: RecordSpace,
   offset: number,
   header: RecordHeader,
   key: string,
@@ -73,17 +86,20 @@ export function writeRecord(
   if (header.lease !== 0n) view.setBigInt64(offset + 48, header.lease, true);
   writeKey(bytes, offset + headerBytes, key);
   bytes.set(body, bodyAt);
-  view.setUint32(offset, crc32c(bytes, offset + 4, offset + size), true);
+  view.setUint32(offset, crc32cWords(words, (offset >> 2) + 1, (offset + size) >> 2), true);
 }
 
-/** Reads records in place. `view` must cover the same bytes, from the same start, as `bytes`. */
+/** Reads records in place, at offsets that are multiples of `recordAlign`. */
 export class RecordReader {
   readonly bytes: Uint8Array;
   readonly #view: DataView;
+  readonly #words: Int32Array;
 
   constructor(bytes: Uint8Array) {
+    const { view, words } = recordSpace(bytes);
     this.bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#view = view;
+    this.#words = words;
   }
 
   /**
@@ -103,7 +119,7 @@ export class RecordReader {
   validSize(offset: number): number {
     const size = this.plausibleSize(offset);
     if (size === 0 || offset + size > this.bytes.length) return 0;
-    const sum = crc32c(this.bytes, offset + 4, offset + size);
+    const sum = crc32cWords(this.#words, (offset >> 2) + 1, (offset + size) >> 2);
     return sum === this.#view.getUint32(offset, true) ? size : 0;
   }
 

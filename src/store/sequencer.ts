@@ -168,7 +168,7 @@ export class Sequencer {
       version: fields.version,
       lease: fields.lease,
     };
-    writeRecord(slab.bytes, slab.view, slab.used, header, key, body);
+    writeRecord(slab, slab.used, header, key, body);
     batch.extend(slab, slab.used, size);
     slab.used += size;
     return slab;

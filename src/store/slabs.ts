@@ -7,11 +7,11 @@
  * Rule   a view handed out pins its whole slab: who keeps a value for long copies it.
  */
 import { assert, must } from "#base/assert.ts";
+import { recordSpace } from "./record.ts";
+import type { RecordSpace } from "./record.ts";
 
-export interface Slab {
+export interface Slab extends RecordSpace {
   readonly id: number;
-  readonly bytes: Uint8Array;
-  readonly view: DataView;
   /** Bytes written so far; none before it changes again. */
   used: number;
   live: number;
@@ -111,8 +111,7 @@ export class Slabs {
 
   #add(bytes: Uint8Array): Slab {
     const id = this.#freeIds.pop() ?? this.#slabs.length;
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const slab: Slab = { id, bytes, view, used: 0, live: 0, sealed: false };
+    const slab: Slab = { id, ...recordSpace(bytes), used: 0, live: 0, sealed: false };
     this.#slabs[id] = slab;
     this.#heldBytes += bytes.length;
     return slab;

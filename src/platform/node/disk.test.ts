@@ -30,10 +30,11 @@ void test("what is written in several buffers is read back, and reads stop at th
     const path = join(directory, "deep", "file");
     await disk.makeDirectory(join(directory, "deep"));
     const file = await disk.open(path, "create");
-    await file.allocate(10);
+    await file.extend(10);
     const buffers = Array.from({ length: 1500 }, (_, i) => Uint8Array.of(i & 255));
     await file.write(buffers, 4);
     await file.sync();
+    await file.writeDurably([Uint8Array.of(0), Uint8Array.of(1)], 4);
     assert.equal(await file.size(), 1504);
     assert.deepEqual([...(await file.read(2, 4))], [0, 0, 0, 1]);
     assert.deepEqual([...(await file.read(1502, 100))], [1498 & 255, 1499 & 255]);
@@ -44,6 +45,7 @@ void test("what is written in several buffers is read back, and reads stop at th
     await disk.rename(path, `${path}2`);
     await disk.syncDirectory(join(directory, "deep"));
     assert.deepEqual(await disk.list(join(directory, "deep")), ["file2"]);
+    assert.ok((await disk.freeBytes(directory)) > 0);
     await disk.remove(`${path}2`);
   }));
 

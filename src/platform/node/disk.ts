@@ -7,7 +7,7 @@
  * between containers that share a volume. Node itself offers no file lock, and files with a process
  * id in them lie after a crash.
  */
-import { close, fdatasync, fstat, fsync, ftruncate, open, read, writev } from "node:fs";
+import { close, constants, fdatasync, fstat, fsync, ftruncate, open, read, writev } from "node:fs";
 import {
   mkdir,
   open as openHandle,
@@ -15,27 +15,26 @@ import {
   readFile,
   rename,
   rm,
+  statfs,
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { pid } from "node:process";
+import { pid, platform } from "node:process";
 import { DiskError, lockFilePrefix } from "../disk.ts";
 import type { Disk, DiskFile, DiskLock } from "../disk.ts";
 
-/** Zeros are written in pieces of this size, so the page cache is not asked for all at once. */
-const allocateStepBytes = 2 ** 20;
+/**
+ * A write through a descriptor with this flag is durable when it returns: one trip through the
+ * thread pool instead of two, a sixth faster. Elsewhere than on Linux it does not reach the medium.
+ */
+const dsyncFlag = platform === "linux" ? constants.O_DSYNC : undefined;
 /** Buffers per writev: Linux's IOV_MAX. */
 const writeBuffersMax = 1024;
 
 export class NodeDisk implements Disk {
-  open(path: string, mode: "create" | "write" | "read"): Promise<DiskFile> {
+  async open(path: string, mode: "create" | "write" | "read"): Promise<DiskFile> {
     const flags = { create: "wx+", write: "r+", read: "r" }[mode];
-    return new Promise((resolve, reject) => {
-      open(path, flags, 0o600, (error, fd) => {
-        if (error !== null) reject(diskError("open", path, error));
-        else resolve(new NodeFile(path, fd));
-      });
-    });
+    return new NodeFile(path, await openFd(path, flags));
   }
 
   async list(directory: string): Promise<readonly string[]> {
@@ -61,6 +60,11 @@ export class NodeDisk implements Disk {
     } finally {
       await handle.close();
     }
+  }
+
+  async freeBytes(directory: string): Promise<number> {
+    const { bavail, bsize } = await named("stat", directory, statfs(directory));
+    return bavail * bsize;
   }
 
   async lock(directory: string): Promise<DiskLock> {
@@ -90,20 +94,25 @@ export class NodeDisk implements Disk {
 class NodeFile implements DiskFile {
   readonly #path: string;
   readonly #fd: number;
+  #durableFd: number | undefined;
 
   constructor(path: string, fd: number) {
     this.#path = path;
     this.#fd = fd;
   }
 
-  async write(buffers: readonly Uint8Array[], position: number): Promise<void> {
-    let left = buffers;
-    let at = position;
-    while (left.length > 0) {
-      const written = await this.#writeSome(left, at);
-      at += written;
-      left = dropBytes(left, written);
+  write(buffers: readonly Uint8Array[], position: number): Promise<void> {
+    return this.#write(this.#fd, buffers, position);
+  }
+
+  async writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void> {
+    if (dsyncFlag === undefined) {
+      await this.write(buffers, position);
+      await this.sync();
+      return;
     }
+    this.#durableFd ??= await openFd(this.#path, constants.O_WRONLY | dsyncFlag);
+    await this.#write(this.#durableFd, buffers, position);
   }
 
   async read(position: number, length: number): Promise<Uint8Array> {
@@ -135,17 +144,15 @@ class NodeFile implements DiskFile {
     await this.#call("sync", (done) => fsync(this.#fd, done));
   }
 
-  async allocate(size: number): Promise<void> {
-    const zeros = new Uint8Array(Math.min(allocateStepBytes, size));
-    for (let at = await this.size(); at < size;) {
-      const step = Math.min(zeros.length, size - at);
-      await this.write([zeros.subarray(0, step)], at);
-      at += step;
-    }
+  async extend(size: number): Promise<void> {
+    if ((await this.size()) >= size) return;
+    await this.#call("extend", (done) => ftruncate(this.#fd, size, done));
   }
 
-  close(): Promise<void> {
-    return this.#call("close", (done) => close(this.#fd, done));
+  async close(): Promise<void> {
+    const durable = this.#durableFd;
+    if (durable !== undefined) await this.#call("close", (done) => close(durable, done));
+    await this.#call("close", (done) => close(this.#fd, done));
   }
 
   #call(what: string, start: (done: (error: Error | null) => void) => void): Promise<void> {
@@ -157,9 +164,19 @@ class NodeFile implements DiskFile {
     });
   }
 
-  #writeSome(buffers: readonly Uint8Array[], position: number): Promise<number> {
+  async #write(fd: number, buffers: readonly Uint8Array[], position: number): Promise<void> {
+    let left = buffers;
+    let at = position;
+    while (left.length > 0) {
+      const written = await this.#writeSome(fd, left, at);
+      at += written;
+      left = dropBytes(left, written);
+    }
+  }
+
+  #writeSome(fd: number, buffers: readonly Uint8Array[], position: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      writev(this.#fd, buffers.slice(0, writeBuffersMax), position, (error, written) => {
+      writev(fd, buffers.slice(0, writeBuffersMax), position, (error, written) => {
         if (error !== null) reject(diskError("write", this.#path, error));
         else resolve(written);
       });
@@ -174,6 +191,15 @@ class NodeFile implements DiskFile {
       });
     });
   }
+}
+
+function openFd(path: string, flags: string | number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    open(path, flags, 0o600, (error, fd) => {
+      if (error !== null) reject(diskError("open", path, error));
+      else resolve(fd);
+    });
+  });
 }
 
 /** What is left of `buffers` after its first `count` bytes. */

@@ -85,7 +85,7 @@ export interface Engine {
   /** One at a time: the caller waits for the last one to settle. */
   append(batch: AppendBatch): Promise<void>;
   /**
-   * Room for more is reserved. While not, the store refuses puts as `no-space` before they are
+   * Whether there is room for more. While not, the store refuses puts as `no-space` before they are
    * sequenced; deletes and compaction go on.
    */
   readonly room: { readonly kind: "ok" } | { readonly kind: "no-space"; readonly message: string };

@@ -41,15 +41,17 @@ import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
 const checkpointSyncBytes = 8 * 2 ** 20;
 /** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
 const checkpointWorth = 0.5;
-/** With no room for a segment, how often to look again. */
-const retryMs = 1000;
+/** How often to look how much room the disk has left. */
+const roomCheckMs = 1000;
 
 export interface LocalEngineOptions {
   readonly directory: string;
-  /** 16 to 64 MiB is sensible: larger means fewer files, but more zeros written ahead. */
+  /** 16 to 64 MiB is sensible: larger means fewer files, smaller finer trimming. */
   readonly segmentBytes: number;
   /** A checkpoint is made once it covers at least this much log: bounds replay at start. */
   readonly checkpointLogBytes: number;
+  /** With less room on the disk, puts are refused, so that deletes and compaction can go on. */
+  readonly freeBytesMin: number;
 }
 
 export interface LocalEngineDeps {
@@ -73,7 +75,8 @@ export class LocalEngine implements Engine {
   #headRevision = 0;
   #epoch = 0;
   #failure: Error | undefined;
-  #retryAtMs = 0;
+  #room: Engine["room"] = { kind: "ok" };
+  #roomCheckAtMs = 0;
 
   constructor(deps: LocalEngineDeps, options: LocalEngineOptions) {
     this.#deps = deps;
@@ -93,6 +96,7 @@ export class LocalEngine implements Engine {
       this.#place = { ...this.#options, disk, storeId: found.storeId };
       this.#ahead = new SegmentAhead(this.#place);
       await this.#openTail(recovered);
+      await this.#checkRoom();
       return { epoch: this.#epoch };
     } catch (error) {
       await this.#lock.release();
@@ -113,11 +117,14 @@ export class LocalEngine implements Engine {
     }
   }
 
+  /** As of at most `roomCheckMs` and one look at the disk ago. */
   get room(): Engine["room"] {
-    const failure = this.#ahead?.failure;
-    if (failure === undefined) return { kind: "ok" };
-    this.#retryAhead();
-    return { kind: "no-space", message: `no room for another log segment: ${failure.message}` };
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs >= this.#roomCheckAtMs && this.#open !== undefined) {
+      this.#roomCheckAtMs = nowMs + roomCheckMs;
+      void this.#checkRoom();
+    }
+    return this.#room;
   }
 
   wantsCheckpoint(revision: number): boolean {
@@ -163,7 +170,7 @@ export class LocalEngine implements Engine {
 
   async close(): Promise<void> {
     await this.#ahead?.close();
-    await this.#open?.file.close();
+    await this.#open?.close();
     this.#open = undefined;
     await this.#lock?.release();
     this.#lock = undefined;
@@ -185,11 +192,11 @@ export class LocalEngine implements Engine {
     if (open.bytesLeft < batch.bytes) {
       const full = open;
       open = await this.#begin(full.info.number + 1, full.info.end, batch.bytes);
-      await full.file.close();
+      await full.close();
     }
     await open.append(batch.buffers, batch.bytes);
     this.#headRevision = batch.lastRevision;
-    if (open.bytesLeft < open.size / 2) this.#prepareNext(open);
+    if (open.bytesLeft < open.size / 2) this.#ahead?.prepare(open.info.number + 1);
   }
 
   async #begin(number: number, previousEnd: number, batchBytes: number): Promise<OpenSegment> {
@@ -202,17 +209,15 @@ export class LocalEngine implements Engine {
     return begun;
   }
 
-  #prepareNext(open: OpenSegment): void {
-    const ahead = must(this.#ahead, "not open");
-    if (ahead.failure === undefined) ahead.prepare(open.info.number + 1);
-    else this.#retryAhead();
-  }
-
-  #retryAhead(): void {
-    const nowMs = this.#deps.clock.monotonicMs();
-    if (nowMs < this.#retryAtMs || this.#open === undefined) return;
-    this.#retryAtMs = nowMs + retryMs;
-    this.#ahead?.prepare(this.#open.info.number + 1);
+  async #checkRoom(): Promise<void> {
+    const { directory, freeBytesMin } = this.#options;
+    try {
+      const free = await this.#deps.disk.freeBytes(directory);
+      const message = `${free} bytes are free on the disk of ${directory}, fewer than the ${freeBytesMin} kept for deletes and compaction`;
+      this.#room = free < freeBytesMin ? { kind: "no-space", message } : { kind: "ok" };
+    } catch (error) {
+      this.#deps.log.warn("cannot see how much room the disk has", { error: String(error) });
+    }
   }
 
   async #writeCheckpoint(file: DiskFile, source: CheckpointSource): Promise<number> {

@@ -21,6 +21,7 @@ export const smallOptions: StoreOptions & Omit<LocalEngineOptions, "directory"> 
   leasesMax: 100,
   segmentBytes: 16384,
   checkpointLogBytes: 16384,
+  freeBytesMin: 8192,
 };
 
 export const testDirectory = "/data";
