@@ -17,16 +17,10 @@ const int32Min = -(2 ** 31);
 
 /** `field.type` is one of the scalar types; `value` is not null. */
 export function decodeScalar(value: unknown, field: FieldSchema): DecodedScalar {
-  switch (field.type) {
-    case "boolean":
-      return typeof value === "boolean" ? { kind: "ok", value } : { kind: "mismatch" };
-    case "integer":
-      return decodeInteger(value, field);
-    case "number":
-      return typeof value === "number" ? { kind: "ok", value } : { kind: "mismatch" };
-    default:
-      return decodeString(value, field);
-  }
+  if (field.type === "string") return decodeString(value, field);
+  if (field.type === "integer") return decodeInteger(value, field);
+  const fits = typeof value === (field.type === "boolean" ? "boolean" : "number");
+  return fits ? { kind: "ok", value } : { kind: "mismatch" };
 }
 
 function decodeInteger(value: unknown, field: FieldSchema): DecodedScalar {
@@ -52,8 +46,14 @@ function decodeString(value: unknown, field: FieldSchema): DecodedScalar {
         : decodeInteger(value, { type: "integer", format: "int32" });
     case "byte":
       return decodeBase64(value);
-    default:
+    case undefined:
+    case "int32":
+    case "int64":
+    case "double":
+    case "duration":
       return typeof value === "string" ? { kind: "ok", value } : { kind: "mismatch" };
+    default:
+      return field.format satisfies never;
   }
 }
 
@@ -84,29 +84,23 @@ const microLayout = "2006-01-02T15:04:05.000000Z07:00";
 const canonicalTime = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
 
 function decodeTime(value: unknown): DecodedScalar {
-  const time = timeOf(value);
-  if (typeof time !== "number") return time ?? badTime(value, layout);
-  const isCanonical = typeof value === "string" && canonicalTime.test(value);
-  return { kind: "ok", value: isCanonical ? value : formatTime(time) };
+  if (typeof value !== "string") return { kind: "mismatch" };
+  const time = parseTime(value);
+  if (time === undefined) return badTime(value, layout);
+  return { kind: "ok", value: canonicalTime.test(value) ? value : formatTime(time) };
 }
 
 /** Microseconds are cut from the text: a number of milliseconds cannot hold them. */
 function decodeMicroTime(value: unknown): DecodedScalar {
-  const time = timeOf(value);
-  if (typeof time !== "number") return time ?? badTime(value, microLayout);
-  const fraction = /\.([0-9]{1,9})/.exec(String(value))?.[1] ?? "";
+  if (typeof value !== "string") return { kind: "mismatch" };
+  const time = parseTime(value);
+  if (time === undefined) return badTime(value, microLayout);
+  const fraction = /\.([0-9]{1,9})/.exec(value)?.[1] ?? "";
   const micros = fraction.padEnd(6, "0").slice(0, 6);
   return { kind: "ok", value: formatTime(time).replace("Z", `.${micros}Z`) };
 }
 
-function timeOf(value: unknown): number | DecodedScalar | undefined {
-  if (typeof value === "string") return parseTime(value);
-  const found = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-  const message = `json: cannot unmarshal ${found} into Go value of type string`;
-  return { kind: "error", message };
-}
-
-function badTime(value: unknown, expected: string): DecodedScalar {
+function badTime(value: string, expected: string): DecodedScalar {
   const text = JSON.stringify(value);
   const message = `parsing time ${text} as "${expected}": cannot parse ${text} as "2006"`;
   return { kind: "error", message };

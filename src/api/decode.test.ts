@@ -1,3 +1,4 @@
+/** Decoding: findings, refusals and canonical scalars in upstream's words. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ObjectSchema } from "./schema-types.ts";
@@ -203,6 +204,14 @@ test("times come out in UTC with seconds, micro times with microseconds", () => 
   assert.equal(
     errorOf({ metadata: { creationTimestamp: "soon" } }),
     'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"',
+  );
+});
+
+test("a time of a wrong type is told like any other field", () => {
+  assert.equal(
+    errorOf({ metadata: { creationTimestamp: 5 } }),
+    "json: cannot unmarshal number into Go struct field " +
+      "ObjectMeta.metadata.creationTimestamp of type string",
   );
 });
 

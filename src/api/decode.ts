@@ -305,14 +305,8 @@ function goType(field: FieldSchema): string {
 }
 
 function goStringType(field: FieldSchema): string {
-  switch (field.format) {
-    case "byte":
-      return "[]uint8";
-    case "int-or-string":
-      return "int32";
-    default:
-      return "string";
-  }
+  if (field.format === "byte") return "[]uint8";
+  return field.format === "int-or-string" ? "int32" : "string";
 }
 
 /** `io.k8s.api.core.v1.PodSpec` -> `v1.PodSpec`. */

@@ -1,3 +1,4 @@
+/** The resource table: complete, consistent, in order. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { builtinResources, resourceByKind, resourceByPath, servedByDefault } from "./resources.ts";

@@ -1,3 +1,4 @@
+/** JSON: bounds, duplicate keys, errors in Go's words. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+/** YAML: scalars of YAML 1.1, repeated keys, bounds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseYaml, repeatedKeysMessage } from "./yaml.ts";

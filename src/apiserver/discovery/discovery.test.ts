@@ -1,3 +1,4 @@
+/** Discovery: order, shape and completeness of every level. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
@@ -90,7 +91,7 @@ test("a group-version lists its resources, each followed by its subresources", (
   const document = apiResourceListDocument(served, "", "v1");
   assert.equal(document?.["apiVersion"], undefined);
   const resources = list(document, "resources");
-  const pods = resources.filter((r) => String(r["name"]).split("/")[0] === "pods");
+  const pods = resources.filter((r) => /^pods(?:\/|$)/.test(r["name"] as string));
   assert.deepEqual(names(pods), [
     "pods",
     "pods/attach",

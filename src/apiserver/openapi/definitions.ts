@@ -81,8 +81,11 @@ function scalarShape(text: DefinitionText, version: OpenApiVersion): JsonObject 
       return version === "v2"
         ? { type: "string" }
         : { oneOf: [{ type: "string" }, { type: "number" }] };
-    default:
+    case "any":
+    case undefined:
       return {};
+    default:
+      return text.shape satisfies never;
   }
 }
 
@@ -111,34 +114,25 @@ const quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const intOrString = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
+const formatTargets: Readonly<Record<string, string>> = {
+  quantity,
+  "date-time": `${meta}.Time`,
+  "micro-time": `${meta}.MicroTime`,
+  "int-or-string": intOrString,
+};
+
 /** The definition a field refers to; undefined for what is written out in place. */
 function targetOf(field: FieldSchema): string | undefined {
-  if (field.ref !== undefined) return field.ref;
-  switch (field.format) {
-    case "quantity":
-      return quantity;
-    case "date-time":
-      return `${meta}.Time`;
-    case "micro-time":
-      return `${meta}.MicroTime`;
-    case "int-or-string":
-      return intOrString;
-    default:
-      return undefined;
-  }
+  return field.ref ?? (field.format === undefined ? undefined : formatTargets[field.format]);
 }
 
 function typeOf(field: FieldSchema, version: OpenApiVersion): JsonObject {
-  switch (field.type) {
-    case "array":
-      return { items: itemsOf(field, version), type: "array" };
-    case "map":
-      return { additionalProperties: itemsOf(field, version), type: "object" };
-    case "any":
-      return {};
-    default:
-      return { ...(field.format === undefined ? {} : { format: field.format }), type: field.type };
+  if (field.type === "array") return { items: itemsOf(field, version), type: "array" };
+  if (field.type === "map") {
+    return { additionalProperties: itemsOf(field, version), type: "object" };
   }
+  if (field.type === "any") return {};
+  return { ...(field.format === undefined ? {} : { format: field.format }), type: field.type };
 }
 
 function itemsOf(field: FieldSchema, version: OpenApiVersion): JsonObject {

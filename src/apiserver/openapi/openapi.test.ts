@@ -1,3 +1,4 @@
+/** OpenAPI documents: what clients look for, custom kinds, caching, the protobuf form. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";

@@ -36,7 +36,7 @@ export class OpenapiDocuments {
     this.#v2Json = undefined;
     this.#v2Protobuf = undefined;
     const names = new Set(openapiV3Names(surface));
-    for (const name of [...this.#v3.keys()]) if (!names.has(name)) this.#v3.delete(name);
+    for (const name of this.#v3.keys()) if (!names.has(name)) this.#v3.delete(name);
   }
 
   /** `/openapi/v3`: paths with their hashes. */

@@ -132,20 +132,20 @@ const schemaFields: readonly (readonly [
 ])[] = [
   ["example", (w, v) => w.message(30, () => any(w, v))],
   ["readOnly", (w, v) => w.bool(27, v === true)],
-  ["discriminator", (w, v) => w.string(26, String(v))],
+  ["discriminator", (w, v) => w.string(26, asText(v))],
   ["properties", (w, v) => named(w, 25, 1, asObject(v), (value) => schema(w, value))],
   ["allOf", (w, v) => w.repeated(24, asList(v), (item) => schema(w, asObject(item)))],
   ["items", (w, v) => w.message(23, () => w.message(1, () => schema(w, asObject(v))))],
   ["type", (w, v) => w.message(22, () => w.strings(1, typeNames(v)))],
   ["additionalProperties", additionalProperties],
   ["enum", (w, v) => w.repeated(20, asList(v), (item) => any(w, item))],
-  ["required", (w, v) => w.strings(19, asList(v).map(String))],
+  ["required", (w, v) => w.strings(19, asList(v).map(asText))],
   ["minProperties", (w, v) => w.integer(18, Number(v))],
   ["maxProperties", (w, v) => w.integer(17, Number(v))],
   ["uniqueItems", (w, v) => w.bool(16, v === true)],
   ["minItems", (w, v) => w.integer(15, Number(v))],
   ["maxItems", (w, v) => w.integer(14, Number(v))],
-  ["pattern", (w, v) => w.string(13, String(v))],
+  ["pattern", (w, v) => w.string(13, asText(v))],
   ["minLength", (w, v) => w.integer(12, Number(v))],
   ["maxLength", (w, v) => w.integer(11, Number(v))],
   ["exclusiveMinimum", (w, v) => w.bool(10, v === true)],
@@ -154,10 +154,10 @@ const schemaFields: readonly (readonly [
   ["maximum", (w, v) => w.double(7, Number(v))],
   ["multipleOf", (w, v) => w.double(6, Number(v))],
   ["default", (w, v) => w.message(5, () => any(w, v))],
-  ["description", (w, v) => w.string(4, String(v))],
-  ["title", (w, v) => w.string(3, String(v))],
-  ["format", (w, v) => w.string(2, String(v))],
-  ["$ref", (w, v) => w.string(1, String(v))],
+  ["description", (w, v) => w.string(4, asText(v))],
+  ["title", (w, v) => w.string(3, asText(v))],
+  ["format", (w, v) => w.string(2, asText(v))],
+  ["$ref", (w, v) => w.string(1, asText(v))],
 ];
 
 function schema(w: ProtoWriter, value: JsonObject): void {
@@ -177,7 +177,7 @@ function additionalProperties(w: ProtoWriter, value: JsonValue): void {
 }
 
 function typeNames(value: JsonValue): readonly string[] {
-  return Array.isArray(value) ? value.map(String) : [String(value)];
+  return typeof value === "string" ? [value] : asList(value).map(asText);
 }
 
 function extensions(w: ProtoWriter, field: number, value: JsonObject): void {
@@ -226,6 +226,11 @@ function asList(value: JsonValue): readonly JsonValue[] {
   return value as readonly JsonValue[]; // just asserted
 }
 
+function asText(value: JsonValue): string {
+  assert(typeof value === "string", "not a text");
+  return value;
+}
+
 function objectAt(value: JsonObject, key: string): JsonObject {
   return asObject(value[key] ?? {});
 }
@@ -240,5 +245,5 @@ function stringAt(value: JsonObject, key: string): string | undefined {
 }
 
 function stringsAt(value: JsonObject, key: string): readonly string[] {
-  return listAt(value, key).map(String);
+  return listAt(value, key).map(asText);
 }

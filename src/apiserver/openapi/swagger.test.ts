@@ -1,3 +1,4 @@
+/** The published documents against the swagger of a real server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject, JsonValue } from "#api/object.ts";
@@ -56,7 +57,7 @@ function comparable(definition: JsonObject): JsonObject {
 
 /** The generator's source has lost line breaks. */
 function oneLine(text: JsonValue | undefined): string {
-  return String(text ?? "").replace(/\s+/g, " ");
+  return textOf(text).replace(/\s+/g, " ");
 }
 
 /** Alpha parameters and CBOR, which this server does not have. */
@@ -77,7 +78,7 @@ function normalPath(path: Readonly<Record<string, JsonValue>>, swagger: Swagger)
 }
 
 function normalOperation(operation: JsonObject, swagger: Swagger): JsonObject {
-  const watching = String(operation["x-kubernetes-action"]).startsWith("watch");
+  const watching = textOf(operation["x-kubernetes-action"]).startsWith("watch");
   return {
     ...operation,
     ...(watching ? { description: "" } : {}),
@@ -94,14 +95,18 @@ function withoutCbor(types: JsonValue | undefined): JsonValue {
 function normalParameters(parameters: JsonValue, swagger: Swagger): JsonValue {
   return (parameters as readonly JsonObject[])
     .map((p) => {
-      const name = String(p["$ref"] ?? "").replace("#/parameters/", "");
+      const name = textOf(p["$ref"]).replace("#/parameters/", "");
       const { description: _, ...rest } = name === "" ? p : (swagger.parameters[name] ?? {});
       return rest;
     })
-    .filter((p) => !absentParameters.has(String(p["name"])))
+    .filter((p) => !absentParameters.has(textOf(p["name"])))
     .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
 }
 
 function orderOf(parameter: JsonObject): string {
-  return `${String(parameter["name"])} ${String(parameter["in"])}`;
+  return `${textOf(parameter["name"])} ${textOf(parameter["in"])}`;
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
 }
