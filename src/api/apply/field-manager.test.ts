@@ -636,7 +636,7 @@ test("after a forced apply the object holds the configuration, and again is a no
       assert.equal(again.changed, false);
       assert.deepEqual(again.object, applied);
     }),
-    { numRuns: 200 },
+    { numRuns: 300 },
   );
 });
 
@@ -655,7 +655,7 @@ test("a lone applier's object is exactly its last configuration", () => {
       assert.deepEqual(content(server), content(fresh));
       assert.deepEqual(owned(server, "one"), owned(fresh, "one"));
     }),
-    { numRuns: 200 },
+    { numRuns: 300 },
   );
 });
 
@@ -675,6 +675,6 @@ test("no step ever changes the object it was given, and managed fields stay cano
       });
       assert.deepEqual(untouched, live);
     }),
-    { numRuns: 200 },
+    { numRuns: 300 },
   );
 });

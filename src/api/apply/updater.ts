@@ -11,7 +11,7 @@
  * longer served owns nothing. After  structured-merge-diff merge/update.go.
  */
 import { cloneJson, isJsonObject } from "../json-value.ts";
-import type { MutableJson, MutableObject } from "../json-value.ts";
+import type { MutableObject } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
 import type { ObjectSchema } from "../schema-types.ts";
 import { compareValues, isSame } from "./compare.ts";
@@ -33,7 +33,7 @@ import type { ManagerSet, Managers } from "./managers.ts";
 import { mergeValues, removePaths } from "./merge.ts";
 import { ShapeSource } from "./shape.ts";
 import type { StructShape } from "./shape.ts";
-import { reconciled, setOfValue, withNamedFields } from "./value-set.ts";
+import { reconciled, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
 
 /** The versions of one kind. Make it once per resource; it keeps what it computes of the schemas. */
 export interface ApplyTypes {
@@ -219,7 +219,7 @@ function without(typed: Typed, paths: FieldSet): Typed {
 
 /** Of everything in the object, struct fields on the way included. */
 function namedSet(typed: Typed): FieldSet {
-  return withNamedFields(setOfValue(typed.value as MutableJson, typed.shape), typed.shape);
+  return withNamedFields(setOfContent(typed.value, typed.shape), typed.shape);
 }
 
 /** The version that was pruned first, then the others, each with what its managers own. */

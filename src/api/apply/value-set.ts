@@ -13,17 +13,37 @@ import { fieldShape, formOf, itemShape, itemsByElement, listOf, objectOf } from 
 
 /** The node of `value`: whether its own path is a member, and all paths below it. */
 export function setOfValue(value: MutableJson, shape: Shape): FieldSet {
+  return nodeOf(value, shape, isVoid);
+}
+
+/**
+ * The same, but lists that are empty are members too: for telling what is still there after paths
+ * were taken out.
+ */
+export function setOfContent(value: MutableJson, shape: Shape): FieldSet {
+  return nodeOf(value, shape, (member) => isVoid(member) || isEmptyList(member));
+}
+
+/** null and `{}` have no path below them, so they are owned themselves. */
+function isVoid(value: MutableJson): boolean {
+  return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
+}
+
+function isEmptyList(value: MutableJson): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+type IsOwn = (member: MutableJson) => boolean;
+
+function nodeOf(value: MutableJson, shape: Shape, isOwn: IsOwn): FieldSet {
   const form = formOf(shape, value);
   if (form.kind === "leaf") return memberOnly;
   if (form.kind === "object") {
     const { shape: object } = form;
     const children = Object.entries(objectOf(value)).map(([name, member]): [string, FieldSet] => {
       const isKey = object.kind === "map" || object.field(name) === undefined;
-      const own = isKey || isVoid(member);
-      return [
-        fieldElement(name),
-        withMember(setOfValue(member, fieldShape(form.shape, name)), own),
-      ];
+      const node = nodeOf(member, fieldShape(object, name), isOwn);
+      return [fieldElement(name), withMember(node, isKey || isOwn(member))];
     });
     return setNode(false, children);
   }
@@ -33,14 +53,9 @@ export function setOfValue(value: MutableJson, shape: Shape): FieldSet {
     items.map(([element, same]) => {
       const [item] = same;
       if (same.length > 1 || item === undefined) return [element, memberOnly];
-      return [element, withMember(setOfValue(item, itemShape(form.shape)), true)];
+      return [element, withMember(nodeOf(item, itemShape(form.shape), isOwn), true)];
     }),
   );
-}
-
-/** null and `{}` have no path below them, so they are owned themselves. */
-function isVoid(value: MutableJson): boolean {
-  return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
 function withMember(set: FieldSet, member: boolean): FieldSet {
