@@ -123,7 +123,7 @@ export class Cache {
   deleteNode(name: string): void {
     const slot = this.nodes.slotOf(name);
     if (slot === undefined) return;
-    for (const placed of [...(this.#bySlot[slot]?.values() ?? [])]) {
+    for (const placed of this.#bySlot[slot]?.values() ?? []) {
       this.#count(placed, -1);
       placed.slot = -1;
       this.#wait(placed);

@@ -1,0 +1,96 @@
+/**
+ * Addresses of hollow nodes and their pods: unique by index, so that processes with other ranges of
+ * indexes never give the same one.
+ *
+ *   nodes     10.0.0.0/10     one address each: 4 million
+ *   pods      10.128.0.0/9    a block per node while blocks last, then 11.0.0.0/8
+ *
+ * 10.96.0.0/12, the usual range of Services, is left free.
+ */
+const nodeBase = 10 * 2 ** 24;
+const podBase = nodeBase + 2 ** 23;
+const podBaseMore = 11 * 2 ** 24;
+const podBlocksFirst = 2 ** 23;
+
+export interface PodBlock {
+  /** The network address as a number. */
+  readonly base: number;
+  readonly size: number;
+}
+
+export function nodeAddress(index: number): string {
+  return addressText(nodeBase + 1 + index);
+}
+
+/** At least 254 pod addresses; more when the node may hold more pods. */
+export function podBlock(index: number, podsMax: number): PodBlock {
+  const size = Math.max(256, 2 ** Math.ceil(Math.log2(podsMax + 2)));
+  const offset = index * size;
+  if (offset + size <= podBlocksFirst) return { base: podBase + offset, size };
+  return { base: podBaseMore + (offset - podBlocksFirst), size };
+}
+
+export function cidrText(block: PodBlock): string {
+  return `${addressText(block.base)}/${32 - Math.log2(block.size)}`;
+}
+
+/** Undefined for what is no IPv4 range. */
+export function parseCidr(text: string): PodBlock | undefined {
+  const match = /^([0-9.]+)\/([0-9]{1,2})$/.exec(text);
+  const base = match === null ? undefined : parseAddress(match[1] ?? "");
+  const bits = Number(match?.[2]);
+  if (base === undefined || bits > 30) return undefined;
+  return { base, size: 2 ** (32 - bits) };
+}
+
+export function addressText(address: number): string {
+  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
+}
+
+export function parseAddress(text: string): number | undefined {
+  const parts = text.split(".").map(Number);
+  const valid = parts.length === 4 && parts.every((p) => Number.isInteger(p) && p >= 0 && p < 256);
+  return valid ? parts.reduce((sum, part) => sum * 256 + part, 0) : undefined;
+}
+
+/**
+ * Pod addresses of one node. Freed addresses are given again last, as a real allocator does, so that
+ * a stale endpoint does not meet a new pod at once.
+ */
+export class PodAddresses {
+  readonly #block: PodBlock;
+  readonly #used = new Set<number>();
+  #next = 0;
+
+  constructor(block: PodBlock) {
+    this.#block = block;
+  }
+
+  /** Undefined when the block is full: the pod waits. */
+  take(): string | undefined {
+    const count = this.#block.size - 2; // without network and broadcast address
+    if (this.#used.size >= count) return undefined;
+    while (this.#used.has(this.#next)) this.#next = (this.#next + 1) % count;
+    const offset = this.#next;
+    this.#used.add(offset);
+    this.#next = (offset + 1) % count;
+    return addressText(this.#block.base + 1 + offset);
+  }
+
+  /** Marks an address found on a pod as taken; one of another block is none of ours. */
+  adopt(text: string): void {
+    const offset = this.#offset(text);
+    if (offset !== undefined) this.#used.add(offset);
+  }
+
+  free(text: string): void {
+    const offset = this.#offset(text);
+    if (offset !== undefined) this.#used.delete(offset);
+  }
+
+  #offset(text: string): number | undefined {
+    const address = parseAddress(text);
+    const offset = address === undefined ? -1 : address - this.#block.base - 1;
+    return offset >= 0 && offset < this.#block.size - 2 ? offset : undefined;
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Hollow nodes: by API traffic kubelets, without containers. One process holds tens of thousands.
+ *
+ * Two watches in all (our nodes, all bound pods), two writes from bound to ready at most, one lease
+ * write per node and ten seconds. When it stops, nodes and pods stay as they are and will be adopted,
+ * addresses included, by the next process with the same names.
+ */
+import type { HollowDeps } from "./nodes.ts";
+import { HollowNodes } from "./nodes.ts";
+import { HollowNode } from "./hollow-node.ts";
+import type { HollowOptions } from "./options.ts";
+import { HollowPods } from "./pods.ts";
+
+export interface HollowMetrics {
+  readonly nodes: number;
+  readonly pods: number;
+  readonly podsStarted: number;
+  readonly podsStopped: number;
+  readonly leaseRenewals: number;
+}
+
+export interface Hollow {
+  /** Runs until `signal` aborts. Call once. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Resolves when every node is registered; its first lease is then on its way. */
+  readonly registered: Promise<void>;
+  metrics(): HollowMetrics;
+}
+
+export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hollow {
+  const nodes = new Map<string, HollowNode>();
+  for (let i = 0; i < options.count; i++) {
+    const node = new HollowNode(options.firstIndex + i, options);
+    nodes.set(node.name, node);
+  }
+  const kubelets = new HollowNodes(deps, options, nodes);
+  const pods = new HollowPods(deps, options, nodes);
+  return {
+    registered: kubelets.registered,
+    async run(signal) {
+      await Promise.all([kubelets.run(signal), pods.run(signal)]);
+    },
+    metrics: () => ({
+      nodes: nodes.size,
+      pods: pods.count,
+      podsStarted: pods.started,
+      podsStopped: pods.stopped,
+      leaseRenewals: kubelets.renewals,
+    }),
+  };
+}

@@ -1,0 +1,131 @@
+/** The Node object and Lease of a hollow node, as a kubelet on containerd would register them. */
+import type { Lease, Node, NodeCondition } from "#api/gen/types.ts";
+import { formatMicroTime, formatTime } from "#api/time.ts";
+import { hexId } from "./hex-id.ts";
+import type { HollowOptions } from "./options.ts";
+
+export const hollowMark = "pilothouse.dev/hollow";
+export const leaseNamespace = "kube-node-lease";
+const kubeletVersion = "v1.36.0";
+const kubeletPort = 10_250;
+
+export interface NodeFacts {
+  readonly name: string;
+  readonly index: number;
+  readonly address: string;
+  readonly podCidr: string;
+}
+
+export function nodeObject(facts: NodeFacts, options: HollowOptions, nowMs: number): Node {
+  const { name } = facts;
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: nodeLabels(facts, options),
+      annotations: { [hollowMark]: "true", "node.alpha.kubernetes.io/ttl": "0" },
+    },
+    spec: {
+      podCIDR: facts.podCidr,
+      podCIDRs: [facts.podCidr],
+      providerID: `hollow://${name}`,
+      ...(options.taints.length === 0 ? {} : { taints: options.taints }),
+    },
+    status: nodeStatus(facts, options, nowMs),
+  };
+}
+
+function nodeLabels(facts: NodeFacts, options: HollowOptions): Record<string, string> {
+  const zone = `zone-${facts.index % Math.max(1, options.zones)}`;
+  return {
+    "beta.kubernetes.io/arch": "amd64",
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "amd64",
+    "kubernetes.io/hostname": facts.name,
+    "kubernetes.io/os": "linux",
+    "node.kubernetes.io/instance-type": "hollow",
+    "topology.kubernetes.io/region": "hollow",
+    "topology.kubernetes.io/zone": zone,
+    [hollowMark]: "true",
+    ...options.labels,
+  };
+}
+
+export function nodeStatus(facts: NodeFacts, options: HollowOptions, nowMs: number) {
+  const capacity = {
+    cpu: options.cpu,
+    memory: options.memory,
+    "ephemeral-storage": options.ephemeralStorage,
+    "hugepages-1Gi": "0",
+    "hugepages-2Mi": "0",
+    pods: String(options.pods),
+  };
+  const id = hexId(facts.name).slice(0, 32);
+  return {
+    capacity,
+    allocatable: capacity,
+    conditions: nodeConditions(nowMs, undefined),
+    addresses: [
+      { type: "InternalIP", address: facts.address },
+      { type: "Hostname", address: facts.name },
+    ],
+    daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
+    nodeInfo: {
+      architecture: "amd64",
+      bootID: id,
+      containerRuntimeVersion: "hollow://1.0.0",
+      kernelVersion: "6.12.0-hollow",
+      kubeProxyVersion: "",
+      kubeletVersion: `${kubeletVersion}-hollow`,
+      machineID: id,
+      operatingSystem: "linux",
+      osImage: "Hollow Linux",
+      systemUUID: id,
+    },
+  };
+}
+
+const healthy = [
+  [
+    "MemoryPressure",
+    "False",
+    "KubeletHasSufficientMemory",
+    "kubelet has sufficient memory available",
+  ],
+  ["DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"],
+  ["PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"],
+  ["Ready", "True", "KubeletReady", "kubelet is posting ready status"],
+] as const;
+
+/** Conditions at `nowMs`; what did not change keeps the time of `old`. */
+export function nodeConditions(
+  nowMs: number,
+  old: readonly NodeCondition[] | undefined,
+): NodeCondition[] {
+  const now = formatTime(nowMs);
+  return healthy.map(([type, status, reason, message]) => {
+    const known = old?.find((condition) => condition.type === type);
+    const lastTransitionTime = known?.status === status ? (known.lastTransitionTime ?? now) : now;
+    return { type, status, lastHeartbeatTime: now, lastTransitionTime, reason, message };
+  });
+}
+
+/** `version` is the resourceVersion last seen; absent: to be created. */
+export function leaseObject(name: string, nodeUid: string, nowMs: number, version?: string): Lease {
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: {
+      name,
+      namespace: leaseNamespace,
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name, uid: nodeUid }],
+      ...(version === undefined ? {} : { resourceVersion: version }),
+    },
+    spec: {
+      holderIdentity: name,
+      leaseDurationSeconds: 40,
+      renewTime: formatMicroTime(nowMs),
+    },
+  };
+}

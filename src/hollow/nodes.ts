@@ -1,0 +1,193 @@
+/**
+ * Registers hollow nodes and keeps them alive: leases every ten seconds, status every five minutes or
+ * as soon as someone wrote that a node is not ready.
+ *
+ * Holds  requests in flight ≤ nodeWritesInFlightMax for statuses and as many for leases; a renewal that
+ *        is still under way when its next turn comes is not doubled.
+ */
+import type { Lease, Node } from "#api/gen/types.ts";
+import type { Client, WatchedEvent } from "#client/client.ts";
+import type { ReflectorSink } from "#client/reflector.ts";
+import { runReflector } from "#client/reflector.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "#client/retry.ts";
+import { runWorkers } from "#client/run-workers.ts";
+import { WorkQueue } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { parseCidr } from "./addresses.ts";
+import type { HollowNode } from "./hollow-node.ts";
+import {
+  hollowMark,
+  leaseNamespace,
+  leaseObject,
+  nodeConditions,
+  nodeObject,
+  nodeStatus,
+} from "./node-object.ts";
+import type { HollowOptions } from "./options.ts";
+import { Wheel } from "./wheel.ts";
+
+export interface HollowDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const nodesRef = { group: "", version: "v1", resource: "nodes" } as const;
+const leasesRef = { group: "coordination.k8s.io", version: "v1", resource: "leases" } as const;
+/** A kubelet asks again after 0.2 s, doubling to 7 s. */
+const retry = { retryFirstMs: 200, retryMostMs: 7_000 };
+
+export class HollowNodes implements ReflectorSink<Node> {
+  readonly #deps: HollowDeps;
+  readonly #options: HollowOptions;
+  readonly #nodes: ReadonlyMap<string, HollowNode>;
+  readonly #statuses: WorkQueue;
+  readonly #leases: WorkQueue;
+  readonly #wheel: Wheel<HollowNode>;
+  /** Resolves when every node is registered; its first lease is then on its way. */
+  readonly registered: Promise<void>;
+  #resolveRegistered: () => void = () => {};
+  #unregistered: number;
+  renewals = 0;
+
+  constructor(deps: HollowDeps, options: HollowOptions, nodes: ReadonlyMap<string, HollowNode>) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#nodes = nodes;
+    this.#unregistered = nodes.size;
+    this.#statuses = new WorkQueue(deps, { name: "hollow.nodes", ...retry });
+    this.#leases = new WorkQueue(deps, { name: "hollow.leases", ...retry });
+    const turn = (node: HollowNode): void => this.#turn(node);
+    this.#wheel = new Wheel(deps, { roundMs: options.heartbeatMs, turn });
+    this.registered = new Promise((resolve) => {
+      this.#resolveRegistered = resolve;
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    for (const name of this.#nodes.keys()) this.#statuses.add(name);
+    if (this.#unregistered === 0) this.#resolveRegistered();
+    this.#wheel.start();
+    signal.addEventListener("abort", () => this.#wheel.stop(), { once: true });
+    if (signal.aborted) this.#wheel.stop();
+    const { nodeWritesInFlightMax: max } = this.#options;
+    const selection = { ref: nodesRef, labelSelector: `${hollowMark}=true` };
+    await Promise.all([
+      runWorkers(this.#statuses, max, (name) => this.#reconcile(name), signal),
+      runWorkers(this.#leases, max, (name) => this.#renew(name), signal),
+      runReflector<Node>(this.#deps, selection, this, signal),
+    ]);
+  }
+
+  replace(items: readonly Node[]): void {
+    for (const item of items) this.#seen(item);
+  }
+
+  apply(events: readonly WatchedEvent<Node>[]): void {
+    for (const { type, object } of events) {
+      if (type === "DELETED") this.#deleted(object);
+      else if (type !== "BOOKMARK") this.#seen(object);
+    }
+  }
+
+  /** A node that the control plane gave up on answers at once, as a kubelet does. */
+  #seen(object: Node): void {
+    const node = this.#nodes.get(object.metadata?.name ?? "");
+    if (node === undefined || node.uid === "") return;
+    const ready = object.status?.conditions?.find((condition) => condition.type === "Ready");
+    if (ready?.status !== "True") this.#statuses.add(node.name);
+  }
+
+  #deleted(object: Node): void {
+    const node = this.#nodes.get(object.metadata?.name ?? "");
+    if (node === undefined || node.uid !== object.metadata?.uid) return;
+    node.gone = true;
+    this.#wheel.delete(node);
+    this.#deps.log.info("hollow node was deleted", { node: node.name });
+  }
+
+  #turn(node: HollowNode): void {
+    this.#leases.add(node.name);
+    if (--node.beatsToStatus > 0) return;
+    node.beatsToStatus = this.#statusBeats();
+    this.#statuses.add(node.name);
+  }
+
+  #statusBeats(): number {
+    return Math.max(1, Math.round(this.#options.statusMs / this.#options.heartbeatMs));
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const node = this.#nodes.get(name);
+    if (node === undefined || node.gone) return;
+    if (node.uid === "") await this.#register(node);
+    else await this.#writeStatus(node);
+  }
+
+  async #register(node: HollowNode): Promise<void> {
+    const { client, clock, random } = this.#deps;
+    let object: Node;
+    try {
+      const made = nodeObject(node.facts, this.#options, clock.nowMs());
+      object = await client.create<Node>(nodesRef, "", made);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      object = await client.get<Node>(nodesRef, "", node.name);
+      const block = parseCidr(object.spec?.podCIDR ?? "");
+      if (block !== undefined) node.useBlock(block);
+      await this.#writeStatus(node, object);
+    }
+    node.uid = object.metadata?.uid ?? "";
+    node.beatsToStatus = 1 + random.below(this.#statusBeats());
+    this.#wheel.add(node);
+    this.#leases.add(node.name);
+    if (--this.#unregistered === 0) this.#resolveRegistered();
+  }
+
+  async #writeStatus(node: HollowNode, known?: Node): Promise<void> {
+    const { client, clock } = this.#deps;
+    try {
+      const object = known ?? (await client.get<Node>(nodesRef, "", node.name));
+      const conditions = nodeConditions(clock.nowMs(), object.status?.conditions);
+      const { capacity, allocatable, nodeInfo } = nodeStatus(
+        node.facts,
+        this.#options,
+        clock.nowMs(),
+      );
+      const whole = known === undefined ? {} : { capacity, allocatable, nodeInfo };
+      const patch = { status: { conditions, ...whole } };
+      const options = { subresource: "status" };
+      await client.patch(nodesRef, "", node.name, "strategic", patch, options);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      node.gone = true;
+      this.#wheel.delete(node);
+    }
+  }
+
+  async #renew(name: string): Promise<void> {
+    const node = this.#nodes.get(name);
+    if (node === undefined || node.gone) return;
+    const { client, clock } = this.#deps;
+    try {
+      const known = node.leaseVersion === "" ? undefined : node.leaseVersion;
+      const lease = leaseObject(name, node.uid, clock.nowMs(), known);
+      const written =
+        known === undefined
+          ? await client.create<Lease>(leasesRef, leaseNamespace, lease)
+          : await client.update<Lease>(leasesRef, leaseNamespace, lease);
+      node.leaseVersion = written.metadata?.resourceVersion ?? "";
+      this.renewals++;
+    } catch (error) {
+      if (isNotFound(error)) node.leaseVersion = "";
+      else if (isConflict(error) || isAlreadyExists(error)) {
+        const lease = await client.get<Lease>(leasesRef, leaseNamespace, name);
+        node.leaseVersion = lease.metadata?.resourceVersion ?? "";
+      }
+      throw error; // tried again with what was learned
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** What hollow nodes look like and how fast their pods are. All given; `hollowDefaults` is for `cmd`. */
+import type { Taint } from "#api/gen/types.ts";
+
+export interface HollowOptions {
+  readonly count: number;
+  /** Nodes are `<prefix><index>`. */
+  readonly namePrefix: string;
+  /** Index of the first node: several processes share one cluster by ranges. */
+  readonly firstIndex: number;
+  /** Quantities. */
+  readonly cpu: string;
+  readonly memory: string;
+  readonly ephemeralStorage: string;
+  readonly pods: number;
+  /** Nodes are dealt over this many zones. */
+  readonly zones: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  /** Lease renewal; kubelet: 10 s. */
+  readonly heartbeatMs: number;
+  /** Node status though nothing changed; kubelet: 5 min. */
+  readonly statusMs: number;
+  /** From bound to running; 0 saves the ContainerCreating write. */
+  readonly startMs: number;
+  /** From deletion asked for to the pod's end, at most its grace period. */
+  readonly stopMs: number;
+  /** How long pods run whose program is not known and whose restart policy lets them end. */
+  readonly jobMs: number;
+  /** Events of a kubelet (Pulled, Created, Started, Killing): three more writes a pod. */
+  readonly podEvents: boolean;
+  readonly podWritesInFlightMax: number;
+  readonly nodeWritesInFlightMax: number;
+}
+
+export const hollowDefaults: Omit<HollowOptions, "count"> = {
+  namePrefix: "hollow-",
+  firstIndex: 0,
+  cpu: "8",
+  memory: "32Gi",
+  ephemeralStorage: "100Gi",
+  pods: 110,
+  zones: 3,
+  labels: {},
+  taints: [],
+  heartbeatMs: 10_000,
+  statusMs: 300_000,
+  startMs: 0,
+  stopMs: 0,
+  jobMs: 1_000,
+  podEvents: false,
+  podWritesInFlightMax: 128,
+  nodeWritesInFlightMax: 64,
+};

@@ -1,0 +1,72 @@
+/**
+ * What the containers of a hollow pod would do: run for ever, or exit after a time with a code.
+ *
+ * Annotations decide; else the restart policy; else what can be read off the command line of the first
+ * container (`sleep 30`, `exit 1`, `tail -f`): enough for the Jobs that tests and people write.
+ */
+import type { Pod } from "#api/gen/types.ts";
+
+export interface Program {
+  /** Undefined: runs until it is killed. */
+  readonly runMs: number | undefined;
+  readonly exitCode: number;
+  readonly startMs: number;
+  readonly stopMs: number;
+}
+
+export const programAnnotations = {
+  /** Seconds until the containers exit. */
+  run: "pilothouse.dev/run-seconds",
+  exitCode: "pilothouse.dev/exit-code",
+  /** Seconds from bound to running. */
+  start: "pilothouse.dev/start-seconds",
+  /** Seconds from deletion to the end, at most the grace period. */
+  stop: "pilothouse.dev/stop-seconds",
+} as const;
+
+export interface ProgramDefaults {
+  readonly startMs: number;
+  readonly stopMs: number;
+  readonly jobMs: number;
+}
+
+export function programOf(pod: Pod, defaults: ProgramDefaults): Program {
+  const annotations = pod.metadata?.annotations ?? {};
+  const seconds = (name: string): number | undefined => millis(annotations[name]);
+  const guessed = guess(pod, defaults.jobMs);
+  const code = Number(annotations[programAnnotations.exitCode] ?? guessed.exitCode);
+  return {
+    runMs: seconds(programAnnotations.run) ?? guessed.runMs,
+    exitCode: Number.isInteger(code) && code >= 0 && code <= 255 ? code : 1,
+    startMs: seconds(programAnnotations.start) ?? defaults.startMs,
+    stopMs: seconds(programAnnotations.stop) ?? defaults.stopMs,
+  };
+}
+
+function millis(seconds: string | undefined): number | undefined {
+  const value = seconds === undefined || seconds === "" ? Number.NaN : Number(seconds);
+  return value >= 0 ? value * 1_000 : undefined;
+}
+
+interface Guess {
+  readonly runMs: number | undefined;
+  readonly exitCode: number;
+}
+
+const forEver: Guess = { runMs: undefined, exitCode: 0 };
+
+function guess(pod: Pod, jobMs: number): Guess {
+  if ((pod.spec?.restartPolicy ?? "Always") === "Always") return forEver;
+  const [container] = pod.spec?.containers ?? [];
+  const line = [...(container?.command ?? []), ...(container?.args ?? [])].join(" ");
+  const image = container?.image ?? "";
+  if (line === "" && /\b(pause|agnhost|nginx|httpd)\b/.test(image)) return forEver;
+  if (/sleep\s+inf|tail\s+-f|\bpause\b|while\s+(true|:)/.test(line)) return forEver;
+  const sleep = /\bsleep\s+([0-9]+(?:\.[0-9]+)?)/.exec(line);
+  const exit = /\bexit\s+([0-9]{1,3})\b/.exec(line);
+  const failing = /(^|\/|\s)false$/.test(line);
+  return {
+    runMs: sleep === null ? jobMs : Number(sleep[1]) * 1_000,
+    exitCode: exit === null ? (failing ? 1 : 0) : Number(exit[1]),
+  };
+}
