@@ -5,6 +5,7 @@
 import type { ResourceInfo } from "#api/resource-info.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { builtinKind } from "./builtin-kind.ts";
+import type { CustomDefinition } from "./openapi/model.ts";
 import type { Catalog, ServedKind } from "./kind.ts";
 
 export class ResourceCatalog implements Catalog {
@@ -30,6 +31,11 @@ export class ResourceCatalog implements Catalog {
   infos(): readonly ResourceInfo[] {
     const custom = [...this.#custom.values()].map((kind) => kind.info);
     return [...this.#builtins.values(), ...custom];
+  }
+
+  /** OpenAPI definitions of custom kinds. */
+  definitions(): readonly CustomDefinition[] {
+    return [...this.#custom.values()].flatMap((kind) => kind.definitions ?? []);
   }
 
   /** Replaces what was served at the same path. Built-ins are never replaced. */

@@ -11,6 +11,7 @@ import type { Printer } from "#api/printers/printer.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
+import type { CustomDefinition } from "./openapi/model.ts";
 import type { ListBlocks } from "#server/list-body.ts";
 
 /** What decoding found besides the object. */
@@ -40,6 +41,8 @@ export interface ServedKind {
   readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
   /** Absent: the kind cannot be shown as a table. */
   readonly printer?: Printer;
+  /** For OpenAPI; built-ins have theirs generated. */
+  readonly definitions?: readonly CustomDefinition[];
   /** PUT of a missing object creates it. */
   readonly allowCreateOnUpdate: boolean;
   /** Field selectors beyond the built-in table. */

@@ -562,3 +562,36 @@ test("server-side apply creates, owns, conflicts by name of manager, and yields 
       /fieldManager: Required value: is required for apply patch/,
     );
   }));
+
+test("discovery and OpenAPI are served with tags, in both forms", () =>
+  withPlane(async (plane) => {
+    const groups = await ask(plane, "GET", "/apis");
+    assert.equal(groups.json.kind, "APIGroupList");
+    const core = await ask(plane, "GET", "/api/v1");
+    assert.equal(core.json.kind, "APIResourceList");
+    const versions = await ask(plane, "GET", "/api", { headers: { host: "h:1" } });
+    assert.equal(versions.json.kind, "APIVersions");
+    assert.match(versions.text, /"serverAddress":"h:1"/);
+    const accept =
+      "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    const all = await ask(plane, "GET", "/apis", { headers: { accept } });
+    assert.equal(all.json.kind, "APIGroupDiscoveryList");
+    const etag = String(all.headers["etag"]);
+    const again = await ask(plane, "GET", "/apis", {
+      headers: { accept, "if-none-match": etag },
+    });
+    assert.equal(again.status, 304);
+    const index = await ask(plane, "GET", "/openapi/v3");
+    const paths = index.json["paths"] as Record<string, { serverRelativeURL: string }>;
+    const url = paths["apis/apps/v1"]?.serverRelativeURL ?? "";
+    const document = await ask(plane, "GET", url);
+    assert.equal(document.headers["cache-control"], "public, immutable");
+    const moved = await ask(plane, "GET", url.replace(/hash=.*/, "hash=X"));
+    assert.equal(moved.status, 301);
+    assert.equal(moved.headers["location"], url);
+    const v2 = await ask(plane, "GET", "/openapi/v2", {
+      headers: { accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" },
+    });
+    assert.equal(v2.status, 200);
+    assert.equal((await ask(plane, "GET", "/apis/nothing.example/v1")).status, 404);
+  }));

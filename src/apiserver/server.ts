@@ -26,6 +26,9 @@ import type { WatchStream } from "#server/watch-stream.ts";
 import { ResourceCatalog } from "./catalog.ts";
 import type { Component } from "./component-statuses.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
+import { DiscoveryDocuments } from "./discovery-http.ts";
+import { issuerDocuments, type IssuerFacts } from "./issuer-http.ts";
+import { OpenapiHttp } from "./openapi-http.ts";
 import { type Documents, serveNonResource } from "./non-resource.ts";
 import { type RouteDeps, serveResource } from "./route.ts";
 
@@ -48,7 +51,9 @@ export interface ApiServerDeps {
   /** Beyond ping, informer-sync and shutdown; shown by livez and readyz. */
   readonly checks?: readonly HealthCheck[];
   readonly components?: () => readonly Component[];
-  /** Asked in order; made from the catalog, so that custom kinds show up. */
+  /** Where the keys of service account tokens are published; absent: they are not. */
+  readonly issuer?: IssuerFacts;
+  /** Further documents, asked after discovery and OpenAPI. */
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
 }
 
@@ -82,7 +87,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const requestMetrics = new RequestMetrics(deps.metrics);
   const { version, metrics, log } = deps;
   const route = routeDeps(deps, options, catalog, streams, requestMetrics);
-  const documents = deps.documents?.(catalog) ?? [];
+  const documents = documentsOf(deps, catalog);
   const nonResource = { health: healthOf(deps, life), metrics, version, documents, log };
   storageMetrics(deps, catalog);
   const handler = chain(
@@ -111,6 +116,16 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       for (const stream of streams) stream.end();
     },
   };
+}
+
+function documentsOf(deps: ApiServerDeps, catalog: ResourceCatalog): readonly Documents[] {
+  const { clock, issuer } = deps;
+  return [
+    new DiscoveryDocuments(catalog),
+    new OpenapiHttp({ catalog, clock }, `v${deps.version.major}.${deps.version.minor}.0`),
+    ...(issuer === undefined ? [] : [issuerDocuments(issuer)]),
+    ...(deps.documents?.(catalog) ?? []),
+  ];
 }
 
 function routeDeps(

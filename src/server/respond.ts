@@ -60,9 +60,21 @@ export async function compressed(
   }
   const length = response.body.reduce((sum, chunk) => sum + chunk.length, 0);
   if (length < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) return response;
-  const packed = await compress(Buffer.concat(response.body), { level: gzipLevel });
+  const packed = await packedBody(response.body);
   const headers = { ...response.headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
   return { ...response, headers, body: [packed] };
+}
+
+/** Compressed forms of bodies that are sent again and again (OpenAPI); they die with the body. */
+const packedBodies = new WeakMap<Uint8Array, Promise<Uint8Array>>();
+
+function packedBody(body: readonly Uint8Array[]): Promise<Uint8Array> {
+  const [only] = body;
+  if (only === undefined || body.length > 1)
+    return compress(Buffer.concat(body), { level: gzipLevel });
+  const packed = packedBodies.get(only) ?? compress(only, { level: gzipLevel });
+  packedBodies.set(only, packed);
+  return packed;
 }
 
 function acceptsGzip(header: string | undefined): boolean {

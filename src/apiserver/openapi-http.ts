@@ -1,0 +1,96 @@
+/**
+ * OpenAPI over HTTP: `/openapi/v2` in JSON and in gnostic's protobuf, `/openapi/v3` and its documents.
+ * A document asked for by a wrong hash is a redirect to the right one; by the right one it is immutable.
+ */
+import type { PlainResponse } from "#platform/http.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { RequestContext } from "#server/context.ts";
+import { type AcceptClause, notAcceptable, parseAccept } from "#server/negotiate.ts";
+import type { ResourceCatalog } from "./catalog.ts";
+import { documentResponse } from "./document-response.ts";
+import type { Documents } from "./non-resource.ts";
+import type { ApiSurface } from "./openapi/model.ts";
+import { OpenapiDocuments } from "./openapi/openapi.ts";
+
+const json = "application/json";
+const protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/** Client-go still asks with the spelling that is no valid media type. */
+const protobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const yearMs = 365 * 24 * 3_600_000;
+const etagOnly = { vary: "Accept" };
+
+export class OpenapiHttp implements Documents {
+  readonly #documents: OpenapiDocuments;
+  readonly #clock: Clock;
+
+  constructor(deps: { readonly catalog: ResourceCatalog; readonly clock: Clock }, version: string) {
+    const { catalog } = deps;
+    this.#clock = deps.clock;
+    this.#documents = new OpenapiDocuments(surfaceOf(catalog, version));
+    catalog.onChange(() => this.#documents.setSurface(surfaceOf(catalog, version)));
+  }
+
+  paths(): readonly string[] {
+    return ["/openapi/v2", "/openapi/v3"];
+  }
+
+  serve(context: RequestContext): PlainResponse | undefined {
+    const { request } = context;
+    const path = request.path.replace(/\/$/, "");
+    if (!path.startsWith("/openapi/")) return undefined;
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    if (path === "/openapi/v2") return this.#v2(context);
+    if (path === "/openapi/v3") {
+      accepted(context, [json]);
+      return documentResponse(request, this.#documents.v3Index(), json, etagOnly);
+    }
+    if (!path.startsWith("/openapi/v3/")) return undefined;
+    return this.#v3(context, path.slice("/openapi/v3/".length));
+  }
+
+  #v2(context: RequestContext): PlainResponse {
+    const type = accepted(context, [json, protobufV2, protobufV2Old]);
+    const protobuf = type !== json;
+    const document = protobuf ? this.#documents.v2Protobuf() : this.#documents.v2Json();
+    const contentType = protobuf ? protobufV2 : json;
+    return documentResponse(context.request, document, contentType, etagOnly);
+  }
+
+  #v3(context: RequestContext, name: string): PlainResponse | undefined {
+    const document = this.#documents.v3(name);
+    if (document === undefined) return undefined;
+    accepted(context, [json]);
+    const hash = context.query.get("hash") ?? "";
+    if (hash === "") return documentResponse(context.request, document, json, etagOnly);
+    if (hash !== document.hash) {
+      const location = `/openapi/v3/${name}?hash=${document.hash}`;
+      return { kind: "bytes", status: 301, headers: { location }, body: [] };
+    }
+    return documentResponse(context.request, document, json, {
+      ...etagOnly,
+      "cache-control": "public, immutable",
+      expires: new Date(this.#clock.nowMs() + yearMs).toUTCString(),
+    });
+  }
+}
+
+function surfaceOf(catalog: ResourceCatalog, version: string): ApiSurface {
+  return { version, resources: catalog.infos(), custom: catalog.definitions() };
+}
+
+/** @throws ApiError 406. */
+function accepted(context: RequestContext, types: readonly string[]): string {
+  const header = context.request.headers["accept"] ?? "";
+  if (header === "") return json;
+  for (const clause of parseAccept(header)) {
+    const found = types.find((type) => matches(clause, type));
+    if (found !== undefined) return found;
+  }
+  throw notAcceptable(types);
+}
+
+function matches(clause: AcceptClause, type: string): boolean {
+  const [main, sub] = type.split("/");
+  if (clause.type === "*") return true;
+  return clause.type === main && (clause.subtype === "*" || clause.subtype === sub);
+}
