@@ -1,3 +1,4 @@
+/** Conversions and scales at the door: shapes in, shapes out, and the way back. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { convert, partialObjectMetadata } from "./convert.ts";

@@ -1,3 +1,4 @@
+/** Field selectors as clients write them, and the fields resources have. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

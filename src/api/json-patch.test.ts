@@ -1,3 +1,4 @@
+/** JSON patch and merge patch: what applies, what is refused and with which status. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyJsonPatch, jsonPatchOperationsMax } from "./json-patch.ts";

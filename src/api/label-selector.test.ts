@@ -1,3 +1,4 @@
+/** Label selectors as clients write them: read, printed, refused, matched. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -114,14 +115,17 @@ test("match labels and expressions become one sorted selector", () => {
 
 test("a printed selector reads back as itself, and any text is read or refused", () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...Array.from("ab =!,()<>in")), maxLength: 12 }), (text) => {
-      try {
-        const printed = printLabelSelector(parseLabelSelector(text));
-        assert.equal(printLabelSelector(parseLabelSelector(printed)), printed);
-      } catch (error) {
-        assert.ok(error instanceof SelectorError);
-      }
-    }),
+    fc.property(
+      fc.string({ unit: fc.constantFrom(...Array.from("ab =!,()<>in")), maxLength: 12 }),
+      (text) => {
+        try {
+          const printed = printLabelSelector(parseLabelSelector(text));
+          assert.equal(printLabelSelector(parseLabelSelector(printed)), printed);
+        } catch (error) {
+          assert.ok(error instanceof SelectorError);
+        }
+      },
+    ),
     { numRuns: 500 },
   );
 });

@@ -1,3 +1,4 @@
+/** Quantities: canonical texts, refusals, arithmetic. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

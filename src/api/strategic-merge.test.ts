@@ -1,3 +1,4 @@
+/** Strategic merge: upstream's cases restated on a small recursive schema, one row each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+/** Times and durations as the API and tables write them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ageOf, formatMicroTime, formatTime, humanDuration, parseTime, timeUntil } from "./time.ts";

@@ -1,82 +1,25 @@
+/** Ownership case by case: what updates and applies own, share, take over, conflict about and remove. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { convert } from "../convert.ts";
-import type { AnyObject, JsonObject, ManagedFieldsEntry } from "../object.ts";
-import { parseApiVersion } from "../object.ts";
-import { schemaOf, schemaOfKind } from "../schema.ts";
+import type { AnyObject, JsonObject } from "../object.ts";
+import { schemaOf } from "../schema.ts";
 import { ApiError } from "../status.ts";
 import { applyPatch, trackUpdate, withoutTimeChurn } from "./field-manager.ts";
 import type { FieldManagement } from "./field-manager.ts";
 import { managerName, updateManagersMax } from "./managers.ts";
+import {
+  Server,
+  container,
+  deployment,
+  deployments,
+  managementOf,
+  pods,
+  second,
+  t0,
+  withContainers,
+} from "./testing/server.ts";
 import { applyTypes } from "./updater.ts";
-
-const second = 1000;
-const t0 = Date.UTC(2026, 0, 1);
-
-function managementOf(kind: string, apiVersion: string, more: object = {}): FieldManagement {
-  const types = applyTypes({
-    schema: (version) => {
-      const gv = parseApiVersion(version);
-      return gv === undefined ? undefined : schemaOfKind({ ...gv, kind });
-    },
-    lookup: schemaOf,
-    convert,
-  });
-  return { types, apiVersion, subresource: "", resetFields: [["status"]], ...more };
-}
-
-const deployments = managementOf("Deployment", "apps/v1");
-const pods = managementOf("Pod", "v1");
-
-function deployment(more: { metadata?: object; spec?: object; status?: object }): AnyObject {
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    ...more,
-    metadata: { name: "d", namespace: "n", ...more.metadata },
-  };
-}
-
-function container(name: string, more: object = {}): object {
-  return { name, ...more };
-}
-
-function withContainers(...containers: object[]): object {
-  return { template: { spec: { containers } } };
-}
-
-/** A little server: holds one object and applies or updates it. */
-class Server {
-  object: AnyObject | undefined;
-  readonly #management: FieldManagement;
-  #now = t0;
-
-  constructor(management: FieldManagement, object?: AnyObject) {
-    this.#management = management;
-    this.object = object;
-  }
-
-  tick(): void {
-    this.#now += second;
-  }
-
-  apply(manager: string, applied: AnyObject, force = false): AnyObject {
-    const request = { live: this.object, applied, manager, force, nowMs: this.#now };
-    this.object = applyPatch(this.#management, request).object;
-    return this.object;
-  }
-
-  update(manager: string, next: AnyObject): AnyObject {
-    const request = { live: this.object, next, manager, nowMs: this.#now };
-    this.object = trackUpdate(this.#management, request);
-    return this.object;
-  }
-
-  entry(manager: string): ManagedFieldsEntry | undefined {
-    return this.object?.metadata?.managedFields?.find((e) => e.manager === manager);
-  }
-}
 
 const owned = (server: Server, manager: string): unknown => server.entry(manager)?.fieldsV1;
 const spec = (server: Server): JsonObject => (server.object?.["spec"] ?? {}) as JsonObject; // a test's view
@@ -574,107 +517,4 @@ test("a manager is named by the request or by its user agent up to the slash", (
   assert.equal(managerName("", "kubectl/v1.36 (linux)"), "kubectl");
   assert.equal(managerName("", `${"x".repeat(200)}/v1`), "x".repeat(128));
   assert.equal(managerName("", "a\u0007b"), "ab");
-});
-
-// Properties: configurations over a few labels, containers and fields, so that managers meet.
-
-const labels = fc.dictionary(fc.constantFrom("a", "b"), fc.constantFrom("1", "2"), {
-  maxKeys: 2,
-  noNullPrototype: true,
-});
-const containerArb = fc.record(
-  { name: fc.constantFrom("x", "y", "z"), image: fc.constantFrom("i", "j"), tty: fc.boolean() },
-  { requiredKeys: ["name"], noNullPrototype: true },
-);
-const configArb = fc
-  .record({
-    labels,
-    replicas: fc.option(fc.nat(3), { nil: undefined }),
-    containers: fc.uniqueArray(containerArb, { selector: (c) => c.name, maxLength: 3 }),
-  })
-  .map(({ labels: l, replicas, containers }) =>
-    deployment({
-      metadata: Object.keys(l).length === 0 ? {} : { labels: l },
-      spec: {
-        ...(replicas === undefined ? {} : { replicas }),
-        ...(containers.length === 0 ? {} : withContainers(...containers)),
-      },
-    }),
-  );
-const stepArb = fc.record({
-  manager: fc.constantFrom("one", "two"),
-  config: configArb,
-  how: fc.constantFrom("apply", "force", "update"),
-});
-
-function run(steps: readonly { manager: string; config: AnyObject; how: string }[]): Server {
-  const server = new Server(deployments);
-  for (const { manager, config, how } of steps) {
-    server.tick();
-    try {
-      if (how === "update") server.update(manager, config);
-      else server.apply(manager, config, how === "force");
-    } catch (error) {
-      assert.ok(error instanceof ApiError && error.code === 409, String(error));
-    }
-  }
-  return server;
-}
-
-test("after a forced apply the object holds the configuration, and again is a no-op", () => {
-  fc.assert(
-    fc.property(fc.array(stepArb, { maxLength: 5 }), configArb, (steps, config) => {
-      const server = run(steps);
-      const applied = server.apply("one", config, true);
-      const again = applyPatch(deployments, {
-        live: applied,
-        applied: config,
-        manager: "one",
-        force: false,
-        nowMs: t0 + 3600 * second,
-      });
-      assert.equal(again.changed, false);
-      assert.deepEqual(again.object, applied);
-    }),
-    { numRuns: 300 },
-  );
-});
-
-test("a lone applier's object is exactly its last configuration", () => {
-  fc.assert(
-    fc.property(fc.array(configArb, { minLength: 1, maxLength: 4 }), (configs) => {
-      const server = new Server(deployments);
-      for (const config of configs) server.apply("one", config);
-      const fresh = new Server(deployments);
-      fresh.apply("one", configs.at(-1) ?? {});
-      const content = ({ object }: Server): unknown => {
-        const { managedFields: _, ...metadata } = object?.metadata ?? {};
-        const bare = object?.["spec"] ?? {};
-        return { metadata, spec: Object.keys(bare).length === 0 ? {} : bare };
-      };
-      assert.deepEqual(content(server), content(fresh));
-      assert.deepEqual(owned(server, "one"), owned(fresh, "one"));
-    }),
-    { numRuns: 300 },
-  );
-});
-
-test("no step ever changes the object it was given, and managed fields stay canonical", () => {
-  fc.assert(
-    fc.property(fc.array(stepArb, { minLength: 1, maxLength: 6 }), (steps) => {
-      const before = JSON.stringify(steps);
-      const server = run(steps);
-      assert.equal(JSON.stringify(steps), before);
-      const live = server.object;
-      if (live?.metadata?.managedFields === undefined) return;
-      const untouched = trackUpdate(deployments, {
-        live,
-        next: structuredClone(live),
-        manager: "z",
-        nowMs: t0,
-      });
-      assert.deepEqual(untouched, live);
-    }),
-    { numRuns: 300 },
-  );
 });

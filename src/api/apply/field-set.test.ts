@@ -1,3 +1,4 @@
+/** Field sets against sets of texts, fieldsV1 there and back, and every built-in kind once. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** What kubectl shows, one row per case: objects in, visible cells out. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
