@@ -41,7 +41,12 @@ export function objectKey(namespace: string, name: string): string {
   return keyOfText(namespace === "" ? name : `${namespace}/${name}`);
 }
 
-/** All of a resource, or part of it: `key` is within the resource and may be a bound, not a key. */
+/** All keys of a resource; no name holds a byte 0xff, which is never UTF-8. */
+export function resourceRange(prefix: ResourcePrefix): { start: Key; end: Key } {
+  return { start: prefix as Key, end: `${prefix}\xff` as Key };
+}
+
+/** @param key within the resource. */
 export function storeKey(prefix: ResourcePrefix, key: string): Key {
   return (prefix + key) as Key;
 }

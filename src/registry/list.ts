@@ -24,7 +24,7 @@ import { SortedSet } from "#watch/sorted-set.ts";
 import type { ResourceContext } from "./context.ts";
 import { decodeContinue, encodeContinue, latestRevision } from "./continue-token.ts";
 import { sharedObject } from "./feed.ts";
-import { storeKey } from "./keys.ts";
+import { resourceRange } from "./keys.ts";
 import type { AskedVersion } from "./resource-version.ts";
 import { isVersionError, parseVersion } from "./resource-version.ts";
 import type { ListOptions, ListPage } from "./resource-store.ts";
@@ -106,14 +106,10 @@ function snapshotFor(context: ResourceContext, plan: Plan): Snapshot {
   return cache.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at);
 }
 
-/** Older than the ring, younger than compaction. */
+/** Older than the ring, younger than compaction. The whole resource: the snapshot may be pinned. */
 function snapshotFromStore(context: ResourceContext, plan: Plan, at: number): Snapshot {
   const { prefix, source } = context.core;
-  const range = context.store.range({
-    start: storeKey(prefix, plan.from),
-    end: storeKey(prefix, plan.predicate.to),
-    at: at as Revision,
-  });
+  const range = context.store.range({ ...resourceRange(prefix), at: at as Revision });
   if (range.kind !== "ok") throw plan.gone();
   const objects = SortedSet.from(range.kvs.map((kv) => sharedObject(source, prefix, kv)));
   return { revision: at, objects };

@@ -193,6 +193,16 @@ void describe("list", () => {
     );
   });
 
+  void it("at a revision only the store still has is whole, whatever part was listed before", async () => {
+    const { maps } = await withMaps(8, { ringItemsMax: 2 });
+    const exact = { resourceVersion: "5", resourceVersionMatch: "Exact" } as const;
+    const part = await maps.list("n1", { ...exact, limit: 1 });
+    assert.equal(names(part), "n1/a1");
+    assert.equal(names(await maps.list("", exact)), "n0/a0 n0/a2 n1/a1 n1/a3");
+    const rest = await maps.list("n1", { continue: part.continue ?? "" });
+    assert.equal(names(rest), "n1/a3");
+  });
+
   void it("that outlived compaction gets 410 and a token that goes on at the latest revision", async () => {
     const { maps, store, registry } = await withMaps(4);
     const page = await maps.list("", { limit: 1 });

@@ -5,10 +5,7 @@ import type { History, HistoryReader, HistorySink } from "#watch/history.ts";
 import type { ObjectSource } from "#watch/shared-object.ts";
 import { SharedObject } from "#watch/shared-object.ts";
 import type { ResourcePrefix } from "./keys.ts";
-import { storeKey } from "./keys.ts";
-
-/** Above every key within a resource. */
-const keyEnd = "\xff";
+import { resourceRange } from "./keys.ts";
 
 export class StoreHistory implements History {
   readonly #store: Store;
@@ -22,10 +19,9 @@ export class StoreHistory implements History {
   }
 
   read(after: number, sink: HistorySink): HistoryReader {
-    const range = { start: storeKey(this.#prefix, ""), end: storeKey(this.#prefix, keyEnd) };
     let closed = false;
     // No store calls a sink before `watch` has returned.
-    const watch = this.#store.watch(range, after as Revision, {
+    const watch = this.#store.watch(resourceRange(this.#prefix), after as Revision, {
       deliver: (commits) => closed || sink.deliver(this.#events(commits)),
       compacted: () => {
         if (!closed) sink.compacted();

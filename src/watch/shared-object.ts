@@ -34,6 +34,7 @@ const heapBytesPerJsonByte = 1.4;
 const encodingsMax = 6;
 
 const noLabels: Labels = Object.freeze({});
+const noEncodings: readonly Encoding[] = [];
 
 export class SharedObject implements CachedObject, MemoHolder {
   /** 0: never stored (what a dry run makes); resourceVersion is then "". */
@@ -43,7 +44,7 @@ export class SharedObject implements CachedObject, MemoHolder {
   readonly #source: ObjectSource;
   readonly #value: Uint8Array;
   #object: AnyObject | undefined;
-  #encodings: readonly Encoding[] | undefined;
+  #encodings: readonly Encoding[] = noEncodings;
   memoUsed = false;
 
   constructor(source: ObjectSource, key: string, value: Uint8Array, revision: number) {
@@ -67,8 +68,9 @@ export class SharedObject implements CachedObject, MemoHolder {
   }
 
   get object(): AnyObject {
+    if (this.#object === undefined) return this.#parse();
     this.memoUsed = true;
-    return this.#object ?? this.#parse();
+    return this.#object;
   }
 
   /** Made anew on each call: what is sent often goes through `encoded`. */
@@ -87,20 +89,21 @@ export class SharedObject implements CachedObject, MemoHolder {
   }
 
   encoded(format: string, make: (object: CachedObject) => Uint8Array): Uint8Array {
-    this.memoUsed = true;
-    if (this.#encodings !== undefined) {
-      for (const encoding of this.#encodings) if (encoding.format === format) return encoding.bytes;
+    for (const encoding of this.#encodings) {
+      if (encoding.format !== format) continue;
+      this.memoUsed = true;
+      return encoding.bytes;
     }
     const bytes = make(this);
-    if ((this.#encodings?.length ?? 0) >= encodingsMax) return bytes;
-    this.#encodings = [...(this.#encodings ?? []), { format, bytes }];
+    if (this.#encodings.length >= encodingsMax) return bytes;
+    this.#encodings = [...this.#encodings, { format, bytes }];
     this.#source.memos.add(this, bytes.length);
     return bytes;
   }
 
   dropMemo(): void {
     this.#object = undefined;
-    this.#encodings = undefined;
+    this.#encodings = noEncodings;
   }
 
   /** The stored bytes, shared. */
@@ -113,21 +116,12 @@ export class SharedObject implements CachedObject, MemoHolder {
     return new SharedObject(this.#source, this.key, this.#value, revision);
   }
 
-  /** Takes an object known to equal the parsed value, to save parsing it. Must carry the revision. */
-  adopt(object: AnyObject): void {
-    if (this.#object === undefined) this.#keep(object);
-  }
-
   #parse(): AnyObject {
     const object = decodeObject(this.#value, this.revision);
-    this.#keep(object);
-    return object;
-  }
-
-  #keep(object: AnyObject): void {
     if (this.#source.freeze) deepFreeze(object);
     this.#object = object;
     this.#source.memos.add(this, this.#value.length * heapBytesPerJsonByte);
+    return object;
   }
 }
 
