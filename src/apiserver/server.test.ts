@@ -507,7 +507,7 @@ test("a body over the limit is 413, an unknown type 415, YAML is taken and given
     assert.equal(big.status, 413);
     const odd = await ask(plane, "POST", pods, {
       body: "x",
-      type: "application/vnd.kubernetes.protobuf",
+      type: "application/cbor",
     });
     assert.equal(odd.status, 415);
     const yaml = "metadata:\n  name: a\nspec:\n  containers:\n  - name: c\n    image: i\n";
@@ -519,11 +519,11 @@ test("a body over the limit is 413, an unknown type 415, YAML is taken and given
     assert.equal(made.status, 201, made.text);
     assert.match(made.text, /^apiVersion: v1$/m);
     const only = await ask(plane, "GET", pods, {
-      headers: { accept: "application/vnd.kubernetes.protobuf" },
+      headers: { accept: "application/cbor" },
     });
     assert.equal(only.status, 406);
     const either = await ask(plane, "GET", pods, {
-      headers: { accept: "application/vnd.kubernetes.protobuf,application/json" },
+      headers: { accept: "application/cbor,application/json" },
     });
     assert.equal(either.status, 200);
     assert.equal(request("GET", "/x").path, "/x");

@@ -7,6 +7,7 @@ import { strategyFor } from "#api/strategies.ts";
 import type { AnyObject } from "#api/object.ts";
 import { alwaysAllow } from "#auth/authorize.ts";
 import type { Authorizer } from "#auth/auth.ts";
+import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { createLookup } from "#registry/lookup.ts";
@@ -20,19 +21,30 @@ import { recommendedOptions } from "#store/options.ts";
 import { apiLimits } from "../deps.ts";
 import { type ApiServer, createApiServer } from "../server.ts";
 
-export interface Plane {
+export interface RunningPlane {
   readonly server: ApiServer;
-  readonly clock: SimClock;
   readonly metrics: MetricSet;
   close(): Promise<void>;
 }
 
+export interface Plane extends RunningPlane {
+  readonly clock: SimClock;
+}
+
+export interface PlaneOptions {
+  readonly plugins?: readonly AdmissionPlugin[];
+  readonly authorizer?: Authorizer;
+}
+
 export const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
 
-export async function openPlane(
-  options: { plugins?: readonly AdmissionPlugin[]; authorizer?: Authorizer } = {},
-): Promise<Plane> {
+/** On virtual time. */
+export async function openPlane(options: PlaneOptions = {}): Promise<Plane> {
   const clock = new SimClock();
+  return { ...(await openPlaneOn(clock, options)), clock };
+}
+
+export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Promise<RunningPlane> {
   const deps = { clock, random: new SimRandom(7), log: silentLog };
   const store = await openMemoryStore(deps, recommendedOptions);
   const registry = createRegistry(
@@ -66,7 +78,7 @@ export async function openPlane(
     await registry.close();
     await store.close();
   };
-  return { server, clock, metrics, close };
+  return { server, metrics, close };
 }
 
 export interface Answer {
@@ -85,7 +97,7 @@ export interface Ask {
 
 /** One request as a socket would send it. */
 export async function ask(
-  plane: Plane,
+  plane: RunningPlane,
   method: string,
   target: string,
   options: Ask = {},
@@ -141,7 +153,11 @@ export interface Watching {
   close(): void;
 }
 
-export async function watch(plane: Plane, target: string, options: Ask = {}): Promise<Watching> {
+export async function watch(
+  plane: RunningPlane,
+  target: string,
+  options: Ask = {},
+): Promise<Watching> {
   const response = await plane.server.handler(request("GET", target, options));
   if (response.kind !== "stream") {
     const body =
