@@ -22,6 +22,7 @@ export class CacheEvent {
   #added: WatchItem | undefined;
   #modified: WatchItem | undefined;
   #deleted: WatchItem | undefined;
+  #deletedObject: SharedObject | undefined;
 
   constructor(
     revision: number,
@@ -38,6 +39,12 @@ export class CacheEvent {
   /** Bytes it keeps alive: what a history ring is charged. */
   get bytes(): number {
     return (this.next?.value.length ?? 0) + (this.previous?.value.length ?? 0);
+  }
+
+  /** Leaves the recent past: what it was before is of no more use to anyone who keeps up. */
+  release(): void {
+    this.previous?.release();
+    this.#deletedObject?.release();
   }
 
   /** The item for a watcher of everything, or of a scope the key never leaves. */

@@ -65,6 +65,7 @@ export class EventRing {
       if (event === undefined) return;
       this.#bytes -= event.bytes;
       this.#floor = event.revision;
+      event.release();
     } while (this.#same(this.#head - 1, this.#head));
   }
 

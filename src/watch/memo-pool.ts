@@ -18,7 +18,7 @@ export interface MemoHolder {
 /** Charged per holder whatever it holds, so that the number of holders is bounded as well. */
 const holderOverheadBytes = 256;
 
-/** Compact the queue when this many dead slots lie before its head. */
+/** The queue is compacted when about this many of its slots are dead. */
 const deadSlotsMax = 4096;
 
 export class MemoPool {
@@ -47,10 +47,18 @@ export class MemoPool {
     while (this.#total > this.#bytesMax) this.#evict();
   }
 
+  /** `holder` has dropped its memo itself, because nobody is expected to ask for it again. */
+  release(holder: MemoHolder): void {
+    this.#total -= this.#bytes.get(holder) ?? 0;
+    this.#bytes.delete(holder);
+    if (this.#queue.length > 2 * this.#bytes.size + deadSlotsMax) this.#compact();
+  }
+
   #evict(): void {
     const holder = this.#queue[this.#head++];
     assert(holder !== undefined, "memo pool counts bytes nobody holds", { total: this.#total });
     if (this.#head >= deadSlotsMax) this.#compact();
+    if (!this.#bytes.has(holder)) return;
     if (holder.memoUsed) {
       holder.memoUsed = false;
       this.#queue.push(holder);
@@ -61,8 +69,9 @@ export class MemoPool {
     holder.dropMemo();
   }
 
+  /** Drops dead slots: before the head, and of holders released. Order stays. */
   #compact(): void {
-    this.#queue = this.#queue.slice(this.#head);
+    this.#queue = this.#queue.slice(this.#head).filter((holder) => this.#bytes.has(holder));
     this.#head = 0;
   }
 }

@@ -118,6 +118,18 @@ void describe("a shared object", () => {
     }
   });
 
+  void it("that is released costs the budget nothing, and neither does the memory of it", () => {
+    const { object, memos } = shared(encodeObject(pod));
+    const source = { fieldValue: () => "", memos, freeze: false };
+    for (let i = 0; i < 10_000; i++) {
+      const other = new SharedObject(source, "b", encodeObject(pod), i + 1);
+      assert.equal(other.labels["app"], 'q"{');
+      other.release();
+    }
+    assert.equal(memos.totalBytes, 0);
+    assert.equal(object.object.kind, "Pod");
+  });
+
   void it("has a key in UTF-8 bytes and a name in text", () => {
     assert.equal(textOfKey(keyOfText("rôle/é")), "rôle/é");
     assert.equal(keyOfText("plain"), "plain");
