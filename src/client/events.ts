@@ -15,13 +15,16 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
-import { isNotFound, retryTransient } from "./retry.ts";
+import { isNotFound } from "./refusal.ts";
+import { retryTransient } from "./retry.ts";
 
 export interface EventRecorder {
   /** `object` must carry apiVersion, kind and metadata. */
   event(object: KubeObject, type: "Normal" | "Warning", reason: string, message: string): void;
   /** Resolves when everything accepted so far was sent or given up. */
   flushed(): Promise<void>;
+  /** Drops what waits and refuses what comes; resolves when the requests under way have ended. */
+  close(): Promise<void>;
   /** Events refused by a limit since the start. */
   readonly dropped: number;
 }
@@ -94,7 +97,7 @@ class Recorder implements EventRecorder {
   readonly #similar = new Map<string, Similar>();
   readonly #buckets = new Map<string, Bucket>();
   readonly #waiting = new Set<Entry>();
-  readonly #never = new AbortController().signal;
+  readonly #closing = new AbortController();
   #idle: (() => void)[] = [];
   #inFlight = 0;
   #names = 0;
@@ -106,7 +109,8 @@ class Recorder implements EventRecorder {
   }
 
   event(object: KubeObject, type: "Normal" | "Warning", reason: string, text: string): void {
-    if (this.#waiting.size >= waitingMax || !this.#mayRecord(object)) {
+    const closed = this.#closing.signal.aborted;
+    if (closed || this.#waiting.size >= waitingMax || !this.#mayRecord(object)) {
       this.dropped++;
       return;
     }
@@ -131,6 +135,13 @@ class Recorder implements EventRecorder {
   flushed(): Promise<void> {
     if (this.#inFlight === 0 && this.#waiting.size === 0) return Promise.resolve();
     return new Promise((resolve) => void this.#idle.push(resolve));
+  }
+
+  close(): Promise<void> {
+    this.#closing.abort();
+    this.dropped += this.#waiting.size;
+    this.#waiting.clear();
+    return this.flushed();
   }
 
   #newEntry(key: string, object: KubeObject, type: string, reason: string, nowMs: number): Entry {
@@ -186,7 +197,7 @@ class Recorder implements EventRecorder {
   #sent(entry: Entry): void {
     this.#inFlight--;
     entry.sending = false;
-    if (entry.waiting) this.#waiting.add(entry);
+    if (entry.waiting && !this.#closing.signal.aborted) this.#waiting.add(entry);
     this.#send();
     if (this.#inFlight > 0 || this.#waiting.size > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
@@ -194,7 +205,7 @@ class Recorder implements EventRecorder {
 
   async #sendOne(entry: Entry): Promise<void> {
     try {
-      await retryTransient(this.#deps, sendTries, this.#never, () => this.#write(entry));
+      await retryTransient(this.#deps, sendTries, this.#closing.signal, () => this.#write(entry));
     } catch (error) {
       this.dropped++;
       const message = error instanceof Error ? error.message : String(error);

@@ -20,6 +20,7 @@ import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
 import type { Client, ListOf, ResourceRef, WatchedEvent } from "./client.ts";
 import { isStatus, refusal } from "./exchange.ts";
+import { isTransient, retryAfterMs } from "./refusal.ts";
 
 export interface ReflectorDeps {
   readonly client: Client;
@@ -154,20 +155,26 @@ class Reflector<T extends KubeObject> {
   async #failed(error: unknown): Promise<void> {
     if (this.#eventsInWatch > 0) this.#backoff.reset();
     this.#eventsInWatch = 0;
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     const gone = isGone(error);
     if (gone) {
       this.#position = undefined;
       this.#listFrom = "";
     }
     const delayMs = Math.max(this.#backoff.nextMs(), retryAfterMs(error) ?? 0);
-    log.debug("reflector waits", {
+    this.#say(error, gone, delayMs);
+    await sleep(clock, "client.backoff", delayMs, this.#signal);
+  }
+
+  /** A refusal that time does not cure (no rights, no such resource) is for people to see. */
+  #say(error: unknown, gone: boolean, delayMs: number): void {
+    const lasting = error instanceof ApiError && !gone && !isTransient(error);
+    this.#deps.log[lasting ? "warn" : "debug"]("reflector waits", {
       resource: this.#selection.ref.resource,
       gone,
       delayMs,
       error: error instanceof Error ? error.message : String(error),
     });
-    await sleep(clock, "client.backoff", delayMs, this.#signal);
   }
 }
 
@@ -185,11 +192,4 @@ function isGone(error: unknown): boolean {
   // A server restored from an older state does not know our position and never will.
   const causes = error.status.details?.causes ?? [];
   return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
-}
-
-/** What a 429 or 503 asked for, in milliseconds. */
-export function retryAfterMs(error: unknown): number | undefined {
-  if (!(error instanceof ApiError)) return undefined;
-  const seconds = error.status.details?.retryAfterSeconds;
-  return seconds === undefined ? undefined : seconds * 1_000;
 }

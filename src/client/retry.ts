@@ -1,10 +1,9 @@
 /** Retrying one call where a second try is known to be harmless. */
-import { ApiError } from "#api/status.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
-import { retryAfterMs } from "./reflector.ts";
+import { isTransient, retryAfterMs } from "./refusal.ts";
 
 export interface RetryDeps {
   readonly clock: Clock;
@@ -39,23 +38,4 @@ export async function retryTransient<T>(
       if (signal.aborted) throw error;
     }
   }
-}
-
-/** Overload, timeouts and broken connections pass; other refusals are the server's last word. */
-export function isTransient(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return error instanceof Error && "code" in error;
-  const code = error.status.code ?? 500;
-  return code === 429 || code >= 500;
-}
-
-export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.status.code === 404;
-}
-
-export function isConflict(error: unknown): boolean {
-  return error instanceof ApiError && error.reason === "Conflict";
-}
-
-export function isAlreadyExists(error: unknown): boolean {
-  return error instanceof ApiError && error.reason === "AlreadyExists";
 }

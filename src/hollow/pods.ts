@@ -11,7 +11,7 @@ import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { ReflectorSink } from "#client/reflector.ts";
 import { runReflector } from "#client/reflector.ts";
-import { isConflict, isNotFound } from "#client/retry.ts";
+import { isConflict, isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
@@ -75,6 +75,7 @@ export class HollowPods implements ReflectorSink<Pod> {
       ),
       runReflector<Pod>(this.#deps, selection, this, signal),
     ]);
+    await this.#events?.close();
   }
 
   replace(items: readonly Pod[]): void {

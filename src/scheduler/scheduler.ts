@@ -157,6 +157,7 @@ class SchedulerShell implements Scheduler {
     for (const remove of removers) remove();
     this.#queue.close();
     await this.#binder.idle();
+    await this.#events.close();
   }
 
   metrics(): SchedulerMetrics {

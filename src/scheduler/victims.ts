@@ -2,7 +2,8 @@
 import { formatTime } from "#api/time.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
-import { isConflict, isNotFound, retryTransient } from "#client/retry.ts";
+import { isConflict, isNotFound } from "#client/refusal.ts";
+import { retryTransient } from "#client/retry.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
