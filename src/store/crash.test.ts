@@ -221,7 +221,10 @@ void test(`over ${seeds} seeds no acknowledged write is lost and nothing is made
 
 /** A disk that says durable and does not mean it. */
 function lyingDisk(disk: SimDisk): SimDisk {
-  const lie = (file: DiskFile): DiskFile => ({ ...file, writeDurably: file.write });
+  const lie = (file: DiskFile): DiskFile => ({
+    ...file,
+    writeDurably: (buffers, position) => file.write(buffers, position),
+  });
   return new Proxy(disk, {
     get(target, property) {
       if (property === "open") {

@@ -2,7 +2,7 @@
  * What makes batches durable. The store above it sequences, indexes and serves; an engine is a log
  * with checkpoints, and knows records only by their frame (record.ts), never by their meaning.
  *
- * Contract, checked by engine.suite.ts on every engine:
+ * Contract, checked by testing/engine-suite.ts on every engine that keeps anything:
  *  E1  `append` resolves only once the whole batch survives a crash; batches become durable in order.
  *  E2  After a rejected append nothing is appended any more by this opening.
  *  E3  `open` replays, in order, the newest whole checkpoint and then at least every record that

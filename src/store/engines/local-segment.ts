@@ -82,6 +82,11 @@ export class OpenSegment {
     this.#zeros = new ZerosAhead(file, size);
   }
 
+  /** Whether its header is on the disk. */
+  get begun(): boolean {
+    return this.#header === undefined;
+  }
+
   get bytesLeft(): number {
     return this.size - this.info.end;
   }

@@ -189,7 +189,8 @@ export class LocalEngine implements Engine {
 
   async #append(batch: AppendBatch): Promise<void> {
     let open = must(this.#open, "append to a closed engine");
-    if (open.bytesLeft < batch.bytes) {
+    // A segment that nothing was written to takes any batch; its file grows for it.
+    if (open.bytesLeft < batch.bytes && open.begun) {
       const full = open;
       open = await this.#begin(full.info.number + 1, full.info.end, batch.bytes);
       await full.close();

@@ -1,0 +1,54 @@
+/**
+ * Compacts on its own: every interval, up to the revision that was the head one interval ago.
+ *
+ * So history reaches back at least one interval and at most two, as with the API server's own
+ * compactor. Not for a store whose clients compact (a stock kube-apiserver does).
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Revision, Store } from "./store.ts";
+
+export class AutoCompactor {
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly store: Store };
+  readonly #intervalMs: number;
+  #seen: Revision;
+  #timer: Timer | undefined;
+
+  constructor(
+    deps: { readonly clock: Clock; readonly log: Log; readonly store: Store },
+    options: { readonly intervalMs: number },
+  ) {
+    this.#deps = deps;
+    this.#intervalMs = options.intervalMs;
+    this.#seen = deps.store.commitRevision;
+  }
+
+  start(): void {
+    this.stop();
+    this.#timer = this.#deps.clock.after(
+      "store.compact",
+      this.#intervalMs,
+      () => void this.#tick(),
+    );
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  async #tick(): Promise<void> {
+    const { store, log } = this.#deps;
+    const until = this.#seen;
+    this.#seen = store.commitRevision;
+    this.start();
+    if (until <= store.compactRevision) return;
+    try {
+      await store.compact(until);
+    } catch (error) {
+      // The store has stopped; whoever watches `failed` ends the process.
+      this.stop();
+      log.debug("compaction ended", { error: String(error) });
+    }
+  }
+}
