@@ -11,11 +11,11 @@ import { itemElement, itemShape } from "./walk.ts";
 
 /** Findings, each with its path; empty when the value fits. */
 export function checkValue(
-  value: MutableJson,
+  value: MutableJson | undefined,
   shape: Shape,
   path: readonly string[] = [],
 ): string[] {
-  if (value === null) return [];
+  if (value === undefined || value === null) return [];
   switch (shape.kind) {
     case "leaf":
     case "deduced":

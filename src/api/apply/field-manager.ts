@@ -12,7 +12,7 @@
  * resource (`status`, say): nobody comes to own them by writing them there.
  * After  apimachinery pkg/util/managedfields; limits and texts are its own.
  */
-import { cloneJson, isJsonObject, jsonEqual } from "../json-value.ts";
+import { jsonEqual } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
 import type { AnyObject, ManagedFieldsEntry } from "../object.ts";
 import { parseApiVersion } from "../object.ts";
@@ -155,9 +155,7 @@ function typedOf({ types, apiVersion }: FieldManagement, object: AnyObject): Typ
   if (shape === undefined) throw badRequest(`no schema for version ${apiVersion}`);
   const sameVersion = object.apiVersion === undefined || object.apiVersion === apiVersion;
   const versioned = sameVersion ? object : types.convert(object, apiVersion);
-  const value = cloneJson(versioned) as MutableObject; // a clone of an object
-  const metadata = value["metadata"];
-  if (isJsonObject(metadata)) delete metadata["managedFields"];
+  const value = withEntries(versioned, undefined) as unknown as MutableObject; // plain JSON, not changed here
   return { value, shape, apiVersion };
 }
 

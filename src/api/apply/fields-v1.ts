@@ -6,7 +6,7 @@
  */
 import { isJsonObject } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
-import { memberOnly, setNode, sortedChildren } from "./field-set.ts";
+import { emptySet, memberOnly, sortedChildren } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 
 /** Levels of one set; deeper JSON is no set that any schema could have made. */
@@ -15,21 +15,24 @@ const depthMax = 200;
 /** undefined for JSON that is no field set. */
 export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
   if (!isJsonObject(json) || depth > depthMax) return undefined;
-  const children: [string, FieldSet][] = [];
-  for (const [name, value] of Object.entries(json)) {
+  const children = new Map<string, FieldSet>();
+  for (const name of Object.keys(json)) {
     if (name === ".") continue;
     const element = parseElement(name);
-    const child = parseFieldsV1(value, depth + 1);
+    const child = parseFieldsV1(json[name], depth + 1);
     if (element === undefined || child === undefined) return undefined;
-    children.push([element, child]);
+    children.set(element, child);
   }
-  if (children.length === 0 && depth > 0) return memberOnly;
-  return setNode(depth > 0 && Object.hasOwn(json, "."), children);
+  if (children.size > 0) return { member: depth > 0 && Object.hasOwn(json, "."), children };
+  return depth > 0 ? memberOnly : emptySet;
 }
+
+/** One key of a plain value, or a plain value: the text is in order as it is. */
+const plainElement = /^(k:\{"[A-Za-z]+":("[^"\\]*"|[0-9]+)\}|v:"[^"\\]*")$/;
 
 /** Keys are put in order, so that one list element has one text. */
 function parseElement(name: string): string | undefined {
-  if (name.startsWith("f:")) return name;
+  if (name.startsWith("f:") || plainElement.test(name)) return name;
   try {
     if (name.startsWith("v:")) return valueElement(JSON.parse(name.slice(2)));
     if (name.startsWith("i:")) return /^i:[0-9]+$/.test(name) ? name : undefined;
@@ -49,7 +52,7 @@ export function valueElement(value: unknown): string {
 }
 
 export function keyElement(keys: readonly (readonly [string, unknown])[]): string {
-  const sorted = keys.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const sorted = keys.length < 2 ? keys : keys.toSorted(([a], [b]) => (a < b ? -1 : 1));
   const members = sorted.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
   return `k:{${members.join(",")}}`;
 }

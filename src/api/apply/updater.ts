@@ -10,7 +10,7 @@
  * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
  * longer served owns nothing. After  structured-merge-diff merge/update.go.
  */
-import { cloneJson, isJsonObject } from "../json-value.ts";
+import { isJsonObject } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
 import type { ObjectSchema } from "../schema-types.ts";
@@ -77,7 +77,7 @@ function convertTyped(types: ApplyTypes, typed: Typed, apiVersion: string): Type
   const shape = types.shape(apiVersion);
   if (shape === undefined) return undefined;
   const converted = types.convert(typed.value as unknown as AnyObject, apiVersion); // a whole object
-  return { value: cloneJson(converted) as MutableObject, shape, apiVersion };
+  return { value: converted as unknown as MutableObject, shape, apiVersion }; // plain JSON
 }
 
 export interface Change {
@@ -182,7 +182,8 @@ export function applyObject(application: Application): Applied {
   const whole: Typed = { ...live, value: isJsonObject(merged) ? merged : {} };
   // While pruning, the applier also holds what nobody owns in the end: its metadata must stay.
   const holders = new Map(managers).set(self, { ...entry, set: all });
-  const after = last === undefined ? whole : prune({ types, managers: holders, last }, whole);
+  const isDropping = last !== undefined && !isEmpty(difference(last.set, all));
+  const after = isDropping ? prune({ types, managers: holders, last }, whole) : whole;
   const changed = changeOwners({ types, before: live, after, managers, self, ignored });
   return {
     object: after.value,

@@ -40,7 +40,8 @@ function nodeOf(value: MutableJson, shape: Shape, isOwn: IsOwn): FieldSet {
   if (form.kind === "leaf") return memberOnly;
   if (form.kind === "object") {
     const { shape: object } = form;
-    const children = Object.entries(objectOf(value)).map(([name, member]): [string, FieldSet] => {
+    const members = Object.entries(objectOf(value)).filter(([, member]) => member !== undefined);
+    const children = members.map(([name, member]): [string, FieldSet] => {
       const isKey = object.kind === "map" || object.field(name) === undefined;
       const node = nodeOf(member, fieldShape(object, name), isOwn);
       return [fieldElement(name), withMember(node, isKey || isOwn(member))];
@@ -98,11 +99,12 @@ function elementShape(shape: Shape, element: string): Shape {
 export function reconciled(set: FieldSet, shape: Shape): FieldSet {
   if (set.children.size === 0 || shape.kind === "deduced") return set;
   if (shape.kind === "leaf") return memberOnly;
-  let changed = false;
-  const children = [...set.children].map(([element, child]): [string, FieldSet] => {
+  let children: Map<string, FieldSet> | undefined;
+  for (const [element, child] of set.children) {
     const next = reconciled(child, elementShape(shape, element));
-    changed ||= next !== child;
-    return [element, next];
-  });
-  return changed ? setNode(set.member, children) : set;
+    if (next === child) continue;
+    children ??= new Map(set.children);
+    children.set(element, next);
+  }
+  return children === undefined ? set : { member: set.member, children };
 }
