@@ -17,8 +17,10 @@ import type { RequestContext } from "#server/context.ts";
 import { contentType, objectMediaTypes, unsupportedMediaType } from "#server/negotiate.ts";
 import { checkedKind } from "./builtin-kind.ts";
 import { type BodyFormat, type Document, parseBody, type Repeats } from "./body-text.ts";
+import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
+import { decodeProtobuf } from "./protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413. A body that is a frozen object has none. */
@@ -47,17 +49,36 @@ export async function readDocument(
   if (request.body.kind === "none") return undefined;
   if (request.body.kind === "object") return { value: request.body.object };
   const format = bodyFormats[contentType(request.headers)];
-  if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
+  if (format === undefined) throw unsupportedMediaType([...objectMediaTypes, protobufType]);
   const bytes = await readBytes(request, limitBytes);
   if (bytes.length === 0) return undefined;
+  if (format === "protobuf") return parseProtobuf(bytes, kindName);
   return parseDocument(bytes, format, kindName, noting);
 }
 
-const bodyFormats: Readonly<Record<string, BodyFormat>> = {
+const protobufType = "application/vnd.kubernetes.protobuf";
+const bodyFormats: Readonly<Record<string, BodyFormat | "protobuf">> = {
+  [protobufType]: "protobuf",
   "application/json": "json",
   "application/yaml": "yaml",
   "text/yaml": "yaml",
 };
+
+/** Built-in kinds only: no schema says how a custom resource would travel. */
+function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
+  try {
+    const { apiVersion, kind, raw } = readEnvelope(bytes);
+    const gv = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+    const fields = decodeProtobuf({ ...gv, kind }, raw);
+    if (fields !== undefined) return { value: { apiVersion, kind, ...fields } };
+    throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}" as ${kindName}`);
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kindName}): ${error.message}`,
+    );
+  }
+}
 
 function parseDocument(
   bytes: Uint8Array,

@@ -14,3 +14,22 @@ export const serviceAddress = "10.96.0.1";
 
 /** Hollow nodes one process takes; beyond it, start more processes. */
 export const nodesMax = 50_000;
+
+/** A minute for short requests, as upstream's --request-timeout. */
+export const requestTimeoutMs = 60_000;
+
+export const serviceAddresses = {
+  range: "10.96.0.0/16",
+  firstNodePort: 30_000,
+  lastNodePort: 32_767,
+};
+
+/** The store's files: segments of 64 MiB, a checkpoint per 256 MiB of log, puts refused below 64 MiB free. */
+export const localEngine = {
+  segmentBytes: 64 * 2 ** 20,
+  checkpointLogBytes: 256 * 2 ** 20,
+  freeBytesMin: 64 * 2 ** 20,
+};
+
+/** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
+export const hollowStartMs = 100;

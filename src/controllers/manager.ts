@@ -29,7 +29,8 @@ import { ttlAfterFinishedController } from "./ttl/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
 
 export interface ManagerDeps {
-  readonly client: Client;
+  /** A client that acts as this service account of kube-system: each controller has its own rights. */
+  readonly clientFor: (serviceAccount: string) => Client;
   readonly informers: InformerSet;
   readonly clock: Clock;
   readonly random: Random;
@@ -50,35 +51,40 @@ export interface ControllerManager {
 
 type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller;
 
-/** Name as it appears in events, and the maker. */
-const factories: readonly (readonly [string, Factory])[] = [
-  ["namespace-controller", namespaceController],
-  ["garbage-collector", garbageCollector],
-  ["deployment-controller", deploymentController],
-  ["replicaset-controller", replicaSetController],
-  ["replication-controller", replicationControllerController],
-  ["statefulset-controller", statefulSetController],
-  ["daemonset-controller", daemonSetController],
-  ["job-controller", jobController],
-  ["cronjob-controller", cronJobController],
-  ["ttl-after-finished-controller", ttlAfterFinishedController],
-  ["endpointslice-controller", endpointsController],
-  ["serviceaccount-controller", serviceAccountController],
-  ["root-ca-certificate-publisher-controller", (deps, { rootCa }) => rootCaPublisher(deps, rootCa)],
-  ["pod-garbage-collector", podGarbageCollector],
-  ["disruption-controller", disruptionController],
-  ["node-controller", nodeLifecycleController],
-  ["taint-eviction-controller", taintEvictionController],
+/** Name as it appears in events, the service account that acts (upstream's), and the maker. */
+const factories: readonly (readonly [string, string, Factory])[] = [
+  ["namespace-controller", "namespace-controller", namespaceController],
+  ["garbage-collector", "generic-garbage-collector", garbageCollector],
+  ["deployment-controller", "deployment-controller", deploymentController],
+  ["replicaset-controller", "replicaset-controller", replicaSetController],
+  ["replication-controller", "replication-controller", replicationControllerController],
+  ["statefulset-controller", "statefulset-controller", statefulSetController],
+  ["daemonset-controller", "daemon-set-controller", daemonSetController],
+  ["job-controller", "job-controller", jobController],
+  ["cronjob-controller", "cronjob-controller", cronJobController],
+  ["ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController],
+  ["endpoint-slice-controller", "endpointslice-controller", endpointsController],
+  ["serviceaccount-controller", "service-account-controller", serviceAccountController],
+  [
+    "root-ca-certificate-publisher",
+    "root-ca-cert-publisher",
+    (deps, { rootCa }) => rootCaPublisher(deps, rootCa),
+  ],
+  ["pod-garbage-collector", "pod-garbage-collector", podGarbageCollector],
+  ["disruption-controller", "disruption-controller", disruptionController],
+  ["node-controller", "node-controller", nodeLifecycleController],
+  ["taint-eviction-controller", "node-controller", taintEvictionController],
 ];
 
 export function createControllerManager(
   deps: ManagerDeps,
   options: ManagerOptions,
 ): ControllerManager {
-  const controllers = factories.map(([component, factory]) => {
-    const recorder = createEventRecorder(deps, { component });
+  const controllers = factories.map(([component, account, factory]) => {
+    const client = deps.clientFor(account);
+    const recorder = createEventRecorder({ ...deps, client }, { component });
     const log = deps.log.child({ controller: component });
-    return factory({ ...deps, recorder, log }, options);
+    return factory({ ...deps, client, recorder, log }, options);
   });
   return {
     metrics: () =>

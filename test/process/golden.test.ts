@@ -69,7 +69,7 @@ function named(kind: string, name: string): unknown {
 }
 
 function collectionPath(object: Document): string {
-  const info = builtinResources.find((row) => {
+  const info = builtinResources().find((row) => {
     const apiVersion = row.group === "" ? row.version : `${row.group}/${row.version}`;
     return row.kind === object.kind && apiVersion === object.apiVersion;
   });

@@ -31,6 +31,7 @@ const headlessLabel = "service.kubernetes.io/headless";
 // long: one closure holds the informers that the small functions below share
 export function endpointsController(deps: ControllerDeps): Controller {
   const { client, informers } = deps;
+  const legacyClient = deps.clientFor("endpoint-controller");
   const services = informers.informer<Service>(refs.services);
   const pods = informers.informer<Pod>(refs.pods);
   const nodes = informers.informer<Node>(refs.nodes);
@@ -160,13 +161,17 @@ export function endpointsController(deps: ControllerDeps): Controller {
     };
     if (current === undefined) {
       const object = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
-      return void (await client
+      return void (await legacyClient
         .create<Endpoints>(refs.endpoints, namespace, object)
         .catch(ignoreGone));
     }
     if (jsonEqual(current.subsets ?? [], subsets) && jsonEqual(current.metadata?.labels, labels))
       return;
-    await client.update<Endpoints>(refs.endpoints, namespace, { ...current, metadata, subsets });
+    await legacyClient.update<Endpoints>(refs.endpoints, namespace, {
+      ...current,
+      metadata,
+      subsets,
+    });
   }
 
   async function removeLegacy(key: string): Promise<void> {
@@ -175,7 +180,7 @@ export function endpointsController(deps: ControllerDeps): Controller {
     if (object === undefined || object.metadata?.labels?.[legacyManagedLabel] !== legacyManager)
       return;
     const { namespace = "", name = "" } = object.metadata;
-    await client.delete(refs.endpoints, namespace, name).catch(ignoreGone);
+    await legacyClient.delete(refs.endpoints, namespace, name).catch(ignoreGone);
   }
 }
 

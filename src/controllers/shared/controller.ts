@@ -15,6 +15,8 @@ import type { Random } from "#platform/random.ts";
 
 export interface ControllerDeps {
   readonly client: Client;
+  /** Another service account's rights, for a loop that does the work of two of upstream's. */
+  readonly clientFor: (serviceAccount: string) => Client;
   readonly informers: InformerSet;
   readonly recorder: EventRecorder;
   readonly clock: Clock;

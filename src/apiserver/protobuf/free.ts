@@ -1,0 +1,58 @@
+/** Fields that are any JSON: how each travels in protobuf. */
+import type { FieldSchema } from "#api/schema-types.ts";
+import { ProtobufError, readFields, utf8 } from "#wire/protobuf.ts";
+
+/** `raw`: a message whose field 1 holds JSON text. The others are unions of JSONSchemaProps. */
+export type FreeForm = "raw" | "schemaOrBool" | "schemaOrArray" | "schemaOrStrings";
+
+const unions: Readonly<Record<string, FreeForm>> = {
+  additionalItems: "schemaOrBool",
+  additionalProperties: "schemaOrBool",
+  items: "schemaOrArray",
+  dependencies: "schemaOrStrings",
+};
+
+export function freeFormOf(
+  definition: string,
+  name: string,
+  schema: FieldSchema,
+): FreeForm | undefined {
+  if (definition.endsWith(".JSONSchemaProps") && Object.hasOwn(unions, name)) return unions[name];
+  const leaf = schema.type === "array" || schema.type === "map" ? schema.items : schema;
+  if (leaf?.type === "any" && leaf.format === undefined) return "raw";
+  const isFree = leaf?.type === "object" && leaf.ref === undefined;
+  return isFree || (leaf?.type === "map" && leaf.items === undefined) ? "raw" : undefined;
+}
+
+export function readFree(
+  form: FreeForm,
+  bytes: Uint8Array,
+  decodeSchema: (bytes: Uint8Array) => unknown,
+): unknown {
+  if (form === "raw") return readRaw(bytes);
+  let result: unknown;
+  const many: unknown[] = [];
+  readFields(bytes, (field) => {
+    if (form === "schemaOrBool" && field.number === 1) result ??= field.integer !== 0n;
+    else if (form === "schemaOrBool") result = decodeSchema(field.bytes);
+    else if (field.number === 1) result = decodeSchema(field.bytes);
+    else many.push(form === "schemaOrArray" ? decodeSchema(field.bytes) : utf8(field.bytes));
+  });
+  return result ?? many;
+}
+
+function readRaw(bytes: Uint8Array): unknown {
+  let value: unknown;
+  readFields(bytes, (field) => {
+    if (field.number === 1 && field.bytes.length > 0) value = parse(utf8(field.bytes));
+  });
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ProtobufError(`embedded JSON: ${error instanceof Error ? error.message : ""}`);
+  }
+}

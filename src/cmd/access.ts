@@ -1,0 +1,100 @@
+/** Who may: the authenticators and authorizers of a server, wired over its own caches. */
+import type { Access } from "#admission/access.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import {
+  createAuthenticator,
+  healthAndVersion,
+  type ServerAuthenticator,
+} from "#auth/authenticate.ts";
+import { mastersAuthorizer, unionAuthorizer } from "#auth/authorize.ts";
+import type { Authorizer } from "#auth/auth.ts";
+import { bootstrapClusterRoleRules } from "#auth/bootstrap-policy.ts";
+import { BootstrapTokens } from "#auth/bootstrap-token.ts";
+import { escalationError } from "#auth/escalation.ts";
+import { NodeAuthorizer } from "#auth/node-authorizer.ts";
+import type { Pki } from "#auth/pki-files.ts";
+import { discoveryDocument, keySet } from "#auth/oidc.ts";
+import type { IssuerFacts } from "#apiserver/issuer-http.ts";
+import { RbacAuthorizer } from "#auth/rbac.ts";
+import { ServiceAccountTokens } from "#auth/service-account-token.ts";
+import { serveTokenRequest } from "#auth/token-request.ts";
+import { CertificateAuthenticator } from "#auth/x509.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
+
+/** Upstream's default issuer for clusters that name none. */
+const issuer = "https://kubernetes.default.svc.cluster.local";
+const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+
+export interface AccessDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly lookup: Lookup;
+  readonly registry: OpenRegistry;
+  readonly pki: Pki;
+}
+
+export interface ServerAccess {
+  readonly authenticator: ServerAuthenticator;
+  readonly authorizer: Authorizer;
+  /** For admission plugins. */
+  readonly access: Access;
+  /** What lets others check service account tokens. */
+  readonly issuer: IssuerFacts;
+  readonly mintToken: (namespace: string, name: string, request: AnyObject) => AnyObject;
+}
+
+export function serverAccess(deps: AccessDeps): ServerAccess {
+  const { lookup, pki } = deps;
+  const tokens = new ServiceAccountTokens(deps, {
+    issuer,
+    apiAudiences: [issuer],
+    privateKey: pki.serviceAccount.privateKey,
+    olderPublicKeys: [],
+  });
+  const authenticator = createAuthenticator(
+    {
+      certificates: new CertificateAuthenticator(deps),
+      tokens: [tokens, new BootstrapTokens(deps)],
+    },
+    { anonymousPaths: healthAndVersion },
+  );
+  const rbac = new RbacAuthorizer({ lookup, policyVersion: policyVersion(deps.registry) });
+  const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });
+  const authorizer = unionAuthorizer([mastersAuthorizer, nodes, rbac]);
+  return {
+    authenticator,
+    authorizer,
+    access: accessOf(authorizer, rbac),
+    issuer: {
+      discovery: discoveryDocument(issuer, issuer, tokens.keys),
+      keys: keySet(tokens.keys),
+    },
+    mintToken: (namespace, name, request) =>
+      serveTokenRequest({ ...deps, tokens }, namespace, name, request),
+  };
+}
+
+/** Changes whenever a role or binding does, so that RBAC is compiled only then. */
+function policyVersion(registry: OpenRegistry): () => number {
+  const caches = policyKinds.map((resource) =>
+    registry.cache({ group: "rbac.authorization.k8s.io", resource }),
+  );
+  return () => caches.reduce((newest, cache) => Math.max(newest, cache.changedAt), 0);
+}
+
+function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {
+  return {
+    allowed: (question) =>
+      authorizer.authorize({
+        ...question,
+        path: "",
+        resourceRequest: true,
+        version: "*",
+        subresource: "",
+      }).allowed,
+    escalation: (write) => escalationError({ authorizer, rbac }, write),
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * Scheduler, controllers and hollow nodes of a plane, each as its own user over the direct transport:
+ * what they may do is what their roles say, as anywhere.
+ */
+import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.ts";
+import type { Client } from "#client/client.ts";
+import { directClient } from "#client/direct.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
+import { createHollowNodes } from "#hollow/hollow.ts";
+import { hollowDefaults } from "#hollow/options.ts";
+import type { PlainHandler } from "#platform/http.ts";
+import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
+import { hollowStartMs } from "./limits.ts";
+import type { Host } from "./plane.ts";
+
+export interface LoopOptions {
+  readonly nodes: number;
+  /** PEM. */
+  readonly rootCa: string;
+}
+
+export interface Loops {
+  readonly scheduler: Scheduler;
+  readonly controllers: ControllerManager;
+  /** Resolves when every loop has come to rest. */
+  stop(): Promise<void>;
+}
+
+const systemNamespace = "kube-system";
+
+export function startLoops(host: Host, handler: PlainHandler, options: LoopOptions): Loops {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const clientOf = (name: string, ...userGroups: string[]): Client =>
+    directClient(handler, { name, groups: userGroups });
+  const clientFor = (account: string): Client =>
+    directClient(handler, {
+      name: serviceAccountUser(systemNamespace, account),
+      groups: serviceAccountGroups(systemNamespace),
+    });
+
+  const managerInformers = createInformerSet({
+    ...host,
+    client: clientOf("system:kube-controller-manager"),
+  });
+  const controllers = createControllerManager(
+    { ...host, clientFor, informers: managerInformers },
+    { rootCa: options.rootCa },
+  );
+  const schedulerClient = clientOf("system:kube-scheduler");
+  const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
+  const scheduler = createScheduler(
+    { ...host, client: schedulerClient, informers: schedulerInformers },
+    schedulerDefaults,
+  );
+  const running = [
+    controllers.run(signal),
+    managerInformers.run(signal),
+    scheduler.run(signal),
+    schedulerInformers.run(signal),
+    ...startHollow(host, clientOf("pilothouse:hollow-nodes", groups.masters), options, signal),
+  ];
+  return {
+    scheduler,
+    controllers,
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+function startHollow(
+  host: Host,
+  client: Client,
+  { nodes }: LoopOptions,
+  signal: AbortSignal,
+): readonly Promise<void>[] {
+  if (nodes === 0) return [];
+  const options = { ...hollowDefaults, count: nodes, startMs: hollowStartMs };
+  return [createHollowNodes({ ...host, client }, options).run(signal)];
+}

@@ -1,0 +1,222 @@
+/**
+ * A whole control plane in this process: store, registry, API server, scheduler, controllers and
+ * hollow nodes, the last three through the direct transport. Wiring only.
+ *
+ * Start  store -> caches -> handler -> listen -> bootstrap objects -> ready -> loops.
+ * Stop   loops first, then the listener drains, then the store closes: an acknowledged write is
+ *        durable whatever happens on the way.
+ */
+import { createAdmission } from "#admission/chain.ts";
+import { defaultPlugins } from "#admission/default-plugins.ts";
+import { must } from "#base/assert.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { ResourceQuota } from "#api/gen/types.ts";
+import { resourceByPath, servedByDefault } from "#api/resources.ts";
+import { fieldValue } from "#api/selectable-fields.ts";
+import { strategyFor } from "#api/strategies.ts";
+import { bootstrap } from "#apiserver/bootstrap.ts";
+import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
+import { DiscoveryDocuments } from "#apiserver/discovery-http.ts";
+import { issuerDocuments } from "#apiserver/issuer-http.ts";
+import { OpenapiHttp } from "#apiserver/openapi-http.ts";
+import { apiLimits } from "#apiserver/deps.ts";
+import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import { groups } from "#auth/groups.ts";
+import type { Pki } from "#auth/pki-files.ts";
+import type { Client } from "#client/client.ts";
+import { directClient } from "#client/direct.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Disk } from "#platform/disk.ts";
+import type { Log } from "#platform/log.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import type { Random } from "#platform/random.ts";
+import { createLookup } from "#registry/lookup.ts";
+import {
+  createRegistry,
+  recommendedRegistryOptions,
+  type OpenRegistry,
+} from "#registry/registry.ts";
+import type { Audit } from "#server/audit.ts";
+import { MetricSet } from "#server/metric-set.ts";
+import { versionInfo } from "#server/version.ts";
+import type { OpenedStore } from "#store/embedded.ts";
+import { openStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
+import { serverAccess } from "./access.ts";
+import * as limits from "./limits.ts";
+import { startLoops } from "./loops.ts";
+import { productVersion } from "./product.ts";
+
+export interface Host {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly disk: Disk;
+  readonly log: Log;
+}
+
+export interface PlaneOptions {
+  /** Where the store lives; absent: in memory, gone at the end. */
+  readonly storeDirectory?: string;
+  readonly pki: Pki;
+  readonly host: string;
+  readonly port: number;
+  readonly nodes: number;
+  readonly audit?: Audit;
+}
+
+export interface Plane {
+  /** `https://127.0.0.1:6443`. */
+  readonly url: string;
+  /** As cluster-admin, without a socket. */
+  readonly client: Client;
+  /** Resolves when the store had to stop (disk): the process must end. */
+  readonly failed: Promise<Error>;
+  stop(): Promise<void>;
+}
+
+export async function startPlane(host: Host, options: PlaneOptions): Promise<Plane> {
+  const store = await openPlaneStore(host, options);
+  const registry = openPlaneRegistry(host, store);
+  const server = makeServer(host, options, registry);
+  await server.ready();
+  // Clients that come before the bootstrap objects are there find an API without them, not an error.
+  const listening = await listenTls(host, options, server);
+  await bootstrap({ ...host, catalog: server.catalog }, bootstrapFacts(options, listening));
+  const url = `https://${urlHost(options.host)}:${listening.address.port}`;
+  const client = directClient(server.handler, {
+    name: "kubernetes-admin",
+    groups: [groups.masters],
+  });
+  const loops = startLoops(host, server.handler, {
+    nodes: options.nodes,
+    rootCa: options.pki.authority.certificate,
+  });
+  return {
+    url,
+    client,
+    failed: store.failed,
+    async stop() {
+      server.shutdown();
+      await loops.stop();
+      server.close();
+      await listening.close(limits.shutdownMs);
+      await registry.close();
+      await store.close();
+    },
+  };
+}
+
+function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore> {
+  const { storeDirectory } = options;
+  if (storeDirectory === undefined) {
+    return openStore(host, { ...recommendedOptions, engine: "memory" });
+  }
+  return openStore(host, {
+    ...recommendedOptions,
+    engine: "local",
+    directory: storeDirectory,
+    ...limits.localEngine,
+  });
+}
+
+function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
+  return createRegistry(
+    {
+      ...host,
+      store,
+      fieldValue,
+      strategyFor: ({ storage, group, resource }) =>
+        strategyFor(storage?.group ?? group, storage?.resource ?? resource),
+    },
+    {
+      ...recommendedRegistryOptions,
+      compactPeriodMs: limits.history.compactEveryMs,
+      eventTtlSeconds: limits.eventTtlSeconds,
+    },
+  );
+}
+
+function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): ApiServer {
+  const lookup = createLookup(registry);
+  const access = serverAccess({ ...host, lookup, registry, pki: options.pki });
+  const plugins = defaultPlugins({
+    ...host,
+    lookup,
+    access: access.access,
+    updateQuota: (quota) => updateQuota(registry, quota),
+    serviceAddresses: limits.serviceAddresses,
+    extra: [],
+  });
+  return createApiServer(
+    {
+      ...host,
+      registry,
+      lookup,
+      authenticator: access.authenticator,
+      authorizer: access.authorizer,
+      admission: createAdmission(plugins),
+      metrics: new MetricSet(),
+      version,
+      documents: (catalog) => [
+        new DiscoveryDocuments(catalog),
+        new OpenapiHttp({ ...host, catalog }, version.gitVersion),
+        issuerDocuments(access.issuer),
+      ],
+      tokens: access.authenticator,
+      tokenMinter: access.mintToken,
+      ...(options.audit === undefined ? {} : { audit: options.audit }),
+    },
+    { resources: servedByDefault(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
+  );
+}
+
+const version = versionInfo({
+  productVersion,
+  commit: "unknown",
+  date: "1970-01-01T00:00:00Z",
+  runtime: `node ${process.versions.node}`,
+  platform: `${process.platform}/${process.arch}`,
+});
+
+function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
+  return {
+    advertise: { host: options.host, port: listening.address.port },
+    serviceCidr: limits.serviceAddresses.range,
+    clientCa: options.pki.authority.certificate,
+    requestHeader: {
+      clientCa: options.pki.frontProxyAuthority.certificate,
+      allowedNames: ["front-proxy-client"],
+    },
+  };
+}
+
+/** Quota admission writes a status the way a controller would, guarded by what it read. */
+async function updateQuota(registry: OpenRegistry, quota: ResourceQuota): Promise<void> {
+  const info = must(resourceByPath("", "v1", "resourcequotas"), "quotas are built in");
+  const { namespace = "", name = "" } = quota.metadata ?? {};
+  const next = quota as AnyObject;
+  await registry
+    .store(info)
+    .update(namespace, name, () => next, { subresource: "status", dryRun: false });
+}
+
+function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promise<Listening> {
+  const { pki } = options;
+  return listen(
+    {
+      host: options.host,
+      port: options.port,
+      key: pki.server.privateKey,
+      cert: pki.server.certificate,
+      clientCa: pki.authority.certificate,
+      limits: httpLimits,
+    },
+    server.handler,
+    host.log,
+  );
+}
+
+function urlHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,150 @@
+/** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
+import { appendFileSync, renameSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { kubeconfigYaml } from "#auth/kubeconfig.ts";
+import { ensurePki, PkiError, type Pki } from "#auth/pki-files.ts";
+import { DiskError } from "#platform/disk.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { NodeDisk } from "#platform/node/disk.ts";
+import { nodeLog } from "#platform/node/log.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import type { Audit } from "#server/audit.ts";
+import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
+import * as limits from "./limits.ts";
+import type { UpFlags } from "./main.ts";
+import { startPlane, type Host, type Plane } from "./plane.ts";
+import { productVersion } from "./product.ts";
+import { UsageError } from "./usage-error.ts";
+
+export async function up(flags: UpFlags): Promise<void> {
+  const stopped = stopSignal();
+  const host = hostOf(flags);
+  const directory = await openDataDirectory(host.disk, flags.dataDir);
+  const pki = pkiOf(host, directory, flags);
+  const plane = await start(host, directory, pki, flags);
+  writeKubeconfig(directory, pki, plane);
+  process.stdout.write(readyText(plane, directory, flags));
+  const failure = await Promise.race([stopped, plane.failed]);
+  if (failure instanceof Error) return die(failure);
+  await plane.stop();
+  await directory.lock.release();
+  process.stdout.write("stopped\n");
+}
+
+/** A second signal ends the process at once: what was acknowledged is on disk already. */
+function stopSignal(): Promise<"stop"> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(130));
+        resolve("stop");
+      });
+    }
+  });
+}
+
+function hostOf(flags: UpFlags): Host & { readonly disk: NodeDisk } {
+  return {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log: nodeLog({ level: flags.logLevel, destination: 2 }),
+  };
+}
+
+function pkiOf(host: Host, directory: DataDirectory, flags: UpFlags): Pki {
+  try {
+    return ensurePki(directory.pki, {
+      ...host,
+      extraHosts: [flags.host],
+      serviceAddress: limits.serviceAddress,
+    });
+  } catch (error) {
+    if (error instanceof PkiError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+async function start(
+  host: Host,
+  directory: DataDirectory,
+  pki: Pki,
+  flags: UpFlags,
+): Promise<Plane> {
+  try {
+    return await startPlane(host, {
+      storeDirectory: directory.store,
+      pki,
+      host: flags.host,
+      port: flags.port,
+      nodes: flags.nodes,
+      ...(flags.auditLog === undefined ? {} : { audit: auditTo(flags.auditLog) }),
+    });
+  } catch (error) {
+    throw startError(error, directory, flags);
+  }
+}
+
+function startError(error: unknown, directory: DataDirectory, flags: UpFlags): unknown {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  const at = `${flags.host} port ${flags.port}`;
+  if (code === "EADDRINUSE") {
+    return new UsageError(
+      `${at} is in use; give another with --port, or --port 0 for any free one`,
+    );
+  }
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    return new UsageError(`${flags.host} is no address of this machine; give one with --host`);
+  }
+  if (code === "EACCES" && !(error instanceof DiskError)) {
+    return new UsageError(`not allowed to listen on ${at}; ports below 1024 need privileges`);
+  }
+  const isStore =
+    error instanceof DiskError || (error instanceof Error && /Corruption|Foreign/.test(error.name));
+  if (!isStore) return error;
+  return new UsageError(`cannot open the store in ${directory.store}: ${error.message}`, {
+    cause: error,
+  });
+}
+
+function auditTo(file: string): Audit {
+  return (line) => appendFileSync(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+}
+
+function writeKubeconfig(directory: DataDirectory, pki: Pki, plane: Plane): void {
+  const text = kubeconfigYaml({
+    server: plane.url,
+    ca: pki.authority.certificate,
+    cert: pki.admin.certificate,
+    key: pki.admin.privateKey,
+    user: "kubernetes-admin",
+    cluster: "pilothouse",
+  });
+  const next = `${directory.kubeconfig}.new`;
+  writeFileSync(next, text, { mode: 0o600 });
+  renameSync(next, directory.kubeconfig);
+}
+
+function readyText(plane: Plane, directory: DataDirectory, flags: UpFlags): string {
+  const seconds = (performance.now() / 1000).toFixed(2);
+  const path = relative(process.cwd(), directory.kubeconfig);
+  const shown = path.startsWith("..") ? directory.kubeconfig : path;
+  return `pilothouse ${productVersion} (Kubernetes 1.36) ready in ${seconds} s
+  API         ${plane.url}
+  data        ${directory.path}
+  kubeconfig  ${directory.kubeconfig}
+  nodes       ${flags.nodes} hollow
+
+Try next:
+  export KUBECONFIG=${shown}
+  kubectl create deployment web --image=nginx --replicas=20 && kubectl get pods -o wide
+`;
+}
+
+/** The disk failed: what is not acknowledged may be lost, so nothing more is promised. */
+function die(failure: Error): void {
+  process.stderr.write(
+    `pilothouse: the store has stopped: ${failure.message}; nothing acknowledged is lost; mend the disk and start again\n`,
+  );
+  process.exit(1);
+}
