@@ -39,7 +39,8 @@ const workers = 20;
 /** What one reconcile knows: the Deployment, its ReplicaSets, and what it has decided so far. */
 interface Rollout {
   readonly key: string;
-  readonly deployment: Deployment;
+  /** As last written by this reconcile. */
+  deployment: Deployment;
   readonly olds: readonly ReplicaSet[];
   newest: ReplicaSet | undefined;
   conditions: readonly Condition[];
@@ -339,15 +340,11 @@ export function deploymentController(deps: ControllerDeps): Controller {
   }
 
   async function writeRevision(rollout: Rollout, revision: string | undefined): Promise<void> {
-    const { deployment } = rollout;
-    if (
-      revision === undefined ||
-      deployment.metadata?.annotations?.[revisionAnnotation] === revision
-    )
-      return;
-    const { namespace = "", name = "" } = deployment.metadata ?? {};
-    const patch = { metadata: { annotations: { [revisionAnnotation]: revision } } };
-    await client.patch(refs.deployments, namespace, name, "merge", patch);
+    const { metadata, ...rest } = rollout.deployment;
+    if (revision === undefined || metadata?.annotations?.[revisionAnnotation] === revision) return;
+    const annotations = { ...metadata?.annotations, [revisionAnnotation]: revision };
+    const next = { ...rest, metadata: { ...metadata, annotations } };
+    rollout.deployment = await client.update(refs.deployments, metadata?.namespace ?? "", next);
   }
 
   function setProgress(rollout: Rollout, status: string, reason: string, message: string): void {
@@ -374,13 +371,11 @@ export function deploymentController(deps: ControllerDeps): Controller {
     const status: DeploymentStatus = deploymentStatus(statusInput(rollout));
     rollout.conditions = status.conditions ?? [];
     if (jsonEqual(status, rollout.deployment.status)) return;
-    const { namespace = "", name = "", uid } = rollout.deployment.metadata ?? {};
-    // A patch of the whole status: the revision written a moment ago must not make it a conflict.
-    const patch = [
-      { op: "test", path: "/metadata/uid", value: uid },
-      { op: "add", path: "/status", value: status },
-    ];
-    await client.patch(refs.deployments, namespace, name, "json", patch, { subresource: "status" });
+    const next = { ...rollout.deployment, status };
+    const namespace = next.metadata?.namespace ?? "";
+    rollout.deployment = await client.update(refs.deployments, namespace, next, {
+      subresource: "status",
+    });
   }
 }
 

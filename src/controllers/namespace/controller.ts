@@ -143,10 +143,9 @@ export function namespaceController(deps: ControllerDeps): Controller {
       namespace.status?.conditions ?? [],
     );
     if (jsonEqual(conditions, namespace.status?.conditions)) return;
-    const name = namespace.metadata?.name ?? "";
-    const patch = { status: { conditions } };
+    const next = { ...namespace, status: { ...namespace.status, conditions } };
     await client
-      .patch(refs.namespaces, "", name, "merge", patch, { subresource: "status" })
+      .update<Namespace>(refs.namespaces, "", next, { subresource: "status" })
       .catch(ignoreGone);
   }
 

@@ -114,8 +114,11 @@ export function nodeLifecycleController(deps: ControllerDeps): Controller {
       "NodeNotReady",
       `Node ${node.metadata?.name ?? ""} status is now: NodeNotReady`,
     );
-    const next: Node = { ...node, status: { ...node.status, conditions } };
-    return client.update<Node>(refs.nodes, "", next, { subresource: "status" }).catch(ignoreGone);
+    const { name = "", uid, resourceVersion } = node.metadata ?? {};
+    const patch = { metadata: { uid, resourceVersion }, status: { conditions } };
+    return client
+      .patch<Node>(refs.nodes, "", name, "merge", patch, { subresource: "status" })
+      .catch(ignoreGone);
   }
 
   async function markPods(nodeName: string): Promise<void> {
