@@ -36,12 +36,21 @@ export function answerCached(
   cached: CachedObject,
 ): PlainResponse {
   const asStored = kind.apiVersion === kind.storedApiVersion;
+  // What a dry run would have created is at no revision.
+  if (cached.revision === 0) {
+    return answerObject(context, kind, form, status, kind.fromStored(unversioned(cached.object)));
+  }
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.pretty;
   if (!direct && asStored && json && form.transform === undefined) {
     return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
   }
   return answerObject(context, kind, form, status, kind.fromStored(cached.object));
+}
+
+function unversioned(object: AnyObject): AnyObject {
+  const { resourceVersion: _, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata };
 }
 
 function jsonLine(cached: CachedObject): Uint8Array {

@@ -242,6 +242,7 @@ test("a dry run stores nothing", () =>
   withPlane(async (plane) => {
     const dry = await ask(plane, "POST", `${pods}?dryRun=All`, { body: pod("a") });
     assert.equal(dry.status, 201);
+    assert.equal(dry.json.metadata?.resourceVersion, undefined);
     const read = await ask(plane, "GET", `${pods}/a`);
     assert.equal(read.status, 404);
     const bad = await ask(plane, "POST", `${pods}?dryRun=Some`, { body: pod("a") });

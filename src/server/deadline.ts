@@ -58,7 +58,16 @@ export function deadlined<T>(
       timer.cancel();
       gone.removeEventListener("abort", abort);
     };
-    f(inner.signal).then(resolve, reject).finally(settle);
+    f(inner.signal).then(
+      (value) => {
+        settle();
+        resolve(value);
+      },
+      (error: unknown) => {
+        settle();
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
   });
 }
 

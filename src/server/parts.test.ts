@@ -1,0 +1,101 @@
+/** Warnings, deadlines, health, metrics: the small parts of the server. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLog } from "#platform/log.ts";
+import { SimClock } from "#sim/clock.ts";
+import { deadlined, durationMs } from "./deadline.ts";
+import { type Health, healthResponse, ping } from "./health.ts";
+import { MetricSet } from "./metric-set.ts";
+import { FrameJoiner } from "./watch-frames.ts";
+import { Warnings } from "./warnings.ts";
+
+test("a warning is said once, quoted, and all together stay short", () => {
+  const warnings = new Warnings();
+  warnings.add('unknown field "a"');
+  warnings.add('unknown field "a"');
+  warnings.add("line\nbreak");
+  assert.deepEqual(warnings.headers(), ['299 - "unknown field \\"a\\""', '299 - "line break"']);
+  const many = new Warnings();
+  for (let i = 0; i < 100; i++) many.add(`${i} ${"x".repeat(500)}`);
+  assert.equal(many.headers().length, 16);
+});
+
+test("durations are Go's", () => {
+  assert.equal(durationMs("1m30s"), 90_000);
+  assert.equal(durationMs("0"), 0);
+  assert.equal(durationMs("1.5s"), 1500);
+  assert.equal(durationMs("10"), undefined);
+});
+
+test("a deadline rejects with 504 and aborts; an answer in time cancels it", async () => {
+  const clock = new SimClock();
+  const gone = new AbortController().signal;
+  let seen: AbortSignal | undefined;
+  const late = deadlined(clock, 1000, gone, (signal) => {
+    seen = signal;
+    return new Promise(() => {});
+  });
+  const refused = assert.rejects(late, /did not complete within the allotted timeout/);
+  await clock.run(1000);
+  await refused;
+  assert.equal(seen?.aborted, true);
+  assert.equal(await deadlined(clock, 1000, gone, () => Promise.resolve(7)), 7);
+  assert.deepEqual(clock.timers(), []);
+});
+
+test("health tells names, withholds reasons, and lets checks be excluded", () => {
+  const bad = { name: "store", check: () => "the disk is full" };
+  const checks = [ping, bad];
+  const health: Health = { healthz: checks, livez: [ping], readyz: checks };
+  const ask = (path: string, query = ""): string => {
+    const response = healthResponse(health, path, new URLSearchParams(query), silentLog);
+    if (response?.kind !== "bytes") return "none";
+    return `${response.status} ${Buffer.concat(response.body).toString()}`;
+  };
+  assert.equal(
+    ask("/readyz"),
+    "500 [+]ping ok\n[-]store failed: reason withheld\nreadyz check failed\n",
+  );
+  assert.equal(ask("/readyz", "exclude=store"), "200 ok");
+  assert.equal(ask("/livez"), "200 ok");
+  assert.match(ask("/readyz/store"), /^500 internal server error: the disk is full/);
+  assert.equal(ask("/readyz/nothing"), "none");
+});
+
+test("metrics are exposed as text, and series are bounded", () => {
+  const set = new MetricSet();
+  const counter = set.counter("c_total", "Counts.", ["a"]);
+  counter.add(['x"y']);
+  counter.add(['x"y'], 2);
+  const histogram = set.histogram("h_seconds", "Times.", [], [1, 2]);
+  histogram.observe([], 0.5);
+  histogram.observe([], 3);
+  assert.equal(
+    set.text(),
+    [
+      "# HELP c_total Counts.",
+      "# TYPE c_total counter",
+      'c_total{a="x\\"y"} 3',
+      "# HELP h_seconds Times.",
+      "# TYPE h_seconds histogram",
+      'h_seconds_bucket{le="1"} 1',
+      'h_seconds_bucket{le="2"} 1',
+      'h_seconds_bucket{le="+Inf"} 2',
+      "h_seconds_sum 3.5",
+      "h_seconds_count 2",
+      "",
+    ].join("\n"),
+  );
+  for (let i = 0; i < 6000; i++) counter.add([String(i)]);
+  assert.ok(counter.value(["other"]) > 900);
+});
+
+test("watchers that get the same frames get the same block", () => {
+  const joiner = new FrameJoiner();
+  const frames = ["a", "b", "c"].map((text) => new TextEncoder().encode(text));
+  const block = joiner.join("json", frames);
+  assert.equal(Buffer.from(block).toString(), "abc");
+  assert.equal(joiner.join("json", [...frames]), block);
+  assert.notEqual(joiner.join("table", frames), block);
+  assert.notEqual(joiner.join("json", frames.slice(1)), block);
+});
