@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
+import { bootstrapFlowSchemas } from "#flowcontrol/bootstrap.ts";
 import { silentLog } from "#platform/log.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { firstAddress } from "./bootstrap-objects.ts";
@@ -26,7 +27,7 @@ test("bootstrap makes every object once, and a second run changes nothing", asyn
   assert.equal((service.json["spec"] as { clusterIP?: string }).clusterIP, "10.96.0.1");
   const counts = {
     "/api/v1/namespaces": 4,
-    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": 13,
+    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": bootstrapFlowSchemas().length,
     "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": 8,
     "/apis/scheduling.k8s.io/v1/priorityclasses": 2,
     "/api/v1/namespaces/default/endpoints": 1,

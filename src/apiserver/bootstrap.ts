@@ -13,9 +13,13 @@ import { resourceByKind } from "#api/resources.ts";
 import { ApiError } from "#api/status.ts";
 import { bootstrapPolicy, reconcilePolicy } from "#auth/bootstrap-policy.ts";
 import { must } from "#base/assert.ts";
+import {
+  bootstrapFlowSchemas,
+  bootstrapPriorityLevels,
+  isMandatory,
+} from "#flowcontrol/bootstrap.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { bootstrapFlowControl } from "./bootstrap-flowcontrol.ts";
 import {
   apiServiceObjects,
   authenticationConfigMap,
@@ -54,7 +58,8 @@ export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Pro
   await ensureAll(deps, [
     [namespaceObjects(), keep],
     [priorityClassObjects(), keep],
-    [bootstrapFlowControl(), reconcileFlowControl],
+    [bootstrapPriorityLevels(), reconcileFlowControl],
+    [bootstrapFlowSchemas(), reconcileFlowControl],
     [apiServiceObjects(catalog.infos(), now), keep],
     [[serviceCidrObject(facts, now)], keep],
     [policy.filter((object) => !namespaced(object)), reconcilePolicy],
@@ -132,12 +137,11 @@ async function adjust(
 }
 
 const autoupdate = "apf.kubernetes.io/autoupdate-spec";
-const mandatory = new Set(["exempt", "catch-all"]);
 
 /** Upstream re-asserts mandatory objects always, suggested ones while the annotation says so. */
 function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const ours = current.metadata?.annotations?.[autoupdate] === "true";
-  if (!ours && !mandatory.has(current.metadata?.name ?? "")) return undefined;
+  if (!ours && !isMandatory(current.metadata?.name ?? "")) return undefined;
   if (sameJson(wanted["spec"], current["spec"])) return undefined;
   return { ...current, spec: wanted["spec"] };
 }
