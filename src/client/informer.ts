@@ -4,12 +4,12 @@
  * Holds  store = the server's state at `resourceVersion`, for the selection.
  * Out    each change once and in order: add, update, delete; a relist comes as its difference to
  *        what was held, so a handler never sees an event for an object that did not change.
- * Shared one copy, frozen, for all handlers: nobody may change what it gets.
+ * Shared one copy for all handlers, and over the direct transport with the server's own caches: nobody
+ *        may change what it gets (frozen in tests).
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceRef, WatchedEvent } from "./client.ts";
-import { deepFreeze } from "./freeze.ts";
 import type { IndexFunction } from "./local-store.ts";
 import { LocalStore, keyOf, objectKey } from "./local-store.ts";
 import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";
@@ -177,7 +177,6 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
   }
 
   #put(key: string, object: T, changes: Change<T>[]): void {
-    deepFreeze(object);
     const old = this.#store.set(key, object);
     if (old === undefined) return void changes.push({ kind: "add", object });
     if (old.metadata?.uid === object.metadata?.uid) {
@@ -189,7 +188,7 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
 
   #remove(key: string, last: T | undefined, changes: Change<T>[]): void {
     const held = this.#store.delete(key);
-    if (held !== undefined) changes.push({ kind: "delete", object: deepFreeze(last ?? held) });
+    if (held !== undefined) changes.push({ kind: "delete", object: last ?? held });
   }
 
   #publish(changes: readonly Change<T>[]): void {

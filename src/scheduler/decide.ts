@@ -14,7 +14,7 @@ import { PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { interPodFilter, interPodScore } from "./plugins/inter-pod.ts";
 import { portsFilter } from "./plugins/ports.ts";
-import { balancedScore, leastAllocatedScore, resourcesFilter } from "./plugins/resources.ts";
+import { resourcesFilter, resourcesScore } from "./plugins/resources.ts";
 import { spreadFilter, spreadScore } from "./plugins/spread.ts";
 import { nodeAffinityScore, staticFilter, taintScore } from "./plugins/static.ts";
 import type { VolumeLookup } from "./plugins/volumes.ts";
@@ -51,6 +51,7 @@ export class Decider {
   readonly #classes: PodClasses;
   readonly #filters: readonly FilterPlugin[];
   readonly #scores: readonly ScorePlugin[];
+  #slots = new Int32Array(0);
   #total = new Float64Array(0);
   #scratch = new Float64Array(0);
 
@@ -65,14 +66,7 @@ export class Decider {
       spreadFilter,
       interPodFilter(deps.namespaces),
     ];
-    this.#scores = [
-      taintScore,
-      nodeAffinityScore,
-      leastAllocatedScore,
-      spreadScore,
-      interPodScore,
-      balancedScore,
-    ];
+    this.#scores = [taintScore, nodeAffinityScore, resourcesScore, spreadScore, interPodScore];
   }
 
   decide(info: PodInfo): Decision {
@@ -84,7 +78,7 @@ export class Decider {
     if (podClass.refused?.loosened === cache.loosened) {
       return { kind: "none", error: podClass.refused.error, slots: this.#resolvable(info) };
     }
-    const cycle = this.#cycle(info, cache.nodes.live);
+    const cycle = this.#cycleOfAll(info);
     runFilters(cycle, this.#filters);
     this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
     if (cycle.count > 0) return { kind: "node", nodeName: cache.nodes.name(this.#best(cycle)) };
@@ -102,7 +96,8 @@ export class Decider {
 
   /** The first reason id against one node; -1 when there is none. */
   #verdict(info: PodInfo, slot: number): number {
-    const cycle = this.#cycle(info, [slot]);
+    const deps = { cache: this.#deps.cache, classes: this.#classes };
+    const cycle = new Cycle(deps, info, Int32Array.of(slot), 1);
     runFilters(cycle, this.#filters);
     const first = cycle.reasons.keys().next();
     return first.done === true ? -1 : first.value;
@@ -117,13 +112,18 @@ export class Decider {
     this.#classes.of(info).preemptionFutile = this.#deps.cache.version;
   }
 
-  #cycle(info: PodInfo, slots: readonly number[]): Cycle {
-    return new Cycle({ cache: this.#deps.cache, classes: this.#classes }, info, slots);
+  /** All nodes, in a buffer that the next such cycle takes over. */
+  #cycleOfAll(info: PodInfo): Cycle {
+    const { cache } = this.#deps;
+    const { live, size } = cache.nodes;
+    if (this.#slots.length < live.length) this.#slots = new Int32Array(live.length);
+    this.#slots.set(live);
+    return new Cycle({ cache, classes: this.#classes }, info, this.#slots, size);
   }
 
   #resolvable(info: PodInfo): readonly number[] {
     if (this.preemptionIsFutile(info)) return [];
-    const cycle = this.#cycle(info, this.#deps.cache.nodes.live);
+    const cycle = this.#cycleOfAll(info);
     runFilters(cycle, this.#filters);
     return cycle.resolvable;
   }
@@ -153,19 +153,27 @@ export class Decider {
       this.#scratch = new Float64Array(size);
     }
     runScores(cycle, this.#scores, this.#total, this.#scratch);
-    let best = feasible[0] ?? 0;
-    let ties = 1;
-    for (let i = 1; i < count; i++) {
-      const slot = feasible[i] ?? 0;
-      const score = this.#total[slot] ?? 0;
-      const top = this.#total[best] ?? 0;
-      if (score < top) continue;
+    return this.#pick(feasible, count);
+  }
+
+  /** One of the highest totals, each alike; one random number, however many there are. */
+  #pick(feasible: Int32Array, count: number): number {
+    const total = this.#total;
+    let top = Number.NEGATIVE_INFINITY;
+    let ties = 0;
+    for (let i = 0; i < count; i++) {
+      const score = total[feasible[i] ?? 0] ?? 0;
       if (score > top) {
-        best = slot;
+        top = score;
         ties = 1;
-      } else if (this.#deps.random.below(++ties) === 0) best = slot; // each of the ties alike
+      } else if (score === top) ties++;
     }
-    return best;
+    let skip = ties > 1 ? this.#deps.random.below(ties) : 0;
+    for (let i = 0; i < count; i++) {
+      const slot = feasible[i] ?? 0;
+      if (total[slot] === top && skip-- === 0) return slot;
+    }
+    return feasible[0] ?? 0;
   }
 }
 

@@ -32,24 +32,26 @@ export class Cycle {
   readonly cache: Cache;
   readonly classes: PodClasses;
   readonly podClass: PodClass;
-  feasible: Int32Array;
+  readonly feasible: Int32Array;
   count: number;
   /** Nodes by reason id. */
   readonly reasons = new Map<number, number>();
   /** Slots where taking Pods away might help. */
   readonly resolvable: number[] = [];
 
+  /** `slots[0..count)` are the nodes in question; given, and narrowed in place. */
   constructor(
     deps: { cache: Cache; classes: PodClasses },
     info: PodInfo,
-    slots: readonly number[],
+    slots: Int32Array,
+    count: number,
   ) {
     this.info = info;
     this.cache = deps.cache;
     this.classes = deps.classes;
     this.podClass = deps.classes.of(info);
-    this.feasible = Int32Array.from(slots);
-    this.count = slots.length;
+    this.feasible = slots;
+    this.count = count;
   }
 
   /** Keeps the feasible slots for which `verdict` is negative; others are refused for that reason id. */

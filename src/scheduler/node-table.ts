@@ -40,8 +40,10 @@ export class NodeTable {
   cpuScored = new Float64Array(slotsFirst);
   memoryScored = new Float64Array(slotsFirst);
   generation = new Float64Array(slotsFirst);
-  /** The slots in use, dense, in no promised order. */
-  readonly live: number[] = [];
+  /** Changes with what is used and what there is: cached room and scores carry it. */
+  roomGeneration = new Float64Array(slotsFirst);
+  /** The slots in use: `live[0..size)`, dense, in no promised order. */
+  live = new Int32Array(slotsFirst);
   /** Grows with every change of any node's static facts, and when nodes come or go. */
   staticVersion = 1;
 
@@ -52,9 +54,10 @@ export class NodeTable {
   readonly #scalars = new Map<string, ScalarColumn>();
   readonly #columns = new Map<string, DomainColumn>();
   #generations = 0;
+  #size = 0;
 
   get size(): number {
-    return this.live.length;
+    return this.#size;
   }
 
   /** Slots that arrays indexed by slot must have room for. */
@@ -99,7 +102,7 @@ export class NodeTable {
     this.staticVersion++;
     for (const column of this.#columns.values()) column.ids[slot] = -1;
     const position = this.#position[slot] ?? 0;
-    const last = must(this.live.pop(), "the slot was live");
+    const last = this.live[--this.#size] ?? 0;
     if (last !== slot) {
       this.live[position] = last;
       this.#position[last] = position;
@@ -114,6 +117,7 @@ export class NodeTable {
     add(this.cpuScored, slot, sign * requests.scoredCpu);
     add(this.memoryScored, slot, sign * requests.scoredMemory);
     add(this.podsUsed, slot, sign);
+    this.roomGeneration[slot] = ++this.#generations;
     for (const [name, amount] of requests.scalars) {
       add(this.#scalar(name).used, slot, sign * amount);
     }
@@ -135,7 +139,10 @@ export class NodeTable {
       names: [],
       byName: new Map(),
     };
-    for (const slot of this.live) this.#label(column, slot, this.node(slot));
+    for (let i = 0; i < this.#size; i++) {
+      const slot = this.live[i] ?? 0;
+      this.#label(column, slot, this.node(slot));
+    }
     // Numbers of values may differ from before: whatever was derived from them is out of date.
     if (known !== undefined || this.#columns.size >= columnsMax) this.staticVersion++;
     if (this.#columns.size >= columnsMax) this.#columns.clear();
@@ -161,13 +168,15 @@ export class NodeTable {
     const slot = this.#free.pop() ?? this.#nodes.length;
     if (slot >= this.capacity) this.#grow();
     this.#slots.set(name, slot);
-    this.#position[slot] = this.live.push(slot) - 1;
+    this.#position[slot] = this.#size;
+    this.live[this.#size++] = slot;
     this.#nodes[slot] = undefined;
     return slot;
   }
 
   #setMax(slot: number, node: Node): void {
     const allocatable = node.status?.allocatable ?? {};
+    this.roomGeneration[slot] = ++this.#generations;
     const amount = (name: string): number => wholeUnits(allocatable[name] ?? "0");
     this.cpuMax[slot] = cpuMilli(allocatable["cpu"] ?? "0");
     this.memoryMax[slot] = amount("memory");
@@ -201,6 +210,10 @@ export class NodeTable {
     this.cpuScored = grown(this.cpuScored, size);
     this.memoryScored = grown(this.memoryScored, size);
     this.generation = grown(this.generation, size);
+    this.roomGeneration = grown(this.roomGeneration, size);
+    const live = new Int32Array(size);
+    live.set(this.live);
+    this.live = live;
     for (const column of this.#scalars.values()) {
       column.max = grown(column.max, size);
       column.used = grown(column.used, size);

@@ -1,5 +1,13 @@
-/** NodeResourcesFit (LeastAllocated) and NodeResourcesBalancedAllocation; upstream's arithmetic. */
+/**
+ * NodeResourcesFit (LeastAllocated) and NodeResourcesBalancedAllocation; upstream's arithmetic.
+ *
+ * Both depend on the class's requests and the node's sums alone, so they are kept by class and slot
+ * until the node's room generation moves: of thousands of alike Pods in a row each works out one node.
+ */
 import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
+import type { NodeTable } from "../node-table.ts";
+import type { PodClass } from "../pod-class.ts";
+import type { Requests } from "../requests.ts";
 import { reasonId } from "../reasons.ts";
 
 const tooManyPods = reasonId("NodeResourcesFit", "Too many pods", true);
@@ -14,26 +22,42 @@ function lacks(resource: string): number {
 export const resourcesFilter: FilterPlugin = {
   name: "NodeResourcesFit",
   filter(cycle) {
+    const { feasible, podClass } = cycle;
     const { nodes } = cycle.cache;
-    const { cpu, memory, ephemeral, scalars } = cycle.info.requests;
-    const { cpuMax, cpuUsed, memoryMax, memoryUsed } = nodes;
-    const { podsMax, podsUsed, ephemeralMax, ephemeralUsed } = nodes;
-    const plain = scalars.length === 0;
-    cycle.keep((slot) => {
-      const fit =
-        (podsUsed[slot] ?? 0) + 1 <= (podsMax[slot] ?? 0) &&
-        (cpu === 0 || cpu <= (cpuMax[slot] ?? 0) - (cpuUsed[slot] ?? 0)) &&
-        (memory === 0 || memory <= (memoryMax[slot] ?? 0) - (memoryUsed[slot] ?? 0)) &&
-        (ephemeral === 0 || ephemeral <= (ephemeralMax[slot] ?? 0) - (ephemeralUsed[slot] ?? 0));
-      return fit && plain ? -1 : firstLack(cycle, slot);
-    });
+    const { room, roomGeneration } = podClass;
+    const current = nodes.roomGeneration;
+    let kept = 0;
+    for (let i = 0; i < cycle.count; i++) {
+      const slot = feasible[i] ?? 0;
+      if (roomGeneration[slot] !== current[slot]) judgeRoom(podClass, nodes, slot);
+      if (room[slot] === 1) feasible[kept++] = slot;
+      else refuseFor(cycle, slot);
+    }
+    cycle.count = kept;
   },
 };
 
-/** All that the node lacks: the first is returned, the rest noted. -1 when nothing. */
-function firstLack(cycle: Cycle, slot: number): number {
-  const { nodes } = cycle.cache;
-  const { cpu, memory, ephemeral, scalars } = cycle.info.requests;
+function judgeRoom(podClass: PodClass, nodes: NodeTable, slot: number): void {
+  const { requests } = podClass.sample;
+  podClass.roomGeneration[slot] = nodes.roomGeneration[slot] ?? 0;
+  const fit = lackOf(nodes, requests, slot).length === 0;
+  podClass.room[slot] = fit ? 1 : 0;
+  podClass.roomScore[slot] = fit
+    ? leastAllocated(nodes, requests, slot) + balanced(nodes, requests, slot)
+    : 0;
+}
+
+function refuseFor(cycle: Cycle, slot: number): void {
+  const [first = tooManyPods, ...rest] = lackOf(cycle.cache.nodes, cycle.info.requests, slot);
+  cycle.refuse(slot, first);
+  for (const reason of rest) cycle.alsoRefuse(reason);
+}
+
+const nothing: readonly number[] = [];
+
+/** Reason ids of all that the node lacks. */
+function lackOf(nodes: NodeTable, requests: Requests, slot: number): readonly number[] {
+  const { cpu, memory, ephemeral, scalars } = requests;
   const free = (max: Float64Array, used: Float64Array): number =>
     (max[slot] ?? 0) - (used[slot] ?? 0);
   const found: number[] = [];
@@ -46,50 +70,45 @@ function firstLack(cycle: Cycle, slot: number): number {
   for (const [name, amount] of scalars) {
     if (amount > nodes.scalarFree(slot, name)) found.push(lacks(name));
   }
-  for (let i = 1; i < found.length; i++) cycle.alsoRefuse(found[i] ?? 0);
-  return found[0] ?? -1;
+  return found.length === 0 ? nothing : found;
 }
 
-export const leastAllocatedScore: ScorePlugin = {
-  name: "NodeResourcesFit",
+/** The sum of two plugins of weight 1 each, so 0..200. */
+export const resourcesScore: ScorePlugin = {
+  name: "NodeResourcesFit+NodeResourcesBalancedAllocation",
   weight: 1,
   score(cycle, scores) {
-    const { feasible, count, info } = cycle;
-    const { cpuMax, cpuScored, memoryMax, memoryScored } = cycle.cache.nodes;
-    const { scoredCpu, scoredMemory } = info.requests;
+    const { feasible, count } = cycle;
+    const { roomScore } = cycle.podClass;
     for (let i = 0; i < count; i++) {
       const slot = feasible[i] ?? 0;
-      const cpu = leftShare(cpuMax[slot] ?? 0, (cpuScored[slot] ?? 0) + scoredCpu);
-      const memory = leftShare(memoryMax[slot] ?? 0, (memoryScored[slot] ?? 0) + scoredMemory);
-      scores[slot] = Math.floor((cpu + memory) / 2);
+      scores[slot] = roomScore[slot] ?? 0;
     }
     return true;
   },
 };
+
+function leastAllocated(nodes: NodeTable, requests: Requests, slot: number): number {
+  const cpuUsed = (nodes.cpuScored[slot] ?? 0) + requests.scoredCpu;
+  const memoryUsed = (nodes.memoryScored[slot] ?? 0) + requests.scoredMemory;
+  const cpu = leftShare(nodes.cpuMax[slot] ?? 0, cpuUsed);
+  const memory = leftShare(nodes.memoryMax[slot] ?? 0, memoryUsed);
+  return Math.floor((cpu + memory) / 2);
+}
 
 function leftShare(max: number, used: number): number {
   return max === 0 || used > max ? 0 : Math.floor(((max - used) * 100) / max);
 }
 
-/** Pods that ask for nothing have no balance to keep. */
-export const balancedScore: ScorePlugin = {
-  name: "NodeResourcesBalancedAllocation",
-  weight: 1,
-  score(cycle, scores) {
-    const { feasible, count, info } = cycle;
-    const { cpuMax, cpuUsed, memoryMax, memoryUsed } = cycle.cache.nodes;
-    const { cpu, memory } = info.requests;
-    if (cpu === 0 && memory === 0) return false;
-    for (let i = 0; i < count; i++) {
-      const slot = feasible[i] ?? 0;
-      const cpuShare = usedShare(cpuMax[slot] ?? 0, (cpuUsed[slot] ?? 0) + cpu);
-      const memoryShare = usedShare(memoryMax[slot] ?? 0, (memoryUsed[slot] ?? 0) + memory);
-      // The standard deviation of two values is half their distance.
-      scores[slot] = Math.floor((1 - Math.abs(cpuShare - memoryShare) / 2) * 100);
-    }
-    return true;
-  },
-};
+/** Pods that ask for nothing have no balance to keep: all nodes alike. */
+function balanced(nodes: NodeTable, requests: Requests, slot: number): number {
+  const { cpu, memory } = requests;
+  if (cpu === 0 && memory === 0) return 0;
+  const cpuShare = usedShare(nodes.cpuMax[slot] ?? 0, (nodes.cpuUsed[slot] ?? 0) + cpu);
+  const memoryShare = usedShare(nodes.memoryMax[slot] ?? 0, (nodes.memoryUsed[slot] ?? 0) + memory);
+  // The standard deviation of two values is half their distance.
+  return Math.floor((1 - Math.abs(cpuShare - memoryShare) / 2) * 100);
+}
 
 function usedShare(max: number, used: number): number {
   return max === 0 ? 1 : Math.min(1, used / max);

@@ -76,7 +76,8 @@ function eligibleDomains(
   if (known?.version === nodes.staticVersion) return known.eligible;
   const { ids } = nodes.domains(spread.topologyKey);
   const eligible = new Set<number>();
-  for (const slot of nodes.live) {
+  for (let i = 0; i < nodes.size; i++) {
+    const slot = nodes.live[i] ?? 0;
     const domain = ids[slot] ?? -1;
     if (domain >= 0 && takesPart(cycle, slot, spread, all)) eligible.add(domain);
   }

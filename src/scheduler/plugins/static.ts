@@ -1,21 +1,28 @@
 /** NodeUnschedulable, TaintToleration, NodeAffinity: one look at the class's verdict on each node. */
-import type { FilterPlugin, ScorePlugin } from "../framework.ts";
+import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
 import { normalize } from "../framework.ts";
 
 export const staticFilter: FilterPlugin = {
   name: "NodeUnschedulable+TaintToleration+NodeAffinity",
   filter(cycle) {
     const { classes, podClass } = cycle;
-    cycle.keep((slot) => classes.verdict(podClass, slot));
+    // A what-if about one node must not bring the verdicts on all of them up to date.
+    if (cycle.count === 1) cycle.keep((slot) => classes.verdict(podClass, slot));
+    else if (!classes.check(podClass).allFit) keepFitting(cycle, podClass.verdict);
   },
 };
+
+function keepFitting(cycle: Cycle, verdict: Int32Array): void {
+  cycle.keep((slot) => verdict[slot] ?? -1);
+}
 
 export const taintScore: ScorePlugin = {
   name: "TaintToleration",
   weight: 3,
   score(cycle, scores) {
-    const { taints } = cycle.podClass;
-    if (!copyColumn(cycle.feasible, cycle.count, taints, scores)) return false;
+    const { classes, podClass } = cycle;
+    if (!classes.check(podClass).anyTaints) return false;
+    copyColumn(cycle, podClass.taints, scores);
     normalize(cycle, scores, true);
     return true;
   },
@@ -25,26 +32,18 @@ export const nodeAffinityScore: ScorePlugin = {
   name: "NodeAffinity",
   weight: 2,
   score(cycle, scores) {
-    const { affinity } = cycle.podClass;
-    if (!copyColumn(cycle.feasible, cycle.count, affinity, scores)) return false;
+    const { classes, podClass } = cycle;
+    if (!classes.check(podClass).anyAffinity) return false;
+    copyColumn(cycle, podClass.affinity, scores);
     normalize(cycle, scores, false);
     return true;
   },
 };
 
-/** @returns false when all are zero: every node would score alike. */
-function copyColumn(
-  feasible: Int32Array,
-  count: number,
-  from: Float64Array,
-  into: Float64Array,
-): boolean {
-  let any = false;
+function copyColumn(cycle: Cycle, from: Float64Array, into: Float64Array): void {
+  const { feasible, count } = cycle;
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
-    const value = from[slot] ?? 0;
-    into[slot] = value;
-    any ||= value !== 0;
+    into[slot] = from[slot] ?? 0;
   }
-  return any;
 }
