@@ -50,9 +50,14 @@ function plainRequest(request: ApiRequest, user: UserInfo, signal: AbortSignal):
       ? { kind: "none" }
       : { kind: "object", object: deepFreeze(request.body) };
   const { method, path, query, contentType } = request;
-  const accept = { accept: "application/json", "user-agent": `pilothouse/${user.name}` };
+  const accept = { accept: "application/json", "user-agent": userAgent(user) };
   const headers = body.kind === "none" ? accept : { ...accept, "content-type": contentType };
   return { method, path, query, headers, body, peer: { kind: "direct", user }, signal };
+}
+
+/** `kube-scheduler/pilothouse` of `system:kube-scheduler`: the server names field managers after it. */
+function userAgent(user: UserInfo): string {
+  return `${user.name.slice(user.name.lastIndexOf(":") + 1)}/pilothouse`;
 }
 
 async function directAnswer(response: PlainResponse): Promise<unknown> {
