@@ -67,5 +67,6 @@ function index(deps: NonResourceDeps): readonly string[] {
     ...deps.health[root].map((check) => `/${root}/${check.name}`),
   ]);
   const documents = deps.documents.flatMap((source) => source.paths());
-  return [...documents, ...health, "/metrics", "/metrics/slis", "/version"].sort();
+  const own = ["/metrics", "/metrics/slis", "/version"];
+  return [...new Set([...documents, ...health, ...own])].sort();
 }
