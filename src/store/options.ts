@@ -32,7 +32,7 @@ export const recommendedOptions = {
   watchBatchCommitsMax: 1024,
   leasesMax: 1_000_000,
   // For engine "local".
-  segmentBytes: 64 * 2 ** 20,
+  segmentBytes: 16 * 2 ** 20,
   // Replays in about a quarter of a second.
   checkpointLogBytes: 256 * 2 ** 20,
   freeBytesMin: 256 * 2 ** 20,

@@ -1,7 +1,7 @@
 /**
  * Durable puts a second and time to open, on the host's disk.
  *
- *   node src/store/store.bench.ts [directory]
+ *   node --expose-gc src/store/store.bench.ts [directory]
  *
  * Prints one line per case. The directory is made and removed.
  */
@@ -80,6 +80,16 @@ async function putRate(directory: string, writers: number, total: number): Promi
   await store.close();
 }
 
+/** Bytes in use once garbage is gone; needs --expose-gc. */
+async function settledMemory(): Promise<number> {
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc?.();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
 async function openTime(directory: string, keys: number): Promise<void> {
   const store = await open(directory);
   const value = new Uint8Array(valueBytes).fill(65);
@@ -91,14 +101,11 @@ async function openTime(directory: string, keys: number): Promise<void> {
   await store.compact(store.commitRevision);
   while (store.stats().engine.checkpointRevision === 0) await new Promise((r) => setTimeout(r, 20));
   await store.close();
-  globalThis.gc?.();
-  const before = process.memoryUsage();
+  const before = await settledMemory();
   const startMs = performance.now();
   const again = await open(directory);
   const ms = performance.now() - startMs;
-  globalThis.gc?.();
-  const after = process.memoryUsage();
-  const held = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
+  const held = (await settledMemory()) - before;
   const perKey = (held - keys * valueBytes) / keys;
   console.log(
     `open of ${keys} keys x ${valueBytes} B: ${ms.toFixed(0)} ms, ${again.stats().keys} keys, ` +
