@@ -1,3 +1,4 @@
+/** Leader election: takeovers, losses and hangs, on a clock that the test moves. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lease } from "#api/gen/types.ts";

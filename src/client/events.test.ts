@@ -1,3 +1,4 @@
+/** The event recorder: counting, combining, limiting. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "#api/gen/types.ts";

@@ -1,3 +1,4 @@
+/** Informers against the API in memory: order, cuts, relists, indexes, sharing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tooManyRequests } from "#api/status.ts";

@@ -1,3 +1,4 @@
+/** Watch bodies in chunks of every size. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FrameTooLargeError, JsonFrames } from "./json-frames.ts";

@@ -1,3 +1,4 @@
+/** The two transports: what they send, what they make of answers. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,3 +1,4 @@
+/** Work queue and workers: once waiting, once working, backoff. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tooManyRequests } from "#api/status.ts";

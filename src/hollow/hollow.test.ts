@@ -1,3 +1,4 @@
+/** Hollow nodes against the API in memory: the lives of nodes and pods. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lease, Node, Pod, PodSpec } from "#api/gen/types.ts";

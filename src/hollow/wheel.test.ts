@@ -1,3 +1,4 @@
+/** The timer wheel: one turn per round and member. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";

@@ -1,3 +1,4 @@
+/** The scheduler against the API in memory: placing, waiting, failing, preempting, telling why. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "#api/gen/types.ts";

@@ -1,3 +1,4 @@
+/** Topology spread and inter-pod affinity, end to end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodAffinityTerm, PodSpec } from "#api/gen/types.ts";

@@ -1,3 +1,4 @@
+/** Kubeconfig files as people write them. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
