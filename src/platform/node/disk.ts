@@ -72,19 +72,21 @@ export class NodeDisk implements Disk {
     const { DatabaseSync } = await import("node:sqlite");
     const path = join(directory, lockFilePrefix);
     const holderPath = `${path}.holder`;
-    const database = new DatabaseSync(path);
+    let database: InstanceType<typeof DatabaseSync> | undefined;
     try {
+      database = new DatabaseSync(path);
       database.exec(
         "PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE",
       );
     } catch (error) {
-      database.close();
+      database?.close();
       throw await lockError(directory, holderPath, error);
     }
+    const held = database;
     await named("write", holderPath, writeFile(holderPath, `${pid}\n`, { mode: 0o600 }));
     return {
       release: () => {
-        database.close();
+        held.close();
         return Promise.resolve();
       },
     };
