@@ -11,7 +11,7 @@ import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
-import { resourceByPath, servedByDefault } from "#api/resources.ts";
+import { builtinResources, resourceByPath } from "#api/resources.ts";
 import { fieldValue } from "#api/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
@@ -166,7 +166,7 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
       tokenMinter: access.mintToken,
       ...(options.audit === undefined ? {} : { audit: options.audit }),
     },
-    { resources: servedByDefault(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
+    { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
 }
 
