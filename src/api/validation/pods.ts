@@ -329,7 +329,7 @@ function checkPodAddresses(out: FieldError[], status: Fields): void {
 export function validateEphemeralContainers(next: Fields, old: Fields): FieldError[] {
   const annotations = textMap(part(old, "metadata"), "annotations");
   if (annotations[mirrorAnnotation] !== undefined) {
-    return [forbidden("", "static pods do not support ephemeral containers")];
+    return [forbidden("[]", "static pods do not support ephemeral containers")];
   }
   const out: FieldError[] = [];
   checkPod(out, next);
@@ -351,7 +351,7 @@ export function validateEphemeralContainers(next: Fields, old: Fields): FieldErr
 
 export function validateResize(next: Fields, old: Fields): FieldError[] {
   const refused = resizeRefused(next, old);
-  if (refused !== undefined) return [forbidden("", refused)];
+  if (refused !== undefined) return [forbidden("[]", refused)];
   const out: FieldError[] = [];
   checkPod(out, next);
   const spec = part(next, "spec");

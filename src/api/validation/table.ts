@@ -1,5 +1,13 @@
 /** Which rules hold for which resource, as `group/resource`. */
 import type { Rules } from "../strategies/build.ts";
-import { appsRules, batchRules } from "./rules-workloads.ts";
+import { clusterRules } from "./rules-cluster.ts";
+import { coreRules } from "./rules-core.ts";
+import { appsRules, batchRules, podRules } from "./rules-workloads.ts";
 
-export const ruleTable: Readonly<Record<string, Rules>> = { ...appsRules, ...batchRules };
+export const ruleTable: Readonly<Record<string, Rules>> = {
+  ...podRules,
+  ...coreRules,
+  ...appsRules,
+  ...batchRules,
+  ...clusterRules,
+};

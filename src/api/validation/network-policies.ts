@@ -1,0 +1,184 @@
+/** Network policies, service CIDRs, IP addresses. Texts as upstream's networking/validation. */
+import type { FieldError } from "../status.ts";
+import { pathSegmentName } from "../names.ts";
+import { validateLabelSelector } from "../meta.ts";
+import type { Fields } from "./fields.ts";
+import { has, items, maybe, maybeNumber, maybeText, part, text, texts } from "./fields.ts";
+import {
+  child,
+  forbidden,
+  index,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+} from "./errors.ts";
+import { checkIfGiven } from "./choices.ts";
+import { checkImmutable } from "./immutable.ts";
+import {
+  checkRange,
+  isDualStack,
+  isNetworkAddress,
+  parseAddress,
+  parseRange,
+  rangeContains,
+} from "./ip.ts";
+import { portNameErrors, portNumberErrors } from "./text.ts";
+
+const protocols = ["TCP", "UDP", "SCTP"];
+const policyTypes = ["Ingress", "Egress"];
+
+export function validateNetworkPolicy(policy: Fields): FieldError[] {
+  const out: FieldError[] = [];
+  const spec = part(policy, "spec");
+  out.push(...validateLabelSelector(maybe(spec, "podSelector"), "spec.podSelector"));
+  checkRules(out, items(spec, "ingress"), "from", "spec.ingress");
+  checkRules(out, items(spec, "egress"), "to", "spec.egress");
+  const types = texts(spec, "policyTypes");
+  if (types.length > policyTypes.length) {
+    const detail = "may not specify more than two policyTypes";
+    out.push(invalidValue("spec.policyTypes", types, detail));
+    return out;
+  }
+  types.forEach((type, at) => {
+    if (policyTypes.includes(type)) return;
+    out.push(notSupported(index("spec.policyTypes", at), type, policyTypes));
+  });
+  return out;
+}
+
+function checkRules(
+  out: FieldError[],
+  rules: readonly Fields[],
+  peers: "from" | "to",
+  path: string,
+): void {
+  rules.forEach((rule, at) => {
+    const here = index(path, at);
+    items(rule, "ports").forEach((port, i) => {
+      checkPolicyPort(out, port, index(child(here, "ports"), i));
+    });
+    items(rule, peers).forEach((peer, i) => checkPeer(out, peer, index(child(here, peers), i)));
+  });
+}
+
+function checkPolicyPort(out: FieldError[], port: Fields, path: string): void {
+  checkIfGiven(out, port["protocol"], protocols, child(path, "protocol"));
+  const value = port["port"];
+  const end = maybeNumber(port, "endPort");
+  const at = child(path, "endPort");
+  if (typeof value === "number") {
+    out.push(...invalidEach(child(path, "port"), value, portNumberErrors(value)));
+    if (end === undefined) return;
+    if (end < value) out.push(invalidValue(at, end, "must be greater than or equal to `port`"));
+    out.push(...invalidEach(at, end, portNumberErrors(end)));
+  } else if (typeof value === "string") {
+    if (end !== undefined) {
+      out.push(invalidValue(at, end, "may not be specified when `port` is non-numeric"));
+    }
+    out.push(...invalidEach(child(path, "port"), value, portNameErrors(value)));
+  } else if (end !== undefined) {
+    out.push(invalidValue(at, end, "may not be specified when `port` is not specified"));
+  }
+}
+
+function checkPeer(out: FieldError[], peer: Fields, path: string): void {
+  let given = 0;
+  for (const field of ["podSelector", "namespaceSelector"]) {
+    if (!has(peer, field)) continue;
+    given += 1;
+    out.push(...validateLabelSelector(maybe(peer, field), child(path, field)));
+  }
+  const block = maybe(peer, "ipBlock");
+  if (block !== undefined) checkBlock(out, block, child(path, "ipBlock"));
+  if (given === 0 && block === undefined) out.push(required(path, "must specify a peer"));
+  else if (given > 0 && block !== undefined) {
+    out.push(forbidden(path, "may not specify both ipBlock and another peer"));
+  }
+}
+
+function checkBlock(out: FieldError[], block: Fields, path: string): void {
+  const cidr = text(block, "cidr");
+  const at = child(path, "cidr");
+  if (cidr === "") {
+    out.push(required(at));
+    return;
+  }
+  checkRange(out, cidr, at);
+  const whole = parseRange(cidr);
+  if (whole === undefined) return;
+  texts(block, "except").forEach((value, i) => {
+    const here = index(child(path, "except"), i);
+    checkRange(out, value, here);
+    const hole = parseRange(value);
+    if (hole === undefined) return;
+    if (rangeContains(whole, hole.address) && whole.prefixLength < hole.prefixLength) return;
+    out.push(invalidValue(here, value, "must be a strict subset of `cidr`"));
+  });
+}
+
+export function validateServiceCidr(cidr: Fields): FieldError[] {
+  const out: FieldError[] = [];
+  const ranges = texts(part(cidr, "spec"), "cidrs");
+  const path = "spec.cidrs";
+  if (ranges.length === 0) {
+    out.push(required(path, "at least one CIDR required"));
+    return out;
+  }
+  if (ranges.length > 2) {
+    out.push(invalidValue(path, { cidrs: ranges }, "may only hold up to 2 values"));
+    return out;
+  }
+  ranges.forEach((value, at) => {
+    if (!checkRange(out, value, index(path, at))) return;
+    const range = parseRange(value);
+    if (range === undefined || isNetworkAddress(range)) return;
+    const detail = "must not have bits set beyond the prefix length";
+    out.push(invalidValue(index(path, at), value, detail));
+  });
+  if (ranges.length === 2 && out.length === 0 && !isDualStack(ranges)) {
+    const detail =
+      "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+    out.push(invalidValue(path, { cidrs: ranges }, detail));
+  }
+  return out;
+}
+
+/** Ranges of services stay; a second family may be added. */
+export function validateServiceCidrUpdate(next: Fields, old: Fields): FieldError[] {
+  const out = validateServiceCidr(next);
+  const before = texts(part(old, "spec"), "cidrs");
+  const now = texts(part(next, "spec"), "cidrs");
+  const grows = before.length === 1 && now.length === 2 && before[0] === now[0];
+  if (!grows) {
+    checkImmutable(out, part(next, "spec"), part(old, "spec"), { field: "cidrs", path: "spec" });
+  }
+  return out;
+}
+
+export function validateIpAddress(address: Fields): FieldError[] {
+  const out: FieldError[] = [];
+  const name = text(part(address, "metadata"), "name");
+  if (parseAddress(name) === undefined) {
+    out.push(invalidValue("metadata.name", name, "must be a valid IP address in canonical form"));
+  }
+  const parent = maybe(part(address, "spec"), "parentRef");
+  const path = "spec.parentRef";
+  if (parent === undefined) {
+    out.push(required(path));
+    return out;
+  }
+  for (const field of ["resource", "name"]) {
+    const value = maybeText(parent, field) ?? "";
+    if (value === "") out.push(required(child(path, field)));
+    else out.push(...invalidEach(child(path, field), value, pathSegmentName(value, false)));
+  }
+  return out;
+}
+
+export function validateIpAddressUpdate(next: Fields, old: Fields): FieldError[] {
+  const out = validateIpAddress(next);
+  const at = { field: "parentRef", path: "spec" };
+  checkImmutable(out, part(next, "spec"), part(old, "spec"), at);
+  return out;
+}

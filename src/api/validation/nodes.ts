@@ -1,0 +1,92 @@
+/** Nodes. Texts as upstream's core/validation. */
+import type { FieldError } from "../status.ts";
+import { labelValueErrors } from "../label-syntax.ts";
+import type { Fields } from "./fields.ts";
+import { count, items, part, text, texts, without } from "./fields.ts";
+import { child, duplicate, forbidden, index, invalidValue } from "./errors.ts";
+import { checkOneOf } from "./choices.ts";
+import { semanticEqual } from "./equal.ts";
+import { checkRange, isDualStack } from "./ip.ts";
+import { checkResourceList, checkResourceName } from "./resources.ts";
+import { checkLabelName, taintEffects } from "./scheduling.ts";
+
+export function validateNode(node: Fields): FieldError[] {
+  const out: FieldError[] = [];
+  const spec = part(node, "spec");
+  checkTaints(out, items(spec, "taints"), "spec.taints");
+  checkStatusLists(out, node);
+  const ranges = texts(spec, "podCIDRs");
+  ranges.forEach((range, at) => checkRange(out, range, index("spec.podCIDRs", at)));
+  if (ranges.length > 1 && (!isDualStack(ranges) || ranges.length > 2)) {
+    const detail = "may specify no more than one CIDR for each IP family";
+    out.push(invalidValue("spec.podCIDRs", ranges, detail));
+  }
+  ranges.forEach((range, at) => {
+    if (ranges.indexOf(range) < at) out.push(duplicate(index("spec.podCIDRs", at), range));
+  });
+  return out;
+}
+
+export function checkTaints(out: FieldError[], taints: readonly Fields[], path: string): void {
+  const seen = new Set<string>();
+  taints.forEach((taint, at) => {
+    const here = index(path, at);
+    const name = text(taint, "key");
+    checkLabelName(out, name, child(here, "key"));
+    const errors = labelValueErrors(text(taint, "value"));
+    if (errors.length > 0) {
+      out.push(invalidValue(child(here, "value"), text(taint, "value"), errors.join(";")));
+    }
+    const effect = text(taint, "effect");
+    checkOneOf(out, effect, taintEffects, child(here, "effect"));
+    const both = `${name}:${effect}`;
+    if (seen.has(both)) out.push(duplicate(here, taint));
+    seen.add(both);
+  });
+}
+
+function checkStatusLists(out: FieldError[], node: Fields): void {
+  const status = part(node, "status");
+  for (const field of ["capacity", "allocatable"]) {
+    checkResourceList(out, part(status, field), checkResourceName, child("status", field));
+  }
+}
+
+/** What the kubelet and the cloud say once stays; people change taints and `unschedulable`. */
+export function validateNodeUpdate(next: Fields, old: Fields): FieldError[] {
+  const out = validateNode(next);
+  checkAddresses(out, next);
+  const spec = part(next, "spec");
+  const before = part(old, "spec");
+  if (count(before, "podCIDRs") > 0 && !semanticEqual(spec["podCIDRs"], before["podCIDRs"])) {
+    const detail = 'node updates may not change podCIDR except from "" to valid';
+    out.push(forbidden("spec.podCIDRs", detail));
+  }
+  const provider = text(before, "providerID");
+  if (provider !== "" && text(spec, "providerID") !== provider) {
+    const detail = 'node updates may not change providerID except from "" to valid';
+    out.push(forbidden("spec.providerID", detail));
+  }
+  const free = ["taints", "unschedulable", "configSource", "podCIDR", "podCIDRs", "providerID"];
+  if (!semanticEqual(without(spec, free), without(before, free))) {
+    const detail =
+      "node updates may only change labels, taints, or capacity (or configSource, if the DynamicKubeletConfig feature gate is enabled)";
+    out.push(forbidden("[]", detail));
+  }
+  return out;
+}
+
+function checkAddresses(out: FieldError[], node: Fields): void {
+  const addresses = items(part(node, "status"), "addresses");
+  addresses.forEach((address, at) => {
+    if (addresses.findIndex((each) => semanticEqual(each, address)) === at) return;
+    out.push(duplicate(index("status.addresses", at), address));
+  });
+}
+
+export function validateNodeStatus(next: Fields): FieldError[] {
+  const out: FieldError[] = [];
+  checkStatusLists(out, next);
+  checkAddresses(out, next);
+  return out;
+}

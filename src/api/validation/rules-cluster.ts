@@ -1,0 +1,176 @@
+/** Rules of the groups that steer the cluster. */
+import type { Rules } from "../strategies/build.ts";
+import { validateAutoscaler, validateAutoscalerStatus } from "./autoscalers.ts";
+import {
+  validateApproval,
+  validateSigningRequest,
+  validateSigningRequestUpdate,
+  validateSigningStatus,
+} from "./certificates.ts";
+import {
+  validateDefinition,
+  validateDefinitionStatus,
+  validateDefinitionUpdate,
+} from "./definitions.ts";
+import {
+  validateIngress,
+  validateIngressClass,
+  validateIngressClassUpdate,
+  validateIngressStatus,
+  validateIngressUpdate,
+} from "./ingresses.ts";
+import {
+  validateIpAddress,
+  validateIpAddressUpdate,
+  validateNetworkPolicy,
+  validateServiceCidr,
+  validateServiceCidrUpdate,
+} from "./network-policies.ts";
+import {
+  validateBudget,
+  validateBudgetStatus,
+  validatePriorityClass,
+  validatePriorityClassUpdate,
+  validateRuntimeClass,
+  validateRuntimeClassUpdate,
+} from "./policies.ts";
+import {
+  validateClusterRole,
+  validateClusterRoleBinding,
+  validateClusterRoleBindingUpdate,
+  validateRole,
+  validateRoleBinding,
+  validateRoleBindingUpdate,
+} from "./rbac.ts";
+import { validateApiService, validateFlowSchema, validatePriorityLevel } from "./servers.ts";
+import {
+  validateAttachment,
+  validateAttachmentUpdate,
+  validateAttributesClass,
+  validateAttributesClassUpdate,
+  validateCsiDriver,
+  validateCsiDriverUpdate,
+  validateCsiNode,
+  validateCsiNodeUpdate,
+  validateStorageCapacity,
+  validateStorageCapacityUpdate,
+  validateStorageClass,
+  validateStorageClassUpdate,
+} from "./storage.ts";
+import { validateAdmissionPolicy, validateValidatingBinding } from "./validating-policies.ts";
+import { ingressWarnings } from "./warnings.ts";
+import { validatePolicyBinding, validateWebhooks } from "./webhooks.ts";
+
+const admission: Readonly<Record<string, Rules>> = {
+  "admissionregistration.k8s.io/mutatingwebhookconfigurations": { validate: validateWebhooks },
+  "admissionregistration.k8s.io/validatingwebhookconfigurations": { validate: validateWebhooks },
+  "admissionregistration.k8s.io/validatingadmissionpolicies": { validate: validateAdmissionPolicy },
+  "admissionregistration.k8s.io/validatingadmissionpolicybindings": {
+    validate: (binding) => [
+      ...validatePolicyBinding(binding),
+      ...validateValidatingBinding(binding),
+    ],
+  },
+  "admissionregistration.k8s.io/mutatingadmissionpolicybindings": {
+    validate: validatePolicyBinding,
+  },
+};
+
+const machinery: Readonly<Record<string, Rules>> = {
+  "apiextensions.k8s.io/customresourcedefinitions": {
+    validate: validateDefinition,
+    validateUpdate: validateDefinitionUpdate,
+    subresources: { status: validateDefinitionStatus },
+  },
+  "apiregistration.k8s.io/apiservices": { validate: validateApiService },
+  "certificates.k8s.io/certificatesigningrequests": {
+    validate: validateSigningRequest,
+    validateUpdate: validateSigningRequestUpdate,
+    subresources: { status: validateSigningStatus, approval: validateApproval },
+  },
+  "flowcontrol.apiserver.k8s.io/flowschemas": { validate: validateFlowSchema },
+  "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { validate: validatePriorityLevel },
+};
+
+const network: Readonly<Record<string, Rules>> = {
+  "networking.k8s.io/ingresses": {
+    validate: validateIngress,
+    validateUpdate: validateIngressUpdate,
+    subresources: { status: validateIngressStatus },
+    warnings: ingressWarnings,
+  },
+  "networking.k8s.io/ingressclasses": {
+    validate: validateIngressClass,
+    validateUpdate: validateIngressClassUpdate,
+  },
+  "networking.k8s.io/networkpolicies": { validate: validateNetworkPolicy },
+  "networking.k8s.io/servicecidrs": {
+    validate: validateServiceCidr,
+    validateUpdate: validateServiceCidrUpdate,
+  },
+  "networking.k8s.io/ipaddresses": {
+    validate: validateIpAddress,
+    validateUpdate: validateIpAddressUpdate,
+  },
+};
+
+const policy: Readonly<Record<string, Rules>> = {
+  "autoscaling/horizontalpodautoscalers": {
+    validate: validateAutoscaler,
+    subresources: { status: validateAutoscalerStatus },
+  },
+  "policy/poddisruptionbudgets": {
+    validate: validateBudget,
+    subresources: { status: validateBudgetStatus },
+  },
+  "scheduling.k8s.io/priorityclasses": {
+    validate: validatePriorityClass,
+    validateUpdate: validatePriorityClassUpdate,
+  },
+  "node.k8s.io/runtimeclasses": {
+    validate: validateRuntimeClass,
+    validateUpdate: validateRuntimeClassUpdate,
+  },
+  "rbac.authorization.k8s.io/roles": { validate: validateRole },
+  "rbac.authorization.k8s.io/clusterroles": { validate: validateClusterRole },
+  "rbac.authorization.k8s.io/rolebindings": {
+    validate: validateRoleBinding,
+    validateUpdate: validateRoleBindingUpdate,
+  },
+  "rbac.authorization.k8s.io/clusterrolebindings": {
+    validate: validateClusterRoleBinding,
+    validateUpdate: validateClusterRoleBindingUpdate,
+  },
+};
+
+const storage: Readonly<Record<string, Rules>> = {
+  "storage.k8s.io/storageclasses": {
+    validate: validateStorageClass,
+    validateUpdate: validateStorageClassUpdate,
+  },
+  "storage.k8s.io/csidrivers": {
+    validate: validateCsiDriver,
+    validateUpdate: validateCsiDriverUpdate,
+  },
+  "storage.k8s.io/csinodes": { validate: validateCsiNode, validateUpdate: validateCsiNodeUpdate },
+  "storage.k8s.io/csistoragecapacities": {
+    validate: validateStorageCapacity,
+    validateUpdate: validateStorageCapacityUpdate,
+  },
+  "storage.k8s.io/volumeattachments": {
+    validate: validateAttachment,
+    validateUpdate: validateAttachmentUpdate,
+  },
+  "storage.k8s.io/volumeattributesclasses": {
+    validate: validateAttributesClass,
+    validateUpdate: validateAttributesClassUpdate,
+  },
+};
+
+export const clusterRules: Readonly<Record<string, Rules>> = {
+  ...admission,
+  ...machinery,
+  ...network,
+  ...policy,
+  ...storage,
+};

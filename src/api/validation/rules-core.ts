@@ -1,0 +1,61 @@
+/** Rules of the core group but for pods and their makers, of coordination, discovery and events. */
+import type { Rules } from "../strategies/build.ts";
+import { validateClaim, validateClaimStatus, validateClaimUpdate } from "./claims.ts";
+import {
+  validateConfigMap,
+  validateConfigMapUpdate,
+  validateLease,
+  validateNamespace,
+  validateNamespaceStatus,
+  validateSecret,
+  validateSecretUpdate,
+} from "./config.ts";
+import { validateEndpoints, validateSlice, validateSliceUpdate } from "./endpoints.ts";
+import { validateCoreEvent, validateEvent, validateEventUpdate } from "./events.ts";
+import { validateLimitRange } from "./limit-ranges.ts";
+import { validateNode, validateNodeStatus, validateNodeUpdate } from "./nodes.ts";
+import { validateVolume, validateVolumeUpdate } from "./persistent-volumes.ts";
+import { validateQuota, validateQuotaStatus, validateQuotaUpdate } from "./quotas.ts";
+import { validateService, validateServiceStatus, validateServiceUpdate } from "./services.ts";
+import { claimWarnings, serviceWarnings } from "./warnings.ts";
+
+export const coreRules: Readonly<Record<string, Rules>> = {
+  "/services": {
+    validate: validateService,
+    validateUpdate: validateServiceUpdate,
+    subresources: { status: validateServiceStatus },
+    warnings: serviceWarnings,
+  },
+  "/endpoints": { validate: validateEndpoints },
+  "/configmaps": { validate: validateConfigMap, validateUpdate: validateConfigMapUpdate },
+  "/secrets": { validate: validateSecret, validateUpdate: validateSecretUpdate },
+  "/namespaces": {
+    validate: validateNamespace,
+    subresources: { status: validateNamespaceStatus, finalize: validateNamespace },
+  },
+  "/nodes": {
+    validate: validateNode,
+    validateUpdate: validateNodeUpdate,
+    subresources: { status: validateNodeStatus },
+  },
+  "/persistentvolumes": { validate: validateVolume, validateUpdate: validateVolumeUpdate },
+  "/persistentvolumeclaims": {
+    validate: validateClaim,
+    validateUpdate: validateClaimUpdate,
+    subresources: { status: validateClaimStatus },
+    warnings: claimWarnings,
+  },
+  "/resourcequotas": {
+    validate: validateQuota,
+    validateUpdate: validateQuotaUpdate,
+    subresources: { status: validateQuotaStatus },
+  },
+  "/limitranges": { validate: validateLimitRange },
+  "/events": { validate: validateCoreEvent },
+  "events.k8s.io/events": { validate: validateEvent, validateUpdate: validateEventUpdate },
+  "coordination.k8s.io/leases": { validate: validateLease },
+  "discovery.k8s.io/endpointslices": {
+    validate: validateSlice,
+    validateUpdate: validateSliceUpdate,
+  },
+};
