@@ -1,3 +1,4 @@
+/** The whole chain: order, idempotence, purity. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, ResourceQuota } from "#api/gen/types.ts";

@@ -1,3 +1,4 @@
+/** What a kubelet may write, once the body is read. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";

@@ -1,3 +1,4 @@
+/** The smaller plugins, one behaviour a test, refusals by their whole text. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "#api/gen/types.ts";

@@ -1,3 +1,4 @@
+/** Pod Security Standards: each check, each mode, each text. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";

@@ -1,3 +1,4 @@
+/** Quotas under concurrency, conflicts, retries and abandonment. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ResourceQuota } from "#api/gen/types.ts";

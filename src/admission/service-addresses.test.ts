@@ -1,3 +1,4 @@
+/** Addresses and node ports: given once, given back, refused with upstream texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Service, ServiceSpec } from "#api/gen/types.ts";

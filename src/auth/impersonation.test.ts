@@ -1,3 +1,4 @@
+/** Acting as somebody else, and who may. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Attributes, Authorizer } from "./auth.ts";

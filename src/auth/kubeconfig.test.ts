@@ -1,3 +1,4 @@
+/** A kubeconfig is read back by a YAML parser. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse } from "yaml";

@@ -1,3 +1,4 @@
+/** What a kubelet may do, against pods that are its own and pods that are not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapClusterRoleRules } from "./bootstrap-policy.ts";

@@ -1,3 +1,4 @@
+/** The key directory in a temporary place: made, kept, renewed, refused. */
 import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import * as fs from "node:fs";

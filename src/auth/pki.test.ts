@@ -1,3 +1,4 @@
+/** Certificates against node:crypto and a TLS handshake. */
 import assert from "node:assert/strict";
 import { createPrivateKey, randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";

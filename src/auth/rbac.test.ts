@@ -1,3 +1,4 @@
+/** RBAC decisions and their texts, also with the bootstrap policy. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UserInfo } from "#platform/http.ts";

@@ -1,3 +1,4 @@
+/** Tokens: issued, verified by an independent library, and dead with what they are bound to. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";

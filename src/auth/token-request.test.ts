@@ -1,3 +1,4 @@
+/** TokenRequest: what is served and what is refused, with upstream texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "#api/status.ts";

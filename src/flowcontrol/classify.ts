@@ -1,0 +1,127 @@
+/**
+ * Which FlowSchema a request falls under, and which flow of it: lowest precedence wins, names break ties.
+ *
+ * Out    the schema, and the text that tells flows of one schema apart (user, namespace or nothing).
+ * Cost   the rules of the schemas up to the first that matches.
+ */
+import type {
+  FlowSchema,
+  FlowcontrolSubject,
+  NonResourcePolicyRule,
+  PolicyRulesWithSubjects,
+  ResourcePolicyRule,
+} from "#api/gen/types.ts";
+import type { UserInfo } from "#platform/http.ts";
+
+/** The part of a request's facts that rules speak about; the server's RequestInfo fits. */
+export interface FlowFacts {
+  readonly verb: string;
+  readonly path: string;
+  readonly resourceRequest: boolean;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Those whose level exists, in the order they are asked. */
+export function orderSchemas(
+  schemas: readonly FlowSchema[],
+  levelNames: ReadonlySet<string>,
+): readonly FlowSchema[] {
+  const precedence = (schema: FlowSchema): number => schema.spec?.matchingPrecedence ?? 1000;
+  const name = (schema: FlowSchema): string => schema.metadata?.name ?? "";
+  return schemas
+    .filter((schema) => levelNames.has(levelOf(schema)))
+    .toSorted((a, b) => precedence(a) - precedence(b) || (name(a) < name(b) ? -1 : 1));
+}
+
+export function levelOf(schema: FlowSchema): string {
+  return schema.spec?.priorityLevelConfiguration?.name ?? "";
+}
+
+export function classify(
+  ordered: readonly FlowSchema[],
+  facts: FlowFacts,
+  user: UserInfo,
+): FlowSchema | undefined {
+  return ordered.find((schema) =>
+    (schema.spec?.rules ?? []).some((rule) => ruleMatches(rule, facts, user)),
+  );
+}
+
+export function distinguisherOf(schema: FlowSchema, facts: FlowFacts, user: UserInfo): string {
+  const method = schema.spec?.distinguisherMethod?.type;
+  if (method === "ByUser") return user.name;
+  return method === "ByNamespace" ? facts.namespace : "";
+}
+
+function ruleMatches(rule: PolicyRulesWithSubjects, facts: FlowFacts, user: UserInfo): boolean {
+  if (!(rule.subjects ?? []).some((subject) => subjectMatches(subject, user))) return false;
+  return facts.resourceRequest
+    ? (rule.resourceRules ?? []).some((entry) => resourceMatches(entry, facts))
+    : (rule.nonResourceRules ?? []).some((entry) => urlMatches(entry, facts));
+}
+
+function subjectMatches(subject: FlowcontrolSubject, user: UserInfo): boolean {
+  switch (subject.kind) {
+    case "User":
+      return subject.user?.name === "*" || subject.user?.name === user.name;
+    case "Group": {
+      const name = subject.group?.name ?? "";
+      return name === "*" || user.groups.includes(name);
+    }
+    case "ServiceAccount": {
+      const { namespace = "", name = "" } = subject.serviceAccount ?? {};
+      const prefix = `system:serviceaccount:${namespace}:`;
+      return name === "*" ? user.name.startsWith(prefix) : user.name === prefix + name;
+    }
+    default:
+      return false;
+  }
+}
+
+function has(list: readonly string[] | undefined, wanted: string): boolean {
+  return list !== undefined && (list.includes("*") || list.includes(wanted));
+}
+
+function resourceMatches(rule: ResourcePolicyRule, facts: FlowFacts): boolean {
+  const { verb, group, resource, subresource, namespace } = facts;
+  const combined = subresource === "" ? resource : `${resource}/${subresource}`;
+  if (!has(rule.verbs, verb) || !has(rule.resources, combined) || !has(rule.apiGroups, group)) {
+    return false;
+  }
+  return namespace === "" ? rule.clusterScope === true : has(rule.namespaces, namespace);
+}
+
+/** A path covers what lies below it, with or without a trailing star. */
+function urlMatches(rule: NonResourcePolicyRule, facts: FlowFacts): boolean {
+  if (!has(rule.verbs, facts.verb)) return false;
+  return (rule.nonResourceURLs ?? []).some((url) => {
+    if (url === "*" || url === facts.path) return true;
+    const stem = url.endsWith("*") ? url.slice(0, -1) : url;
+    return facts.path.startsWith(stem.endsWith("/") ? stem : `${stem}/`);
+  });
+}
+
+/** The status condition a FlowSchema gets: whether its level exists. */
+export function danglingCondition(
+  schema: FlowSchema,
+  levelNames: ReadonlySet<string>,
+): {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+} {
+  const level = levelOf(schema);
+  const found = levelNames.has(level);
+  const end = found ? "and it exists" : "but there is no such object";
+  return {
+    type: "Dangling",
+    status: found ? "False" : "True",
+    reason: found ? "Found" : "NotFound",
+    message: `This FlowSchema references the PriorityLevelConfiguration object named "${level}" ${end}`,
+  };
+}

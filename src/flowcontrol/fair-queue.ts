@@ -1,0 +1,343 @@
+/**
+ * Fair queuing for server requests: who among the waiting gets the next free seats.
+ *
+ * In     works with a width in seats and the hash of their flow. Out: seated now, waiting, or rejected.
+ * Holds  seats taken <= seats given, except that a work wider than all seats runs when it runs alone;
+ *        works of one queue are seated in order; nobody waits while the work whose turn it is fits.
+ * Time   virtual time R advances by min(seats given, seats wanted) / queues in use per second of real time.
+ *        A queue's next work is charged G seconds per seat when it is seated (G: a guess of 3 ms), and the
+ *        difference when its duration is known. The queue whose next work would finish first in virtual time
+ *        is served. No queue's start lies before the arrival of its oldest work, so none saves up credit.
+ * Bound  of two queues that always have that much waiting, neither gets ahead of the other by more seat-seconds
+ *        than `seats given` works of the longest kind: what can be under way, not yet charged in full. A queue
+ *        with less waiting may fall behind by more, because it cannot be served before its works arrive.
+ * After  apiserver pkg/util/flowcontrol/fairqueuing/queueset; McKenney/Nagle fair queuing.
+ * Differs a full queue rejects although seats are free when its head is too wide: upstream would let it grow.
+ * Cost   seating O(queues); everything else O(1), a cancellation O(queue length). R starts anew when idle.
+ */
+import { assert } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import { dealHand } from "./shuffle-shard.ts";
+import type { Hash64 } from "./shuffle-shard.ts";
+
+export interface Queuing {
+  readonly queues: number;
+  readonly handSize: number;
+  /** Works per queue. */
+  readonly queueLengthMax: number;
+}
+
+export type Discipline =
+  | ({ readonly kind: "queue" } & Queuing)
+  /** No queues: what does not fit is refused. */
+  | { readonly kind: "reject" }
+  /** Everything is seated at once; seats are only counted. */
+  | { readonly kind: "exempt" };
+
+export interface WorkSize {
+  readonly seats: number;
+  /** Seats held for `extraMs` after the work is done, for what it sets off elsewhere. */
+  readonly finalSeats: number;
+  readonly extraMs: number;
+}
+
+export interface Work extends WorkSize {
+  /** Called once, when a waiting work is seated; not for works seated at once. */
+  readonly onSeat: () => void;
+}
+
+/** A submitted work; opaque to callers. */
+export interface Seating {
+  readonly work: Work;
+  state: "waiting" | "seated" | "lingering" | "gone";
+  /** Undefined where there are no queues. */
+  readonly queue: Queue | undefined;
+  /** Virtual time at arrival. */
+  readonly arrivalR: number;
+  seatedMs: number;
+}
+
+interface Queue {
+  readonly waiting: Seating[];
+  /** Seated works of this queue, and the seats they hold. */
+  seated: number;
+  seatsInUse: number;
+  /** Seat-seconds of all waiting works. */
+  waitingWork: number;
+  /** Virtual time at which its next work starts. */
+  nextR: number;
+}
+
+/** Seconds a work is guessed to take, until it is known. */
+const guessSeconds = 0.003;
+
+export class FairQueue {
+  readonly #clock: Clock;
+  /** Told of seats in use plus seats waited for, on every change. */
+  readonly #onDemand: (seats: number) => void;
+  #discipline: Discipline;
+  #seatsMax: number;
+  #queues: Queue[] = [];
+  #virtualR = 0;
+  #syncedMs: number;
+  #robin = 0;
+  #arrivals = 0;
+  #works = 0;
+  #waiting = 0;
+  #seatsInUse = 0;
+  #seatsWaiting = 0;
+  #busyQueues = 0;
+
+  constructor(
+    deps: { readonly clock: Clock; readonly onDemand: (seats: number) => void },
+    options: { readonly discipline: Discipline; readonly seatsMax: number },
+  ) {
+    this.#clock = deps.clock;
+    this.#onDemand = deps.onDemand;
+    this.#syncedMs = deps.clock.monotonicMs();
+    this.#discipline = options.discipline;
+    this.#seatsMax = options.seatsMax;
+    this.#growQueues();
+  }
+
+  get seatsInUse(): number {
+    return this.#seatsInUse;
+  }
+
+  get seatsMax(): number {
+    return this.#seatsMax;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Works seated or lingering. */
+  get seated(): number {
+    return this.#works;
+  }
+
+  /** Fewer queues than before: the surplus ones are served until they are empty. */
+  configure(options: { readonly discipline: Discipline; readonly seatsMax: number }): void {
+    this.#sync();
+    this.#discipline = options.discipline;
+    this.#seatsMax = options.seatsMax;
+    this.#growQueues();
+    this.#trimQueues();
+    this.#seatWaiting();
+  }
+
+  /** @returns undefined when rejected. */
+  submit(work: Work, hash: Hash64): Seating | undefined {
+    this.#sync();
+    if (this.#discipline.kind === "queue") return this.#enqueue(work, hash, this.#discipline);
+    if (this.#discipline.kind === "reject" && !this.#fits(widthOf(work))) return undefined;
+    const seating = this.#seating(work, undefined);
+    this.#seat(seating);
+    return seating;
+  }
+
+  /** The caller gives up. @returns false when the work is no longer waiting. */
+  cancel(seating: Seating): boolean {
+    if (seating.state !== "waiting" || seating.queue === undefined) return false;
+    this.#sync();
+    const { queue } = seating;
+    queue.waiting.splice(queue.waiting.indexOf(seating), 1);
+    this.#leaveQueue(queue, seating);
+    seating.state = "gone";
+    this.#noteIdle(queue);
+    this.#boundStart(queue);
+    this.#demand();
+    this.#seatWaiting();
+    return true;
+  }
+
+  /** The work is done; its seats are free now, or after its extra time. */
+  finish(seating: Seating): void {
+    assert(seating.state === "seated", "only a seated work finishes", { state: seating.state });
+    this.#sync();
+    const { work, queue } = seating;
+    if (queue !== undefined) {
+      const seconds = (this.#clock.monotonicMs() - seating.seatedMs) / 1000;
+      queue.nextR += work.seats * (seconds - guessSeconds);
+      this.#boundStart(queue);
+    }
+    if (work.extraMs <= 0) {
+      this.#free(seating);
+      return;
+    }
+    seating.state = "lingering";
+    this.#clock.after("flowcontrol.wait", work.extraMs, () => {
+      this.#sync();
+      this.#free(seating);
+    });
+  }
+
+  #free(seating: Seating): void {
+    const width = widthOf(seating.work);
+    seating.state = "gone";
+    this.#works -= 1;
+    this.#seatsInUse -= width;
+    assert(this.#seatsInUse >= 0, "seats are given back once", { seatsInUse: this.#seatsInUse });
+    const { queue } = seating;
+    if (queue !== undefined) {
+      queue.seated -= 1;
+      queue.seatsInUse -= width;
+      this.#noteIdle(queue);
+    }
+    this.#demand();
+    this.#seatWaiting();
+    this.#trimQueues();
+  }
+
+  #enqueue(work: Work, hash: Hash64, queuing: Queuing): Seating | undefined {
+    const queue = this.#chooseQueue(hash, queuing);
+    if (queue.waiting.length >= queuing.queueLengthMax) return undefined;
+    if (isIdle(queue)) {
+      this.#busyQueues += 1;
+      queue.nextR = this.#virtualR;
+    }
+    const seating = this.#seating(work, queue);
+    queue.waiting.push(seating);
+    queue.waitingWork += totalWork(work);
+    this.#waiting += 1;
+    this.#seatsWaiting += widthOf(work);
+    this.#boundStart(queue);
+    this.#demand();
+    this.#seatWaiting(seating);
+    return seating;
+  }
+
+  /** Of the hand, the queue with the least work waiting; visited from a rotating start, against bias. */
+  #chooseQueue(hash: Hash64, { queues, handSize }: Queuing): Queue {
+    const hand = dealHand(hash, queues, handSize);
+    const offset = this.#arrivals % handSize;
+    this.#arrivals += 1;
+    let best: Queue | undefined;
+    for (let i = 0; i < handSize; i++) {
+      const queue = this.#queues[hand[(offset + i) % handSize] ?? 0];
+      if (queue === undefined) continue;
+      if (best === undefined || queue.waitingWork < best.waitingWork) best = queue;
+    }
+    assert(best !== undefined, "a hand has a queue", { queues });
+    return best;
+  }
+
+  #seating(work: Work, queue: Queue | undefined): Seating {
+    return { work, state: "waiting", queue, arrivalR: this.#virtualR, seatedMs: 0 };
+  }
+
+  /** `arriving`: submitted right now; its caller learns from the state, not from onSeat. */
+  #seatWaiting(arriving?: Seating): void {
+    while (this.#waiting > 0 && (this.#seatsInUse < this.#seatsMax || this.#works === 0)) {
+      const index = this.#nextQueue();
+      const queue = this.#queues[index];
+      const head = queue?.waiting[0];
+      if (queue === undefined || head === undefined || !this.#fits(widthOf(head.work))) return;
+      this.#robin = index;
+      queue.waiting.shift();
+      this.#leaveQueue(queue, head);
+      queue.nextR += totalWork(head.work);
+      this.#boundStart(queue);
+      this.#seat(head);
+      if (head !== arriving) head.work.onSeat();
+    }
+  }
+
+  /** Index of the queue whose next work finishes first in virtual time; ties go round. */
+  #nextQueue(): number {
+    const count = this.#queues.length;
+    let best = -1;
+    let bestR = Number.MAX_VALUE;
+    for (let i = 1; i <= count; i++) {
+      const index = (this.#robin + i) % count;
+      const queue = this.#queues[index];
+      const head = queue?.waiting[0];
+      if (queue === undefined || head === undefined) continue;
+      const finishR = queue.nextR + totalWork(head.work);
+      if (finishR >= bestR) continue;
+      bestR = finishR;
+      best = index;
+    }
+    return best;
+  }
+
+  #fits(width: number): boolean {
+    if (width > this.#seatsMax) return this.#works === 0;
+    return this.#seatsInUse + width <= this.#seatsMax;
+  }
+
+  #seat(seating: Seating): void {
+    const width = widthOf(seating.work);
+    seating.state = "seated";
+    seating.seatedMs = this.#clock.monotonicMs();
+    this.#works += 1;
+    this.#seatsInUse += width;
+    if (seating.queue !== undefined) {
+      seating.queue.seated += 1;
+      seating.queue.seatsInUse += width;
+    }
+    this.#demand();
+  }
+
+  #leaveQueue(queue: Queue, seating: Seating): void {
+    queue.waitingWork =
+      queue.waiting.length === 0 ? 0 : queue.waitingWork - totalWork(seating.work);
+    this.#waiting -= 1;
+    this.#seatsWaiting -= widthOf(seating.work);
+  }
+
+  #boundStart(queue: Queue): void {
+    const head = queue.waiting[0];
+    if (head !== undefined && queue.nextR < head.arrivalR) queue.nextR = head.arrivalR;
+  }
+
+  #noteIdle(queue: Queue): void {
+    if (!isIdle(queue)) return;
+    this.#busyQueues -= 1;
+    // Nothing refers to virtual time any more: start anew, so that it never outgrows a double.
+    if (this.#busyQueues === 0) this.#virtualR = 0;
+  }
+
+  #sync(): void {
+    const now = this.#clock.monotonicMs();
+    const seconds = (now - this.#syncedMs) / 1000;
+    this.#syncedMs = now;
+    if (this.#busyQueues === 0) return;
+    const wanted = this.#seatsInUse + this.#seatsWaiting;
+    this.#virtualR += (seconds * Math.min(wanted, this.#seatsMax)) / this.#busyQueues;
+  }
+
+  #demand(): void {
+    this.#onDemand(this.#seatsInUse + this.#seatsWaiting);
+  }
+
+  #growQueues(): void {
+    const wanted = this.#discipline.kind === "queue" ? this.#discipline.queues : 0;
+    while (this.#queues.length < wanted) {
+      this.#queues.push({ waiting: [], seated: 0, seatsInUse: 0, waitingWork: 0, nextR: 0 });
+    }
+  }
+
+  #trimQueues(): void {
+    const wanted = this.#discipline.kind === "queue" ? this.#discipline.queues : 0;
+    while (this.#queues.length > wanted) {
+      const last = this.#queues.at(-1);
+      if (last === undefined || !isIdle(last)) return;
+      this.#queues.pop();
+    }
+  }
+}
+
+function isIdle(queue: Queue): boolean {
+  return queue.waiting.length === 0 && queue.seated === 0;
+}
+
+function widthOf(work: WorkSize): number {
+  return Math.max(work.seats, work.finalSeats);
+}
+
+/** Seat-seconds, by guess. */
+function totalWork(work: WorkSize): number {
+  return work.seats * guessSeconds + (work.finalSeats * work.extraMs) / 1000;
+}

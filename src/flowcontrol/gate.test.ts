@@ -1,0 +1,305 @@
+/** The gate with the bootstrap configuration: classes, waiting, refusals, borrowing. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { FlowSchema } from "#api/gen/types.ts";
+import type { AnyObject } from "#api/object.ts";
+import { bootstrapFlowSchemas, bootstrapPriorityLevels } from "./bootstrap.ts";
+import { shareSeats } from "./borrowing.ts";
+import { classify, danglingCondition, distinguisherOf, orderSchemas } from "./classify.ts";
+import type { FlowFacts } from "./classify.ts";
+import { createGate, gateDefaults } from "./gate.ts";
+import type { FlowRequest, GateAnswer, GateConfig } from "./gate.ts";
+import { RetryAfter } from "./retry-after.ts";
+import { handClock } from "./testing.ts";
+import { estimateWork, seatsMaxOf } from "./work.ts";
+
+const resource: FlowFacts = {
+  verb: "get",
+  path: "/api/v1/namespaces/ns/pods/p",
+  resourceRequest: true,
+  group: "",
+  resource: "pods",
+  subresource: "",
+  namespace: "ns",
+  name: "p",
+};
+const user = (name: string, ...groups: string[]) => ({
+  name,
+  groups: [...groups, "system:authenticated"],
+});
+
+function request(over: Partial<FlowRequest> = {}): FlowRequest {
+  return {
+    info: resource,
+    user: user("jane"),
+    query: new URLSearchParams(),
+    signal: new AbortController().signal,
+    ...over,
+  };
+}
+
+function setup(config: Partial<GateConfig> = {}, ...objects: AnyObject[]) {
+  const clock = handClock();
+  const stored = [...objects];
+  const lookup = {
+    get: () => undefined,
+    list: ({ resource: kind }: { resource: string }) =>
+      stored.filter((o) => `${(o.kind ?? "").toLowerCase()}s` === kind),
+  };
+  let version = 0;
+  const events: string[] = [];
+  const gate = createGate(
+    {
+      clock,
+      lookup,
+      configVersion: () => version,
+      observer: {
+        seated: (level, schema, waitMs) => events.push(`seated ${level} ${schema} ${waitMs}`),
+        rejected: (level, schema, reason) => events.push(`rejected ${level} ${schema} ${reason}`),
+        finished: () => {},
+      },
+    },
+    { ...gateDefaults, ...config },
+  );
+  const store = (...next: AnyObject[]): void => {
+    stored.splice(0, stored.length, ...next);
+    version += 1;
+  };
+  const level = (name: string) => gate.levels().find((entry) => entry.name === name);
+  return { clock, gate, events, level, store };
+}
+
+function release(answer: GateAnswer): void {
+  assert.equal(answer.kind, "seated");
+  if (answer.kind === "seated") answer.release();
+}
+
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+
+test("nominal seats follow the shares", () => {
+  const { gate } = setup();
+  const nominal = gate.levels().map((entry) => [entry.name, entry.nominalSeats]);
+  assert.deepEqual(Object.fromEntries(nominal), {
+    exempt: 0,
+    system: 74,
+    "node-high": 98,
+    "leader-election": 25,
+    "workload-high": 98,
+    "workload-low": 245,
+    "global-default": 49,
+    "catch-all": 13,
+  });
+});
+
+test("every kind of caller falls into its class", () => {
+  const names = new Set(bootstrapPriorityLevels().map((level) => level.metadata?.name ?? ""));
+  const ordered = orderSchemas(bootstrapFlowSchemas(), names);
+  const classOf = (who: ReturnType<typeof user>, over: Partial<FlowFacts> = {}) =>
+    classify(ordered, { ...resource, ...over }, who)?.metadata?.name;
+  const kubelet = user("system:node:n1", "system:nodes");
+  const lease = { group: "coordination.k8s.io", resource: "leases", verb: "update" };
+  assert.equal(classOf(user("root", "system:masters")), "exempt");
+  assert.equal(classOf(user("x"), { resourceRequest: false, path: "/readyz/ping" }), "probes");
+  assert.equal(classOf(user("x"), { resourceRequest: false, path: "/metrics" }), "global-default");
+  assert.equal(classOf(user("system:kube-scheduler"), lease), "system-leader-election");
+  assert.equal(classOf(user("system:kube-scheduler")), "kube-scheduler");
+  assert.equal(classOf(kubelet, lease), "system-node-high");
+  assert.equal(
+    classOf(kubelet, { resource: "nodes", subresource: "status", namespace: "" }),
+    "system-node-high",
+  );
+  assert.equal(classOf(kubelet), "system-nodes");
+  const account = (ns: string) => user(`system:serviceaccount:${ns}:a`, "system:serviceaccounts");
+  assert.equal(classOf(account("kube-system")), "kube-system-service-accounts");
+  assert.equal(classOf(account("kube-system2")), "service-accounts");
+  assert.equal(classOf(user("jane")), "global-default");
+  assert.equal(classOf({ name: "nobody", groups: [] }), undefined);
+});
+
+test("flows are told apart as the schema says", () => {
+  const byName = (name: string) =>
+    bootstrapFlowSchemas().find((schema) => schema.metadata?.name === name) as FlowSchema;
+  assert.equal(distinguisherOf(byName("global-default"), resource, user("jane")), "jane");
+  assert.equal(distinguisherOf(byName("kube-scheduler"), resource, user("s")), "ns");
+  assert.equal(distinguisherOf(byName("exempt"), resource, user("s")), "");
+});
+
+test("who finds a seat passes at once, with the class in the headers", async () => {
+  const { gate, level, store } = setup();
+  const withUid = (object: AnyObject) => ({
+    ...object,
+    metadata: { ...object.metadata, uid: `uid-${object.metadata?.name}` },
+  });
+  store(...bootstrapFlowSchemas().map(withUid), ...bootstrapPriorityLevels().map(withUid));
+  const answer = await gate.enter(request());
+  assert.deepEqual(answer.headers, {
+    "x-kubernetes-pf-flowschema-uid": "uid-global-default",
+    "x-kubernetes-pf-prioritylevel-uid": "uid-global-default",
+  });
+  assert.equal(level("global-default")?.seatsInUse, 1);
+  release(answer);
+  assert.equal(level("global-default")?.seatsInUse, 0);
+});
+
+test("who waits gets the next seat, or is turned away when the time is up", async () => {
+  // Borrowing is put off: it would find the late one a seat.
+  const { gate, clock, events, level } = setup({ seats: 60, borrowMs: 1e9 });
+  const seats = level("global-default")?.currentSeats ?? 0;
+  const first = await Promise.all(Array.from({ length: seats }, () => gate.enter(request())));
+  const second = gate.enter(request());
+  const third = gate.enter(request());
+  clock.advance(1000);
+  assert.equal(level("global-default")?.requestsWaiting, 2);
+  release(first[0] as GateAnswer);
+  release(await second);
+  release(await third);
+  assert.deepEqual(events.slice(seats), [
+    "seated global-default global-default 1000",
+    "seated global-default global-default 1000",
+  ]);
+  await gate.enter(request());
+  const late = gate.enter(request());
+  clock.advance(15_000);
+  assert.deepEqual(await late, {
+    kind: "rejected",
+    headers: {
+      "x-kubernetes-pf-flowschema-uid": "",
+      "x-kubernetes-pf-prioritylevel-uid": "",
+    },
+    retryAfterSeconds: 1,
+    reason: "time-out",
+  });
+});
+
+test("a client that goes away gives up its place", async () => {
+  const { gate, level } = setup({ seats: 60 });
+  const seats = level("global-default")?.currentSeats ?? 0;
+  for (let i = 0; i < seats; i++) await gate.enter(request());
+  const gone = new AbortController();
+  const answer = gate.enter(request({ signal: gone.signal }));
+  gone.abort();
+  const result = await answer;
+  assert.equal(result.kind === "rejected" && result.reason, "cancelled");
+  assert.equal(level("global-default")?.requestsWaiting, 0);
+});
+
+test("the catch-all class refuses what does not fit, exempt never does", async () => {
+  const { gate, level } = setup({ seats: 60 });
+  const nobody = request({ user: { name: "nobody", groups: [] } });
+  for (let i = 0; i < (level("catch-all")?.currentSeats ?? 0); i++) {
+    assert.equal((await gate.enter(nobody)).kind, "seated");
+  }
+  const refused = await gate.enter(nobody);
+  assert.equal(refused.kind === "rejected" && refused.reason, "concurrency-limit");
+  for (let i = 0; i < 100; i++) {
+    const answer = await gate.enter(request({ user: user("root", "system:masters") }));
+    assert.equal(answer.kind, "seated");
+  }
+});
+
+test("long-running requests other than watches do not pass the gate", async () => {
+  const { gate, level } = setup();
+  await gate.enter(request({ info: { ...resource, subresource: "log" } }));
+  assert.equal(level("global-default")?.seatsInUse, 0);
+  release(await gate.enter(request({ info: { ...resource, verb: "watch" } })));
+});
+
+test("idle levels lend, and get their seats back when they want them", async () => {
+  const { gate, clock, level } = setup();
+  const open: GateAnswer[] = [];
+  const before = level("global-default")?.currentSeats;
+  const pending: Promise<unknown>[] = [];
+  for (let i = 0; i < 300; i++) {
+    pending.push(gate.enter(request({ user: user(`u${i}`) })).then((answer) => open.push(answer)));
+  }
+  await tick();
+  assert.equal(open.length, before);
+  clock.advance(10_000);
+  await tick();
+  assert.ok((level("global-default")?.currentSeats ?? 0) > 200, "it borrowed");
+  assert.ok((level("workload-low")?.currentSeats ?? 0) < 100, "it lent");
+  assert.ok((level("leader-election")?.currentSeats ?? 0) >= 25, "it lends nothing");
+  const total = gate.levels().reduce((sum, entry) => sum + entry.currentSeats, 0);
+  assert.ok(Math.abs(total - 602) <= 8, `${total} seats in all`);
+  for (const answer of open) release(answer);
+  await Promise.all(pending);
+});
+
+test("a changed configuration is seen by the next request; mandatory levels are always there", async () => {
+  const { gate, level, store } = setup();
+  const only = {
+    ...bootstrapPriorityLevels().find((object) => object.metadata?.name === "global-default"),
+    metadata: { name: "mine" },
+  } as AnyObject;
+  store(only);
+  await gate.enter(request());
+  assert.deepEqual(
+    gate.levels().map((entry) => entry.name),
+    ["exempt", "catch-all", "mine"],
+  );
+  assert.equal(level("catch-all")?.seatsInUse, 1);
+  assert.equal(level("mine")?.nominalSeats, 480);
+});
+
+test("a schema without its level is left out, and says so", () => {
+  const schema = bootstrapFlowSchemas()[0] as FlowSchema;
+  assert.deepEqual(orderSchemas([schema], new Set()), []);
+  assert.deepEqual(danglingCondition(schema, new Set()), {
+    type: "Dangling",
+    status: "True",
+    reason: "NotFound",
+    message:
+      'This FlowSchema references the PriorityLevelConfiguration object named "exempt" but there is no such object',
+  });
+});
+
+test("seats are shared by one fraction within everybody's bounds", () => {
+  const level = (nominal: number, min: number, max: number, wanted: number) => ({
+    nominal,
+    min,
+    max,
+    highWatermark: wanted,
+    smoothed: wanted,
+  });
+  assert.deepEqual(shareSeats([level(50, 50, 150, 200), level(50, 10, 150, 0)], 100), [90, 10]);
+  assert.deepEqual(shareSeats([level(50, 10, 60, 200), level(50, 10, 150, 0)], 100), [60, 40]);
+  assert.deepEqual(shareSeats([level(50, 10, 150, 50), level(50, 10, 150, 50)], 100), [50, 50]);
+  assert.deepEqual(shareSeats([level(50, 10, 150, 50), level(50, 10, 150, 50)], 60), [30, 30]);
+  assert.deepEqual(shareSeats([level(50, 10, 150, 50), level(50, 20, 150, 50)], 10), [10, 20]);
+});
+
+test("large lists and writes with many watchers take more seats", () => {
+  const load = {
+    objects: (_group: string, kind: string) => (kind === "pods" ? 10_000 : 10),
+    bytesPerObject: () => 2_500,
+    watchers: () => 45,
+  };
+  const work = (over: Partial<FlowFacts>, query = "", seatsMax = 100) =>
+    estimateWork({ ...resource, name: "", ...over }, new URLSearchParams(query), load, seatsMax);
+  const one = { seats: 1, finalSeats: 0, extraMs: 0 };
+  assert.deepEqual(work({ verb: "list" }), { ...one, seats: 10 });
+  assert.deepEqual(work({ verb: "list" }, "limit=100"), { ...one, seats: 3 });
+  assert.deepEqual(work({ verb: "list" }, "", 4), { ...one, seats: 4 });
+  assert.deepEqual(work({ verb: "list", name: "p" }), one);
+  assert.deepEqual(work({ verb: "list", resource: "nodes" }), one);
+  assert.deepEqual(work({ verb: "watch" }), one);
+  assert.deepEqual(work({ verb: "watch" }, "sendInitialEvents=true"), { ...one, seats: 10 });
+  assert.deepEqual(work({ verb: "update" }), { seats: 1, finalSeats: 5, extraMs: 5 });
+  assert.deepEqual(work({ verb: "update" }, "", 1), { seats: 1, finalSeats: 1, extraMs: 25 });
+  assert.deepEqual(work({ verb: "create", subresource: "token" }), one);
+  assert.equal(seatsMaxOf(49, 6), 8);
+  assert.equal(seatsMaxOf(1, 6), 1);
+});
+
+test("clients are told to stay away longer while refusals last", () => {
+  const retry = new RetryAfter();
+  const seconds: number[] = [];
+  for (let second = 1; second <= 12; second++) {
+    for (let i = 0; i < 20; i++) retry.note(second * 1000);
+    seconds.push(retry.seconds);
+  }
+  assert.deepEqual(seconds.slice(0, 4), [1, 2, 2, 4]);
+  assert.ok(retry.seconds <= 32);
+  for (let second = 100; second < 140; second += 40) retry.note(second * 1000);
+  assert.ok(retry.seconds < 8);
+});

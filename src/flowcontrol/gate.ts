@@ -1,0 +1,293 @@
+/**
+ * The gate of the server's chain: classifies a request, finds it a seat, makes it wait or turns it away.
+ *
+ * In     FlowSchemas and PriorityLevelConfigurations through Lookup (the bootstrap ones until there are any),
+ *        and the facts of each request. Out: a seat to be released, or 429 with how long to stay away.
+ * Holds  a request that waits leaves by exactly one of: a seat, its time limit, its client gone.
+ * Time   every `borrowMs` seats are shared anew between levels by their demand (borrowing.ts).
+ * Bounds per level queues x queue length waiting; `queueWaitMs` of waiting.
+ * Skips  long-running requests other than watches: their handlers hold nothing of the server.
+ */
+import type { FlowSchema, PriorityLevelConfiguration } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import { must } from "#base/assert.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { UserInfo } from "#platform/http.ts";
+import { bootstrapFlowSchemas, bootstrapPriorityLevels, isMandatory } from "./bootstrap.ts";
+import { shareSeats } from "./borrowing.ts";
+import { classify, distinguisherOf, levelOf, orderSchemas } from "./classify.ts";
+import type { FlowFacts } from "./classify.ts";
+import type { Seating } from "./fair-queue.ts";
+import { Level } from "./level.ts";
+import type { LevelState } from "./level.ts";
+import { hashFlow } from "./shuffle-shard.ts";
+import { estimateWork } from "./work.ts";
+import type { Load } from "./work.ts";
+
+/** The server's GateRequest fits. */
+export interface FlowRequest {
+  readonly info: FlowFacts;
+  readonly user: UserInfo;
+  readonly query: URLSearchParams;
+  readonly signal: AbortSignal;
+}
+
+export type RejectReason = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
+
+export type GateAnswer =
+  | {
+      readonly kind: "seated";
+      readonly headers: Readonly<Record<string, string>>;
+      /** Exactly once. */
+      release(): void;
+    }
+  | {
+      readonly kind: "rejected";
+      readonly headers: Readonly<Record<string, string>>;
+      readonly retryAfterSeconds: number;
+      readonly reason: RejectReason;
+    };
+
+/** Told of what happens at the gate; for metrics. */
+export interface GateObserver {
+  seated(level: string, schema: string, waitMs: number): void;
+  rejected(level: string, schema: string, reason: RejectReason): void;
+  finished(level: string, schema: string, executionMs: number): void;
+}
+
+export interface GateDeps {
+  readonly clock: Clock;
+  /** Absent: the bootstrap configuration, unchanging. */
+  readonly lookup?: Lookup;
+  /** Changes whenever one of the two kinds does; without it changes are seen every `borrowMs`. */
+  readonly configVersion?: () => number;
+  readonly load?: Load;
+  readonly observer?: GateObserver;
+}
+
+export interface GateConfig {
+  /** All seats of the server: upstream's 400 + 200 requests in flight. */
+  readonly seats: number;
+  /** A quarter of the request timeout. */
+  readonly queueWaitMs: number;
+  readonly borrowMs: number;
+}
+
+/** Upstream's numbers, for a request timeout of 60 seconds. */
+export const gateDefaults: GateConfig = { seats: 600, queueWaitMs: 15_000, borrowMs: 10_000 };
+
+export interface Gate {
+  enter(request: FlowRequest): Promise<GateAnswer>;
+  /** For metrics and the debug dump. */
+  levels(): readonly LevelState[];
+  close(): void;
+}
+
+export function createGate(deps: GateDeps, config: GateConfig): Gate {
+  return new FlowGate(deps, config);
+}
+
+const longRunning: ReadonlySet<string> = new Set(["attach", "exec", "log", "portforward", "proxy"]);
+
+class FlowGate implements Gate {
+  readonly #deps: GateDeps;
+  readonly #config: GateConfig;
+  readonly #levels = new Map<string, Level>();
+  #schemas: readonly FlowSchema[] = [];
+  #version: number | undefined;
+  #timer: Timer | undefined;
+
+  constructor(deps: GateDeps, config: GateConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.#version = deps.configVersion?.();
+    this.#configure();
+    this.#arm();
+  }
+
+  async enter(request: FlowRequest): Promise<GateAnswer> {
+    if (isLongRunning(request.info)) return { kind: "seated", headers: {}, release: () => {} };
+    this.#refresh();
+    const { info, user } = request;
+    const schema = classify(this.#schemas, info, user);
+    const level = this.#levelFor(schema);
+    const schemaName = schema?.metadata?.name ?? "catch-all";
+    const distinguisher = schema === undefined ? "" : distinguisherOf(schema, info, user);
+    const flow: Flow = {
+      level,
+      schema: schemaName,
+      headers: {
+        "x-kubernetes-pf-flowschema-uid": schema?.metadata?.uid ?? "",
+        "x-kubernetes-pf-prioritylevel-uid": level.uid,
+      },
+    };
+    return this.#seat(request, flow, distinguisher);
+  }
+
+  levels(): readonly LevelState[] {
+    return [...this.#levels.values()].map((level) => level.state());
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  /** The catch-all level takes who is in no schema; it is mandatory, so it is there. */
+  #levelFor(schema: FlowSchema | undefined): Level {
+    const named = schema && this.#levels.get(levelOf(schema));
+    return named ?? must(this.#levels.get("catch-all"), "catch-all is mandatory");
+  }
+
+  #seat(request: FlowRequest, flow: Flow, distinguisher: string): Promise<GateAnswer> | GateAnswer {
+    if (request.signal.aborted) return this.#reject(flow, "cancelled");
+    const { level } = flow;
+    const size = estimateWork(request.info, request.query, this.#deps.load, level.requestSeatsMax);
+    const startMs = this.#deps.clock.monotonicMs();
+    let seatedLater = (): void => {};
+    const work = { ...size, onSeat: () => seatedLater() };
+    const seating = level.queue.submit(work, hashFlow(flow.schema, distinguisher));
+    if (seating === undefined) return this.#reject(flow, level.refusal);
+    if (seating.state === "seated") return this.#seated(flow, seating, startMs);
+    return new Promise((resolve) => {
+      const waiting = this.#wait(request.signal, (reason) => {
+        if (level.queue.cancel(seating)) resolve(this.#reject(flow, reason));
+      });
+      seatedLater = () => {
+        waiting.stop();
+        resolve(this.#seated(flow, seating, startMs));
+      };
+    });
+  }
+
+  #wait(
+    signal: AbortSignal,
+    giveUp: (reason: RejectReason) => void,
+  ): { readonly stop: () => void } {
+    const end = (reason: RejectReason) => (): void => {
+      stop();
+      giveUp(reason);
+    };
+    const onAbort = end("cancelled");
+    const timer = this.#deps.clock.after(
+      "flowcontrol.wait",
+      this.#config.queueWaitMs,
+      end("time-out"),
+    );
+    const stop = (): void => {
+      timer.cancel();
+      signal.removeEventListener("abort", onAbort);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    return { stop };
+  }
+
+  #seated(flow: Flow, seating: Seating, startMs: number): GateAnswer {
+    const { clock, observer } = this.#deps;
+    const seatedMs = clock.monotonicMs();
+    flow.level.noteSeated();
+    observer?.seated(flow.level.name, flow.schema, seatedMs - startMs);
+    const release = (): void => {
+      flow.level.queue.finish(seating);
+      observer?.finished(flow.level.name, flow.schema, clock.monotonicMs() - seatedMs);
+    };
+    return { kind: "seated", headers: flow.headers, release };
+  }
+
+  #reject(flow: Flow, reason: RejectReason): GateAnswer {
+    const { level, schema, headers } = flow;
+    level.noteRejected(reason === "cancelled" ? undefined : this.#deps.clock.nowMs());
+    this.#deps.observer?.rejected(level.name, schema, reason);
+    return { kind: "rejected", headers, retryAfterSeconds: level.retryAfterSeconds, reason };
+  }
+
+  // ---- configuration
+
+  #refresh(): void {
+    const version = this.#deps.configVersion?.();
+    if (version === this.#version) return;
+    this.#version = version;
+    this.#configure();
+  }
+
+  #configure(): void {
+    const levels: readonly PriorityLevelConfiguration[] = this.#objects(
+      "prioritylevelconfigurations",
+      bootstrapPriorityLevels(),
+    );
+    const sharesSum = levels.reduce((sum, level) => sum + sharesOf(level), 0);
+    for (const object of levels) {
+      const name = object.metadata?.name ?? "";
+      const shares = sharesOf(object);
+      const nominal = sharesSum === 0 ? 0 : Math.ceil((this.#config.seats * shares) / sharesSum);
+      const level = this.#levels.get(name) ?? new Level(this.#deps, name);
+      level.configure(object, nominal, this.#config.seats);
+      this.#levels.set(name, level);
+    }
+    const names = new Set(levels.map((level) => level.metadata?.name ?? ""));
+    // Works of a removed level keep their seats until they are done; its queue goes with them.
+    for (const name of this.#levels.keys()) if (!names.has(name)) this.#levels.delete(name);
+    this.#schemas = orderSchemas(this.#objects("flowschemas", bootstrapFlowSchemas()), names);
+    this.#share();
+  }
+
+  /** What is stored, with the mandatory ones as they must be; all of the bootstrap while nothing is. */
+  #objects(
+    resource: string,
+    bootstrap: readonly AnyObject[],
+  ): readonly FlowSchema[] & readonly PriorityLevelConfiguration[] {
+    const group = "flowcontrol.apiserver.k8s.io";
+    const stored = this.#deps.lookup?.list({ group, resource }, "") ?? [];
+    const names = new Set(stored.map((object) => object.metadata?.name));
+    const missing = bootstrap.filter(({ metadata }) => {
+      const name = metadata?.name ?? "";
+      return stored.length === 0 || (isMandatory(name) && !names.has(name));
+    });
+    return [...stored, ...missing];
+  }
+
+  #arm(): void {
+    this.#timer = this.#deps.clock.after("flowcontrol.borrow", this.#config.borrowMs, () => {
+      if (this.#deps.configVersion === undefined && this.#deps.lookup !== undefined) {
+        this.#configure();
+      } else {
+        this.#share();
+      }
+      this.#arm();
+    });
+  }
+
+  #share(): void {
+    const limited: { readonly level: Level; readonly demand: ReturnType<Level["demand"]> }[] = [];
+    let remaining = [...this.#levels.values()].reduce((sum, level) => sum + level.nominalSeats, 0);
+    for (const level of this.#levels.values()) {
+      const demand = level.demand();
+      if (level.isExempt) {
+        const seats = Math.max(demand.min, demand.highWatermark);
+        level.giveSeats(seats);
+        remaining -= seats;
+      } else limited.push({ level, demand });
+    }
+    const shares = shareSeats(
+      limited.map((entry) => entry.demand),
+      remaining,
+    );
+    for (const [index, { level }] of limited.entries()) level.giveSeats(shares[index] ?? 0);
+  }
+}
+
+interface Flow {
+  readonly level: Level;
+  readonly schema: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function sharesOf(level: PriorityLevelConfiguration): number {
+  const { limited, exempt } = level.spec ?? {};
+  if (level.spec?.type === "Exempt") return exempt?.nominalConcurrencyShares ?? 0;
+  return limited?.nominalConcurrencyShares ?? 30;
+}
+
+function isLongRunning(info: FlowFacts): boolean {
+  return info.verb === "proxy" || (info.resourceRequest && longRunning.has(info.subresource));
+}

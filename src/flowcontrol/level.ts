@@ -1,0 +1,138 @@
+/**
+ * One priority level: its seats, its queue, its demand, and how long it tells refused clients to wait.
+ *
+ * Holds  min <= nominal <= max; seats given are decided for all levels together (borrowing.ts).
+ */
+import type { PriorityLevelConfiguration } from "#api/gen/types.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { LevelDemand } from "./borrowing.ts";
+import { SeatDemand } from "./demand.ts";
+import { FairQueue } from "./fair-queue.ts";
+import type { Discipline } from "./fair-queue.ts";
+import { RetryAfter } from "./retry-after.ts";
+import { seatsMaxOf } from "./work.ts";
+
+/** Seating looks at every queue: more would cost each request more than they spare any. */
+const queuesMax = 4096;
+
+export interface LevelState {
+  readonly name: string;
+  readonly nominalSeats: number;
+  readonly currentSeats: number;
+  readonly minSeats: number;
+  readonly maxSeats: number;
+  readonly seatsInUse: number;
+  readonly requestsExecuting: number;
+  readonly requestsWaiting: number;
+  readonly seatedCount: number;
+  readonly rejectedCount: number;
+}
+
+export class Level {
+  readonly name: string;
+  readonly queue: FairQueue;
+  readonly #demand: SeatDemand;
+  readonly #retryAfter = new RetryAfter();
+  #discipline: Discipline = { kind: "reject" };
+  #uid = "";
+  #nominal = 0;
+  #min = 0;
+  #max = 0;
+  #seatedCount = 0;
+  #rejectedCount = 0;
+
+  constructor(deps: { readonly clock: Clock }, name: string) {
+    this.name = name;
+    this.#demand = new SeatDemand(deps);
+    this.queue = new FairQueue(
+      { clock: deps.clock, onDemand: (seats) => this.#demand.set(seats) },
+      { discipline: this.#discipline, seatsMax: 0 },
+    );
+  }
+
+  get uid(): string {
+    return this.#uid;
+  }
+
+  get nominalSeats(): number {
+    return this.#nominal;
+  }
+
+  get isExempt(): boolean {
+    return this.#discipline.kind === "exempt";
+  }
+
+  /** Most seats one request of this level may take. */
+  get requestSeatsMax(): number {
+    const handSize = this.#discipline.kind === "queue" ? this.#discipline.handSize : 1;
+    return seatsMaxOf(this.#nominal, handSize);
+  }
+
+  /** Why this level refuses when it refuses. */
+  get refusal(): "queue-full" | "concurrency-limit" {
+    return this.#discipline.kind === "queue" ? "queue-full" : "concurrency-limit";
+  }
+
+  get retryAfterSeconds(): number {
+    return this.#retryAfter.seconds;
+  }
+
+  /** `total`: all seats of the server, the most a level without a borrowing limit may borrow. */
+  configure(object: PriorityLevelConfiguration, nominal: number, total: number): void {
+    const { limited, exempt } = object.spec ?? {};
+    const lendable = (limited ?? exempt)?.lendablePercent ?? 0;
+    const borrowing = limited?.borrowingLimitPercent;
+    this.#uid = object.metadata?.uid ?? "";
+    this.#nominal = nominal;
+    this.#min = nominal - Math.round((nominal * lendable) / 100);
+    this.#max =
+      nominal + (borrowing === undefined ? total : Math.round((nominal * borrowing) / 100));
+    this.#discipline = disciplineOf(object);
+    const seatsMax = this.queue.seatsMax === 0 ? nominal : this.queue.seatsMax;
+    this.queue.configure({ discipline: this.#discipline, seatsMax });
+  }
+
+  demand(): LevelDemand {
+    const bounds = { nominal: this.#nominal, min: this.#min, max: this.#max };
+    return { ...bounds, ...this.#demand.next() };
+  }
+
+  giveSeats(seatsMax: number): void {
+    this.queue.configure({ discipline: this.#discipline, seatsMax });
+  }
+
+  noteSeated(): void {
+    this.#seatedCount += 1;
+  }
+
+  /** `nowMs` absent: the client left by itself, which says nothing about the load. */
+  noteRejected(nowMs: number | undefined): void {
+    this.#rejectedCount += 1;
+    if (nowMs !== undefined) this.#retryAfter.note(nowMs);
+  }
+
+  state(): LevelState {
+    return {
+      name: this.name,
+      nominalSeats: this.#nominal,
+      currentSeats: this.queue.seatsMax,
+      minSeats: this.#min,
+      maxSeats: this.#max,
+      seatsInUse: this.queue.seatsInUse,
+      requestsExecuting: this.queue.seated,
+      requestsWaiting: this.queue.waiting,
+      seatedCount: this.#seatedCount,
+      rejectedCount: this.#rejectedCount,
+    };
+  }
+}
+
+function disciplineOf({ spec }: PriorityLevelConfiguration): Discipline {
+  if (spec?.type === "Exempt") return { kind: "exempt" };
+  const response = spec?.limited?.limitResponse;
+  if (response?.type !== "Queue") return { kind: "reject" };
+  const asked = response.queuing ?? {};
+  const queues = Math.max(1, Math.min(asked.queues ?? 64, queuesMax));
+  const handSize = Math.max(1, Math.min(asked.handSize ?? 8, queues));
+  return { kind: "queue", queues, handSize, queueLengthMax: asked.queueLengthLimit ?? 50 };
+}

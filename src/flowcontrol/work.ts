@@ -1,0 +1,75 @@
+/**
+ * How many seats a request takes: one, more for large lists, and for writes that many watchers must be
+ * told of a share after the answer.
+ *
+ * Numbers  100 KB of list per seat, lists from cache 10 seats at most (1 MB is as much as one core
+ *          serialises at a time); ten watchers per seat held 5 ms, from ten watchers on
+ *          (apiserver pkg/util/flowcontrol/request).
+ */
+import type { FlowFacts } from "./classify.ts";
+import type { WorkSize } from "./fair-queue.ts";
+
+/** What the server knows of its load; every answer may be undefined: not known. */
+export interface Load {
+  /** Objects of a resource, in `namespace` or, with "", in all. */
+  objects(group: string, resource: string, namespace: string): number | undefined;
+  /** Mean bytes of one of them as JSON. */
+  bytesPerObject(group: string, resource: string): number | undefined;
+  /** Watchers an event of this object reaches. */
+  watchers(group: string, resource: string, namespace: string, name: string): number;
+}
+
+const bytesPerSeat = 100_000;
+const listSeatsMax = 10;
+const watchersPerSeat = 10;
+const finalSeatsMax = 10;
+const finalMsPerSeat = 5;
+/** Used while a resource's mean size is not known. */
+const bytesPerObjectGuess = 2_000;
+
+const one: WorkSize = { seats: 1, finalSeats: 0, extraMs: 0 };
+const writes: ReadonlySet<string> = new Set(["create", "update", "patch", "delete"]);
+
+/** `seatsMax`: what one request may take of its level. */
+export function estimateWork(
+  facts: FlowFacts,
+  query: URLSearchParams,
+  load: Load | undefined,
+  seatsMax: number,
+): WorkSize {
+  if (load === undefined || !facts.resourceRequest) return one;
+  const initial = facts.verb === "watch" && query.get("sendInitialEvents") === "true";
+  if (facts.verb === "list" || initial) {
+    return { ...one, seats: Math.min(listSeats(facts, query, load), seatsMax) };
+  }
+  if (!writes.has(facts.verb) || facts.subresource === "token") return one;
+  return writeWork(facts, load, seatsMax);
+}
+
+function listSeats(facts: FlowFacts, query: URLSearchParams, load: Load): number {
+  // A field selector on one name makes it a read of one object.
+  if (facts.name !== "") return 1;
+  const count = load.objects(facts.group, facts.resource, facts.namespace);
+  if (count === undefined) return 1;
+  const limit = Number(query.get("limit") ?? "0");
+  const touched = limit > 0 ? Math.min(limit, count) : count;
+  const bytes = load.bytesPerObject(facts.group, facts.resource) ?? bytesPerObjectGuess;
+  const seats = Math.ceil((touched * bytes) / bytesPerSeat);
+  return Math.min(Math.max(1, seats), listSeatsMax);
+}
+
+function writeWork(facts: FlowFacts, load: Load, seatsMax: number): WorkSize {
+  const watchers = load.watchers(facts.group, facts.resource, facts.namespace, facts.name);
+  if (watchers < watchersPerSeat) return one;
+  const wanted = Math.ceil(watchers / watchersPerSeat);
+  const finalSeats = Math.min(wanted, finalSeatsMax, seatsMax);
+  // Fewer seats for longer: the same seat-seconds.
+  return { seats: 1, finalSeats, extraMs: (wanted / finalSeats) * finalMsPerSeat };
+}
+
+/** A level's share that one request may take (apiserver max_seats.go). */
+export function seatsMaxOf(nominalSeats: number, handSize: number): number {
+  const part = Math.ceil(nominalSeats * 0.15);
+  const perHand = Math.floor(nominalSeats / handSize);
+  return Math.max(1, Math.min(part, perHand));
+}
