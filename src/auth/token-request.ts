@@ -3,7 +3,7 @@
  *
  * In     the decoded, defaulted TokenRequest (expirationSeconds 3600 when absent is set here, too).
  * Out    the same object with metadata, audiences and status filled in; or a thrown ApiError with
- *        upstream's text. Validating admission belongs between `checkTokenRequest` and the rest.
+ *        upstream's text. Admission (NodeRestriction among it) belongs before this call.
  */
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject } from "#api/object.ts";
