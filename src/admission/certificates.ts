@@ -1,13 +1,38 @@
 /**
- * CertificateApproval and CertificateSigning: who approves or signs a request must have verb `approve`
+ * Certificate signing requests: who asked is noted. CertificateApproval and CertificateSigning: who approves or signs a request must have verb `approve`
  * or `sign` on its signer.
  */
+import type { AnyObject } from "#api/object.ts";
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isSubresource, quote, refusal } from "./request.ts";
 
 const group = "certificates.k8s.io";
+
+/**
+ * Who asks for a certificate is written down by the server, not by the asker (upstream does it in the
+ * storage of requests): spec.username, uid, groups and extra of a new request.
+ */
+export const certificateRequester: AdmissionPlugin = {
+  name: "CertificateRequester",
+  mutate(request: AdmissionRequest): AnyObject {
+    const { object = {}, operation, subresource, info, user } = request;
+    const isNew = operation === "CREATE" && subresource === "";
+    if (!isNew || info.group !== group || info.resource !== "certificatesigningrequests")
+      return object;
+    const { uid, extra } = user;
+    const asked = object["spec"] as CertificateSigningRequest["spec"];
+    const spec = {
+      ...asked,
+      username: user.name,
+      groups: user.groups,
+      ...(uid === undefined ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+    };
+    return { ...object, spec };
+  },
+};
 
 export function certificateApproval(deps: { readonly access: Access }): AdmissionPlugin {
   return {

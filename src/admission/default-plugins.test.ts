@@ -41,6 +41,7 @@ test("the order is upstream's", () => {
       "StorageObjectInUseProtection",
       "PersistentVolumeClaimResize",
       "RuntimeClass",
+      "CertificateRequester",
       "CertificateApproval",
       "CertificateSigning",
       "DefaultIngressClass",

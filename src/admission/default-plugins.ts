@@ -11,7 +11,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-import { certificateApproval, certificateSigning } from "./certificates.ts";
+import { certificateApproval, certificateRequester, certificateSigning } from "./certificates.ts";
 import { defaultIngressClass } from "./ingress-class.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
@@ -57,6 +57,7 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     storageObjectInUseProtection,
     persistentVolumeClaimResize(deps),
     runtimeClass(deps),
+    certificateRequester,
     certificateApproval(deps),
     certificateSigning(deps),
     defaultIngressClass(deps),
