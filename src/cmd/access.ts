@@ -1,7 +1,7 @@
 /** Who may: the authenticators and authorizers of a server, wired over its own caches. */
 import type { Access } from "#admission/access.ts";
 import type { Lookup } from "#api/lookup.ts";
-import type { AnyObject } from "#api/object.ts";
+import type { AnyObject, GroupResource } from "#api/object.ts";
 import {
   createAuthenticator,
   healthAndVersion,
@@ -26,7 +26,9 @@ import type { OpenRegistry } from "#registry/registry.ts";
 
 /** Upstream's default issuer for clusters that name none. */
 const issuer = "https://kubernetes.default.svc.cluster.local";
-const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"].map(
+  (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
+);
 
 export interface AccessDeps {
   readonly clock: Clock;
@@ -61,7 +63,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     },
     { anonymousPaths: healthAndVersion },
   );
-  const rbac = new RbacAuthorizer({ lookup, policyVersion: policyVersion(deps.registry) });
+  const rbac = new RbacAuthorizer({ lookup, policyVersion: changesOf(deps.registry, policyKinds) });
   const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });
   const authorizer = unionAuthorizer([mastersAuthorizer, nodes, rbac]);
   return {
@@ -77,11 +79,9 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
   };
 }
 
-/** Changes whenever a role or binding does, so that RBAC is compiled only then. */
-function policyVersion(registry: OpenRegistry): () => number {
-  const caches = policyKinds.map((resource) =>
-    registry.cache({ group: "rbac.authorization.k8s.io", resource }),
-  );
+/** A number that changes whenever an object of one of `kinds` does: what is compiled from them is made anew then. */
+export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[]): () => number {
+  const caches = kinds.map((kind) => registry.cache(kind));
   return () => caches.reduce((newest, cache) => Math.max(newest, cache.changedAt), 0);
 }
 

@@ -16,9 +16,6 @@ import { fieldValue } from "#api/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
-import { DiscoveryDocuments } from "#apiserver/discovery-http.ts";
-import { issuerDocuments } from "#apiserver/issuer-http.ts";
-import { OpenapiHttp } from "#apiserver/openapi-http.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { groups } from "#auth/groups.ts";
@@ -27,6 +24,7 @@ import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
+import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
 import type { Random } from "#platform/random.ts";
@@ -42,7 +40,7 @@ import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/embedded.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
-import { serverAccess } from "./access.ts";
+import { changesOf, serverAccess } from "./access.ts";
 import * as limits from "./limits.ts";
 import { startLoops } from "./loops.ts";
 import { productVersion } from "./product.ts";
@@ -157,11 +155,11 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
       admission: createAdmission(plugins),
       metrics: new MetricSet(),
       version,
-      documents: (catalog) => [
-        new DiscoveryDocuments(catalog),
-        new OpenapiHttp({ ...host, catalog }, version.gitVersion),
-        issuerDocuments(access.issuer),
-      ],
+      issuer: access.issuer,
+      gate: createGate(
+        { ...host, lookup, configVersion: changesOf(registry, flowKinds) },
+        gateDefaults,
+      ),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
       ...(options.audit === undefined ? {} : { audit: options.audit }),
@@ -169,6 +167,11 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
     { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
 }
+
+const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) => ({
+  group: "flowcontrol.apiserver.k8s.io",
+  resource,
+}));
 
 const version = versionInfo({
   productVersion,
