@@ -56,13 +56,9 @@ export function dns1035LabelErrors(text: string): string[] {
 export const dnsSubdomainName: NameValidator = (name, prefix) =>
   subdomainErrors(prefix ? maskTrailingDash(name) : name);
 
-/** Namespaces, StatefulSets. */
+/** Namespaces, Services, StatefulSets. */
 export const dnsLabelName: NameValidator = (name, prefix) =>
   dns1123LabelErrors(prefix ? maskTrailingDash(name) : name);
-
-/** Services. */
-export const dns1035LabelName: NameValidator = (name, prefix) =>
-  dns1035LabelErrors(prefix ? maskTrailingDash(name) : name);
 
 /** RBAC: whatever stands in a URL path. */
 export const pathSegmentName: NameValidator = (name, prefix) => {
@@ -81,7 +77,7 @@ function maskTrailingDash(name: string): string {
 
 const validators: Readonly<Record<string, NameValidator>> = {
   "/namespaces": dnsLabelName,
-  "/services": dns1035LabelName,
+  "/services": dnsLabelName,
   "apps/statefulsets": dnsLabelName,
   "certificates.k8s.io/certificatesigningrequests": anyName,
   "rbac.authorization.k8s.io/roles": pathSegmentName,

@@ -72,8 +72,13 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Row>>>>
       prepareForUpdate: (next, old) => ({ ...next, spec: old["spec"] }),
       subresources: { approval: signingApproval },
     },
+    clustertrustbundles: { unconditionalUpdate: false },
+    podcertificaterequests: { status: {}, ...resetStatus, unconditionalUpdate: false },
   },
-  "coordination.k8s.io": { leases: { createOnUpdate: true, unconditionalUpdate: false } },
+  "coordination.k8s.io": {
+    leases: { createOnUpdate: true, unconditionalUpdate: false },
+    leasecandidates: { createOnUpdate: true, unconditionalUpdate: false },
+  },
   "discovery.k8s.io": { endpointslices: { generation: ["endpoints", "ports", "addressType"] } },
   "events.k8s.io": { events: { createOnUpdate: true } },
   "flowcontrol.apiserver.k8s.io": {
@@ -106,8 +111,14 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Row>>>>
     resourceclaims: { status: {}, ...resetStatus },
     resourceclaimtemplates: {},
     resourceslices: { generation: spec },
+    devicetaintrules: { ...specWithStatus, ...resetStatus },
+    resourcepoolstatusrequests: { status: {}, ...resetStatus },
   },
-  "scheduling.k8s.io": { priorityclasses: { generation: [] } },
+  "scheduling.k8s.io": {
+    priorityclasses: { generation: [] },
+    podgroups: { ...specWithStatus, ...resetStatus },
+    workloads: { generation: spec },
+  },
   "storage.k8s.io": {
     storageclasses: {},
     csidrivers: { generation: spec, generationStartsUnset: true, unconditionalUpdate: false },
