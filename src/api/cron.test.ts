@@ -1,3 +1,4 @@
+/** Schedules: which texts are refused, and when the others fire. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { CronError, isTimeZone, nextAfter, parseCron } from "./cron.ts";

@@ -1,3 +1,4 @@
+/** Metadata on its way into the store: what is filled, kept and refused. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { AnyObject, ObjectMeta } from "./object.ts";

@@ -1,3 +1,4 @@
+/** Names per resource, and generated ones. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { generateName, nameValidatorFor } from "./names.ts";

@@ -1,3 +1,4 @@
+/** Every resource has a strategy, and the strategies do what upstream's do. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { AnyObject } from "./object.ts";

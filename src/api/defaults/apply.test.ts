@@ -1,3 +1,4 @@
+/** Defaults: manifests as written, against what `kubectl get -o yaml` shows. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, existsSync } from "node:fs";

@@ -1,3 +1,4 @@
+/** Rules refuse nothing that people run. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { created, onCreate, onUpdate, warnings } from "./testing/findings.ts";

@@ -1,3 +1,4 @@
+/** Findings about networking, RBAC, scaling, webhooks, definitions, certificates, classes. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { onCreate, onUpdate, warnings } from "./testing/findings.ts";

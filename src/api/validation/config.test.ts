@@ -1,3 +1,4 @@
+/** Findings about config maps, secrets, claims, quotas, nodes and the like. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { onCreate, onUpdate } from "./testing/findings.ts";

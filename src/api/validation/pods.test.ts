@@ -1,3 +1,4 @@
+/** Findings about pods: on create, and at each of their doors. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { onCreate, onUpdate, warnings } from "./testing/findings.ts";

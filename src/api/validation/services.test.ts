@@ -1,3 +1,4 @@
+/** Findings about services and their endpoints. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { onCreate, onUpdate } from "./testing/findings.ts";

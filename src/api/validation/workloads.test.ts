@@ -1,3 +1,4 @@
+/** Findings about everything that makes pods. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { created, onCreate, onUpdate } from "./testing/findings.ts";
