@@ -60,6 +60,8 @@ export interface PlaneOptions {
   readonly port: number;
   readonly nodes: number;
   readonly audit?: Audit;
+  /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
+  readonly loops?: "none";
 }
 
 export interface Plane {
@@ -85,17 +87,20 @@ export async function startPlane(host: Host, options: PlaneOptions): Promise<Pla
     name: "kubernetes-admin",
     groups: [groups.masters],
   });
-  const loops = startLoops(host, server.handler, {
-    nodes: options.nodes,
-    rootCa: options.pki.authority.certificate,
-  });
+  const loops =
+    options.loops === "none"
+      ? undefined
+      : startLoops(host, server.handler, {
+          nodes: options.nodes,
+          rootCa: options.pki.authority.certificate,
+        });
   return {
     url,
     client,
     failed: store.failed,
     async stop() {
       server.shutdown();
-      await loops.stop();
+      await loops?.stop();
       server.close();
       await listening.close(limits.shutdownMs);
       await registry.close();
