@@ -559,8 +559,13 @@ function settled(
   wanted: AnyObject,
   subresource: string,
 ): AnyObject {
+  if (subresource === "finalize") return { ...current, spec: wanted["spec"] };
   if (subresource !== "") {
-    return { ...current, status: wanted["status"] };
+    const changed = { ...current, status: wanted["status"] };
+    // A status write of a Deployment may change its annotations, which hold its revision.
+    if (ref.resource !== "deployments") return changed;
+    const annotations = wanted.metadata?.annotations;
+    return { ...changed, metadata: { ...current.metadata, ...definedOnly({ annotations }) } };
   }
   const kept = withStatus.has(ref.resource) ? { status: current["status"] } : {};
   const { name, namespace, uid, creationTimestamp, deletionTimestamp } = current.metadata ?? {};

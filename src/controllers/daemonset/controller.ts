@@ -99,10 +99,10 @@ export function daemonSetController(deps: ControllerDeps): Controller {
       .filter((pod) => controllerOf(pod) === undefined && matches(pod));
     const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
     const reference = controllerReference(gvk, set);
-    return claim({ client, ref: refs.pods, owner: set, reference, matches }, [
-      ...owned,
-      ...orphans,
-    ]);
+    const wrote = (pod: Pod): void => barrier.wrote(keyOf(set), pod);
+    const ownerRef = refs.daemonsets;
+    const adopter = { client, ref: refs.pods, owner: set, ownerRef, reference, matches, wrote };
+    return claim(adopter, [...owned, ...orphans]);
   }
 
   async function act(key: string, input: DaemonInput, plan: DaemonPlan): Promise<void> {

@@ -7,30 +7,35 @@
  * Safe  no step before the cache shows the last one (shared/barrier.ts).
  */
 import type { Deployment, DeploymentStatus, Pod, ReplicaSet } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
 import { Barrier } from "../shared/barrier.ts";
-import { findCondition, withCondition, type Condition } from "../shared/conditions.ts";
+import { findCondition, withReason, type Condition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
+import { isFinished } from "../shared/pod.ts";
 import { refs } from "../shared/refs.ts";
+import { ignoreGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
+import { selectorOf } from "../shared/selectors.ts";
 import {
   findNewReplicaSet,
   hashLabel,
   newestAnnotations,
   nextRevision,
+  replicaSetName,
   revisionAnnotation,
   revisionOf,
+  sameTemplate,
   sizeAnnotations,
 } from "./revision.ts";
 import { templateHash } from "../shared/template-hash.ts";
 import * as sizes from "./sizes.ts";
-import { deadlineInMs, deploymentStatus, isCompleteStatus } from "./status.ts";
+import { deadlineInMs, deploymentStatus, hasDeadline, isCompleteStatus } from "./status.ts";
 
 const gvk = { group: "apps", version: "v1", kind: "Deployment" };
 const replicaSetGvk = { group: "apps", kind: "ReplicaSet" };
@@ -45,6 +50,10 @@ interface Rollout {
   newest: ReplicaSet | undefined;
   conditions: readonly Condition[];
   collisionCount: number | undefined;
+  /** Goes onto the Deployment with its status. */
+  revision: string | undefined;
+  /** This reconcile worked on a rollout, so that its progress can be judged. */
+  rolling: boolean;
 }
 
 // long: one closure holds the informers and the barrier that the small functions below share
@@ -70,7 +79,10 @@ export function deploymentController(deps: ControllerDeps): Controller {
   replicaSets.addHandler({
     add: wake,
     delete: wake,
-    update: (old, rs) => void (wake(old), wake(rs)),
+    update(old, rs) {
+      wake(old);
+      wake(rs);
+    },
   });
   pods.addHandler({ delete: wakeRecreate });
   return controller;
@@ -97,7 +109,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
     const deployment = deployments.getByKey(key);
     if (deployment === undefined) return barrier.forget(key);
     if (!barrier.passed(key)) return undefined;
-    if (selectsEverything(deployment)) return warnSelector(deployment);
+    if (selectorOf(deployment).requirements.length === 0) return warnSelector(deployment);
     const sets = await claimSets(deployment);
     const newest = findNewReplicaSet(deployment, sets);
     const rollout: Rollout = {
@@ -107,6 +119,8 @@ export function deploymentController(deps: ControllerDeps): Controller {
       olds: sets.filter((rs) => rs !== newest),
       conditions: deployment.status?.conditions ?? [],
       collisionCount: deployment.status?.collisionCount,
+      revision: undefined,
+      rolling: false,
     };
     if (deployment.metadata?.deletionTimestamp === undefined) await step(rollout);
     await writeStatus(rollout);
@@ -125,7 +139,10 @@ export function deploymentController(deps: ControllerDeps): Controller {
     const orphans = replicaSets.byIndex("controllers.orphan", deployment.metadata?.namespace ?? "");
     const matches = (rs: ReplicaSet): boolean => selects(deployment, rs);
     const reference = controllerReference(gvk, deployment);
-    const adopter = { client, ref: refs.replicasets, owner: deployment, reference, matches };
+    const wrote = (rs: ReplicaSet): void => barrier.wrote(keyOf(deployment), rs);
+    const ownerRef = refs.deployments;
+    const owner = deployment;
+    const adopter = { client, ref: refs.replicasets, owner, ownerRef, reference, matches, wrote };
     return claim(adopter, [...owned, ...orphans.filter(matches)]);
   }
 
@@ -134,12 +151,14 @@ export function deploymentController(deps: ControllerDeps): Controller {
     const all = newest === undefined ? olds : [...olds, newest];
     notePause(rollout);
     const paused = deployment.spec?.paused === true;
+    // What a scaling event or a pause leaves undone, the next reconcile does.
     if (paused || sizes.isScalingEvent(deployment, all)) {
       if (newest !== undefined) await refreshNewest(rollout);
       await applyScales(rollout, sizes.scaleProportionally(deployment, rollout.newest, olds));
       if (paused) await cleanUp(rollout);
       return;
     }
+    rollout.rolling = true;
     if (deployment.spec?.strategy?.type === "Recreate") await recreate(rollout);
     else await roll(rollout);
     const status = deploymentStatus(statusInput(rollout));
@@ -148,12 +167,12 @@ export function deploymentController(deps: ControllerDeps): Controller {
 
   function notePause(rollout: Rollout): void {
     const { deployment } = rollout;
-    if (deployment.spec?.progressDeadlineSeconds === undefined) return;
+    if (!hasDeadline(deployment)) return;
     const reason = findCondition(rollout.conditions, "Progressing")?.reason;
     if (reason === "ProgressDeadlineExceeded") return;
-    if (deployment.spec.paused === true && reason !== "DeploymentPaused") {
+    if (deployment.spec?.paused === true && reason !== "DeploymentPaused") {
       setProgress(rollout, "Unknown", "DeploymentPaused", "Deployment is paused");
-    } else if (deployment.spec.paused !== true && reason === "DeploymentPaused") {
+    } else if (deployment.spec?.paused !== true && reason === "DeploymentPaused") {
       setProgress(rollout, "Unknown", "DeploymentResumed", "Deployment is resumed");
     }
   }
@@ -185,9 +204,9 @@ export function deploymentController(deps: ControllerDeps): Controller {
   }
 
   function hasLivePods(rs: ReplicaSet): boolean {
-    return pods
-      .byIndex("controllers.controllerUid", rs.metadata?.uid ?? "")
-      .some((pod) => pod.status?.phase !== "Succeeded" && pod.status?.phase !== "Failed");
+    const uid = rs.metadata?.uid ?? "";
+    const living = pods.byIndex("controllers.controllerUid", uid).some((pod) => !isFinished(pod));
+    return living || (rs.status?.replicas ?? 0) > 0;
   }
 
   async function ensureNewest(rollout: Rollout): Promise<void> {
@@ -216,7 +235,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
         `Found new replica set "${newest.metadata?.name ?? ""}"`,
       );
     }
-    await writeRevision(rollout, annotations[revisionAnnotation]);
+    rollout.revision = annotations[revisionAnnotation];
   }
 
   async function createNewest(rollout: Rollout): Promise<void> {
@@ -244,18 +263,36 @@ export function deploymentController(deps: ControllerDeps): Controller {
       );
     }
     setProgress(rollout, "True", "NewReplicaSetCreated", `Created new replica set "${name}"`);
-    await writeRevision(rollout, String(revision));
+    rollout.revision = String(revision);
   }
 
   async function createFailed(rollout: Rollout, name: string, error: unknown): Promise<void> {
     if (error instanceof ApiError && error.reason === "AlreadyExists") {
-      // Either our cache is behind (the name is of our template) or two templates share a hash.
-      rollout.collisionCount = (rollout.collisionCount ?? 0) + 1;
-      await writeStatus(rollout);
-      throw error;
+      return createExists(rollout, name, error);
     }
-    const text = `Failed to create new replica set "${name}": ${error instanceof Error ? error.message : ""}`;
-    setProgress(rollout, "False", "ReplicaSetCreateError", text);
+    // A namespace on its way out takes no new objects: nothing to report.
+    if (!isNamespaceGoing(error)) {
+      const text = `Failed to create new replica set "${name}": ${textOf(error)}`;
+      setProgress(rollout, "False", "ReplicaSetCreateError", text);
+      recorder.event(rollout.deployment, "Warning", "ReplicaSetCreateError", text);
+      await writeStatus(rollout);
+    }
+    throw error;
+  }
+
+  /** Ours, made by a request whose answer was lost, or two templates share a hash: then count on. */
+  async function createExists(rollout: Rollout, name: string, error: ApiError): Promise<void> {
+    const { deployment } = rollout;
+    const namespace = deployment.metadata?.namespace ?? "";
+    const there = await client.get<ReplicaSet>(refs.replicasets, namespace, name);
+    const ours = controllerOf(there)?.uid === deployment.metadata?.uid;
+    if (ours && sameTemplate(there.spec?.template, deployment.spec?.template)) {
+      barrier.wrote(rollout.key, there);
+      rollout.newest = there;
+      rollout.revision = there.metadata?.annotations?.[revisionAnnotation];
+      return;
+    }
+    rollout.collisionCount = (rollout.collisionCount ?? 0) + 1;
     await writeStatus(rollout);
     throw error;
   }
@@ -275,7 +312,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
       apiVersion: "apps/v1",
       kind: "ReplicaSet",
       metadata: {
-        name: `${deployment.metadata?.name ?? ""}-${hash}`,
+        name: replicaSetName(deployment, hash),
         namespace: deployment.metadata?.namespace ?? "",
         labels,
         annotations: {
@@ -339,18 +376,10 @@ export function deploymentController(deps: ControllerDeps): Controller {
     }
   }
 
-  async function writeRevision(rollout: Rollout, revision: string | undefined): Promise<void> {
-    const { metadata, ...rest } = rollout.deployment;
-    if (revision === undefined || metadata?.annotations?.[revisionAnnotation] === revision) return;
-    const annotations = { ...metadata?.annotations, [revisionAnnotation]: revision };
-    const next = { ...rest, metadata: { ...metadata, annotations } };
-    rollout.deployment = await client.update(refs.deployments, metadata?.namespace ?? "", next);
-  }
-
   function setProgress(rollout: Rollout, status: string, reason: string, message: string): void {
-    if (rollout.deployment.spec?.progressDeadlineSeconds === undefined) return;
+    if (!hasDeadline(rollout.deployment)) return;
     const now = formatTime(clock.nowMs());
-    rollout.conditions = withCondition(rollout.conditions, {
+    rollout.conditions = withReason(rollout.conditions, {
       type: "Progressing",
       status,
       reason,
@@ -361,36 +390,30 @@ export function deploymentController(deps: ControllerDeps): Controller {
   }
 
   function statusInput(rollout: Rollout) {
-    const { deployment, newest, olds, conditions, collisionCount } = rollout;
     const nowMs = clock.nowMs();
-    const all = newest === undefined ? olds : [...olds, newest];
-    return { deployment, newest, all, conditions, collisionCount, nowMs, now: formatTime(nowMs) };
+    const all = rollout.newest === undefined ? rollout.olds : [...rollout.olds, rollout.newest];
+    return { ...rollout, all, nowMs, now: formatTime(nowMs) };
   }
 
+  /** Status and revision in one write: a status update may change annotations, as upstream's. */
   async function writeStatus(rollout: Rollout): Promise<void> {
+    const { deployment, revision } = rollout;
     const status: DeploymentStatus = deploymentStatus(statusInput(rollout));
     rollout.conditions = status.conditions ?? [];
-    if (jsonEqual(status, rollout.deployment.status)) return;
-    const next = { ...rollout.deployment, status };
-    const namespace = next.metadata?.namespace ?? "";
-    rollout.deployment = await client.update(refs.deployments, namespace, next, {
-      subresource: "status",
-    });
+    const marked =
+      revision === undefined || deployment.metadata?.annotations?.[revisionAnnotation] === revision;
+    if (marked && jsonEqual(status, deployment.status)) return;
+    const annotations = {
+      ...deployment.metadata?.annotations,
+      ...(revision === undefined ? {} : { [revisionAnnotation]: revision }),
+    };
+    const metadata = { ...deployment.metadata, annotations };
+    const namespace = deployment.metadata?.namespace ?? "";
+    const next = { ...deployment, metadata, status };
+    await client.update(refs.deployments, namespace, next, { subresource: "status" });
   }
 }
 
 function selects(deployment: Deployment, rs: ReplicaSet): boolean {
-  return labelsMatch(
-    selectorFromLabelSelector(deployment.spec?.selector),
-    rs.metadata?.labels ?? {},
-  );
-}
-
-function selectsEverything(deployment: Deployment): boolean {
-  return selectorFromLabelSelector(deployment.spec?.selector).requirements.length === 0;
-}
-
-function ignoreGone(error: unknown): void {
-  if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
-  throw error;
+  return labelsMatch(selectorOf(deployment), rs.metadata?.labels ?? {});
 }

@@ -26,10 +26,9 @@ export function findNewReplicaSet(
   deployment: Deployment,
   replicaSets: readonly ReplicaSet[],
 ): ReplicaSet | undefined {
-  const wanted = withoutHash(deployment.spec?.template);
   return replicaSets
     .toSorted(oldestFirst)
-    .find((rs) => jsonEqual(withoutHash(rs.spec?.template), wanted));
+    .find((rs) => sameTemplate(rs.spec?.template, deployment.spec?.template));
 }
 
 function withoutHash(template: PodTemplateSpec | undefined): PodTemplateSpec {
@@ -65,10 +64,34 @@ export function newestAnnotations(
   const merged = { ...current, ...Object.fromEntries(copied) };
   const old = Number(current[revisionAnnotation] ?? 0);
   if (old >= revision) return merged;
-  const history = current[revisionHistoryAnnotation];
   const past =
-    old > 0 ? { [revisionHistoryAnnotation]: history ? `${history},${old}` : String(old) } : {};
+    old > 0
+      ? { [revisionHistoryAnnotation]: withPast(current[revisionHistoryAnnotation], old) }
+      : {};
   return { ...merged, ...past, [revisionAnnotation]: String(revision) };
+}
+
+/** Upstream's bound: about 100 past revisions; the oldest are forgotten first. */
+const historyCharsMax = 2000;
+
+function withPast(history: string | undefined, revision: number): string {
+  const past = [...(history ?? "").split(",").filter((text) => text !== ""), String(revision)];
+  while (past.join(",").length > historyCharsMax) past.shift();
+  return past.join(",");
+}
+
+const nameMax = 253;
+
+export function replicaSetName(deployment: Deployment, hash: string): string {
+  return `${(deployment.metadata?.name ?? "").slice(0, nameMax - 1 - hash.length)}-${hash}`;
+}
+
+/** The same template, hash label aside. */
+export function sameTemplate(
+  a: PodTemplateSpec | undefined,
+  b: PodTemplateSpec | undefined,
+): boolean {
+  return jsonEqual(withoutHash(a), withoutHash(b));
 }
 
 /** Desired and max replicas, kept on each ReplicaSet so that a later scale can be told from a rollout. */

@@ -2,10 +2,11 @@
  * The arithmetic of rollouts, pure: how many replicas each ReplicaSet of a Deployment should have.
  *
  * Holds  available pods >= replicas - maxUnavailable, all pods <= replicas + maxSurge, as far as the
- *        cluster lets us; a step never breaks a bound that holds.
+ *        cluster lets us; a step never breaks a bound that holds, however old the statuses are.
  * After  upstream's deployment/rolling.go, sync.go and util/deployment_util.go.
  */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
+import { scaledDown, scaledUp } from "../shared/percent.ts";
 import { desiredAnnotation, maxAnnotation, oldestFirst } from "./revision.ts";
 
 export interface Scale {
@@ -24,22 +25,20 @@ export function boundsOf(deployment: Deployment): Bounds {
   if (deployment.spec?.strategy?.type === "Recreate")
     return { replicas, maxSurge: 0, maxUnavailable: 0 };
   const rolling = deployment.spec?.strategy?.rollingUpdate;
-  const maxSurge = scaled(rolling?.maxSurge ?? "25%", replicas, Math.ceil);
-  const maxUnavailable = scaled(rolling?.maxUnavailable ?? "25%", replicas, Math.floor);
+  const maxSurge = scaledUp(rolling?.maxSurge ?? "25%", replicas);
+  const asked = scaledDown(rolling?.maxUnavailable ?? "25%", replicas);
   // Both zero could never make progress.
-  if (maxSurge === 0 && maxUnavailable === 0) return { replicas, maxSurge, maxUnavailable: 1 };
+  const maxUnavailable = maxSurge === 0 && asked === 0 ? 1 : asked;
   return { replicas, maxSurge, maxUnavailable: Math.min(maxUnavailable, replicas) };
-}
-
-function scaled(value: number | string, total: number, round: (n: number) => number): number {
-  if (typeof value === "number") return value;
-  return round((Number.parseInt(value, 10) * total) / 100);
 }
 
 export const specReplicas = (rs: ReplicaSet | undefined): number =>
   rs === undefined ? 0 : (rs.spec?.replicas ?? 1);
 export const availableReplicas = (rs: ReplicaSet | undefined): number =>
   rs?.status?.availableReplicas ?? 0;
+
+/** Never more than it is to keep: what a status still counts beyond spec.replicas is about to go. */
+const keptAvailable = (rs: ReplicaSet): number => Math.min(availableReplicas(rs), specReplicas(rs));
 
 export function sum(sets: readonly ReplicaSet[], count: (rs: ReplicaSet) => number): number {
   return sets.reduce((total, rs) => total + count(rs), 0);
@@ -70,15 +69,15 @@ export function shrinkOld(
   const bounds = boundsOf(deployment);
   const minAvailable = bounds.replicas - bounds.maxUnavailable;
   const all = newest === undefined ? olds : [...olds, newest];
-  const newUnavailable = specReplicas(newest) - availableReplicas(newest);
+  const newUnavailable = specReplicas(newest) - (newest === undefined ? 0 : keptAvailable(newest));
   let budget = sum(all, specReplicas) - minAvailable - newUnavailable;
   if (budget <= 0) return [];
   const sizes = new Map(olds.map((rs) => [rs, specReplicas(rs)]));
   for (const rs of olds.toSorted(oldestFirst)) {
-    const unhealthy = Math.max(0, specReplicas(rs) - availableReplicas(rs));
+    const unhealthy = specReplicas(rs) - keptAvailable(rs);
     budget -= take(sizes, rs, Math.min(budget, unhealthy));
   }
-  let spare = sum(all, availableReplicas) - minAvailable;
+  let spare = sum(all, keptAvailable) - minAvailable;
   for (const rs of olds.toSorted(oldestFirst)) {
     spare -= take(sizes, rs, Math.max(0, spare));
   }
@@ -96,11 +95,15 @@ function take(sizes: Map<ReplicaSet, number>, rs: ReplicaSet, wanted: number): n
 
 /** True when spec.replicas changed since some active ReplicaSet was last sized. */
 export function isScalingEvent(deployment: Deployment, sets: readonly ReplicaSet[]): boolean {
-  const replicas = String(deployment.spec?.replicas ?? 1);
+  const replicas = deployment.spec?.replicas ?? 1;
   return sets.some((rs) => {
     const desired = rs.metadata?.annotations?.[desiredAnnotation];
-    return specReplicas(rs) > 0 && desired !== undefined && desired !== replicas;
+    return specReplicas(rs) > 0 && isCount(desired) && Number(desired) !== replicas;
   });
+}
+
+function isCount(text: string | undefined): boolean {
+  return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
 /** A change of spec.replicas in the middle of a rollout (or when paused), shared out in proportion. */
@@ -115,11 +118,14 @@ export function scaleProportionally(
   const single =
     active.length <= 1 ? (active[0] ?? newest ?? all.toSorted(oldestFirst).at(-1)) : undefined;
   if (single !== undefined) return [{ replicaSet: single, replicas: bounds.replicas }];
-  if (isSaturated(deployment, newest))
-    return olds.map((replicaSet) => ({ replicaSet, replicas: 0 }));
+  if (isSaturated(deployment, newest)) {
+    const rest = active.filter((rs) => rs !== newest);
+    return rest.map((replicaSet) => ({ replicaSet, replicas: 0 }));
+  }
   if (deployment.spec?.strategy?.type === "Recreate") return [];
   const allowed = bounds.replicas > 0 ? bounds.replicas + bounds.maxSurge : 0;
-  return shareOut(active, allowed - sum(active, specReplicas), bounds);
+  const change = allowed - sum(active, specReplicas);
+  return shareOut(active, change, bounds, deployment.status?.replicas ?? 0);
 }
 
 function isSaturated(deployment: Deployment, newest: ReplicaSet | undefined): boolean {
@@ -133,14 +139,19 @@ function isSaturated(deployment: Deployment, newest: ReplicaSet | undefined): bo
 }
 
 /** Bigger ReplicaSets take the bigger part; among equals newer ones grow first, older ones shrink first. */
-function shareOut(active: readonly ReplicaSet[], change: number, bounds: Bounds): readonly Scale[] {
+function shareOut(
+  active: readonly ReplicaSet[],
+  change: number,
+  bounds: Bounds,
+  total: number,
+): readonly Scale[] {
   const sign = change > 0 ? -1 : 1;
   const order = active.toSorted(
     (a, b) => specReplicas(b) - specReplicas(a) || sign * oldestFirst(a, b),
   );
   let rest = change;
   const sizes = order.map((replicaSet) => {
-    const part = proportion(replicaSet, bounds, rest);
+    const part = proportion(replicaSet, bounds, rest, total);
     rest -= part;
     return { replicaSet, replicas: specReplicas(replicaSet) + part };
   });
@@ -150,13 +161,19 @@ function shareOut(active: readonly ReplicaSet[], change: number, bounds: Bounds)
   }));
 }
 
-function proportion(rs: ReplicaSet, bounds: Bounds, rest: number): number {
+/** `total` stands in for the annotation somebody has taken away: how many pods there were. */
+function proportion(rs: ReplicaSet, bounds: Bounds, rest: number, total: number): number {
   if (rest === 0) return 0;
-  const annotated = Number(rs.metadata?.annotations?.[maxAnnotation] ?? 0) || 0;
-  const before = annotated > 0 ? annotated : bounds.replicas + bounds.maxSurge;
-  const size = (specReplicas(rs) * (bounds.replicas + bounds.maxSurge)) / Math.max(1, before);
-  const wanted = Math.round(bounds.replicas === 0 ? 0 : size) - specReplicas(rs);
+  const size = specReplicas(rs);
+  const wanted = bounds.replicas === 0 ? -size : fraction(rs, bounds, total) - size;
   return rest > 0 ? Math.max(0, Math.min(wanted, rest)) : Math.min(0, Math.max(wanted, rest));
+}
+
+function fraction(rs: ReplicaSet, bounds: Bounds, total: number): number {
+  const annotated = Number(rs.metadata?.annotations?.[maxAnnotation] ?? 0) || 0;
+  const before = annotated > 0 ? annotated : total;
+  if (before === 0) return specReplicas(rs);
+  return Math.round((specReplicas(rs) * (bounds.replicas + bounds.maxSurge)) / before);
 }
 
 /** Finished ReplicaSets beyond spec.revisionHistoryLimit, oldest revisions first. */

@@ -2,11 +2,11 @@
 import type { Deployment, DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
 import {
   findCondition,
-  withCondition,
+  withReason,
   withoutCondition,
   type Condition,
 } from "../shared/conditions.ts";
-import { availableReplicas, boundsOf, sum } from "./sizes.ts";
+import { availableReplicas, boundsOf, specReplicas, sum } from "./sizes.ts";
 
 export interface StatusInput {
   readonly deployment: Deployment;
@@ -15,6 +15,8 @@ export interface StatusInput {
   /** Conditions as they stand, with what this reconcile already set (found, created, paused). */
   readonly conditions: readonly Condition[];
   readonly collisionCount: number | undefined;
+  /** A rollout was worked on: progress is judged. Not while paused, scaling, or being deleted. */
+  readonly rolling: boolean;
   readonly nowMs: number;
   readonly now: string;
 }
@@ -24,9 +26,10 @@ const noDeadline = 2_147_483_647;
 
 export function deploymentStatus(input: StatusInput): DeploymentStatus {
   const counters = countersOf(input);
-  const withAvailable = withCondition(input.conditions, availableCondition(input, counters));
-  const withProgress = progress(input, counters, withAvailable);
-  const conditions = replicaFailure(input, withProgress);
+  const withAvailable = withReason(input.conditions, availableCondition(input, counters));
+  const conditions = input.rolling
+    ? replicaFailure(input, progress(input, counters, withAvailable))
+    : withAvailable;
   return {
     observedGeneration: input.deployment.metadata?.generation ?? 0,
     ...(counters.replicas === 0 ? {} : { replicas: counters.replicas }),
@@ -34,9 +37,18 @@ export function deploymentStatus(input: StatusInput): DeploymentStatus {
     ...(counters.ready === 0 ? {} : { readyReplicas: counters.ready }),
     ...(counters.available === 0 ? {} : { availableReplicas: counters.available }),
     ...(counters.unavailable === 0 ? {} : { unavailableReplicas: counters.unavailable }),
+    ...terminating(input.all),
     ...(input.collisionCount === undefined ? {} : { collisionCount: input.collisionCount }),
     conditions: conditions as NonNullable<DeploymentStatus["conditions"]>,
   };
+}
+
+/** The sum, once every ReplicaSet that was looked at says its part; one never looked at has none. */
+function terminating(all: readonly ReplicaSet[]): { readonly terminatingReplicas?: number } {
+  const looked = all.filter((rs) => (rs.status?.observedGeneration ?? 0) !== 0);
+  const parts = looked.map((rs) => rs.status?.terminatingReplicas);
+  if (parts.includes(undefined)) return {};
+  return { terminatingReplicas: parts.reduce<number>((total, part) => total + (part ?? 0), 0) };
 }
 
 interface Counters {
@@ -50,7 +62,7 @@ interface Counters {
 function countersOf({ newest, all }: StatusInput): Counters {
   const replicas = sum(all, (rs) => rs.status?.replicas ?? 0);
   const available = sum(all, availableReplicas);
-  const wanted = sum(all, (rs) => rs.spec?.replicas ?? 0);
+  const wanted = sum(all, specReplicas);
   return {
     replicas,
     updated: newest?.status?.replicas ?? 0,
@@ -102,10 +114,8 @@ function progress(
     lastTransitionTime: input.now,
   });
   if (isComplete(input.deployment, counters)) {
-    return withCondition(
-      conditions,
-      set("True", "NewReplicaSetAvailable", "has successfully progressed."),
-    );
+    const next = set("True", "NewReplicaSetAvailable", "has successfully progressed.");
+    return withReason(conditions, next);
   }
   if (hasProgressed(input.deployment, counters)) {
     const next = set("True", "ReplicaSetUpdated", "is progressing.");
@@ -114,10 +124,8 @@ function progress(
     return [...withoutCondition(conditions, "Progressing"), { ...next, lastTransitionTime }];
   }
   if (deadlineInMs(input.deployment, current, input.nowMs) > 0) return conditions;
-  return withCondition(
-    conditions,
-    set("False", "ProgressDeadlineExceeded", "has timed out progressing."),
-  );
+  const timedOut = set("False", "ProgressDeadlineExceeded", "has timed out progressing.");
+  return withReason(conditions, timedOut);
 }
 
 function subjectOf({ deployment, newest }: StatusInput): string {
@@ -126,7 +134,7 @@ function subjectOf({ deployment, newest }: StatusInput): string {
     : `ReplicaSet "${newest.metadata?.name ?? ""}"`;
 }
 
-function hasDeadline(deployment: Deployment): boolean {
+export function hasDeadline(deployment: Deployment): boolean {
   const seconds = deployment.spec?.progressDeadlineSeconds;
   return seconds !== undefined && seconds !== noDeadline;
 }
@@ -187,8 +195,6 @@ function replicaFailure(
   );
   const failure = findCondition(failing?.status?.conditions, "ReplicaFailure");
   if (failure === undefined) return withoutCondition(conditions, "ReplicaFailure");
-  return withCondition(conditions, {
-    ...failure,
-    lastUpdateTime: failure.lastTransitionTime ?? "",
-  });
+  const lastUpdateTime = failure.lastTransitionTime ?? "";
+  return withReason(conditions, { ...failure, lastUpdateTime });
 }

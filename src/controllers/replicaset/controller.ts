@@ -9,10 +9,9 @@ import type { LabelSelector as LabelSelectorSpec, Pod, PodTemplateSpec } from "#
 import type { LabelSelector } from "#api/label-selector.ts";
 import { labelsMatch, selectorFromMap, selectorFromLabelSelector } from "#api/label-selector.ts";
 import type { GroupVersionKind, KubeObject } from "#api/object.ts";
-import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { commonIndexes, keyOf, splitKey } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
 import { Barrier } from "../shared/barrier.ts";
@@ -20,10 +19,12 @@ import type { Condition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { podFromTemplate } from "../shared/pod.ts";
 import { refs } from "../shared/refs.ts";
+import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
 import { slowStart } from "../shared/slow-start.ts";
-import { nextAvailableMs, planReplicas, replicaStatus } from "./replicas.ts";
+import { isActive, podFromTemplate } from "../shared/pod.ts";
+import { memoSelector } from "../shared/selectors.ts";
+import { nextAvailableMs, planReplicas, replicaStatus, type Failure } from "./replicas.ts";
 
 interface ReplicaOwner extends KubeObject {
   readonly spec?: {
@@ -41,6 +42,7 @@ interface Kind {
   readonly ref: ResourceRef;
   readonly workers: number;
   readonly selector: (owner: ReplicaOwner) => LabelSelector;
+  readonly countsTerminating: boolean;
 }
 
 const replicaSet: Kind = {
@@ -48,7 +50,11 @@ const replicaSet: Kind = {
   gvk: { group: "apps", version: "v1", kind: "ReplicaSet" },
   ref: refs.replicasets,
   workers: 20,
-  selector: (owner) => selectorFromLabelSelector((owner.spec?.selector ?? {}) as LabelSelectorSpec),
+  selector: (owner) =>
+    memoSelector(owner, () =>
+      selectorFromLabelSelector((owner.spec?.selector ?? {}) as LabelSelectorSpec),
+    ),
+  countsTerminating: true,
 };
 
 const replicationController: Kind = {
@@ -56,7 +62,11 @@ const replicationController: Kind = {
   gvk: { group: "", version: "v1", kind: "ReplicationController" },
   ref: refs.replicationcontrollers,
   workers: 5,
-  selector: (owner) => selectorFromMap((owner.spec?.selector ?? {}) as Record<string, string>),
+  selector: (owner) =>
+    memoSelector(owner, () =>
+      selectorFromMap((owner.spec?.selector ?? {}) as Record<string, string>),
+    ),
+  countsTerminating: false,
 };
 
 export function replicaSetController(deps: ControllerDeps): Controller {
@@ -75,8 +85,8 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   const { client, clock, informers } = deps;
   const owners = informers.informer<ReplicaOwner>(kind.ref);
   const pods = informers.informer<Pod>(refs.pods);
+  owners.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
   pods.addIndex(orphanIndex, (pod) =>
     controllerOf(pod) === undefined ? [pod.metadata?.namespace ?? ""] : [],
   );
@@ -89,8 +99,16 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     update: (_old, owner) => queue.add(keyOf(owner)),
     delete: (owner) => queue.add(keyOf(owner)),
   });
-  pods.addHandler({ add: wake, delete: wake, update: (old, pod) => void (wake(old), wake(pod)) });
+  pods.addHandler({ add: wake, delete: wake, update: wakeChanged });
   return controller;
+
+  function wakeChanged(old: Pod, pod: Pod): void {
+    const orphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
+    // What an orphan's status says makes nobody adopt it.
+    if (orphan && jsonEqual(old.metadata?.labels, pod.metadata?.labels)) return;
+    wake(old);
+    wake(pod);
+  }
 
   function wake(pod: Pod): void {
     const key = controllerKey(pod, kind.gvk);
@@ -105,11 +123,11 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     const owner = owners.getByKey(key);
     if (owner === undefined) return barrier.forget(key);
     const passed = barrier.passed(key);
-    const mine = passed ? await claimPods(owner) : owned(owner);
+    const mine = passed ? await claimPods(key, owner) : owned(owner);
     const deleting = owner.metadata?.deletionTimestamp !== undefined;
-    const error = passed && !deleting ? await manage(key, owner, mine) : undefined;
-    await writeStatus(owner, mine, error);
-    if (error !== undefined) throw error;
+    const outcome = passed && !deleting ? await manage(key, owner, mine) : notTried;
+    await writeStatus(owner, mine, passed ? outcome : notTried);
+    if (outcome.error !== undefined) throw outcome.error;
     const wait = nextAvailableMs(mine, owner.spec?.minReadySeconds ?? 0, clock.nowMs());
     return wait === undefined ? undefined : { requeueAfterMs: wait };
   }
@@ -118,29 +136,53 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     return pods.byIndex("controllers.controllerUid", owner.metadata?.uid ?? "");
   }
 
-  function claimPods(owner: ReplicaOwner): Promise<readonly Pod[]> | readonly Pod[] {
+  function claimPods(key: string, owner: ReplicaOwner): Promise<readonly Pod[]> {
     const selector = kind.selector(owner);
     const matches = (pod: Pod): boolean => labelsMatch(selector, pod.metadata?.labels ?? {});
-    const orphans = pods.byIndex(orphanIndex, owner.metadata?.namespace ?? "").filter(matches);
-    const mine = owned(owner);
-    if (orphans.length === 0 && mine.every(matches)) return mine;
+    const orphans = pods
+      .byIndex(orphanIndex, owner.metadata?.namespace ?? "")
+      .filter((pod) => isActive(pod) && matches(pod));
     const reference = controllerReference(kind.gvk, owner);
-    return claim({ client, ref: refs.pods, owner, reference, matches }, [...mine, ...orphans]);
+    const wrote = (pod: Pod): void => barrier.wrote(key, pod);
+    const adopter = {
+      client,
+      ref: refs.pods,
+      owner,
+      ownerRef: kind.ref,
+      reference,
+      matches,
+      wrote,
+    };
+    return claim(adopter, [...owned(owner), ...orphans]);
   }
 
-  /** @returns what kept it from the wanted number of pods, if anything did. */
-  async function manage(key: string, owner: ReplicaOwner, mine: readonly Pod[]): Promise<unknown> {
-    const crowds = new Map<string, number>();
-    for (const pod of mine) {
-      const node = pod.spec?.nodeName ?? "";
-      if (node !== "") crowds.set(node, (crowds.get(node) ?? 0) + 1);
-    }
+  async function manage(key: string, owner: ReplicaOwner, mine: readonly Pod[]): Promise<Outcome> {
+    const crowds = crowdsOf(owner);
     const crowd = (pod: Pod): number => crowds.get(pod.spec?.nodeName ?? "") ?? 0;
     const plan = planReplicas(mine, owner.spec?.replicas ?? 1, clock.nowMs(), crowd);
-    if (plan.create > 0) return createPods(key, owner, plan.create);
-    return deletePods(key, owner, plan.remove);
+    const error =
+      plan.create > 0
+        ? await createPods(key, owner, plan.create)
+        : await deletePods(key, owner, plan.remove);
+    if (error === undefined) return { error, failure: "none" };
+    const reason = plan.create > 0 ? "FailedCreate" : "FailedDelete";
+    return { error, failure: { reason, message: textOf(error) } };
   }
 
+  /** By node: living pods of this owner and of its siblings, that is of one Deployment. */
+  function crowdsOf(owner: ReplicaOwner): ReadonlyMap<string, number> {
+    const controller = controllerOf(owner)?.uid;
+    const siblings =
+      controller === undefined ? [owner] : owners.byIndex("controllers.controllerUid", controller);
+    const crowds = new Map<string, number>();
+    for (const pod of siblings.flatMap(owned)) {
+      const node = pod.spec?.nodeName ?? "";
+      if (isActive(pod)) crowds.set(node, (crowds.get(node) ?? 0) + 1);
+    }
+    return crowds;
+  }
+
+  /** @returns what kept it from making all of them, if anything did. */
   async function createPods(key: string, owner: ReplicaOwner, count: number): Promise<unknown> {
     const namespace = owner.metadata?.namespace ?? "";
     const pod = podFromTemplate(owner.spec?.template ?? {}, {
@@ -160,7 +202,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     });
     if (error === undefined) return undefined;
     // A namespace on its way out takes no new pods; its end will end this owner too.
-    if (isTerminating(error)) return undefined;
+    if (isNamespaceGoing(error)) return undefined;
     deps.recorder.event(owner, "Warning", "FailedCreate", `Error creating: ${textOf(error)}`);
     return error;
   }
@@ -182,7 +224,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
       deps.recorder.event(owner, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
     } catch (error) {
       barrier.notDeleted(key, pod);
-      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
+      if (isGone(error)) return;
       deps.recorder.event(owner, "Warning", "FailedDelete", `Error deleting: ${textOf(error)}`);
       throw error;
     }
@@ -191,11 +233,9 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   async function writeStatus(
     owner: ReplicaOwner,
     mine: readonly Pod[],
-    error: unknown,
+    { failure }: Outcome,
   ): Promise<void> {
     const nowMs = clock.nowMs();
-    const failure =
-      error === undefined ? undefined : { reason: "FailedCreate", message: textOf(error) };
     const status = replicaStatus({
       pods: mine,
       template: owner.spec?.template,
@@ -203,22 +243,24 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
       generation: owner.metadata?.generation,
       old: owner.status?.conditions,
       failure,
+      countsTerminating: kind.countsTerminating,
       nowMs,
       now: formatTime(nowMs),
     });
     if (jsonEqual(owner.status, status)) return;
-    const { namespace = "" } = splitKey(keyOf(owner));
-    await client.update(kind.ref, namespace, { ...owner, status }, { subresource: "status" });
+    await client.update(
+      kind.ref,
+      owner.metadata?.namespace ?? "",
+      { ...owner, status },
+      { subresource: "status" },
+    );
   }
 }
 
-function isTerminating(error: unknown): boolean {
-  return (
-    error instanceof ApiError &&
-    (error.status.details?.causes ?? []).some((cause) => cause.reason === "NamespaceTerminating")
-  );
+/** How making or deleting pods went. */
+interface Outcome {
+  readonly error: unknown;
+  readonly failure: Failure | "none" | "unknown";
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+const notTried: Outcome = { error: undefined, failure: "unknown" };

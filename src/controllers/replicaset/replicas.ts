@@ -3,7 +3,6 @@
  * status says. Both kinds keep N pods of one template; they differ in names and selector only.
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
 import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
 import {
   availableInMs,
@@ -11,8 +10,9 @@ import {
   isActive,
   isAvailable,
   isReady,
+  isTerminating,
 } from "../shared/pod.ts";
-import { withCondition, withoutCondition, type Condition } from "../shared/conditions.ts";
+import { findCondition, withoutCondition, type Condition } from "../shared/conditions.ts";
 
 /** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
 export const burstReplicas = 500;
@@ -24,7 +24,7 @@ export interface ReplicaPlan {
   readonly remove: readonly Pod[];
 }
 
-/** `pods` are those the owner controls; `related` says how many siblings share a pod's node. */
+/** `pods` are those the owner controls; `crowd` says how many siblings share a pod's node. */
 export function planReplicas(
   pods: readonly Pod[],
   replicas: number,
@@ -34,7 +34,7 @@ export function planReplicas(
   const active = pods.filter(isActive);
   const missing = replicas - active.length;
   if (missing >= 0) return { create: Math.min(missing, burstReplicas), remove: [] };
-  const order = active.toSorted(compareForDeletion(nowMs, crowd));
+  const order = replicas === 0 ? active : active.toSorted(compareForDeletion(nowMs, crowd));
   return { create: 0, remove: order.slice(0, Math.min(-missing, burstReplicas)) };
 }
 
@@ -43,8 +43,14 @@ export interface ReplicaStatus {
   readonly fullyLabeledReplicas?: number;
   readonly readyReplicas?: number;
   readonly availableReplicas?: number;
+  readonly terminatingReplicas?: number;
   readonly observedGeneration?: number;
   readonly conditions?: readonly Condition[];
+}
+
+export interface Failure {
+  readonly reason: "FailedCreate" | "FailedDelete";
+  readonly message: string;
 }
 
 export interface StatusInput {
@@ -53,8 +59,10 @@ export interface StatusInput {
   readonly minReadySeconds: number;
   readonly generation: number | undefined;
   readonly old: readonly Condition[] | undefined;
-  /** Why pods could not be made or deleted in this reconcile, if so. */
-  readonly failure: { readonly reason: string; readonly message: string } | undefined;
+  /** Why pods could not be made or deleted in this reconcile; `unknown`: it was not tried. */
+  readonly failure: Failure | "none" | "unknown";
+  /** ReplicationControllers do not say how many pods are on their way out. */
+  readonly countsTerminating: boolean;
   readonly nowMs: number;
   readonly now: string;
 }
@@ -63,7 +71,8 @@ export interface StatusInput {
 export function replicaStatus(input: StatusInput): ReplicaStatus {
   const active = input.pods.filter(isActive);
   const labels = selectorFromMap(input.template?.metadata?.labels ?? {});
-  const labelled = active.filter((pod) => labelled1(labels, pod)).length;
+  const labelled = active.filter((pod) => labelsMatch(labels, pod.metadata?.labels)).length;
+  const terminating = input.pods.filter(isTerminating).length;
   const ready = active.filter(isReady).length;
   const available = active.filter((pod) =>
     isAvailable(pod, input.minReadySeconds, input.nowMs),
@@ -74,23 +83,19 @@ export function replicaStatus(input: StatusInput): ReplicaStatus {
     ...(labelled === 0 ? {} : { fullyLabeledReplicas: labelled }),
     ...(ready === 0 ? {} : { readyReplicas: ready }),
     ...(available === 0 ? {} : { availableReplicas: available }),
+    ...(input.countsTerminating ? { terminatingReplicas: terminating } : {}),
     ...(input.generation === undefined ? {} : { observedGeneration: input.generation }),
     ...(conditions.length === 0 ? {} : { conditions }),
   };
 }
 
-function labelled1(selector: LabelSelector, pod: Pod): boolean {
-  return labelsMatch(selector, pod.metadata?.labels ?? {});
-}
-
-function replicaConditions(input: StatusInput): readonly Condition[] {
-  if (input.failure === undefined) return withoutCondition(input.old, "ReplicaFailure");
-  return withCondition(input.old, {
-    type: "ReplicaFailure",
-    status: "True",
-    ...input.failure,
-    lastTransitionTime: input.now,
-  });
+/** The first failure stays as it was worded until there is none: messages name random pods. */
+function replicaConditions({ failure, old, now }: StatusInput): readonly Condition[] {
+  if (failure === "unknown") return old ?? [];
+  if (failure === "none") return withoutCondition(old, "ReplicaFailure");
+  if (findCondition(old, "ReplicaFailure") !== undefined) return old ?? [];
+  const times = { lastTransitionTime: now };
+  return [...(old ?? []), { type: "ReplicaFailure", status: "True", ...failure, ...times }];
 }
 
 /** When the next ready pod becomes available by the clock alone; undefined when none will. */

@@ -1,33 +1,60 @@
 /**
  * Adoption and release, as upstream's ControllerRefManager: an orphan that matches the selector gets
  * us as its controller; one of ours that no longer matches is let go. Both by patches that name the
- * uid, so a namesake made meanwhile is never touched.
+ * uid and the resourceVersion, so a namesake or somebody's newer owner is never overwritten.
+ *
+ * Safe  before the first adoption the owner is asked for live: one that was deleted meanwhile with
+ *       its dependents orphaned must not take them back from a cache that lags.
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
+import { isNotFound } from "#client/refusal.ts";
 import { controllerOf } from "./owner.ts";
 
 export interface Adopter<T extends KubeObject> {
   readonly client: Client;
+  /** Of what is adopted. */
   readonly ref: ResourceRef;
   readonly owner: KubeObject;
+  readonly ownerRef: ResourceRef;
   readonly reference: OwnerReference;
   readonly matches: (object: T) => boolean;
+  /** Put on with adoption, taken off with release. */
+  readonly finalizer?: string;
+  /** Told of each object written, so that the caller waits for its cache to show it. */
+  readonly wrote?: (object: T) => void;
 }
 
-/** The objects of `candidates` that the owner controls after this call. */
+/**
+ * The objects of `candidates` that the owner controls after this call. Throws when an orphan could
+ * not be adopted: counting without it would make one pod too many.
+ */
 export async function claim<T extends KubeObject>(
   adopter: Adopter<T>,
   candidates: readonly T[],
 ): Promise<readonly T[]> {
-  const claimed = await Promise.all(candidates.map((object) => claimOne(adopter, object)));
+  let live: Promise<boolean> | undefined;
+  const mayAdopt = (): Promise<boolean> => (live ??= isLive(adopter));
+  const claimed = await Promise.all(candidates.map((one) => claimOne(adopter, one, mayAdopt)));
   return claimed.filter((object) => object !== undefined);
+}
+
+async function isLive<T extends KubeObject>(adopter: Adopter<T>): Promise<boolean> {
+  const { namespace = "", name = "", uid } = adopter.owner.metadata ?? {};
+  try {
+    const fresh = await adopter.client.get(adopter.ownerRef, namespace, name);
+    return fresh.metadata?.uid === uid && fresh.metadata?.deletionTimestamp === undefined;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 async function claimOne<T extends KubeObject>(
   adopter: Adopter<T>,
   object: T,
+  mayAdopt: () => Promise<boolean>,
 ): Promise<T | undefined> {
   const controller = controllerOf(object);
   const deleting = adopter.owner.metadata?.deletionTimestamp !== undefined;
@@ -38,32 +65,41 @@ async function claimOne<T extends KubeObject>(
     return undefined;
   }
   const free = object.metadata?.deletionTimestamp === undefined;
-  return !deleting && free && adopter.matches(object) ? adopt(adopter, object) : undefined;
+  if (deleting || !free || !adopter.matches(object)) return undefined;
+  return (await mayAdopt()) ? adopt(adopter, object) : undefined;
 }
 
 async function adopt<T extends KubeObject>(adopter: Adopter<T>, object: T): Promise<T | undefined> {
   const ownerReferences = [...(object.metadata?.ownerReferences ?? []), adopter.reference];
-  return patchOwners(adopter, object, ownerReferences);
+  const finalizers = new Set(object.metadata?.finalizers ?? []);
+  if (adopter.finalizer !== undefined) finalizers.add(adopter.finalizer);
+  return patchOwners(adopter, object, ownerReferences, [...finalizers]);
 }
 
 async function release<T extends KubeObject>(adopter: Adopter<T>, object: T): Promise<void> {
   const owners = object.metadata?.ownerReferences ?? [];
   const rest = owners.filter((owner) => owner.uid !== adopter.reference.uid);
-  await patchOwners(adopter, object, rest);
+  const finalizers = object.metadata?.finalizers ?? [];
+  const kept = finalizers.filter((name) => name !== adopter.finalizer);
+  await patchOwners(adopter, object, rest, kept);
 }
 
 async function patchOwners<T extends KubeObject>(
   adopter: Adopter<T>,
   object: T,
   ownerReferences: readonly OwnerReference[],
+  finalizers: readonly string[],
 ): Promise<T | undefined> {
   const { namespace = "", name = "", uid, resourceVersion } = object.metadata ?? {};
-  const patch = { metadata: { uid, resourceVersion, ownerReferences } };
+  const marked = adopter.finalizer === undefined ? {} : { finalizers };
+  const patch = { metadata: { uid, resourceVersion, ownerReferences, ...marked } };
   try {
-    return await adopter.client.patch<T>(adopter.ref, namespace, name, "merge", patch);
+    const written = await adopter.client.patch<T>(adopter.ref, namespace, name, "merge", patch);
+    adopter.wrote?.(written);
+    return written;
   } catch (error) {
-    // Gone, or another object by now: not ours to claim. A conflict is retried by its next event.
-    if (error instanceof ApiError && [404, 409, 422].includes(error.code)) return undefined;
+    // Gone, or one that may not be changed any more: not ours to claim.
+    if (error instanceof ApiError && (error.code === 404 || error.code === 422)) return undefined;
     throw error;
   }
 }

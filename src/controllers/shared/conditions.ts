@@ -1,4 +1,5 @@
 /** Conditions of a status: set one, keep the rest, move lastTransitionTime only on a transition. */
+import { jsonEqual } from "./equal.ts";
 
 export interface Condition {
   readonly type: string;
@@ -16,25 +17,37 @@ export function findCondition<C extends Condition>(
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** The same array when nothing changes. `next` carries the times of now. */
+/** What changes without saying anything new. */
+const times = ["lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"];
+
+/** The same array when nothing but times would change. `next` carries the times of now. */
 export function withCondition<C extends Condition>(
   conditions: readonly C[] | undefined,
   next: C,
 ): readonly C[] {
   const old = findCondition(conditions, next.type);
-  if (
-    old !== undefined &&
-    old.status === next.status &&
-    old.reason === next.reason &&
-    old.message === next.message
-  ) {
-    return conditions ?? [];
-  }
+  if (old !== undefined && saysTheSame(old, next)) return conditions ?? [];
   const lastTransitionTime =
     old?.status === next.status ? old.lastTransitionTime : next.lastTransitionTime;
   const merged = lastTransitionTime === undefined ? next : { ...next, lastTransitionTime };
   if (old === undefined) return [...(conditions ?? []), merged];
   return (conditions ?? []).map((condition) => (condition.type === next.type ? merged : condition));
+}
+
+/** As `withCondition`, but a new message alone does not count: workload statuses upstream. */
+export function withReason<C extends Condition>(
+  conditions: readonly C[] | undefined,
+  next: C,
+): readonly C[] {
+  const old = findCondition(conditions, next.type);
+  if (old?.status === next.status && old.reason === next.reason) return conditions ?? [];
+  return withCondition(conditions, next);
+}
+
+function saysTheSame(a: Condition, b: Condition): boolean {
+  const said = (condition: Condition): unknown =>
+    Object.fromEntries(Object.entries(condition).filter(([field]) => !times.includes(field)));
+  return jsonEqual(said(a), said(b));
 }
 
 export function withoutCondition<C extends Condition>(

@@ -103,10 +103,10 @@ export function statefulSetController(deps: ControllerDeps): Controller {
       .filter((pod) => controllerOf(pod) === undefined && matches(pod));
     const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
     const reference = controllerReference(gvk, set);
-    return claim({ client, ref: refs.pods, owner: set, reference, matches }, [
-      ...owned,
-      ...orphans,
-    ]);
+    const wrote = (pod: Pod): void => barrier.wrote(keyOf(set), pod);
+    const ownerRef = refs.statefulsets;
+    const adopter = { client, ref: refs.pods, owner: set, ownerRef, reference, matches, wrote };
+    return claim(adopter, [...owned, ...orphans]);
   }
 
   async function act(
