@@ -13,7 +13,7 @@ import { cleanSlabs } from "./cleaner.ts";
 import { Committer } from "./commit.ts";
 import type { CommitStats, Submission } from "./commit.ts";
 import type { Engine, EngineStats } from "./engines/engine.ts";
-import type { Leases } from "./leases.ts";
+import type { LeaseInfo, Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
 import { keyBytesLimit } from "./record.ts";
@@ -35,6 +35,7 @@ import type {
   StoreWatch,
   WriteRefused,
 } from "./store.ts";
+import type { Transaction } from "./transaction.ts";
 import { Watches } from "./watches.ts";
 import type { WatchStats } from "./watches.ts";
 
@@ -69,6 +70,24 @@ export interface OpenedStore extends Store {
   stats(): StoreStats;
 }
 
+/** An OpenedStore with what only the etcd API asks for: many keys at once, leases in full. */
+export interface FullStore extends OpenedStore {
+  /** Runs once, synchronously, in its turn among the writes; resolves when what it saw is durable. */
+  transact<Answer>(
+    run: (transaction: Transaction) => Answer,
+  ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused>;
+  /** @returns false when a lease of this id is there. Rejects as `grantLease` does. */
+  grantLeaseAs(id: LeaseId, ttlSeconds: number): Promise<boolean>;
+  /** Ends it and deletes its keys in one revision. @returns false when there is none. */
+  revokeLease(id: LeaseId): Promise<boolean>;
+  /** Its time starts anew. @returns false when there is no such lease. */
+  renewLease(id: LeaseId): boolean;
+  lease(id: LeaseId): LeaseInfo | undefined;
+  /** Attached keys, sorted; not only durable ones. */
+  leaseKeys(id: LeaseId): readonly Key[];
+  leases(): readonly LeaseInfo[];
+}
+
 export interface EmbeddedDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -79,7 +98,7 @@ export interface EmbeddedDeps {
   readonly leases: Leases;
 }
 
-export class EmbeddedStore implements OpenedStore {
+export class EmbeddedStore implements FullStore {
   readonly failed: Promise<Error>;
   readonly #deps: EmbeddedDeps;
   readonly #options: StoreOptions;
@@ -175,15 +194,59 @@ export class EmbeddedStore implements OpenedStore {
   }
 
   async grantLease(ttlSeconds: number): Promise<LeaseId> {
+    const id = this.#newLeaseId();
+    await this.grantLeaseAs(id, ttlSeconds);
+    return id;
+  }
+
+  async grantLeaseAs(id: LeaseId, ttlSeconds: number): Promise<boolean> {
     if (this.#leases.size >= this.#options.leasesMax) {
       throw new Error(
         `too many leases: ${this.#leases.size} alive, at most ${this.#options.leasesMax}`,
       );
     }
-    const id = this.#newLeaseId();
-    await this.#admitted(() => this.#sequencer.grantLease(id, Math.ceil(ttlSeconds * 1000)));
-    await this.#settled(() => this.#leases.startTime(id));
-    return id;
+    let granted = false;
+    await this.#admitted(() => {
+      granted = !this.#leases.has(id);
+      if (granted) this.#sequencer.grantLease(id, Math.ceil(ttlSeconds * 1000));
+    });
+    await this.#settled(() => {
+      if (granted) this.#leases.startTime(id);
+    });
+    return granted;
+  }
+
+  async revokeLease(id: LeaseId): Promise<boolean> {
+    let there = false;
+    await this.#admitted(() => {
+      there = this.#leases.has(id);
+      this.#sequencer.endLease(id);
+    });
+    await this.#settled(() => undefined);
+    return there;
+  }
+
+  renewLease(id: LeaseId): boolean {
+    return this.#leases.renew(id);
+  }
+
+  lease(id: LeaseId): LeaseInfo | undefined {
+    return this.#leases.info(id);
+  }
+
+  leaseKeys(id: LeaseId): readonly Key[] {
+    return this.#leases.keys(id) as readonly Key[];
+  }
+
+  leases(): readonly LeaseInfo[] {
+    return [...this.#leases.all()].map(({ id }) => this.#leases.info(id) as LeaseInfo);
+  }
+
+  transact<Answer>(
+    run: (transaction: Transaction) => Answer,
+  ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
+    if (this.#closing) return Promise.resolve(stoppedResult(closedError()));
+    return this.#write(() => this.#sequencer.transact(run));
   }
 
   async close(): Promise<void> {

@@ -16,10 +16,19 @@ interface Lease {
   readonly id: bigint;
   readonly ttlMs: number;
   readonly keys: Set<string>;
+  /** Moved on by a renewal; its entry in the heap then finds out when its old time comes. */
+  dueMs: number;
+}
+
+/** A lease as its owner may ask about it. */
+export interface LeaseInfo {
+  readonly id: bigint;
+  readonly ttlMs: number;
+  readonly remainingMs: number;
 }
 
 interface Deadline {
-  readonly id: bigint;
+  readonly lease: Lease;
   readonly dueMs: number;
   /** Ties end in the order of granting, so that a run repeats. */
   readonly order: number;
@@ -56,7 +65,26 @@ export class Leases {
   }
 
   grant(id: bigint, ttlMs: number): void {
-    if (!this.#byId.has(id)) this.#byId.set(id, { id, ttlMs, keys: new Set() });
+    if (this.#byId.has(id)) return;
+    this.#byId.set(id, { id, ttlMs, keys: new Set(), dueMs: Number.POSITIVE_INFINITY });
+  }
+
+  info(id: bigint): LeaseInfo | undefined {
+    const lease = this.#byId.get(id);
+    if (lease === undefined) return undefined;
+    const remainingMs = Math.min(lease.ttlMs, lease.dueMs - this.#clock.monotonicMs());
+    return { id, ttlMs: lease.ttlMs, remainingMs: Math.max(0, remainingMs) };
+  }
+
+  /** Its time starts anew. @returns whether there is such a lease, and it runs. */
+  renew(id: bigint): boolean {
+    const lease = this.#byId.get(id);
+    const nowMs = this.#clock.monotonicMs();
+    if (lease === undefined || lease.dueMs === Number.POSITIVE_INFINITY) return false;
+    // Its end may be on its way already, so nobody may be told that it goes on.
+    if (lease.dueMs <= nowMs) return false;
+    lease.dueMs = nowMs + lease.ttlMs;
+    return true;
   }
 
   /** Keys attached to a lease, sorted. */
@@ -85,9 +113,9 @@ export class Leases {
   startTime(id: bigint): void {
     const lease = this.#byId.get(id);
     if (lease === undefined) return;
-    const dueMs = this.#clock.monotonicMs() + lease.ttlMs;
-    this.#deadlines.push({ id, dueMs, order: this.#order++ });
-    if (this.#deadlines.peek()?.id === id) this.#arm();
+    lease.dueMs = this.#clock.monotonicMs() + lease.ttlMs;
+    this.#deadlines.push({ lease, dueMs: lease.dueMs, order: this.#order++ });
+    if (this.#deadlines.peek()?.lease === lease) this.#arm();
   }
 
   stop(): void {
@@ -111,8 +139,14 @@ export class Leases {
       const next = this.#deadlines.peek();
       if (next === undefined || next.dueMs > nowMs) break;
       this.#deadlines.pop();
-      if (this.#byId.has(next.id)) this.#expire?.(next.id);
+      this.#due(next.lease, nowMs);
     }
     this.#arm();
+  }
+
+  #due(lease: Lease, nowMs: number): void {
+    if (this.#byId.get(lease.id) !== lease) return;
+    if (lease.dueMs <= nowMs) this.#expire?.(lease.id);
+    else this.#deadlines.push({ lease, dueMs: lease.dueMs, order: this.#order++ });
   }
 }

@@ -108,7 +108,11 @@ export class Mvcc {
   range(request: RangeRequest): RangeResult {
     const refused = this.#refuse(request.at);
     if (refused !== undefined) return refused;
-    const at = request.at ?? this.commitRevision;
+    return this.rangeAt(request, request.at ?? this.commitRevision);
+  }
+
+  /** As of `at`, durable or not; the caller knows that it is not compacted. */
+  rangeAt(request: RangeRequest, at: number): Extract<RangeResult, { readonly kind: "ok" }> {
     const limit = request.limit ?? Number.POSITIVE_INFINITY;
     const kvs: KeyValue[] = [];
     let count = 0;

@@ -5,7 +5,7 @@ import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { EmbeddedStore } from "./embedded.ts";
-import type { OpenedStore } from "./embedded.ts";
+import type { FullStore } from "./embedded.ts";
 import type { Engine } from "./engines/engine.ts";
 import { LocalEngine } from "./engines/local.ts";
 import type { LocalEngineOptions } from "./engines/local.ts";
@@ -35,7 +35,7 @@ export type EngineChoice =
 export function openStore(
   deps: StoreDeps & { readonly disk: Disk },
   options: StoreOptions & EngineChoice,
-): Promise<OpenedStore> {
+): Promise<FullStore> {
   switch (options.engine) {
     case "memory":
       return openMemoryStore(deps, options);
@@ -46,7 +46,7 @@ export function openStore(
   }
 }
 
-export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<OpenedStore> {
+export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<FullStore> {
   return openStoreOn({ ...deps, engine: new MemoryEngine() }, options);
 }
 
@@ -54,7 +54,7 @@ export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise
 export async function openStoreOn(
   deps: StoreDeps & { readonly engine: Engine },
   options: StoreOptions,
-): Promise<OpenedStore> {
+): Promise<FullStore> {
   const mvcc = new Mvcc(new Slabs(options.slabBytes), emptyRevision);
   const leases = new Leases(deps.clock);
   const recovery = new Recovery(mvcc, leases);

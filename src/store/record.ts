@@ -20,6 +20,8 @@ export const RecordKind = {
   epoch: 6,
   /** Last record of a checkpoint; `version` counts the records before it. */
   checkpointEnd: 7,
+  /** Several puts and deletes in one revision: the body is their records, back to back. */
+  group: 8,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 

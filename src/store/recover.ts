@@ -12,7 +12,7 @@ import { CorruptionError } from "./engines/engine.ts";
 import type { RecordSource, ReplaySink } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
-import { decodeKeys, RecordKind, RecordReader } from "./record.ts";
+import { decodeKeys, headerBytes, RecordKind, RecordReader } from "./record.ts";
 import type { Slab } from "./slabs.ts";
 import type { Row } from "./versions.ts";
 
@@ -70,6 +70,9 @@ export class Recovery implements ReplaySink {
       case RecordKind.delete:
         if (this.#isNext(reader, at, source)) this.#delete(reader, at, source);
         break;
+      case RecordKind.group:
+        if (this.#isNext(reader, at, source)) this.#group(reader, at, slab, source);
+        break;
       case RecordKind.leaseGrant:
         this.#grant(reader, at);
         break;
@@ -113,6 +116,26 @@ export class Recovery implements ReplaySink {
     }
     this.#leases.moveKey(key, this.#leaseOf(key), 0n);
     return this.#mvcc.addDelete(key, revision);
+  }
+
+  /** Its changes lie in its body as records of their own; its CRC vouches for all of them. */
+  #group(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
+    const revision = reader.revision(at);
+    const rows: Row[] = [];
+    const end = at + reader.size(at);
+    for (let one = at + headerBytes; one < end; one += reader.size(one)) {
+      const size = reader.plausibleSize(one);
+      if (size === 0 || one + size > end || reader.revision(one) !== revision) {
+        throw corrupt("a group's change is malformed", one, source);
+      }
+      const kind = reader.kind(one);
+      if (kind === RecordKind.put) rows.push(this.#put(reader, one, slab));
+      else if (kind === RecordKind.delete) {
+        rows.push(this.#addDelete(reader.key(one), revision, one, source));
+      } else throw unexpected(kind, one, source);
+    }
+    if (rows.length !== reader.version(at)) throw corrupt("a group of wrong count", at, source);
+    this.#mvcc.log.append(revision, rows);
   }
 
   #grant(reader: RecordReader, at: number): void {

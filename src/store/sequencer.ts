@@ -10,9 +10,20 @@
 import type { Committer } from "./commit.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
-import { encodeKeys, RecordKind, recordSize, writeRecord } from "./record.ts";
+import { encodeKeys, headerBytes, RecordKind, recordSize, writeRecord } from "./record.ts";
 import type { Slab } from "./slabs.ts";
-import type { DeleteResult, Guard, Key, KeyValue, LeaseId, PutResult, Revision } from "./store.ts";
+import type {
+  DeleteResult,
+  Guard,
+  Key,
+  KeyValue,
+  LeaseId,
+  PutResult,
+  Revision,
+  WriteRefused,
+} from "./store.ts";
+import { Staging } from "./transaction.ts";
+import type { Change, Transaction } from "./transaction.ts";
 import type { Row } from "./versions.ts";
 
 const empty = new Uint8Array(0);
@@ -88,6 +99,20 @@ export class Sequencer {
     };
   }
 
+  /** Runs `run` against the newest state, and makes what it changed one revision. */
+  transact<Answer>(
+    run: (transaction: Transaction) => Answer,
+  ): Decided<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
+    const staging = new Staging(this.#mvcc, (id) => this.#leases.has(id));
+    const answer = run(staging);
+    const changes = [...staging.changes.values()];
+    const puts = changes.filter((change) => change.kind === "put");
+    const refused = this.#overQuota(puts.reduce((sum, { kv }) => sum + putSize(kv), 0));
+    if (puts.length > 0 && refused !== undefined) return { result: refused, after: 0 };
+    this.#change(changes);
+    return { result: { kind: "done", answer }, after: this.#mvcc.headRevision };
+  }
+
   grantLease(id: bigint, ttlMs: number): void {
     const fields = { ...noFields, kind: RecordKind.leaseGrant, version: ttlMs, lease: id };
     this.#write({ ...fields, revision: this.#mvcc.headRevision }, "", empty);
@@ -148,6 +173,69 @@ export class Sequencer {
     return revision;
   }
 
+  #change(changes: readonly Change[]): void {
+    const first = changes[0];
+    if (first === undefined) return;
+    if (changes.length > 1) this.#changeMany(changes);
+    else if (first.kind === "put") {
+      this.#put(first.kv.key, first.kv.value, first.before, first.kv.lease);
+    } else this.delete(first.key, undefined);
+  }
+
+  /** One record around all, so that a crash leaves all or nothing of them. */
+  #changeMany(changes: readonly Change[]): void {
+    const mvcc = this.#mvcc;
+    const batch = this.#committer.filling;
+    const revision = mvcc.headRevision + 1;
+    const size = headerBytes + changes.reduce((sum, change) => sum + changeSize(change), 0);
+    const slab = mvcc.slabs.room(size);
+    const start = slab.used;
+    const rows = this.#changeRecords(changes, revision, slab, start);
+    const fields = { ...noFields, kind: RecordKind.group, version: changes.length, revision };
+    const header = { ...fields, epoch: this.#epoch, batchOffset: batch.bytes };
+    const body = slab.bytes.subarray(start + headerBytes, start + size);
+    writeRecord(slab, start, header, "", body);
+    batch.extend(slab, start, size);
+    slab.used += size;
+    mvcc.log.append(revision, rows);
+    this.#sequenced(revision);
+  }
+
+  #changeRecords(changes: readonly Change[], revision: number, slab: Slab, start: number): Row[] {
+    const rows: Row[] = [];
+    let offset = start + headerBytes;
+    for (const change of changes) {
+      const place = {
+        epoch: this.#epoch,
+        batchOffset: this.#committer.filling.bytes + offset - start,
+      };
+      rows.push(this.#changeRecord(change, revision, slab, offset, place));
+      offset += changeSize(change);
+    }
+    return rows;
+  }
+
+  #changeRecord(
+    change: Change,
+    revision: number,
+    slab: Slab,
+    offset: number,
+    place: { readonly epoch: number; readonly batchOffset: number },
+  ): Row {
+    if (change.kind === "delete") {
+      const header = { ...noFields, ...place, kind: RecordKind.delete, revision };
+      writeRecord(slab, offset, header, change.key, empty);
+      this.#leases.moveKey(change.key, change.before.lease, 0n);
+      return this.#mvcc.addDelete(change.key, revision);
+    }
+    const { key, value, createRevision, version, lease } = change.kv;
+    const fields = { revision, createRevision, version, lease: lease as bigint };
+    writeRecord(slab, offset, { kind: RecordKind.put, ...place, ...fields }, key, value);
+    this.#leases.moveKey(key, change.before?.lease ?? 0n, lease);
+    const valueLength = value.length;
+    return this.#mvcc.addPut({ key, ...fields, slab: slab.id, offset, valueLength });
+  }
+
   #applyDelete(key: Key, revision: number): void {
     const before = this.#mvcc.newest(key) as Row;
     this.#leases.moveKey(key, this.#mvcc.versions.lease(before), 0n);
@@ -197,6 +285,14 @@ export class Sequencer {
     const message = `database is full: ${bytes} bytes held, ${size} more asked for, quota ${this.#quotaBytes}; compact or delete`;
     return { kind: "no-space", message };
   }
+}
+
+function putSize(kv: KeyValue): number {
+  return recordSize(kv.key.length, kv.value.length);
+}
+
+function changeSize(change: Change): number {
+  return change.kind === "put" ? putSize(change.kv) : recordSize(change.key.length, 0);
 }
 
 const noFields = { revision: 0, createRevision: 0, version: 0, lease: 0n } as const;

@@ -1,0 +1,126 @@
+/**
+ * A transaction over many keys: reads see the newest sequenced state and the transaction's own
+ * changes; all changes come to be in one revision, or none.
+ *
+ * T1  Nothing of the store changes while the caller's function runs: changes are kept aside, so a
+ *     transaction that is refused in the end leaves no trace.
+ * T2  A key changes at most once: a second change of it takes the place of the first.
+ * Cost   a range costs O(changes) more than without changes.
+ */
+import type { Mvcc } from "./mvcc.ts";
+import type {
+  Key,
+  KeyValue,
+  LeaseId,
+  RangeRequest,
+  RangeResult,
+  Refused,
+  Revision,
+} from "./store.ts";
+
+/** What the function that a transaction runs may do. Valid only while it runs. */
+export interface Transaction {
+  /** The newest sequenced revision, plus one as soon as something was changed. */
+  readonly revision: Revision;
+  get(key: Key): KeyValue | undefined;
+  range(request: RangeRequest): RangeResult;
+  hasLease(id: LeaseId): boolean;
+  /** `value` is borrowed until the transaction settles. */
+  put(key: Key, value: Uint8Array, lease: LeaseId): void;
+  /** Changes nothing when the key is not there. */
+  delete(key: Key): void;
+}
+
+export type Change =
+  | { readonly kind: "put"; readonly kv: KeyValue; readonly before: KeyValue | undefined }
+  | { readonly kind: "delete"; readonly key: Key; readonly before: KeyValue };
+
+export class Staging implements Transaction {
+  readonly #mvcc: Mvcc;
+  readonly #hasLease: (id: bigint) => boolean;
+  readonly #head: number;
+  /** In the order of changing; undefined: a change that was undone. */
+  readonly #changes = new Map<Key, Change>();
+
+  constructor(mvcc: Mvcc, hasLease: (id: bigint) => boolean) {
+    this.#mvcc = mvcc;
+    this.#hasLease = hasLease;
+    this.#head = mvcc.headRevision;
+  }
+
+  get revision(): Revision {
+    return (this.#changes.size === 0 ? this.#head : this.#head + 1) as Revision;
+  }
+
+  get changes(): ReadonlyMap<Key, Change> {
+    return this.#changes;
+  }
+
+  get(key: Key): KeyValue | undefined {
+    const change = this.#changes.get(key);
+    if (change === undefined) return this.#stored(key);
+    return change.kind === "put" ? change.kv : undefined;
+  }
+
+  range(request: RangeRequest): RangeResult {
+    const refused = this.#refuse(request.at);
+    if (refused !== undefined) return refused;
+    const { revision } = this;
+    if (request.at !== undefined && request.at < revision) {
+      return { ...this.#mvcc.rangeAt(request, request.at), revision: request.at };
+    }
+    if (this.#changes.size === 0) return this.#mvcc.rangeAt(request, this.#head);
+    return this.#rangeChanged(request);
+  }
+
+  hasLease(id: LeaseId): boolean {
+    return this.#hasLease(id);
+  }
+
+  put(key: Key, value: Uint8Array, lease: LeaseId): void {
+    const before = this.#stored(key);
+    const revision = (this.#head + 1) as Revision;
+    const kv: KeyValue = {
+      key,
+      value,
+      createRevision: before?.createRevision ?? revision,
+      modRevision: revision,
+      version: (before?.version ?? 0) + 1,
+      lease,
+    };
+    this.#changes.set(key, { kind: "put", kv, before });
+  }
+
+  delete(key: Key): void {
+    const before = this.#stored(key);
+    if (before === undefined) this.#changes.delete(key);
+    else this.#changes.set(key, { kind: "delete", key, before });
+  }
+
+  #stored(key: Key): KeyValue | undefined {
+    const row = this.#mvcc.newest(key);
+    return row === undefined ? undefined : this.#mvcc.keyValue(row);
+  }
+
+  #rangeChanged(request: RangeRequest): RangeResult {
+    const all = this.#mvcc.rangeAt({ start: request.start, end: request.end }, this.#head);
+    const kvs = all.kvs.filter((kv) => !this.#changes.has(kv.key));
+    for (const change of this.#changes.values()) {
+      if (change.kind === "delete") continue;
+      if (change.kv.key >= request.start && change.kv.key < request.end) kvs.push(change.kv);
+    }
+    kvs.sort((a, b) => (a.key < b.key ? -1 : 1));
+    const kept = kvs.slice(0, request.limit ?? kvs.length);
+    const more = kept.length < kvs.length;
+    return { kind: "ok", kvs: kept, count: kvs.length, more, revision: this.revision };
+  }
+
+  #refuse(at: number | undefined): Refused | undefined {
+    if (at === undefined) return undefined;
+    const { compactRevision } = this.#mvcc;
+    if (at < compactRevision) {
+      return { kind: "compacted", compactRevision: compactRevision as Revision };
+    }
+    return at > this.revision ? { kind: "future", commitRevision: this.revision } : undefined;
+  }
+}
