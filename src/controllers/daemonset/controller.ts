@@ -88,8 +88,7 @@ export function daemonSetController(deps: ControllerDeps): Controller {
   }
 
   function revisionDeps(set: DaemonSet) {
-    const labels = set.spec?.selector?.matchLabels ?? {};
-    return { client, reference: controllerReference(gvk, set), labels };
+    return { client, reference: controllerReference(gvk, set), hashLabel: revisionHashLabel };
   }
 
   function claimPods(set: DaemonSet): Promise<readonly Pod[]> {

@@ -7,10 +7,14 @@ import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { jsonEqual } from "./equal.ts";
+import { ignoreGone } from "./refusals.ts";
 import { refs } from "./refs.ts";
 import { templateHash } from "./template-hash.ts";
 
+/** On pods: which revision one is of. A StatefulSet's says the name, a DaemonSet's the hash. */
 export const revisionHashLabel = "controller-revision-hash";
+/** On a StatefulSet's revisions: the hash in the name. */
+export const hashLabel = "controller.kubernetes.io/hash";
 
 export interface RevisionOwner extends KubeObject {
   readonly spec?: {
@@ -22,8 +26,8 @@ export interface RevisionOwner extends KubeObject {
 export interface RevisionDeps {
   readonly client: Client;
   readonly reference: OwnerReference;
-  /** Labels that find the owner's revisions: its selector's matchLabels. */
-  readonly labels: Readonly<Record<string, string>>;
+  /** The label that carries the hash. */
+  readonly hashLabel: string;
 }
 
 /** What a revision keeps: a patch that puts the template back. */
@@ -78,9 +82,13 @@ async function createRevision(
       apiVersion: "apps/v1",
       kind: "ControllerRevision",
       metadata: {
-        name: `${name}-${hash}`,
+        name: revisionName(name, hash),
         namespace,
-        labels: { ...deps.labels, [revisionHashLabel]: hash },
+        // The template's labels match the selector, by which people's tools find revisions.
+        labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
+        ...(owner.metadata?.annotations === undefined
+          ? {}
+          : { annotations: owner.metadata.annotations }),
         ownerReferences: [deps.reference],
       },
       data: dataOf(template),
@@ -93,11 +101,18 @@ async function createRevision(
       const there = await deps.client.get<ControllerRevision>(
         refs.controllerrevisions,
         namespace,
-        `${name}-${hash}`,
+        revisionName(name, hash),
       );
       if (jsonEqual(templateOf(there), template)) return there;
     }
   }
+}
+
+/** Upstream's bound, which leaves room for a hash of any length. */
+const prefixMax = 223;
+
+function revisionName(owner: string, hash: string): string {
+  return `${owner.slice(0, prefixMax)}-${hash}`;
 }
 
 /** Deletes revisions that nothing uses, beyond the history limit, oldest first. */
@@ -113,11 +128,6 @@ export async function trimRevisions(
   const excess = idle.length - (owner.spec?.revisionHistoryLimit ?? 10);
   for (const revision of idle.slice(0, Math.max(0, excess))) {
     const { namespace = "", name = "" } = revision.metadata ?? {};
-    await client.delete(refs.controllerrevisions, namespace, name).catch(ignoreMissing);
+    await client.delete(refs.controllerrevisions, namespace, name).catch(ignoreGone);
   }
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (error instanceof ApiError && error.code === 404) return undefined;
-  throw error;
 }

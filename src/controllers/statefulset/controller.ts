@@ -3,7 +3,7 @@
  *
  * In    StatefulSets, Pods, PersistentVolumeClaims, ControllerRevisions. Out: the same, and status.
  * Safe  the plan (plan.ts) is made only when the cache shows every earlier step; a pod's claims exist
- *       before the pod does.
+ *       before the pod does; claims are never deleted here, only given owners (claims.ts).
  */
 import type {
   ControllerRevision,
@@ -11,8 +11,9 @@ import type {
   Pod,
   StatefulSet,
 } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
-import { ApiError } from "#api/status.ts";
+import { labelsMatch } from "#api/label-selector.ts";
+import type { KubeObject } from "#api/object.ts";
+import { isAlreadyExists } from "#client/refusal.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
@@ -21,21 +22,21 @@ import { queueController, type Controller, type ControllerDeps } from "../shared
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
 import { availableInMs, isReady } from "../shared/pod.ts";
+import { isGone, textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
-import { ensureRevision, templateOf, trimRevisions } from "../shared/revisions.ts";
-import {
-  claimName,
-  makeClaims,
-  makePod,
-  ordinalOf,
-  ordinalsOf,
-  revisionOfPod,
-} from "./identity.ts";
+import { ensureRevision, hashLabel, templateOf, trimRevisions } from "../shared/revisions.ts";
+import { selectorOf } from "../shared/selectors.ts";
+import { slowStart } from "../shared/slow-start.ts";
+import { claimOwners, firstClaimOwners, isLeftover } from "./claims.ts";
+import * as identity from "./identity.ts";
 import { planStateful, type StatefulInput, type StatefulPlan } from "./plan.ts";
 import { statefulStatus } from "./status.ts";
 
 const gvk = { group: "apps", version: "v1", kind: "StatefulSet" };
 const workers = 10;
+/** A claim that stands in a pod's way goes with the garbage collector's next step. */
+const leftoverMs = 1_000;
+const orphanIndex = "controllers.orphan";
 
 // long: one closure holds the informers and the barrier that the small functions below share
 export function statefulSetController(deps: ControllerDeps): Controller {
@@ -46,6 +47,11 @@ export function statefulSetController(deps: ControllerDeps): Controller {
   const revisions = informers.informer<ControllerRevision>(refs.controllerrevisions);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   revisions.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
+  for (const informer of [pods, revisions]) {
+    informer.addIndex(orphanIndex, (object: KubeObject) =>
+      controllerOf(object) === undefined ? [object.metadata?.namespace ?? ""] : [],
+    );
+  }
   const barrier = new Barrier(pods, clock);
   const controller = queueController(deps, { name: "statefulset-controller", workers }, reconcile);
   const { queue } = controller;
@@ -54,7 +60,14 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     update: (_old, set) => queue.add(keyOf(set)),
     delete: (set) => queue.add(keyOf(set)),
   });
-  pods.addHandler({ add: wake, delete: wake, update: (old, pod) => void (wake(old), wake(pod)) });
+  pods.addHandler({
+    add: wake,
+    delete: wake,
+    update(old, pod) {
+      wake(old);
+      wake(pod);
+    },
+  });
   return controller;
 
   function wake(pod: Pod): void {
@@ -69,136 +82,159 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     const set = sets.getByKey(key);
     if (set === undefined) return barrier.forget(key);
     if (!barrier.passed(key)) return undefined;
+    const known = await claimRevisions(set);
     const mine = await claimPods(set);
-    const known = revisions.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
-    const labels = set.spec?.selector?.matchLabels ?? {};
     const reference = controllerReference(gvk, set);
-    const newest = await ensureRevision({ client, reference, labels }, set, known);
+    const newest = await ensureRevision({ client, reference, hashLabel }, set, known);
+    const all = [...known, newest];
     const updateRevision = newest.metadata?.name ?? "";
-    const currentRevision = set.status?.currentRevision ?? updateRevision;
-    const input: StatefulInput = {
-      set,
-      pods: mine,
-      currentRevision,
-      updateRevision,
-      nowMs: clock.nowMs(),
-    };
-    if (set.metadata?.deletionTimestamp === undefined) {
-      await act(key, input, [...known, newest], planStateful(input));
-    }
+    const current = all.find((one) => one.metadata?.name === set.status?.currentRevision);
+    const currentRevision = current?.metadata?.name ?? updateRevision;
+    const input = { set, pods: mine, currentRevision, updateRevision, nowMs: clock.nowMs() };
+    const living = set.metadata?.deletionTimestamp === undefined;
+    const step = living ? await act(key, input, all) : done;
     await writeStatus(set, statefulStatus(input));
-    await trimRevisions(
-      client,
-      set,
-      known,
-      new Set([currentRevision, updateRevision, ...mine.map(revisionOfPod)]),
-    );
-    return requeue(set, mine);
+    const inUse = [currentRevision, updateRevision, ...mine.map(identity.revisionOfPod)];
+    await trimRevisions(client, set, known, new Set(inUse));
+    if (step.error !== undefined) throw step.error;
+    return step.waits ? { requeueAfterMs: leftoverMs } : requeue(set, mine);
   }
 
   function claimPods(set: StatefulSet): Promise<readonly Pod[]> {
     const matches = (pod: Pod): boolean => isCandidate(set, pod);
-    const orphans = pods
-      .list(set.metadata?.namespace)
-      .filter((pod) => controllerOf(pod) === undefined && matches(pod));
+    const orphans = pods.byIndex(orphanIndex, set.metadata?.namespace ?? "").filter(matches);
     const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
-    const reference = controllerReference(gvk, set);
     const wrote = (pod: Pod): void => barrier.wrote(keyOf(set), pod);
-    const ownerRef = refs.statefulsets;
-    const adopter = { client, ref: refs.pods, owner: set, ownerRef, reference, matches, wrote };
+    return claim({ ...adopterOf(set), ref: refs.pods, matches, wrote }, [...owned, ...orphans]);
+  }
+
+  function claimRevisions(set: StatefulSet): Promise<readonly ControllerRevision[]> {
+    const matches = (revision: ControllerRevision): boolean =>
+      labelsMatch(selectorOf(set), revision.metadata?.labels ?? {});
+    const orphans = revisions.byIndex(orphanIndex, set.metadata?.namespace ?? "").filter(matches);
+    const owned = revisions.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
+    const adopter = { ...adopterOf(set), ref: refs.controllerrevisions, matches };
     return claim(adopter, [...owned, ...orphans]);
   }
 
+  function adopterOf(set: StatefulSet) {
+    const reference = controllerReference(gvk, set);
+    return { client, owner: set, ownerRef: refs.statefulsets, reference };
+  }
+
+  /** Carries out the plan; what goes wrong is told after the status is written. */
   async function act(
     key: string,
     input: StatefulInput,
     known: readonly ControllerRevision[],
-    plan: StatefulPlan,
-  ): Promise<void> {
-    await Promise.all(plan.remove.map((pod) => removePod(key, input.set, pod)));
-    await Promise.all(
-      plan.create.map(async ({ ordinal, revision }) => {
-        const of = known.find((object) => object.metadata?.name === revision);
-        const template =
-          (of === undefined ? undefined : templateOf(of)) ?? input.set.spec?.template ?? {};
-        await createClaims(input.set, ordinal);
-        const owner = controllerReference(gvk, input.set);
-        await createPod(key, input.set, makePod(input.set, template, { ordinal, revision, owner }));
-      }),
+  ): Promise<Step> {
+    try {
+      await Promise.all(input.pods.map((pod) => mend(input.set, pod)));
+      const plan = planStateful(input);
+      const removed = await slowStart(plan.remove.length, (at) =>
+        removePod(key, input.set, plan.remove[at]),
+      );
+      if (removed.error !== undefined) return { error: removed.error, waits: false };
+      const ready = plan.create.filter(({ ordinal }) => !mustWait(input.set, ordinal));
+      const made = await slowStart(ready.length, (at) => createOne(key, input, known, ready[at]));
+      return { error: made.error, waits: ready.length < plan.create.length };
+    } catch (error) {
+      return { error, waits: false };
+    }
+  }
+
+  /** What an existing pod of the set may lack: claims while it is pending, their owners, its labels. */
+  async function mend(set: StatefulSet, pod: Pod): Promise<void> {
+    const ordinal = identity.ordinalOf(set, pod);
+    if (ordinal === undefined) return;
+    if (pod.status?.phase === "Pending" && pod.metadata?.deletionTimestamp === undefined)
+      await createClaims(set, ordinal);
+    for (const object of claimsOf(set, ordinal)) {
+      const ownerReferences = claimOwners(object, set, pod);
+      if (ownerReferences === undefined) continue;
+      const next = { ...object, metadata: { ...object.metadata, ownerReferences } };
+      await client.update(refs.persistentvolumeclaims, set.metadata?.namespace ?? "", next);
+    }
+    const labels = identity.missingIdentity(set, pod);
+    if (labels === undefined) return;
+    const { namespace = "", name = "", uid } = pod.metadata ?? {};
+    const patch = { metadata: { uid, labels } };
+    barrier.wrote(keyOf(set), await client.patch<Pod>(refs.pods, namespace, name, "merge", patch));
+  }
+
+  function claimsOf(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
+    const namespace = set.metadata?.namespace ?? "";
+    return (set.spec?.volumeClaimTemplates ?? []).flatMap(
+      (template) => claims.get(namespace, identity.claimName(template, set, ordinal)) ?? [],
     );
-    await dropScaledClaims(input.set);
+  }
+
+  function mustWait(set: StatefulSet, ordinal: number): boolean {
+    const name = identity.podName(set, ordinal);
+    return claimsOf(set, ordinal).some((object) => isLeftover(object, set, name));
+  }
+
+  async function createOne(
+    key: string,
+    { set }: StatefulInput,
+    known: readonly ControllerRevision[],
+    wanted: StatefulPlan["create"][number] | undefined,
+  ): Promise<void> {
+    if (wanted === undefined) return;
+    const { ordinal, revision } = wanted;
+    const kept = known.find((object) => object.metadata?.name === revision);
+    const template = (kept && templateOf(kept)) ?? set.spec?.template ?? {};
+    await createClaims(set, ordinal);
+    const owner = controllerReference(gvk, set);
+    await createPod(key, set, identity.makePod(set, template, { ordinal, revision, owner }));
   }
 
   async function createClaims(set: StatefulSet, ordinal: number): Promise<void> {
-    const namespace = set.metadata?.namespace ?? "";
-    for (const object of makeClaims(set, ordinal, controllerReference(gvk, set))) {
+    const { namespace = "", name: setName = "" } = set.metadata ?? {};
+    for (const object of identity.makeClaims(set, ordinal, firstClaimOwners(set))) {
       const name = object.metadata?.name ?? "";
       if (claims.get(namespace, name) !== undefined) continue;
-      await client
-        .create(refs.persistentvolumeclaims, namespace, object)
-        .catch(ignore("AlreadyExists"));
-      recorder.event(
-        set,
-        "Normal",
-        "SuccessfulCreate",
-        `create Claim ${name} Pod ${set.metadata?.name ?? ""}-${ordinal} in StatefulSet ${set.metadata?.name ?? ""} success`,
-      );
+      const pod = `Pod ${identity.podName(set, ordinal)} in StatefulSet ${setName}`;
+      try {
+        await client.create(refs.persistentvolumeclaims, namespace, object);
+        const text = `Create Claim ${name} ${pod} success`;
+        recorder.event(set, "Normal", "SuccessfulCreate", text);
+      } catch (error) {
+        if (isAlreadyExists(error)) continue;
+        const text = `Create Claim ${name} for ${pod} failed error: ${textOf(error)}`;
+        recorder.event(set, "Warning", "FailedCreate", text);
+        throw error;
+      }
     }
   }
 
   async function createPod(key: string, set: StatefulSet, pod: Pod): Promise<void> {
-    const name = pod.metadata?.name ?? "";
-    const text = `create Pod ${name} in StatefulSet ${set.metadata?.name ?? ""}`;
+    const text = `Create Pod ${pod.metadata?.name ?? ""} in StatefulSet ${set.metadata?.name ?? ""}`;
     try {
       barrier.wrote(key, await client.create<Pod>(refs.pods, set.metadata?.namespace ?? "", pod));
       recorder.event(set, "Normal", "SuccessfulCreate", `${text} successful`);
     } catch (error) {
-      if (error instanceof ApiError && error.reason === "AlreadyExists") throw error;
-      recorder.event(
-        set,
-        "Warning",
-        "FailedCreate",
-        `${text} failed error: ${error instanceof Error ? error.message : ""}`,
-      );
+      if (!isAlreadyExists(error)) {
+        const why = `${text} failed error: ${textOf(error)}`;
+        recorder.event(set, "Warning", "FailedCreate", why);
+      }
       throw error;
     }
   }
 
-  async function removePod(key: string, set: StatefulSet, pod: Pod): Promise<void> {
-    const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
+  async function removePod(key: string, set: StatefulSet, pod: Pod | undefined): Promise<void> {
+    const { namespace = "", name = "", uid = "" } = pod?.metadata ?? {};
+    if (pod === undefined) return;
+    const text = `Delete Pod ${name} in StatefulSet ${set.metadata?.name ?? ""}`;
     barrier.deleting(key, pod);
     try {
       await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
-      recorder.event(
-        set,
-        "Normal",
-        "SuccessfulDelete",
-        `delete Pod ${name} in StatefulSet ${set.metadata?.name ?? ""} successful`,
-      );
+      recorder.event(set, "Normal", "SuccessfulDelete", `${text} successful`);
     } catch (error) {
       barrier.notDeleted(key, pod);
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-    }
-  }
-
-  /** `whenScaled: Delete`: claims of ordinals that are no longer wanted go once their pod has gone. */
-  async function dropScaledClaims(set: StatefulSet): Promise<void> {
-    if (set.spec?.persistentVolumeClaimRetentionPolicy?.whenScaled !== "Delete") return;
-    const { start, end } = ordinalsOf(set);
-    const namespace = set.metadata?.namespace ?? "";
-    for (const template of set.spec.volumeClaimTemplates ?? []) {
-      const prefix = claimName(template, set, 0).slice(0, -1);
-      for (const object of claims.list(namespace)) {
-        const tail = object.metadata?.name?.startsWith(prefix)
-          ? object.metadata.name.slice(prefix.length)
-          : "";
-        const ordinal = /^\d+$/.test(tail) ? Number(tail) : undefined;
-        if (ordinal === undefined || (ordinal >= start && ordinal < end)) continue;
-        if (pods.get(namespace, `${set.metadata?.name ?? ""}-${ordinal}`) !== undefined) continue;
-        await client
-          .delete(refs.persistentvolumeclaims, namespace, object.metadata?.name ?? "")
-          .catch(ignore("NotFound"));
-      }
+      if (isGone(error)) return;
+      recorder.event(set, "Warning", "FailedDelete", `${text} failed error: ${textOf(error)}`);
+      throw error;
     }
   }
 
@@ -225,14 +261,15 @@ export function statefulSetController(deps: ControllerDeps): Controller {
   }
 }
 
-function isCandidate(set: StatefulSet, pod: Pod): boolean {
-  const selector = selectorFromLabelSelector(set.spec?.selector);
-  return labelsMatch(selector, pod.metadata?.labels ?? {}) && ordinalOf(set, pod) !== undefined;
+/** How a step ended: what failed, and whether it waits for a claim to go. */
+interface Step {
+  readonly error: unknown;
+  readonly waits: boolean;
 }
 
-function ignore(reason: string): (error: unknown) => undefined {
-  return (error) => {
-    if (error instanceof ApiError && error.reason === reason) return undefined;
-    throw error;
-  };
+const done: Step = { error: undefined, waits: false };
+
+function isCandidate(set: StatefulSet, pod: Pod): boolean {
+  const selected = labelsMatch(selectorOf(set), pod.metadata?.labels ?? {});
+  return selected && identity.ordinalOf(set, pod) !== undefined;
 }

@@ -27,7 +27,8 @@ export function ordinalOf(set: StatefulSet, pod: Pod): number | undefined {
   const prefix = `${set.metadata?.name ?? ""}-`;
   const name = pod.metadata?.name ?? "";
   const tail = name.slice(prefix.length);
-  return name.startsWith(prefix) && /^\d+$/.test(tail) ? Number(tail) : undefined;
+  // `web-01` is nobody's: ordinals have no leading zeros.
+  return name.startsWith(prefix) && /^(0|[1-9]\d{0,9})$/.test(tail) ? Number(tail) : undefined;
 }
 
 export function revisionOfPod(pod: Pod): string {
@@ -84,9 +85,8 @@ export function makePod(
 export function makeClaims(
   set: StatefulSet,
   ordinal: number,
-  owner: OwnerReference,
+  owners: readonly OwnerReference[],
 ): readonly PersistentVolumeClaim[] {
-  const policy = set.spec?.persistentVolumeClaimRetentionPolicy?.whenDeleted;
   return (set.spec?.volumeClaimTemplates ?? []).map((template) => ({
     ...template,
     apiVersion: "v1",
@@ -96,10 +96,18 @@ export function makeClaims(
       name: claimName(template, set, ordinal),
       namespace: set.metadata?.namespace ?? "",
       labels: { ...template.metadata?.labels, ...set.spec?.selector?.matchLabels },
-      // Retained claims have no owner: they outlive the set.
-      ...(policy === "Delete"
-        ? { ownerReferences: [{ ...owner, controller: false, blockOwnerDeletion: false }] }
-        : {}),
+      ...(owners.length === 0 ? {} : { ownerReferences: owners }),
     },
   }));
+}
+
+/** The labels by which a pod of the set is known; undefined when it has them. */
+export function missingIdentity(
+  set: StatefulSet,
+  pod: Pod,
+): Readonly<Record<string, string>> | undefined {
+  const ordinal = ordinalOf(set, pod);
+  const name = pod.metadata?.name ?? "";
+  if (ordinal === undefined || pod.metadata?.labels?.[podNameLabel] === name) return undefined;
+  return { [podNameLabel]: name, [podIndexLabel]: String(ordinal) };
 }

@@ -3,11 +3,12 @@
  *
  * Holds  OrderedReady: pod n is made only when all below are available, and pod n is removed only when
  *        all above are gone; at most one pod is on its way at any time. Parallel: no order on scaling.
- *        A rolling update replaces from the highest ordinal down to the partition, at most
- *        maxUnavailable unavailable at a time.
+ *        A rolling update replaces from the highest ordinal down to the partition, one at a time, and
+ *        waits for each replaced pod to be available.
+ * After  upstream's stateful_set_control.go with its default gates (no maxUnavailable).
  */
 import type { Pod, StatefulSet } from "#api/gen/types.ts";
-import { isAvailable } from "../shared/pod.ts";
+import { isAvailable, isFinished, isGoing } from "../shared/pod.ts";
 import { ordinalOf, ordinalsOf, revisionOfPod } from "./identity.ts";
 
 export interface StatefulInput {
@@ -25,39 +26,42 @@ export interface StatefulPlan {
   readonly remove: readonly Pod[];
 }
 
-const nothing: StatefulPlan = { create: [], remove: [] };
-
-export function planStateful(input: StatefulInput): StatefulPlan {
-  const { set } = input;
-  const { start, end } = ordinalsOf(set);
-  const slots = new Map<number, Pod>();
-  const excess: Pod[] = [];
-  for (const pod of input.pods) {
-    const ordinal = ordinalOf(set, pod);
-    if (ordinal === undefined) continue;
-    if (ordinal >= start && ordinal < end) slots.set(ordinal, pod);
-    else excess.push(pod);
-  }
-  const isParallel = set.spec?.podManagementPolicy === "Parallel";
-  const filling = fillSlots(input, slots, isParallel);
-  if (filling.stop) return filling.plan;
-  const shrinking = shrink(input, excess, isParallel);
-  if (shrinking.stop) return merge(filling.plan, shrinking.plan);
-  return merge(merge(filling.plan, shrinking.plan), rollingUpdate(input, slots));
-}
-
-interface Step {
-  readonly plan: StatefulPlan;
-  /** An ordered set does nothing more in this reconcile. */
+/** An ordered set does nothing more in a reconcile once a step has acted, or waits. */
+interface Step extends StatefulPlan {
   readonly stop: boolean;
 }
 
-/** Makes missing pods and replaces failed ones, from the lowest ordinal up. */
-function fillSlots(
-  input: StatefulInput,
-  slots: ReadonlyMap<number, Pod>,
-  isParallel: boolean,
-): Step {
+const nothing: Step = { create: [], remove: [], stop: false };
+
+export function planStateful(input: StatefulInput): StatefulPlan {
+  const { slots, surplus } = place(input);
+  const ordered = input.set.spec?.podManagementPolicy !== "Parallel";
+  const filling = fillSlots(input, slots, ordered);
+  if (filling.stop) return planOf([filling]);
+  const shrinking = ordered ? shrinkOne(input, surplus) : shrinkAll(surplus);
+  if (shrinking.stop) return planOf([filling, shrinking]);
+  return planOf([filling, shrinking, rollingUpdate(input, slots)]);
+}
+
+function planOf(steps: readonly Step[]): StatefulPlan {
+  const create = steps.flatMap((step) => step.create);
+  return { create, remove: [...new Set(steps.flatMap((step) => step.remove))] };
+}
+
+/** Pods by wanted ordinal, and those beyond, highest first. */
+function place({ set, pods }: StatefulInput) {
+  const { start, end } = ordinalsOf(set);
+  const ordinal = (pod: Pod): number => ordinalOf(set, pod) ?? -1;
+  const members = pods.filter((pod) => ordinal(pod) >= 0);
+  const wanted = (pod: Pod): boolean => ordinal(pod) >= start && ordinal(pod) < end;
+  return {
+    slots: new Map(members.filter(wanted).map((pod) => [ordinal(pod), pod])),
+    surplus: members.filter((pod) => !wanted(pod)).toSorted((a, b) => ordinal(b) - ordinal(a)),
+  };
+}
+
+/** Makes missing pods and replaces finished ones, from the lowest ordinal up. */
+function fillSlots(input: StatefulInput, slots: ReadonlyMap<number, Pod>, ordered: boolean): Step {
   const { start, end } = ordinalsOf(input.set);
   const create: { ordinal: number; revision: string }[] = [];
   const remove: Pod[] = [];
@@ -66,46 +70,39 @@ function fillSlots(
     if (pod === undefined) create.push({ ordinal, revision: revisionFor(input, ordinal) });
     else if (isFinished(pod) && !isGoing(pod)) remove.push(pod);
     else if (isUp(input, pod)) continue;
-    if (!isParallel) return { plan: { create, remove }, stop: true };
+    if (ordered) return { create, remove, stop: true };
   }
-  return { plan: { create, remove }, stop: create.length + remove.length > 0 };
+  return { create, remove, stop: false };
 }
 
-/** Removes pods beyond the replicas, from the highest ordinal down. */
-function shrink(input: StatefulInput, excess: readonly Pod[], isParallel: boolean): Step {
-  const { set } = input;
-  const order = excess.toSorted((a, b) => (ordinalOf(set, b) ?? 0) - (ordinalOf(set, a) ?? 0));
-  if (order.length === 0) return { plan: nothing, stop: false };
-  const remove = order.filter((pod) => !isGoing(pod));
-  if (isParallel) return { plan: { create: [], remove }, stop: false };
-  const highest = order[0];
-  const next = highest !== undefined && !isGoing(highest) ? [highest] : [];
-  return { plan: { create: [], remove: next }, stop: true };
+function shrinkAll(surplus: readonly Pod[]): Step {
+  return { create: [], remove: surplus.filter((pod) => !isGoing(pod)), stop: false };
 }
 
-function rollingUpdate(input: StatefulInput, slots: ReadonlyMap<number, Pod>): StatefulPlan {
+/** The highest surplus pod, once it is up: one that never got up may go only if it is the lowest such. */
+function shrinkOne(input: StatefulInput, surplus: readonly Pod[]): Step {
+  const highest = surplus[0];
+  if (highest === undefined) return nothing;
+  const waits: Step = { create: [], remove: [], stop: true };
+  if (isGoing(highest)) return waits;
+  const firstDown = surplus.findLast((pod) => !isAvailableNow(input, pod));
+  if (!isUp(input, highest) && highest !== firstDown) return waits;
+  return { create: [], remove: [highest], stop: true };
+}
+
+function rollingUpdate(input: StatefulInput, slots: ReadonlyMap<number, Pod>): Step {
   const { set } = input;
   if (set.spec?.updateStrategy?.type === "OnDelete") return nothing;
   const { start, end } = ordinalsOf(set);
-  const rolling = set.spec?.updateStrategy?.rollingUpdate;
-  const partition = Math.max(start, start + (rolling?.partition ?? 0));
-  const unavailableMax = Math.max(1, scaled(rolling?.maxUnavailable ?? 1, end - start));
-  let unavailable = [...slots.values()].filter((pod) => !isUp(input, pod)).length;
-  const remove: Pod[] = [];
+  const partition = start + (set.spec?.updateStrategy?.rollingUpdate?.partition ?? 0);
   for (let ordinal = end - 1; ordinal >= partition; ordinal--) {
     const pod = slots.get(ordinal);
-    if (pod === undefined || isGoing(pod)) return { create: [], remove };
-    if (revisionOfPod(pod) === input.updateRevision) {
-      // Wait for what was replaced before going further down.
-      if (!isUp(input, pod) && unavailable >= unavailableMax) return { create: [], remove };
-      continue;
-    }
-    const wasDown = !isUp(input, pod);
-    if (!wasDown && unavailable >= unavailableMax) break;
-    remove.push(pod);
-    if (!wasDown) unavailable++;
+    if (pod === undefined) return nothing;
+    const old = revisionOfPod(pod) !== input.updateRevision;
+    if (old && !isGoing(pod)) return { create: [], remove: [pod], stop: true };
+    if (!isAvailableNow(input, pod)) return nothing;
   }
-  return { create: [], remove };
+  return nothing;
 }
 
 /** Below the partition pods keep the old revision, also when they are made anew. */
@@ -113,32 +110,18 @@ function revisionFor(
   { set, currentRevision, updateRevision }: StatefulInput,
   ordinal: number,
 ): string {
-  if (set.spec?.updateStrategy?.type === "OnDelete") return updateRevision;
+  const { type, rollingUpdate: rolling } = set.spec?.updateStrategy ?? {};
+  if (type === "OnDelete") return updateRevision;
   const { start } = ordinalsOf(set);
-  const partition = set.spec?.updateStrategy?.rollingUpdate?.partition ?? 0;
-  return ordinal < start + partition ? currentRevision : updateRevision;
+  const kept = rolling === undefined ? (set.status?.currentReplicas ?? 0) : rolling.partition;
+  return ordinal < start + (kept ?? 0) ? currentRevision : updateRevision;
 }
 
-export function isUp({ set, nowMs }: StatefulInput, pod: Pod): boolean {
-  return (
-    !isGoing(pod) &&
-    pod.status?.phase === "Running" &&
-    isAvailable(pod, set.spec?.minReadySeconds ?? 0, nowMs)
-  );
+/** Running, ready for long enough, and not on its way out. */
+export function isUp(input: StatefulInput, pod: Pod): boolean {
+  return pod.status?.phase === "Running" && isAvailableNow(input, pod);
 }
 
-function isFinished(pod: Pod): boolean {
-  return pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
-}
-
-function isGoing(pod: Pod): boolean {
-  return pod.metadata?.deletionTimestamp !== undefined;
-}
-
-function scaled(value: number | string, total: number): number {
-  return typeof value === "number" ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100);
-}
-
-function merge(a: StatefulPlan, b: StatefulPlan): StatefulPlan {
-  return { create: [...a.create, ...b.create], remove: [...a.remove, ...b.remove] };
+function isAvailableNow({ set, nowMs }: StatefulInput, pod: Pod): boolean {
+  return !isGoing(pod) && isAvailable(pod, set.spec?.minReadySeconds ?? 0, nowMs);
 }

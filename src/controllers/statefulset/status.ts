@@ -1,37 +1,33 @@
 /** The status of a StatefulSet, pure. */
 import type { StatefulSetStatus } from "#api/gen/types.ts";
-import { isReady } from "../shared/pod.ts";
-import { ordinalsOf, revisionOfPod } from "./identity.ts";
-import { isUp, type StatefulInput } from "./plan.ts";
+import { isAvailable, isGoing, isReady } from "../shared/pod.ts";
+import { revisionOfPod } from "./identity.ts";
+import type { StatefulInput } from "./plan.ts";
 
+/** Zero counters are left out where upstream omits them. */
 export function statefulStatus(input: StatefulInput): StatefulSetStatus {
-  const { set, currentRevision, updateRevision } = input;
-  const pods = input.pods.filter(
-    (pod) => pod.status?.phase !== "Failed" && pod.status?.phase !== "Succeeded",
-  );
-  const created = pods.filter(
-    (pod) => pod.metadata?.deletionTimestamp === undefined || isReady(pod),
-  );
-  const living = pods.filter((pod) => pod.metadata?.deletionTimestamp === undefined);
-  const current = living.filter((pod) => revisionOfPod(pod) === currentRevision).length;
-  const updated = living.filter((pod) => revisionOfPod(pod) === updateRevision).length;
-  const ready = living.filter((pod) => pod.status?.phase === "Running" && isReady(pod)).length;
-  const available = living.filter((pod) => isUp(input, pod)).length;
-  const { start, end } = ordinalsOf(set);
+  const { set, pods, currentRevision, updateRevision, nowMs } = input;
+  const minReady = set.spec?.minReadySeconds ?? 0;
+  const living = pods.filter((pod) => !isGoing(pod));
+  const of = (revision: string): number =>
+    living.filter((pod) => revisionOfPod(pod) === revision).length;
+  const updated = of(updateRevision);
+  const ready = pods.filter((pod) => pod.status?.phase === "Running" && isReady(pod));
+  const available = ready.filter((pod) => isAvailable(pod, minReady, nowMs)).length;
+  const wanted = set.spec?.replicas ?? 1;
   // A finished rollout makes the update revision the current one.
-  const done = updated === end - start && ready === end - start && created.length === updated;
   const isRolling = set.spec?.updateStrategy?.type !== "OnDelete";
-  const settled = done && isRolling;
-  const currentReplicas = settled ? updated : current;
+  const done = isRolling && updated === wanted && ready.length === wanted && pods.length === wanted;
+  const current = done ? updated : of(currentRevision);
   return {
     observedGeneration: set.metadata?.generation ?? 0,
-    replicas: created.length,
+    replicas: pods.length,
     availableReplicas: available,
     collisionCount: set.status?.collisionCount ?? 0,
-    currentRevision: settled ? updateRevision : currentRevision,
+    currentRevision: done ? updateRevision : currentRevision,
     updateRevision,
-    ...(ready === 0 ? {} : { readyReplicas: ready }),
-    ...(currentReplicas === 0 ? {} : { currentReplicas }),
+    ...(ready.length === 0 ? {} : { readyReplicas: ready.length }),
+    ...(current === 0 ? {} : { currentReplicas: current }),
     ...(updated === 0 ? {} : { updatedReplicas: updated }),
     ...(set.status?.conditions === undefined ? {} : { conditions: set.status.conditions }),
   };
