@@ -1,0 +1,44 @@
+/** Where two recorded answers differ, as lines for a person and as paths for the list of known differences. */
+import type { Recorded } from "./exchange.ts";
+
+export interface Difference {
+  /** `case > step number step > path into the answer`. */
+  readonly at: string;
+  readonly stock: unknown;
+  readonly ours: unknown;
+}
+
+export function compareCase(
+  name: string,
+  stock: readonly Recorded[],
+  ours: readonly Recorded[],
+): readonly Difference[] {
+  const differences: Difference[] = [];
+  for (const [index, expected] of stock.entries()) {
+    const at = `${name} > ${index + 1} ${expected.step} >`;
+    compare(at, expected, ours[index], differences);
+  }
+  return differences;
+}
+
+function compare(at: string, stock: unknown, ours: unknown, out: Difference[]): void {
+  if (isObject(stock) && isObject(ours) && Array.isArray(stock) === Array.isArray(ours)) {
+    const keys = new Set([...Object.keys(stock), ...Object.keys(ours)]);
+    for (const key of keys) compare(`${at} ${key}`, stock[key], ours[key], out);
+    return;
+  }
+  if (stock !== ours) out.push({ at, stock, ours });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+export function show({ at, stock, ours }: Difference): string {
+  return `${at}\n    stock ${short(stock)}\n    ours  ${short(ours)}`;
+}
+
+function short(value: unknown): string {
+  const text = value === undefined ? "(absent)" : JSON.stringify(value);
+  return text.length > 600 ? `${text.slice(0, 600)}...` : text;
+}

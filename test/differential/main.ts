@@ -1,0 +1,65 @@
+/**
+ * `npm run differential -- [--record] [--live] [suite...]`
+ *
+ * Without flags: our answers against the golden ones. `--record` asks a stock server and rewrites the
+ * golden answers; `--live` compares with a stock server without keeping its answers. Both need
+ * PILOTHOUSE_STOCK, a folder with the programs kube-apiserver and etcd-bin.
+ */
+import { compareCase, show } from "./compare.ts";
+import type { Recorded, Suite } from "./exchange.ts";
+import { readGolden, writeGolden } from "./golden.ts";
+import { isKnown } from "./known.ts";
+import { runSuite } from "./run.ts";
+import { startOurs, startStock, stockFolder, type Server } from "./servers.ts";
+import { suites } from "./suites.ts";
+
+type Answers = Readonly<Record<string, readonly Recorded[]>>;
+
+const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
+const names = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const chosen = suites.filter(({ name }) => names.length === 0 || names.includes(name));
+
+await main();
+
+async function main(): Promise<void> {
+  const stock = flags.some((flag) => flag === "--record" || flag === "--live")
+    ? await answersOf(() => startStock(folder()))
+    : undefined;
+  if (stock !== undefined && flags.includes("--record"))
+    for (const suite of chosen) writeGolden(suite.name, stock.get(suite.name) ?? {});
+  if (flags.includes("--only-record")) return;
+  const ours = await answersOf(() => startOurs());
+  let count = 0;
+  for (const suite of chosen) {
+    const expected = stock?.get(suite.name) ?? readGolden(suite.name);
+    count += report(suite, expected, ours.get(suite.name) ?? {});
+  }
+  console.log(`${count} differences`);
+  process.exitCode = count === 0 ? 0 : 1;
+}
+
+function folder(): string {
+  const found = stockFolder();
+  if (found === undefined) throw new Error("PILOTHOUSE_STOCK must name a folder");
+  return found;
+}
+
+async function answersOf(start: () => Promise<Server>): Promise<ReadonlyMap<string, Answers>> {
+  const server = await start();
+  try {
+    const answers = new Map<string, Answers>();
+    for (const suite of chosen) answers.set(suite.name, await runSuite(server, suite));
+    return answers;
+  } finally {
+    await server.stop();
+  }
+}
+
+function report(suite: Suite, stock: Answers, ours: Answers): number {
+  const found = suite.cases.flatMap(({ name }) =>
+    compareCase(`${suite.name}: ${name}`, stock[name] ?? [], ours[name] ?? []),
+  );
+  const unknown = found.filter((difference) => !isKnown(difference));
+  for (const difference of unknown) console.log(show(difference));
+  return unknown.length;
+}

@@ -1,0 +1,10 @@
+/** All suites, in the order in which they run. */
+import { kinds, wrongKinds } from "./cases/kinds.ts";
+import { reads } from "./cases/reads.ts";
+import { server } from "./cases/server.ts";
+import { subresources } from "./cases/subresources.ts";
+import { invalid } from "./cases/invalid.ts";
+import { writes } from "./cases/writes.ts";
+import type { Suite } from "./exchange.ts";
+
+export const suites: readonly Suite[] = [server, writes, reads, subresources, kinds, wrongKinds, invalid];
