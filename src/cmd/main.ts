@@ -1,6 +1,7 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 well, 1 told why, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { nodesMax } from "./limits.ts";
+import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
 
@@ -41,6 +42,47 @@ Examples:
   .action(async (options: UpFlags) => {
     const { up } = await import("./up.ts");
     await up(options);
+  });
+
+program
+  .command("store")
+  .description("serve the etcd v3 API over a log in one directory; check, dump or restore one")
+  .option("--data-dir <dir>", "where the log is kept; made when missing", ".pilothouse-store")
+  .option("--memory", "keep everything in memory, nothing on disk")
+  .option(
+    "--listen <host:port>",
+    "address to listen on; port 0 takes any free one",
+    "127.0.0.1:2379",
+  )
+  .option("--cert <file>", "serve TLS with this certificate chain, PEM")
+  .option("--key <file>", "its private key, PEM")
+  .option("--client-ca <file>", "demand client certificates of this authority, PEM")
+  .option(
+    "--quota <bytes>",
+    "database quota; beyond it puts answer NOSPACE",
+    integer("bytes", 1, Number.MAX_SAFE_INTEGER),
+    8 * 2 ** 30,
+  )
+  .option(
+    "--compact-every <seconds>",
+    "compact on its own, keeping this much history; 0: clients compact",
+    integer("seconds", 0, 1_000_000),
+    0,
+  )
+  .option(
+    "--progress-every <seconds>",
+    "how often watches that ask for it are told where they stand",
+    integer("seconds", 1, 1_000_000),
+    600,
+  )
+  .addOption(
+    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
+      .choices(["debug", "info", "warn", "error", "silent"])
+      .default("warn"),
+  )
+  .action(async (options: StoreFlags) => {
+    const { serveStore } = await import("./store.ts");
+    await serveStore(options);
   });
 
 export interface UpFlags {

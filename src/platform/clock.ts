@@ -9,6 +9,7 @@ export type TimerName =
   | "store.checkpoint"
   | "store.lease"
   | "store.watch"
+  | "etcd.progress"
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"
@@ -30,6 +31,10 @@ export type TimerName =
   | "controllers.delay"
   | "hollow.heartbeat"
   | "hollow.step"
+  | "relay.fresh"
+  | "relay.review"
+  | "relay.poll"
+  | "relay.drain"
   | "sim.step";
 
 export interface Timer {

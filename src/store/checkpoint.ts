@@ -23,8 +23,17 @@ export function checkpointSource(of: {
   readonly leases: Leases;
   readonly revision: number;
 }): CheckpointSource {
+  assert(of.mvcc.log.base === of.revision, "checkpoint of a state that is not pruned to it");
+  return stateSource(of);
+}
+
+/** The state at a revision that is not pruned beyond, and will not be until this has ended. */
+export function stateSource(of: {
+  readonly mvcc: Mvcc;
+  readonly leases: Leases;
+  readonly revision: number;
+}): CheckpointSource {
   const { mvcc, revision } = of;
-  assert(mvcc.log.base === revision, "checkpoint of a state that is not pruned to it");
   const leases = [...of.leases.all()];
   let phase: "leases" | "keys" | "end" | "done" = "leases";
   let nextKey = "";

@@ -8,13 +8,14 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Settlement } from "./batch.ts";
-import { checkpointSource } from "./checkpoint.ts";
+import { checkpointSource, stateSource } from "./checkpoint.ts";
 import { cleanSlabs } from "./cleaner.ts";
 import { Committer } from "./commit.ts";
 import type { CommitStats, Submission } from "./commit.ts";
 import type { Engine, EngineStats } from "./engines/engine.ts";
 import type { LeaseInfo, Leases } from "./leases.ts";
-import type { Mvcc } from "./mvcc.ts";
+import { encodeFileHeader } from "./engines/local-files.ts";
+import type { Mvcc, StoredVersion } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
 import { keyBytesLimit } from "./record.ts";
 import { Sequencer } from "./sequencer.ts";
@@ -70,6 +71,19 @@ export interface OpenedStore extends Store {
   stats(): StoreStats;
 }
 
+export type { StoredVersion };
+
+/** The state at one revision as the bytes of a checkpoint file, chunk by chunk. */
+export interface StoreSnapshot {
+  readonly revision: number;
+  /** About how many bytes it will be. */
+  readonly bytes: number;
+  /** Borrowed until the next call; undefined: that was all. */
+  next(): Uint8Array | undefined;
+  /** Lets compaction go on. Call it in any case. */
+  close(): void;
+}
+
 /** An OpenedStore with what only the etcd API asks for: many keys at once, leases in full. */
 export interface FullStore extends OpenedStore {
   /** Runs once, synchronously, in its turn among the writes; resolves when what it saw is durable. */
@@ -86,6 +100,10 @@ export interface FullStore extends OpenedStore {
   /** Attached keys, sorted; not only durable ones. */
   leaseKeys(id: LeaseId): readonly Key[];
   leases(): readonly LeaseInfo[];
+  /** Every version held up to `revision`, in order. O(versions); for checks. */
+  versions(revision: number): readonly StoredVersion[];
+  /** The state as of now. What it needs is kept from compaction until it is closed. */
+  snapshot(): StoreSnapshot;
 }
 
 export interface EmbeddedDeps {
@@ -111,6 +129,8 @@ export class EmbeddedStore implements FullStore {
   #checkpointing: { readonly revision: number; readonly done: Promise<void> } | undefined;
   /** Not tried again at or below this revision. */
   #checkpointFailed = 0;
+  /** Revisions of snapshots being read: nothing is forgotten beyond the least of them. */
+  readonly #pinned = new Set<{ readonly revision: number }>();
   #closing = false;
 
   constructor(deps: EmbeddedDeps, options: StoreOptions, epoch: number) {
@@ -242,6 +262,32 @@ export class EmbeddedStore implements FullStore {
     return [...this.#leases.all()].map(({ id }) => this.#leases.info(id) as LeaseInfo);
   }
 
+  versions(revision: number): readonly StoredVersion[] {
+    return this.#mvcc.allVersions(Math.min(revision, this.#mvcc.commitRevision));
+  }
+
+  snapshot(): StoreSnapshot {
+    const { mvcc, random } = this.#deps;
+    const revision = mvcc.commitRevision;
+    const pin = { revision };
+    this.#pinned.add(pin);
+    const source = stateSource({ mvcc, leases: this.#leases, revision });
+    const fields = { storeId: random.uuid(), number: revision, revision, previousEnd: 0, epoch: 0 };
+    let header: Uint8Array | undefined = encodeFileHeader({ kind: "checkpoint", ...fields });
+    return {
+      revision,
+      bytes: mvcc.bytes,
+      next: () => {
+        const chunk = header ?? source.next();
+        header = undefined;
+        return chunk;
+      },
+      close: () => {
+        if (this.#pinned.delete(pin)) this.#maintain();
+      },
+    };
+  }
+
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
@@ -360,7 +406,8 @@ export class EmbeddedStore implements FullStore {
     this.#pruneTimer?.cancel();
     this.#pruneTimer = undefined;
     if (this.#closing) return;
-    const until = this.#checkpointing?.revision ?? this.#mvcc.compactRevision;
+    const wanted = this.#checkpointing?.revision ?? this.#mvcc.compactRevision;
+    const until = [...this.#pinned].reduce((least, pin) => Math.min(least, pin.revision), wanted);
     const pruned = this.#mvcc.prune(Math.max(until, this.#mvcc.log.base), pruneRevisionsMax);
     const cleaned = pruned && cleanSlabs(this.#mvcc);
     if (!pruned || !cleaned) {
@@ -369,7 +416,7 @@ export class EmbeddedStore implements FullStore {
   }
 
   #maybeCheckpoint(): void {
-    const revision = this.#mvcc.compactRevision;
+    const revision = this.#mvcc.log.base;
     if (this.#checkpointing !== undefined || this.#committer.stopped !== undefined) return;
     if (revision <= this.#checkpointFailed || !this.#deps.engine.wantsCheckpoint(revision)) return;
     const done = this.#checkpoint(revision).then(() => {

@@ -29,6 +29,18 @@ import type { Row, VersionFields } from "./versions.ts";
 /** What a tombstone costs, for the quota: its row and its place in the log. */
 const tombstoneBytes = 64;
 
+/** One version of one key. */
+export interface StoredVersion {
+  readonly revision: number;
+  /** Among the changes of its revision, from 0; 0 when that is forgotten. */
+  readonly place: number;
+  readonly key: Key;
+  /** Undefined: the key was deleted. */
+  readonly kv: KeyValue | undefined;
+  /** No later version of the key is among those asked for. */
+  readonly newest: boolean;
+}
+
 export class Mvcc {
   versions = new Versions();
   readonly slabs: Slabs;
@@ -163,6 +175,27 @@ export class Mvcc {
     }
     assert(previous !== undefined, "a delete of nothing", { key });
     return { kind: "delete", key, previous };
+  }
+
+  /** Every version held up to `upTo`, by revision and place in it. O(versions), for checks. */
+  allVersions(upTo: number): StoredVersion[] {
+    const found: StoredVersion[] = [];
+    this.index.scan("", undefined, (key, newest) => {
+      let first = true;
+      for (let row = newest; row !== noRow; row = this.versions.previous(row)) {
+        const revision = this.versions.revision(row);
+        if (revision > upTo) continue;
+        const kv = this.versions.isTombstone(row) ? undefined : this.keyValue(row);
+        found.push({ revision, place: this.#placeOf(row), key: key as Key, kv, newest: first });
+        first = false;
+      }
+    });
+    return found.toSorted((a, b) => a.revision - b.revision || a.place - b.place);
+  }
+
+  #placeOf(row: Row): number {
+    const revision = this.versions.revision(row);
+    return revision <= this.log.base ? 0 : this.log.rows(revision).indexOf(row);
   }
 
   /**

@@ -1,0 +1,200 @@
+/**
+ * `pilothouse store`: the etcd v3 API over a log in one directory, until Ctrl-C or SIGTERM.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { etcdVersion } from "#etcd/maintenance.ts";
+import { listenEtcd, recommendedServerLimits, type EtcdListening } from "#etcd/server.ts";
+import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
+import { DiskError } from "#platform/disk.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { NodeDisk } from "#platform/node/disk.ts";
+import { nodeLog } from "#platform/node/log.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import { AutoCompactor } from "#store/auto-compact.ts";
+import type { FullStore } from "#store/embedded.ts";
+import { openStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
+import { localEngine } from "./limits.ts";
+import { productVersion } from "./product.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface StoreFlags {
+  readonly dataDir: string;
+  readonly listen: string;
+  readonly memory?: boolean;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly clientCa?: string;
+  readonly quota: number;
+  readonly compactEvery: number;
+  readonly progressEvery: number;
+  readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
+}
+
+type Host = ReturnType<typeof hostOf>;
+
+export async function serveStore(flags: StoreFlags): Promise<void> {
+  const stopped = stopSignal();
+  const host = hostOf(flags);
+  const address = parseAddress(flags.listen);
+  const tls = readTls(flags);
+  const store = await open(host, flags);
+  const listening = await listen(host, store, flags, { ...address, tls });
+  const compactor =
+    flags.compactEvery > 0
+      ? new AutoCompactor({ ...host, store }, { intervalMs: flags.compactEvery * 1000 })
+      : undefined;
+  compactor?.start();
+  process.stdout.write(readyText(store, flags, address.host, listening.port));
+  const failure = await Promise.race([stopped, store.failed]);
+  if (failure instanceof Error) return die(failure);
+  compactor?.stop();
+  await listening.close();
+  await store.close();
+  process.stdout.write("stopped\n");
+}
+
+export function hostOf(flags: { readonly logLevel: StoreFlags["logLevel"] }) {
+  return {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log: nodeLog({ level: flags.logLevel, destination: 2 }),
+  };
+}
+
+/** A second signal ends the process at once: what was acknowledged is on disk already. */
+function stopSignal(): Promise<"stop"> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(130));
+        resolve("stop");
+      });
+    }
+  });
+}
+
+function parseAddress(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    throw new UsageError(`--listen takes host:port, such as 127.0.0.1:2379, not "${text}"`);
+  }
+  return { host: (match[1] ?? match[2]) as string, port };
+}
+
+interface Tls {
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCa?: string;
+}
+
+function readTls({ cert, key, clientCa }: StoreFlags): Tls | undefined {
+  if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
+  if (cert === undefined || key === undefined) {
+    throw new UsageError("TLS needs both --cert and --key");
+  }
+  const pair = { cert: readPem(cert), key: readPem(key) };
+  return clientCa === undefined ? pair : { ...pair, clientCa: readPem(clientCa) };
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function open(host: Host, flags: StoreFlags): Promise<FullStore> {
+  const options = { ...recommendedOptions, quotaBytes: flags.quota, watchBatchCommitsMax: 256 };
+  if (flags.memory === true) return openStore(host, { ...options, engine: "memory" });
+  try {
+    const engine = { engine: "local", directory: flags.dataDir, ...localEngine } as const;
+    return await openStore(host, { ...options, ...engine });
+  } catch (error) {
+    throw openError(error, flags.dataDir);
+  }
+}
+
+export function openError(error: unknown, directory: string): unknown {
+  const isStore =
+    error instanceof DiskError || (error instanceof Error && /Corruption|Foreign/.test(error.name));
+  if (!isStore) return error;
+  return new UsageError(`cannot open the store in ${directory}: ${error.message}`, {
+    cause: error,
+  });
+}
+
+async function listen(
+  host: Host,
+  store: FullStore,
+  flags: StoreFlags,
+  address: { readonly host: string; readonly port: number; readonly tls: Tls | undefined },
+): Promise<EtcdListening> {
+  let port = address.port;
+  const scheme = address.tls === undefined ? "http" : "https";
+  const shown = address.host === "0.0.0.0" || address.host === "::" ? "127.0.0.1" : address.host;
+  const methods = etcdMethods(
+    { ...host, store },
+    {
+      ...recommendedEtcdLimits,
+      ...identityOf(host, flags),
+      progressMs: flags.progressEvery * 1000,
+      name: "default",
+      clientUrls: () => [`${scheme}://${shown.includes(":") ? `[${shown}]` : shown}:${port}`],
+      quotaBytes: flags.quota,
+    },
+  );
+  const { tls } = address;
+  try {
+    const listening = await listenEtcd(methods, host.log, {
+      host: address.host,
+      port,
+      ...(tls === undefined ? {} : { tls }),
+      limits: recommendedServerLimits,
+    });
+    port = listening.port;
+    return listening;
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    await store.close();
+    const why = code === "EADDRINUSE" ? "the address is in use" : message;
+    throw new UsageError(`cannot listen on ${flags.listen}: ${why}; give another with --listen`, {
+      cause: error,
+    });
+  }
+}
+
+/** The same ids for the same directory at every start; clients notice when they change. */
+function identityOf(
+  host: Host,
+  flags: StoreFlags,
+): { readonly clusterId: bigint; readonly memberId: bigint } {
+  const format = join(flags.dataDir, "FORMAT");
+  const seed =
+    flags.memory !== true && existsSync(format) ? readFileSync(format) : host.random.bytes(16);
+  const digest = createHash("sha256").update(seed).digest();
+  return { clusterId: digest.readBigUInt64BE(0), memberId: digest.readBigUInt64BE(8) };
+}
+
+function readyText(store: FullStore, flags: StoreFlags, host: string, port: number): string {
+  const { keys, bytes } = store.stats();
+  const scheme = flags.cert === undefined ? "http" : "https";
+  const where = flags.memory === true ? "memory only, gone at the end" : flags.dataDir;
+  return `pilothouse ${productVersion} store (etcd API ${etcdVersion}) ready in ${(performance.now() / 1000).toFixed(2)} s
+  endpoint  ${scheme}://${host}:${port}
+  data      ${where}: ${keys} keys, ${bytes} bytes, revision ${store.commitRevision}
+`;
+}
+
+/** The disk failed: what is not acknowledged may be lost, so nothing more is promised. */
+function die(failure: Error): void {
+  process.stderr.write(
+    `pilothouse: the store has stopped: ${failure.message}; nothing acknowledged is lost; mend the disk and start again\n`,
+  );
+  process.exit(1);
+}

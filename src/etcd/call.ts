@@ -1,0 +1,57 @@
+/**
+ * A call as the services see it, whatever carries it: unary methods are functions from message to
+ * message, streams are a pair of ends.
+ */
+import type { Input, Message } from "#wire/etcd-codec.ts";
+import { framed, prefixBytes } from "#wire/grpc.ts";
+
+export interface ServerStream {
+  /** A message with `prefixBytes` left free before it. Given. Nothing happens once closed. */
+  send(withHeadroom: Buffer): void;
+  /** Sent but not yet taken by the socket. */
+  readonly backlogBytes: number;
+  /** Calls once, when the backlog has been taken. */
+  onDrain(f: () => void): void;
+  /** Ends the call well. */
+  end(): void;
+  /** Ends it with an error. */
+  fail(error: unknown): void;
+  readonly closed: boolean;
+}
+
+/** What comes from the client. A thrown GrpcError ends the call with it. */
+export interface StreamEnd {
+  /** Borrowed until return. */
+  message(bytes: Buffer): void;
+  /** The client sends no more, and may still listen. */
+  halfClosed(): void;
+  /** The stream is over, whoever ended it. */
+  closed(): void;
+}
+
+export type Method =
+  | {
+      readonly kind: "unary";
+      /** @returns a frame. Throws, or rejects with, GrpcError. */
+      readonly answer: (request: Buffer) => Buffer | Promise<Buffer>;
+    }
+  | { readonly kind: "stream"; readonly open: (call: ServerStream) => StreamEnd };
+
+export function unary<Q, A>(
+  request: Message<Q>,
+  response: Message<A>,
+  answer: (request: Q, bytes: number) => Input<A> | Promise<Input<A>>,
+): Method {
+  const encode = (value: Input<A>): Buffer => framed(response.encode(value, prefixBytes));
+  return {
+    kind: "unary",
+    answer: (bytes) => {
+      const value = answer(request.decode(bytes), bytes.length);
+      return value instanceof Promise ? value.then(encode) : encode(value);
+    },
+  };
+}
+
+export function stream(open: (call: ServerStream) => StreamEnd): Method {
+  return { kind: "stream", open };
+}

@@ -1,0 +1,35 @@
+/**
+ * Events as bytes, made once for all watches they go to.
+ *
+ * Cost   the cache is weak: an event's bytes live as long as the store's commit object, which is
+ *        while it is being handed out.
+ */
+import type { StoreEvent } from "#store/store.ts";
+import { event as eventMessage, EventType } from "#wire/etcd-messages.ts";
+
+export class EventEncoder {
+  readonly #plain = new WeakMap<StoreEvent, Buffer>();
+  readonly #withPrevious = new WeakMap<StoreEvent, Buffer>();
+
+  /** `shared`: others may ask for the same event, so its bytes are kept. */
+  encode(event: StoreEvent, revision: number, previous: boolean, shared: boolean): Buffer {
+    if (!shared) return encodeEvent(event, revision, previous);
+    const cache = previous ? this.#withPrevious : this.#plain;
+    const known = cache.get(event);
+    if (known !== undefined) return known;
+    const made = encodeEvent(event, revision, previous);
+    cache.set(event, made);
+    return made;
+  }
+}
+
+function encodeEvent(event: StoreEvent, revision: number, previous: boolean): Buffer {
+  const prevKv = previous ? event.previous : undefined;
+  return event.kind === "put"
+    ? eventMessage.encode({ type: EventType.put, kv: event.kv, prevKv })
+    : eventMessage.encode({
+        type: EventType.delete,
+        kv: { key: event.key, modRevision: revision },
+        prevKv,
+      });
+}

@@ -1,0 +1,33 @@
+/** Who answers: the header of every response, and how far history is forgotten as etcd counts it. */
+import type { Store } from "#store/store.ts";
+import type { Header } from "#wire/etcd-messages.ts";
+
+/** There is no Raft here; clients expect a term that is not zero and never falls. */
+const raftTerm = 2n;
+/** An empty store is at revision 1 and has never been compacted; etcd says -1 for that. */
+const firstRevision = 1;
+
+export class Identity {
+  readonly clusterId: bigint;
+  readonly memberId: bigint;
+  readonly raftTerm = raftTerm;
+  /** Compactions of nothing, at 0 or 1: etcd remembers them, so they are, until the next start. */
+  #compactedNothing = -1;
+
+  constructor(ids: { readonly clusterId: bigint; readonly memberId: bigint }) {
+    this.clusterId = ids.clusterId;
+    this.memberId = ids.memberId;
+  }
+
+  header(revision: number): Header {
+    return { clusterId: this.clusterId, memberId: this.memberId, revision, raftTerm };
+  }
+
+  compactRevision(store: Store): number {
+    return store.compactRevision > firstRevision ? store.compactRevision : this.#compactedNothing;
+  }
+
+  compacted(revision: number): void {
+    if (revision <= firstRevision) this.#compactedNothing = revision;
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * The KV service: Range, RangeStream, Put, DeleteRange, Txn, Compact.
+ *
+ * Reads are of the committed state, so they are linearizable and never wait: an acknowledged write
+ * is at or below the commit revision. Writes are answered once durable.
+ */
+import type { FullStore } from "#store/embedded.ts";
+import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
+import type { Transaction } from "#store/transaction.ts";
+import type { Input } from "#wire/etcd-codec.ts";
+import * as m from "#wire/etcd-messages.ts";
+import { GrpcError, prefixBytes } from "#wire/grpc.ts";
+import type { Alarms } from "./alarms.ts";
+import { stream, unary, type Method, type ServerStream } from "./call.ts";
+import type { Identity } from "./identity.ts";
+import { checkRange, executeRange, type RangeAnswer, type ReadView } from "./range.ts";
+import { etcdError, readError, writeError } from "./rpc-error.ts";
+import { checkDelete, checkPut, checkTxn } from "./txn-check.ts";
+import { deleteRange, hasPut, isReadOnly, put, runReadOnly, runTxn } from "./txn.ts";
+
+export interface KvLimits {
+  /** etcd's --max-request-bytes. */
+  readonly requestBytesMax: number;
+  /** etcd's --max-txn-ops: per branch, compares too. */
+  readonly txnOpsMax: number;
+  /** A chunk of RangeStream holds about so much. */
+  readonly rangeChunkBytes: number;
+}
+
+export class KvService {
+  readonly #store: FullStore;
+  readonly #alarms: Alarms;
+  readonly #identity: Identity;
+  readonly #limits: KvLimits;
+  readonly #view: ReadView;
+
+  constructor(
+    deps: { readonly store: FullStore; readonly alarms: Alarms; readonly identity: Identity },
+    limits: KvLimits,
+  ) {
+    const { store } = deps;
+    this.#store = store;
+    this.#alarms = deps.alarms;
+    this.#identity = deps.identity;
+    this.#limits = limits;
+    this.#view = {
+      get revision() {
+        return store.commitRevision;
+      },
+      range: (request) => store.range(request),
+    };
+  }
+
+  methods(): Readonly<Record<string, Method>> {
+    return {
+      Range: unary(m.rangeRequest, m.rangeResponse, (request) => this.#range(request)),
+      RangeStream: stream((call) => this.#rangeStream(call)),
+      Put: unary(m.putRequest, m.putResponse, (request) => this.#put(request)),
+      DeleteRange: unary(m.deleteRangeRequest, m.deleteRangeResponse, (request) =>
+        this.#deleteRange(request),
+      ),
+      Txn: unary(m.txnRequest, m.txnResponse, (request, bytes) => this.#txn(request, bytes)),
+      Compact: unary(m.compactionRequest, m.headerResponse, ({ revision }) =>
+        this.#compact(revision),
+      ),
+    };
+  }
+
+  #range(request: m.RangeRequest): RangeAnswer {
+    checkRange(request);
+    return this.#withHeader(executeRange(this.#view, request));
+  }
+
+  async #put(request: m.PutRequest): Promise<m.Of<typeof m.putResponse>> {
+    checkPut(request);
+    this.#checkSize(request.key.length + request.value.length);
+    this.#alarms.checkSpace();
+    if (request.ignoreValue || request.ignoreLease) {
+      const answer = await this.#transact((transaction) => {
+        if (request.lease !== 0n && !transaction.hasLease(request.lease as LeaseId)) {
+          throw etcdError("leaseNotFound");
+        }
+        return put(transaction, request);
+      });
+      return this.#withHeader(answer);
+    }
+    const lease = request.lease as LeaseId;
+    const result = await this.#store.put(request.key as Key, request.value, { lease });
+    if (result.kind === "conflict") throw etcdError("stopped");
+    if (result.kind !== "committed") throw this.#refusal(result);
+    const prevKv = request.prevKv ? result.previous : undefined;
+    return { header: this.#identity.header(result.revision), prevKv };
+  }
+
+  async #deleteRange(request: m.DeleteRangeRequest): Promise<m.Of<typeof m.deleteRangeResponse>> {
+    checkDelete(request);
+    return this.#withHeader(
+      await this.#transact((transaction) => deleteRange(transaction, request)),
+    );
+  }
+
+  async #txn(request: m.TxnRequest, bytes: number): Promise<Input<m.TxnResponse>> {
+    checkTxn(request, this.#limits.txnOpsMax);
+    if (isReadOnly(request)) {
+      return this.#withHeader(runReadOnly(this.#view, request));
+    }
+    this.#checkSize(bytes);
+    if (hasPut(request)) this.#alarms.checkSpace();
+    const answer = await this.#transact((transaction) => runTxn(transaction, request));
+    return this.#withHeader(answer);
+  }
+
+  async #compact(revision: number): Promise<{ readonly header: m.Header }> {
+    const known = this.#identity.compactRevision(this.#store);
+    if (revision <= known) throw etcdError("compacted");
+    const result = await this.#store.compact(revision as Revision);
+    if (result.kind === "future") throw readError(result);
+    // The store counts an empty one as compacted at its first revision; etcd does not.
+    if (result.kind === "compacted" && revision > 1) throw readError(result);
+    this.#identity.compacted(revision);
+    return { header: this.#identity.header(this.#store.commitRevision) };
+  }
+
+  /** What the function throws is the call's answer: nothing was changed. */
+  async #transact<Answer>(run: (transaction: Transaction) => Answer): Promise<Answer> {
+    const result = await this.#store.transact((transaction) => {
+      try {
+        return { kind: "ok" as const, value: run(transaction) };
+      } catch (error) {
+        if (error instanceof GrpcError) return { kind: "refused" as const, error };
+        throw error;
+      }
+    });
+    if (result.kind !== "done") throw this.#refusal(result);
+    if (result.answer.kind === "refused") throw result.answer.error;
+    return result.answer.value;
+  }
+
+  #refusal(refused: WriteRefused): GrpcError {
+    if (refused.kind === "no-space") this.#alarms.raiseNoSpace(refused.message);
+    return writeError(refused);
+  }
+
+  #checkSize(bytes: number): void {
+    if (bytes > this.#limits.requestBytesMax) throw etcdError("requestTooLarge");
+  }
+
+  #withHeader<A extends { readonly header: { readonly revision: number } }>(
+    answer: A,
+  ): A & { readonly header: m.Header } {
+    return { ...answer, header: this.#identity.header(answer.header.revision) };
+  }
+
+  #rangeStream(call: ServerStream): ReturnType<Extract<Method, { kind: "stream" }>["open"]> {
+    let begun = false;
+    return {
+      message: (bytes) => {
+        if (begun) return;
+        begun = true;
+        this.#sendChunks(call, this.#range(m.rangeRequest.decode(bytes)), 0);
+      },
+      halfClosed: () => undefined,
+      closed: () => undefined,
+    };
+  }
+
+  /** Keys only in all chunks but the last, which says the rest. One answer is one revision. */
+  #sendChunks(call: ServerStream, answer: RangeAnswer, from: number): void {
+    let at = from;
+    while (!call.closed) {
+      const end = this.#chunkEnd(answer, at);
+      const kvs = answer.kvs.slice(at, end);
+      const last = end === answer.kvs.length;
+      const rangeResponse = last ? { ...answer, kvs } : { kvs };
+      call.send(m.rangeStreamResponse.encode({ rangeResponse }, prefixBytes));
+      if (last) return call.end();
+      at = end;
+      if (call.backlogBytes > this.#limits.rangeChunkBytes) {
+        call.onDrain(() => this.#sendChunks(call, answer, at));
+        return;
+      }
+    }
+  }
+
+  #chunkEnd(answer: RangeAnswer, from: number): number {
+    let bytes = 0;
+    let at = from;
+    while (at < answer.kvs.length && bytes < this.#limits.rangeChunkBytes) {
+      const kv = answer.kvs[at++];
+      bytes += (kv?.value.length ?? 0) + (kv?.key.length ?? 0);
+    }
+    return at;
+  }
+}

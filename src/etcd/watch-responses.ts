@@ -1,0 +1,91 @@
+/**
+ * Commits as the responses of one watch: filtered, encoded, and cut - between revisions when a
+ * response grows large, between events only when the client asked for fragments.
+ */
+import type { Commit, StoreEvent } from "#store/store.ts";
+import type { EventEncoder } from "./event-encoder.ts";
+
+/** What a watch wants to see, and how large its responses may be. */
+export interface Cut {
+  readonly prevKv: boolean;
+  readonly noPut: boolean;
+  readonly noDelete: boolean;
+  readonly responseBytes: number;
+  /** Infinity: no fragments were asked for. */
+  readonly fragmentBytes: number;
+}
+
+export interface Response {
+  /** Of the last commit in it: the watch has everything up to here. */
+  readonly revision: number;
+  readonly events: readonly Buffer[];
+  /** More of the same revision follows. */
+  readonly fragment: boolean;
+}
+
+export interface CutContext {
+  readonly encoder: EventEncoder;
+  /** Other watches may be handed the same events. */
+  readonly shared: boolean;
+  /** What was before a change at this revision or below is forgotten, and so not told. */
+  readonly compactRevision: number;
+}
+
+export function cutResponses(
+  cut: Cut,
+  commits: readonly Commit[],
+  context: CutContext,
+): readonly Response[] {
+  const responses: Response[] = [];
+  let events: Buffer[] = [];
+  let bytes = 0;
+  let revision = 0;
+  const flush = (): void => {
+    if (events.length > 0) responses.push({ revision, events, fragment: false });
+    events = [];
+    bytes = 0;
+  };
+  for (const commit of commits) {
+    const encoded = encodeCommit(cut, commit, context);
+    const size = encoded.reduce((sum, one) => sum + one.length, 0);
+    if (bytes + size > cut.responseBytes) flush();
+    if (size >= cut.fragmentBytes && encoded.length > 1) {
+      responses.push(...fragments(cut.fragmentBytes, commit.revision, encoded));
+      continue;
+    }
+    events.push(...encoded);
+    bytes += size;
+    revision = commit.revision;
+  }
+  flush();
+  return responses;
+}
+
+function encodeCommit(cut: Cut, commit: Commit, context: CutContext): Buffer[] {
+  const { revision } = commit;
+  // etcd reads the previous value at the revision before, which compaction may have taken.
+  const previous = cut.prevKv && revision - 1 >= context.compactRevision;
+  return commit.events
+    .filter((event) => wanted(cut, event))
+    .map((event) => context.encoder.encode(event, revision, previous, context.shared));
+}
+
+function wanted(cut: Cut, event: StoreEvent): boolean {
+  return event.kind === "put" ? !cut.noPut : !cut.noDelete;
+}
+
+function fragments(bytesMax: number, revision: number, encoded: readonly Buffer[]): Response[] {
+  const responses: Response[] = [];
+  let events: Buffer[] = [];
+  let bytes = 0;
+  for (const one of encoded) {
+    if (events.length > 0 && bytes + one.length >= bytesMax) {
+      responses.push({ revision, events, fragment: true });
+      events = [];
+      bytes = 0;
+    }
+    events.push(one);
+    bytes += one.length;
+  }
+  return [...responses, { revision, events, fragment: false }];
+}

@@ -1,0 +1,261 @@
+/**
+ * The Watch service: many watches on one stream, each a cursor of the store.
+ *
+ *   create ─▶ "created" answer ─▶ events, in revision order, whole revisions ─▶ canceled
+ *
+ * E1  Nothing is queued per watch: a stream whose backlog is above its limit refuses what the store
+ *     hands it, and the store's cursors wait. So a slow client costs its backlog and no more.
+ * E2  Progress never overtakes events: the answer goes down the same ordered stream, and only when
+ *     every watch of the stream stands at the commit revision it names.
+ * E3  A watch that needs compacted history is canceled once, with the true compact revision.
+ * E4  All events of one revision are in one response, unless the client asked for fragments.
+ */
+import { must } from "#base/assert.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { FullStore } from "#store/embedded.ts";
+import type { Commit, Revision, StoreWatch } from "#store/store.ts";
+import type { Input } from "#wire/etcd-codec.ts";
+import * as m from "#wire/etcd-messages.ts";
+import { prefixBytes } from "#wire/grpc.ts";
+import { stream, type Method, type ServerStream, type StreamEnd } from "./call.ts";
+import { EventEncoder } from "./event-encoder.ts";
+import type { Identity } from "./identity.ts";
+import { span } from "./range.ts";
+import { cutResponses, type Cut } from "./watch-responses.ts";
+
+export interface WatchLimits {
+  /** Watches of all streams together; beyond it, created and canceled at once, with the reason. */
+  readonly watchesMax: number;
+  /** A stream with more unsent bytes than this is handed no more. */
+  readonly streamBacklogBytes: number;
+  /** Responses are cut near this size, between revisions. */
+  readonly responseBytes: number;
+  /** A fragmented response is cut at this size, between events: etcd's request limit and overhead. */
+  readonly fragmentBytes: number;
+  /** How often a watch that asked for it, and had no events since, is told where it stands. */
+  readonly progressMs: number;
+}
+
+export interface WatchDeps {
+  readonly store: FullStore;
+  readonly clock: Clock;
+  readonly identity: Identity;
+}
+
+/** On the wire, "no watch". */
+const noWatchId = -1;
+
+export class WatchService {
+  readonly #deps: WatchDeps;
+  readonly #limits: WatchLimits;
+  readonly #shared = { watches: 0, encoder: new EventEncoder() };
+
+  constructor(deps: WatchDeps, limits: WatchLimits) {
+    this.#deps = deps;
+    this.#limits = limits;
+  }
+
+  methods(): Readonly<Record<string, Method>> {
+    return { Watch: stream((call) => this.#open(call)) };
+  }
+
+  #open(call: ServerStream): StreamEnd {
+    const watches = new WatchStream({ ...this.#deps, call, shared: this.#shared }, this.#limits);
+    return {
+      message: (bytes) => watches.request(m.watchRequest.decode(bytes)),
+      // As in etcd: a client that sends no more still listens.
+      halfClosed: () => undefined,
+      closed: () => watches.close(),
+    };
+  }
+}
+
+/** What the streams of one server have in common. */
+interface Shared {
+  watches: number;
+  readonly encoder: EventEncoder;
+}
+
+interface Watch extends Cut {
+  readonly id: number;
+  readonly startRevision: number;
+  readonly progressNotify: boolean;
+  /** Set as soon as the store has made it; no sink is called before. */
+  cursor: StoreWatch | undefined;
+  /** An event was sent since the last progress timer. */
+  heard: boolean;
+  blocked: boolean;
+}
+
+class WatchStream {
+  readonly #deps: WatchDeps & { readonly call: ServerStream; readonly shared: Shared };
+  readonly #limits: WatchLimits;
+  readonly #watches = new Map<number, Watch>();
+  #nextId = 0;
+  #draining = false;
+  #progressTimer: Timer | undefined;
+
+  constructor(
+    deps: WatchDeps & { readonly call: ServerStream; readonly shared: Shared },
+    limits: WatchLimits,
+  ) {
+    this.#deps = deps;
+    this.#limits = limits;
+  }
+
+  request(request: m.WatchRequest): void {
+    if (request.create !== undefined) this.#create(request.create);
+    else if (request.cancel !== undefined) this.#cancel(request.cancel.watchId);
+    else if (request.progress !== undefined) this.#progress([...this.#watches.values()], noWatchId);
+  }
+
+  close(): void {
+    this.#progressTimer?.cancel();
+    for (const { cursor } of this.#watches.values()) cursor?.close();
+    this.#deps.shared.watches -= this.#watches.size;
+    this.#watches.clear();
+  }
+
+  #create(request: m.WatchCreateRequest): void {
+    const refused = this.#refuseCreate(request);
+    if (refused !== undefined) {
+      this.#send({ watchId: noWatchId, created: true, canceled: true, cancelReason: refused });
+      return;
+    }
+    const id = request.watchId === 0 ? this.#takeId() : request.watchId;
+    this.#send({ watchId: id, created: true });
+    const watch = this.#newWatch(request, id);
+    this.#watches.set(id, watch);
+    this.#deps.shared.watches++;
+    const range = span(request.key === "" ? "\0" : request.key, request.rangeEnd);
+    // The store calls a sink in a later microtask, so `created` is ahead of every event.
+    watch.cursor = this.#deps.store.watch(range, this.#after(request.startRevision), {
+      deliver: (commits) => this.#deliver(watch, commits),
+      compacted: (revision) => this.#compacted(id, revision),
+    });
+    if (request.progressNotify) this.#armProgress();
+  }
+
+  #newWatch(request: m.WatchCreateRequest, id: number): Watch {
+    return {
+      id,
+      startRevision: request.startRevision,
+      progressNotify: request.progressNotify,
+      prevKv: request.prevKv,
+      noPut: request.filters.includes(m.FilterType.noPut),
+      noDelete: request.filters.includes(m.FilterType.noDelete),
+      responseBytes: this.#limits.responseBytes,
+      fragmentBytes: request.fragment ? this.#limits.fragmentBytes : Number.POSITIVE_INFINITY,
+      cursor: undefined,
+      heard: false,
+      blocked: false,
+    };
+  }
+
+  #refuseCreate({ key, rangeEnd, watchId }: m.WatchCreateRequest): string | undefined {
+    const { start, end } = span(key === "" ? "\0" : key, rangeEnd);
+    if (start >= end) return "mvcc: watcher range is empty";
+    if (this.#watches.has(watchId) && watchId !== 0) {
+      return "mvcc: duplicate watch ID provided on the WatchStream";
+    }
+    const { watchesMax } = this.#limits;
+    if (this.#deps.shared.watches < watchesMax) return undefined;
+    return `etcdserver: too many watchers: at most ${watchesMax}`;
+  }
+
+  /** The revision that the first event must be above. */
+  #after(startRevision: number): Revision {
+    const { store, identity } = this.#deps;
+    if (startRevision === 0) return store.commitRevision;
+    // Nothing ever happened at revision 1 and below: a start there is not of forgotten history.
+    const floor = identity.compactRevision(store) <= 1 ? store.compactRevision : 0;
+    return Math.max(startRevision - 1, floor) as Revision;
+  }
+
+  #takeId(): number {
+    while (this.#watches.has(this.#nextId)) this.#nextId++;
+    return this.#nextId++;
+  }
+
+  #cancel(id: number): void {
+    const watch = this.#watches.get(id);
+    if (watch === undefined) return;
+    watch.cursor?.close();
+    this.#forget(id);
+    this.#send({ watchId: id, canceled: true });
+  }
+
+  #forget(id: number): void {
+    if (this.#watches.delete(id)) this.#deps.shared.watches--;
+  }
+
+  #deliver(watch: Watch, commits: readonly Commit[]): boolean {
+    const { call, shared, store, identity } = this.#deps;
+    if (call.backlogBytes > this.#limits.streamBacklogBytes) {
+      watch.blocked = true;
+      this.#resumeLater();
+      return false;
+    }
+    const compactRevision = identity.compactRevision(store);
+    const context = { encoder: shared.encoder, shared: shared.watches > 1, compactRevision };
+    for (const { revision, events, fragment } of cutResponses(watch, commits, context)) {
+      watch.heard = true;
+      const header = identity.header(revision);
+      const response = { header, watchId: watch.id, fragment, events };
+      call.send(m.watchResponseRaw.encode(response, prefixBytes));
+    }
+    return true;
+  }
+
+  #resumeLater(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    this.#deps.call.onDrain(() => {
+      this.#draining = false;
+      for (const watch of this.#watches.values()) {
+        if (!watch.blocked) continue;
+        watch.blocked = false;
+        watch.cursor?.resume();
+      }
+    });
+  }
+
+  #compacted(id: number, compactRevision: number): void {
+    this.#forget(id);
+    // As etcd's: this header says no revision.
+    const header = this.#deps.identity.header(0);
+    this.#send({ header, watchId: id, canceled: true, compactRevision });
+  }
+
+  #progress(watches: readonly Watch[], id: number): void {
+    const { commitRevision } = this.#deps.store;
+    const synced = watches.every(
+      ({ cursor, startRevision }) =>
+        must(cursor, "a watch without cursor").position >= commitRevision &&
+        startRevision <= commitRevision,
+    );
+    if (synced && watches.length > 0) this.#send({ watchId: id });
+  }
+
+  #armProgress(): void {
+    this.#progressTimer ??= this.#deps.clock.after("etcd.progress", this.#limits.progressMs, () => {
+      this.#progressTimer = undefined;
+      this.#progressDue();
+    });
+  }
+
+  #progressDue(): void {
+    const asked = [...this.#watches.values()].filter(({ progressNotify }) => progressNotify);
+    for (const watch of asked) {
+      if (!watch.heard) this.#progress([watch], watch.id);
+      watch.heard = false;
+    }
+    if (asked.length > 0) this.#armProgress();
+  }
+
+  #send(response: Input<m.WatchResponse>): void {
+    const { call, identity, store } = this.#deps;
+    const header = response.header ?? identity.header(store.commitRevision);
+    call.send(m.watchResponse.encode({ ...response, header }, prefixBytes));
+  }
+}
