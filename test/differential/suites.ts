@@ -7,4 +7,12 @@ import { invalid } from "./cases/invalid.ts";
 import { writes } from "./cases/writes.ts";
 import type { Suite } from "./exchange.ts";
 
-export const suites: readonly Suite[] = [server, writes, reads, subresources, kinds, wrongKinds, invalid];
+export const suites: readonly Suite[] = [
+  server,
+  writes,
+  reads,
+  subresources,
+  kinds,
+  wrongKinds,
+  invalid,
+];

@@ -52,7 +52,14 @@ function wrong({ path, body }: Sample): Case {
     post(`${path}?dryRun=All`, { ...body, unknown: 1 }),
     post(`${path}?dryRun=All`, { ...body, metadata: { generateName: "gen-" } }),
     post(`${path}?dryRun=All`, { ...body, spec: "text" }),
-    post(`${path}?dryRun=All`, { ...body, metadata: { ...body.metadata, labels: { "bad key": "bad value!" }, annotations: { "bad key": "x" } } }),
+    post(`${path}?dryRun=All`, {
+      ...body,
+      metadata: {
+        ...body.metadata,
+        labels: { "bad key": "bad value!" },
+        annotations: { "bad key": "x" },
+      },
+    }),
   ];
   return { name: `wrong ${body.apiVersion} ${body.kind}`, steps };
 }

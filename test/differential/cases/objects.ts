@@ -92,10 +92,16 @@ export const samples: readonly Sample[] = [
     spec: { controller: "example.com/c" },
   }),
   sample("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", {
-    spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "d", apiVersion: "apps/v1" } },
+    spec: {
+      maxReplicas: 3,
+      scaleTargetRef: { kind: "Deployment", name: "d", apiVersion: "apps/v1" },
+    },
   }),
   sample("autoscaling/v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", {
-    spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "d", apiVersion: "apps/v1" } },
+    spec: {
+      maxReplicas: 3,
+      scaleTargetRef: { kind: "Deployment", name: "d", apiVersion: "apps/v1" },
+    },
   }),
   sample("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", {
     spec: { minAvailable: 1, selector },
@@ -146,20 +152,39 @@ export const samples: readonly Sample[] = [
   wide("certificates.k8s.io/v1", "CertificateSigningRequest", "certificatesigningrequests", {
     spec: { request: "e30=", signerName: "example.com/s", usages: ["client auth"] },
   }),
-  wide("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations", {}),
-  wide("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration",
-    "mutatingwebhookconfigurations", {}),
-  wide("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration",
-    "prioritylevelconfigurations", {
+  wide(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    {},
+  ),
+  wide(
+    "admissionregistration.k8s.io/v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    {},
+  ),
+  wide(
+    "flowcontrol.apiserver.k8s.io/v1",
+    "PriorityLevelConfiguration",
+    "prioritylevelconfigurations",
+    {
       spec: { type: "Limited", limited: { limitResponse: { type: "Reject" } } },
-    }),
+    },
+  ),
   wide("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "flowschemas", {
     spec: { priorityLevelConfiguration: { name: "global-default" } },
   }),
   wide("apiregistration.k8s.io/v1", "APIService", "apiservices", {
     metadata: { name: "v1.{ns}.example.com" },
-    spec: { group: "{ns}.example.com", version: "v1", groupPriorityMinimum: 10, versionPriority: 5, service: { name: "s", namespace: "{ns}" }, insecureSkipTLSVerify: true },
+    spec: {
+      group: "{ns}.example.com",
+      version: "v1",
+      groupPriorityMinimum: 10,
+      versionPriority: 5,
+      service: { name: "s", namespace: "{ns}" },
+      insecureSkipTLSVerify: true,
+    },
   }),
   sample("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", {
     spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "c" } }] } },

@@ -1,5 +1,14 @@
 /** Lists, tables, metadata only, pages, resource versions, selectors and watches. */
-import { collect, get, patch, post, remove, type Case, type Step, type Suite } from "../exchange.ts";
+import {
+  collect,
+  get,
+  patch,
+  post,
+  remove,
+  type Case,
+  type Step,
+  type Suite,
+} from "../exchange.ts";
 
 const maps = "/api/v1/namespaces/{ns}/configmaps";
 const pods = "/api/v1/namespaces/{ns}/pods";
@@ -39,7 +48,9 @@ const forms: readonly Case[] = [
       get(`${maps}?limit=1`, as("Table")),
       get(`${pods}`, as("Table")),
       get(`${pods}/p`, as("Table")),
-      get(`${pods}/p`, { headers: { accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io" } }),
+      get(`${pods}/p`, {
+        headers: { accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io" },
+      }),
       get(`${pods}/p`, { headers: { accept: "application/json;as=Table;v=v2;g=meta.k8s.io" } }),
       get(maps, as("PartialObjectMetadataList")),
       get(maps, as("PartialObjectMetadata")),
@@ -118,7 +129,9 @@ const versions: readonly Case[] = [
     name: "resource versions of lists",
     steps: [
       ...three,
-      get(`${maps}?limit=1`, { save: { rv: "metadata.resourceVersion", token: "metadata.continue" } }),
+      get(`${maps}?limit=1`, {
+        save: { rv: "metadata.resourceVersion", token: "metadata.continue" },
+      }),
       post(maps, map("d")),
       ...invalidRows.map((query) => get(`${maps}?${query}`)),
     ],
@@ -153,18 +166,65 @@ const versions: readonly Case[] = [
 ];
 
 const labelSelectors = [
-  "x=1", "x==1", "x!=1", "x in (1,2)", "x notin (1)", "x", "!x", "x,y", "x=1,y=2", "z=", "z",
-  "x>0", "x<2", "x gt 1", "x in ()", "x in", "x=1=2", "a b", ",", "x=!", "-x", "x in (1", "(x)",
-  `${"k".repeat(64)}=v`, "/x=1", "a/b/c=1", "x=a/b", "x=1,", "",
+  "x=1",
+  "x==1",
+  "x!=1",
+  "x in (1,2)",
+  "x notin (1)",
+  "x",
+  "!x",
+  "x,y",
+  "x=1,y=2",
+  "z=",
+  "z",
+  "x>0",
+  "x<2",
+  "x gt 1",
+  "x in ()",
+  "x in",
+  "x=1=2",
+  "a b",
+  ",",
+  "x=!",
+  "-x",
+  "x in (1",
+  "(x)",
+  `${"k".repeat(64)}=v`,
+  "/x=1",
+  "a/b/c=1",
+  "x=a/b",
+  "x=1,",
+  "",
 ];
 const fieldSelectors = [
-  "metadata.name=a", "metadata.name!=a", "metadata.namespace={ns}", "metadata.namespace=other",
-  "metadata.name==a", "metadata.name=a,metadata.name!=b", "data.k=v", "metadata.labels.x=1",
-  "metadata.name", "=a", "metadata.name=a,", "metadata.name>a", "metadata.name=a\\,b", "metadata.name=a\\x",
+  "metadata.name=a",
+  "metadata.name!=a",
+  "metadata.namespace={ns}",
+  "metadata.namespace=other",
+  "metadata.name==a",
+  "metadata.name=a,metadata.name!=b",
+  "data.k=v",
+  "metadata.labels.x=1",
+  "metadata.name",
+  "=a",
+  "metadata.name=a,",
+  "metadata.name>a",
+  "metadata.name=a\\,b",
+  "metadata.name=a\\x",
 ];
 const podFields = [
-  "spec.nodeName=n", "spec.nodeName=", "status.phase=Pending", "status.phase!=Pending", "spec.restartPolicy=Always",
-  "spec.schedulerName=default-scheduler", "spec.serviceAccountName=default", "spec.hostNetwork=false", "status.podIP=", "status.podIPs=", "status.nominatedNodeName=", "spec.nope=1",
+  "spec.nodeName=n",
+  "spec.nodeName=",
+  "status.phase=Pending",
+  "status.phase!=Pending",
+  "spec.restartPolicy=Always",
+  "spec.schedulerName=default-scheduler",
+  "spec.serviceAccountName=default",
+  "spec.hostNetwork=false",
+  "status.podIP=",
+  "status.podIPs=",
+  "status.nominatedNodeName=",
+  "spec.nope=1",
 ];
 
 const selectors: readonly Case[] = [
@@ -176,10 +236,14 @@ const selectors: readonly Case[] = [
     name: "field selectors",
     steps: [
       ...three,
-      ...fieldSelectors.map((text) => get(`${maps}?fieldSelector=${e(text).replaceAll("%7Bns%7D", "{ns}")}`)),
+      ...fieldSelectors.map((text) =>
+        get(`${maps}?fieldSelector=${e(text).replaceAll("%7Bns%7D", "{ns}")}`),
+      ),
       post(pods, pod("p", { nodeName: "n" })),
       post(pods, pod("q")),
-      ...podFields.map((text) => get(`${pods}?fieldSelector=${e(text)}`, as("PartialObjectMetadataList"))),
+      ...podFields.map((text) =>
+        get(`${pods}?fieldSelector=${e(text)}`, as("PartialObjectMetadataList")),
+      ),
       ...[
         "/api/v1/namespaces/{ns}/secrets?fieldSelector=type%3DOpaque",
         "/api/v1/namespaces/{ns}/events?fieldSelector=involvedObject.name%3Dx,reason%3Dy,type%3DNormal,source%3Dz,reportingComponent%3Dq",
@@ -211,22 +275,46 @@ const watches: readonly Case[] = [
       get(`${watchMaps}&resourceVersion={rv}&labelSelector=x`, { open: "some" }),
       get(`${watchMaps}&resourceVersion={rv}&fieldSelector=metadata.name%3Da`, { open: "one" }),
       get(`${watchMaps}&resourceVersion={rv}`, { open: "table", ...as("Table") }),
-      get(`${watchMaps}&resourceVersion={rv}&includeObject=None`, { open: "table none", ...as("Table") }),
+      get(`${watchMaps}&resourceVersion={rv}&includeObject=None`, {
+        open: "table none",
+        ...as("Table"),
+      }),
       get(`${watchMaps}&resourceVersion={rv}`, { open: "meta", ...as("PartialObjectMetadata") }),
-      get(`${watchMaps}&resourceVersion={rv}`, { open: "list", ...as("PartialObjectMetadataList") }),
+      get(`${watchMaps}&resourceVersion={rv}`, {
+        open: "list",
+        ...as("PartialObjectMetadataList"),
+      }),
       get(`/api/v1/watch/namespaces/{ns}/configmaps?resourceVersion={rv}`, { open: "old" }),
       get(`/api/v1/watch/namespaces/{ns}/configmaps/a?resourceVersion={rv}`, { open: "old one" }),
       get(`${watchMaps}`, { open: "synthetic" }),
       get(`${watchMaps}&resourceVersion=0`, { open: "zero" }),
-      get(`${watchMaps}&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`, { open: "initial" }),
-      get(`${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`, { open: "initial table", ...as("Table") }),
-      get(`${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`, { open: "initial meta", ...as("PartialObjectMetadata") }),
-      get(`${watchMaps}&resourceVersion={rv}&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`, { open: "not initial" }),
+      get(
+        `${watchMaps}&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+        { open: "initial" },
+      ),
+      get(
+        `${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+        { open: "initial table", ...as("Table") },
+      ),
+      get(
+        `${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+        { open: "initial meta", ...as("PartialObjectMetadata") },
+      ),
+      get(
+        `${watchMaps}&resourceVersion={rv}&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`,
+        { open: "not initial" },
+      ),
       patch("merge", `${maps}/b`, { metadata: { labels: { x: null } } }),
       patch("merge", `${maps}/c`, { metadata: { labels: { x: "now" } } }),
       patch("merge", `${maps}/a`, { data: { k: "w" } }),
       remove(`${maps}/a`),
-      ...["all", "some", "one", "table", "table none", "meta", "list", "old", "old one"].map((name) => collect(name, name.includes("one") && name !== "table none" ? 2 : name === "some" ? 4 : 4)),
+      ...["all", "some", "one", "table", "table none", "meta", "list", "old", "old one"].map(
+        (name) =>
+          collect(
+            name,
+            name.includes("one") && name !== "table none" ? 2 : name === "some" ? 4 : 4,
+          ),
+      ),
       collect("synthetic", 7),
       collect("zero", 7),
       collect("initial", 8),
@@ -247,7 +335,9 @@ const watches: readonly Case[] = [
       get(`${watchMaps}&timeoutSeconds=1&sendInitialEvents=true`),
       get(`${watchMaps}&sendInitialEvents=true&resourceVersionMatch=Exact`),
       get(`${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`),
-      get(`${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999&timeoutSeconds=1`),
+      get(
+        `${watchMaps}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999&timeoutSeconds=1`,
+      ),
       get(`${watchMaps}&labelSelector=a%20b`),
       get(`${watchMaps}&fieldSelector=nope%3Da`),
       get(`${watchMaps}&limit=1&timeoutSeconds=1`),
@@ -257,9 +347,15 @@ const watches: readonly Case[] = [
       get(`${watchMaps}&timeoutSeconds=-1`),
       get(`${watchMaps}&timeoutSeconds=1`, { headers: { accept: "text/plain" } }),
       get(`${watchMaps}&timeoutSeconds=1`, { headers: { accept: "application/yaml" } }),
-      get(`${watchMaps}&timeoutSeconds=1`, { headers: { accept: "application/vnd.kubernetes.protobuf" } }),
-      get(`${watchMaps}&timeoutSeconds=1`, { headers: { accept: "application/vnd.kubernetes.protobuf;stream=watch" } }),
-      get(`${watchMaps}&timeoutSeconds=1`, { headers: { accept: "application/json;stream=watch" } }),
+      get(`${watchMaps}&timeoutSeconds=1`, {
+        headers: { accept: "application/vnd.kubernetes.protobuf" },
+      }),
+      get(`${watchMaps}&timeoutSeconds=1`, {
+        headers: { accept: "application/vnd.kubernetes.protobuf;stream=watch" },
+      }),
+      get(`${watchMaps}&timeoutSeconds=1`, {
+        headers: { accept: "application/json;stream=watch" },
+      }),
       get(`${maps}/a?watch=1&timeoutSeconds=1`),
       get(`${maps}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Db`),
       get(`${maps}?watch=0`),

@@ -60,17 +60,42 @@ const cases: readonly Case[] = [
     name: "status",
     steps: [
       post(deployments, deployment, { save: { rv: "metadata.resourceVersion" } }),
-      put(`${deployments}/d/status`, { ...deployment, spec: { ...deployment.spec, replicas: 9 }, status: { replicas: 3, readyReplicas: 2, observedGeneration: 1 } }),
+      put(`${deployments}/d/status`, {
+        ...deployment,
+        spec: { ...deployment.spec, replicas: 9 },
+        status: { replicas: 3, readyReplicas: 2, observedGeneration: 1 },
+      }),
       put(`${deployments}/d/status`, { ...deployment, status: { replicas: -1 } }),
-      put(`${deployments}/d/status`, { ...deployment, metadata: { name: "d", resourceVersion: "{rv}" }, status: {} }),
+      put(`${deployments}/d/status`, {
+        ...deployment,
+        metadata: { name: "d", resourceVersion: "{rv}" },
+        status: {},
+      }),
       put(`${deployments}/d`, { ...deployment, status: { replicas: 8 } }),
-      patch("strategic", `${deployments}/d/status`, { status: { conditions: [{ type: "Available", status: "True" }] } }),
+      patch("strategic", `${deployments}/d/status`, {
+        status: { conditions: [{ type: "Available", status: "True" }] },
+      }),
       patch("strategic", `${deployments}/d/status`, { metadata: { labels: { a: "b" } } }),
       get(`${deployments}/d/status`),
       get(`${deployments}/missing/status`),
       put(`${deployments}/missing/status`, { ...deployment, metadata: { name: "missing" } }),
       post(pods, { ...pod("p"), status: { phase: "Running" } }),
-      patch("merge", `${pods}/p/status`, { status: { phase: "Running", podIP: "10.0.0.1", containerStatuses: [{ name: "c", image: "i", imageID: "x", ready: true, restartCount: 0, state: { running: {} } }] } }),
+      patch("merge", `${pods}/p/status`, {
+        status: {
+          phase: "Running",
+          podIP: "10.0.0.1",
+          containerStatuses: [
+            {
+              name: "c",
+              image: "i",
+              imageID: "x",
+              ready: true,
+              restartCount: 0,
+              state: { running: {} },
+            },
+          ],
+        },
+      }),
       patch("merge", `${pods}/p/status`, { status: { podIP: "bad" } }),
       patch("merge", `${pods}/p`, { status: { phase: "Failed" } }),
       get(`${pods}/p/status`),
@@ -85,17 +110,26 @@ const cases: readonly Case[] = [
       put(`${deployments}/d/scale`, scale(5, { resourceVersion: "{rv}" })),
       put(`${deployments}/d/scale`, scale(-1)),
       put(`${deployments}/d/scale`, scale("x")),
-      put(`${deployments}/d/scale`, { apiVersion: "autoscaling/v1", kind: "Scale", metadata: { name: "other" }, spec: {} }),
+      put(`${deployments}/d/scale`, {
+        apiVersion: "autoscaling/v1",
+        kind: "Scale",
+        metadata: { name: "other" },
+        spec: {},
+      }),
       put(`${deployments}/d/scale`, { apiVersion: "apps/v1", kind: "Deployment" }),
       patch("merge", `${deployments}/d/scale`, { spec: { replicas: 6 } }),
       patch("strategic", `${deployments}/d/scale`, { spec: { replicas: 7 } }),
-      patch("json", `${deployments}/d/scale`, [{ op: "replace", path: "/spec/replicas", value: 8 }]),
+      patch("json", `${deployments}/d/scale`, [
+        { op: "replace", path: "/spec/replicas", value: 8 },
+      ]),
       patch("merge", `${deployments}/d/scale`, { spec: { replicas: -6 } }),
       get(`${deployments}/d`),
       get(`${deployments}/missing/scale`),
       put(`${deployments}/missing/scale`, { ...scale(4), metadata: { name: "missing" } }),
       get("/api/v1/namespaces/{ns}/replicationcontrollers/missing/scale"),
-      get(`${deployments}/d/scale`, { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" } }),
+      get(`${deployments}/d/scale`, {
+        headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" },
+      }),
     ],
   },
   {
@@ -128,9 +162,25 @@ const cases: readonly Case[] = [
       post(`${pods}/p/eviction`, eviction("p", { gracePeriodSeconds: 0, dryRun: ["All"] })),
       patch("merge", `${pods}/p/status`, ready),
       post(`${pods}/p/eviction`, eviction("p")),
-      patch("merge", `${budgets}/b/status`, { status: { observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1 } }),
+      patch("merge", `${budgets}/b/status`, {
+        status: {
+          observedGeneration: 1,
+          disruptionsAllowed: 0,
+          currentHealthy: 1,
+          desiredHealthy: 1,
+          expectedPods: 1,
+        },
+      }),
       post(`${pods}/p/eviction`, eviction("p")),
-      patch("merge", `${budgets}/b/status`, { status: { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 1, desiredHealthy: 0, expectedPods: 1 } }),
+      patch("merge", `${budgets}/b/status`, {
+        status: {
+          observedGeneration: 1,
+          disruptionsAllowed: 1,
+          currentHealthy: 1,
+          desiredHealthy: 0,
+          expectedPods: 1,
+        },
+      }),
       post(budgets, budget("c", { maxUnavailable: 1 })),
       post(`${pods}/p/eviction`, eviction("p")),
       remove(`${budgets}/c`),
@@ -139,7 +189,11 @@ const cases: readonly Case[] = [
       get(`${pods}/p`),
       get(`${budgets}/b`),
       post(`${pods}/missing/eviction`, eviction("missing")),
-      post(`${pods}/p/eviction`, { apiVersion: "policy/v1beta1", kind: "Eviction", metadata: { name: "p" } }),
+      post(`${pods}/p/eviction`, {
+        apiVersion: "policy/v1beta1",
+        kind: "Eviction",
+        metadata: { name: "p" },
+      }),
       post(`${pods}/p/eviction`, {}),
     ],
   },
@@ -150,8 +204,14 @@ const cases: readonly Case[] = [
       post(tokens, tokenRequest({ expirationSeconds: 3600, audiences: ["x"] })),
       post(tokens, tokenRequest({ expirationSeconds: 5 })),
       post(tokens, tokenRequest({ expirationSeconds: 4294967297 })),
-      post(tokens, tokenRequest({ boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "missing" } })),
-      post(tokens, tokenRequest({ boundObjectRef: { kind: "Foo", apiVersion: "v1", name: "missing" } })),
+      post(
+        tokens,
+        tokenRequest({ boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "missing" } }),
+      ),
+      post(
+        tokens,
+        tokenRequest({ boundObjectRef: { kind: "Foo", apiVersion: "v1", name: "missing" } }),
+      ),
       post("/api/v1/namespaces/{ns}/serviceaccounts/missing/token", tokenRequest({})),
       post(tokens, { ...tokenRequest({}), metadata: { name: "other" } }),
       post(`${tokens}?dryRun=All`, tokenRequest({})),
@@ -160,10 +220,50 @@ const cases: readonly Case[] = [
   {
     name: "certificate requests",
     steps: [
-      post(requests, { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: "{ns}" }, spec: { request: "e30=", signerName: "kubernetes.io/kube-apiserver-client", usages: ["client auth"] } }),
-      post(requests, { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: "{ns}" }, spec: { request: csr(), signerName: "example.com/s", usages: ["client auth", "digital signature"], username: "me" } }, { headers: { "impersonate-user": "alice", "impersonate-group": "system:masters" } }),
-      put(`${requests}/{ns}/approval`, { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: "{ns}" }, spec: { request: csr(), signerName: "example.com/s", usages: ["client auth", "digital signature"] }, status: { conditions: [{ type: "Approved", status: "True", reason: "r", message: "m" }] } }),
-      patch("merge", `${requests}/{ns}/approval`, { status: { conditions: [{ type: "Approved", status: "True", reason: "r" }, { type: "Denied", status: "True", reason: "r" }] } }),
+      post(requests, {
+        apiVersion: "certificates.k8s.io/v1",
+        kind: "CertificateSigningRequest",
+        metadata: { name: "{ns}" },
+        spec: {
+          request: "e30=",
+          signerName: "kubernetes.io/kube-apiserver-client",
+          usages: ["client auth"],
+        },
+      }),
+      post(
+        requests,
+        {
+          apiVersion: "certificates.k8s.io/v1",
+          kind: "CertificateSigningRequest",
+          metadata: { name: "{ns}" },
+          spec: {
+            request: csr(),
+            signerName: "example.com/s",
+            usages: ["client auth", "digital signature"],
+            username: "me",
+          },
+        },
+        { headers: { "impersonate-user": "alice", "impersonate-group": "system:masters" } },
+      ),
+      put(`${requests}/{ns}/approval`, {
+        apiVersion: "certificates.k8s.io/v1",
+        kind: "CertificateSigningRequest",
+        metadata: { name: "{ns}" },
+        spec: {
+          request: csr(),
+          signerName: "example.com/s",
+          usages: ["client auth", "digital signature"],
+        },
+        status: { conditions: [{ type: "Approved", status: "True", reason: "r", message: "m" }] },
+      }),
+      patch("merge", `${requests}/{ns}/approval`, {
+        status: {
+          conditions: [
+            { type: "Approved", status: "True", reason: "r" },
+            { type: "Denied", status: "True", reason: "r" },
+          ],
+        },
+      }),
       patch("merge", `${requests}/{ns}/status`, { status: { certificate: "eA==" } }),
       patch("merge", `${requests}/{ns}`, { spec: { signerName: "example.com/other" } }),
       get(`${requests}/{ns}/approval`),
@@ -173,24 +273,73 @@ const cases: readonly Case[] = [
   {
     name: "namespaces on their way out",
     steps: [
-      post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "{ns}-x" } }),
+      post("/api/v1/namespaces", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "{ns}-x" },
+      }),
       remove("/api/v1/namespaces/{ns}-x"),
       get("/api/v1/namespaces/{ns}-x"),
       remove("/api/v1/namespaces/{ns}-x"),
-      post("/api/v1/namespaces/{ns}-x/configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }),
-      put("/api/v1/namespaces/{ns}-x/finalize", { apiVersion: "v1", kind: "Namespace", metadata: { name: "{ns}-x" }, spec: { finalizers: ["kubernetes"] } }),
-      put("/api/v1/namespaces/{ns}-x/finalize", { apiVersion: "v1", kind: "Namespace", metadata: { name: "{ns}-x" }, spec: {} }),
+      post("/api/v1/namespaces/{ns}-x/configmaps", {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "a" },
+      }),
+      put("/api/v1/namespaces/{ns}-x/finalize", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "{ns}-x" },
+        spec: { finalizers: ["kubernetes"] },
+      }),
+      put("/api/v1/namespaces/{ns}-x/finalize", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "{ns}-x" },
+        spec: {},
+      }),
       get("/api/v1/namespaces/{ns}-x"),
       remove("/api/v1/namespaces/default"),
       remove("/api/v1/namespaces/kube-system?dryRun=All"),
-      post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "Bad_Name" } }),
-      post("/api/v1/namespaces?dryRun=All", { apiVersion: "v1", kind: "Namespace", metadata: { generateName: "gen-", labels: { a: "b" } } }),
-      patch("merge", "/api/v1/namespaces/{ns}", { metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } } }),
+      post("/api/v1/namespaces", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "Bad_Name" },
+      }),
+      post("/api/v1/namespaces?dryRun=All", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { generateName: "gen-", labels: { a: "b" } },
+      }),
+      patch("merge", "/api/v1/namespaces/{ns}", {
+        metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+      }),
       post(pods, pod("bad")),
-      patch("merge", "/api/v1/namespaces/{ns}", { metadata: { labels: { "pod-security.kubernetes.io/enforce": "nope" } } }),
-      patch("merge", "/api/v1/namespaces/{ns}", { metadata: { labels: { "pod-security.kubernetes.io/enforce": null, "pod-security.kubernetes.io/warn": "baseline" } } }),
+      patch("merge", "/api/v1/namespaces/{ns}", {
+        metadata: { labels: { "pod-security.kubernetes.io/enforce": "nope" } },
+      }),
+      patch("merge", "/api/v1/namespaces/{ns}", {
+        metadata: {
+          labels: {
+            "pod-security.kubernetes.io/enforce": null,
+            "pod-security.kubernetes.io/warn": "baseline",
+          },
+        },
+      }),
       post(pods, pod("warned", { hostNetwork: true })),
-      post(deployments, { ...deployment, spec: { ...deployment.spec, template: { ...deployment.spec.template, spec: { hostPID: true, containers: [{ name: "c", image: "i", securityContext: { privileged: true } }] } } } }),
+      post(deployments, {
+        ...deployment,
+        spec: {
+          ...deployment.spec,
+          template: {
+            ...deployment.spec.template,
+            spec: {
+              hostPID: true,
+              containers: [{ name: "c", image: "i", securityContext: { privileged: true } }],
+            },
+          },
+        },
+      }),
     ],
   },
   {
@@ -203,25 +352,87 @@ const cases: readonly Case[] = [
       get(`${pods}/p/log?tailLines=-1`),
       get(`${pods}/p/log?sinceSeconds=abc`),
       get(`${pods}/missing/exec?command=a`),
-      post(pods, pod("two", { containers: [{ name: "a", image: "i" }, { name: "b", image: "i" }] })),
+      post(
+        pods,
+        pod("two", {
+          containers: [
+            { name: "a", image: "i" },
+            { name: "b", image: "i" },
+          ],
+        }),
+      ),
       get(`${pods}/two/log`),
       get(`${pods}/p/ephemeralcontainers`),
-      patch("strategic", `${pods}/p/ephemeralcontainers`, { spec: { ephemeralContainers: [{ name: "d", image: "i" }] } }),
-      patch("strategic", `${pods}/p/ephemeralcontainers`, { spec: { ephemeralContainers: [{ name: "d", image: "j" }] } }),
-      patch("strategic", `${pods}/p/resize`, { spec: { containers: [{ name: "c", resources: { requests: { cpu: "1" } } }] } }),
+      patch("strategic", `${pods}/p/ephemeralcontainers`, {
+        spec: { ephemeralContainers: [{ name: "d", image: "i" }] },
+      }),
+      patch("strategic", `${pods}/p/ephemeralcontainers`, {
+        spec: { ephemeralContainers: [{ name: "d", image: "j" }] },
+      }),
+      patch("strategic", `${pods}/p/resize`, {
+        spec: { containers: [{ name: "c", resources: { requests: { cpu: "1" } } }] },
+      }),
     ],
   },
   {
     name: "quota and limits",
     steps: [
-      post("/api/v1/namespaces/{ns}/limitranges", { apiVersion: "v1", kind: "LimitRange", metadata: { name: "l" }, spec: { limits: [{ type: "Container", default: { cpu: "500m" }, defaultRequest: { cpu: "100m" }, max: { cpu: "1" }, min: { cpu: "50m" } }] } }),
+      post("/api/v1/namespaces/{ns}/limitranges", {
+        apiVersion: "v1",
+        kind: "LimitRange",
+        metadata: { name: "l" },
+        spec: {
+          limits: [
+            {
+              type: "Container",
+              default: { cpu: "500m" },
+              defaultRequest: { cpu: "100m" },
+              max: { cpu: "1" },
+              min: { cpu: "50m" },
+            },
+          ],
+        },
+      }),
       post(pods, pod("a")),
-      post(pods, pod("b", { containers: [{ name: "c", image: "i", resources: { limits: { cpu: "2" } } }] })),
-      post(pods, pod("c", { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "1m" } } }] })),
-      post("/api/v1/namespaces/{ns}/resourcequotas", { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec: { hard: { "count/configmaps": "1", pods: "2", "requests.cpu": "1" } } }),
-      patch("merge", "/api/v1/namespaces/{ns}/resourcequotas/q/status", { status: { hard: { "count/configmaps": "1", pods: "2", "requests.cpu": "1" }, used: { "count/configmaps": "1", pods: "1", "requests.cpu": "100m" } } }),
-      post("/api/v1/namespaces/{ns}/configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "over" } }),
-      post(pods, pod("over", { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "950m" }, limits: { cpu: "1" } } }] })),
+      post(
+        pods,
+        pod("b", { containers: [{ name: "c", image: "i", resources: { limits: { cpu: "2" } } }] }),
+      ),
+      post(
+        pods,
+        pod("c", {
+          containers: [{ name: "c", image: "i", resources: { requests: { cpu: "1m" } } }],
+        }),
+      ),
+      post("/api/v1/namespaces/{ns}/resourcequotas", {
+        apiVersion: "v1",
+        kind: "ResourceQuota",
+        metadata: { name: "q" },
+        spec: { hard: { "count/configmaps": "1", pods: "2", "requests.cpu": "1" } },
+      }),
+      patch("merge", "/api/v1/namespaces/{ns}/resourcequotas/q/status", {
+        status: {
+          hard: { "count/configmaps": "1", pods: "2", "requests.cpu": "1" },
+          used: { "count/configmaps": "1", pods: "1", "requests.cpu": "100m" },
+        },
+      }),
+      post("/api/v1/namespaces/{ns}/configmaps", {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "over" },
+      }),
+      post(
+        pods,
+        pod("over", {
+          containers: [
+            {
+              name: "c",
+              image: "i",
+              resources: { requests: { cpu: "950m" }, limits: { cpu: "1" } },
+            },
+          ],
+        }),
+      ),
       post(pods, pod("fits")),
       get("/api/v1/namespaces/{ns}/resourcequotas/q"),
       post(pods, pod("x", { priorityClassName: "missing" })),

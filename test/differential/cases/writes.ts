@@ -32,23 +32,77 @@ const deployment = (name: string, more: object = {}): object => ({
 });
 const save = { rv: "metadata.resourceVersion", uid: "metadata.uid" };
 const finalizer = ["example.com/f"];
-const options = (fields: object): object => ({ kind: "DeleteOptions", apiVersion: "v1", ...fields });
+const options = (fields: object): object => ({
+  kind: "DeleteOptions",
+  apiVersion: "v1",
+  ...fields,
+});
 
 const create: readonly Case[] = [
   {
     name: "create: metadata the server owns",
     steps: [
-      post(maps, map("a", { uid: "x", creationTimestamp: "2020-01-01T00:00:00Z", selfLink: "/x", generation: 7, deletionTimestamp: "2020-01-01T00:00:00Z", deletionGracePeriodSeconds: 3 })),
+      post(
+        maps,
+        map("a", {
+          uid: "x",
+          creationTimestamp: "2020-01-01T00:00:00Z",
+          selfLink: "/x",
+          generation: 7,
+          deletionTimestamp: "2020-01-01T00:00:00Z",
+          deletionGracePeriodSeconds: 3,
+        }),
+      ),
       post(maps, map("b", { resourceVersion: "5" })),
       post(maps, map("c", { namespace: "other" })),
       post(maps, map("d", { namespace: "{ns}" })),
-      post(maps, map("e", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "u" }, { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" }] })),
-      post(maps, map("f", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "", uid: "" }] })),
-      post(maps, map("g", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "u", controller: true }, { apiVersion: "v1", kind: "Pod", name: "q", uid: "v", controller: true }] })),
+      post(
+        maps,
+        map("e", {
+          ownerReferences: [
+            { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" },
+            { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" },
+          ],
+        }),
+      ),
+      post(
+        maps,
+        map("f", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "", uid: "" }] }),
+      ),
+      post(
+        maps,
+        map("g", {
+          ownerReferences: [
+            { apiVersion: "v1", kind: "Pod", name: "p", uid: "u", controller: true },
+            { apiVersion: "v1", kind: "Pod", name: "q", uid: "v", controller: true },
+          ],
+        }),
+      ),
       post(maps, map("h", { finalizers: ["nodomain"] })),
       post(maps, map("i", { finalizers: ["orphan", "foregroundDeletion"] })),
-      post(maps, map("j", { managedFields: [{ manager: "x", operation: "Update", apiVersion: "v1", time: "2020-01-01T00:00:00Z", fieldsType: "FieldsV1", fieldsV1: { "f:data": {} } }] })),
-      post(maps, map("k", { managedFields: [{ manager: "x", operation: "Bad", apiVersion: "v1", fieldsType: "FieldsV2" }] })),
+      post(
+        maps,
+        map("j", {
+          managedFields: [
+            {
+              manager: "x",
+              operation: "Update",
+              apiVersion: "v1",
+              time: "2020-01-01T00:00:00Z",
+              fieldsType: "FieldsV1",
+              fieldsV1: { "f:data": {} },
+            },
+          ],
+        }),
+      ),
+      post(
+        maps,
+        map("k", {
+          managedFields: [
+            { manager: "x", operation: "Bad", apiVersion: "v1", fieldsType: "FieldsV2" },
+          ],
+        }),
+      ),
       post(`${maps}?fieldManager=me`, map("l")),
       post(`${maps}?fieldManager=${"m".repeat(129)}`, map("m")),
       post(maps, map("n", { name: "a".repeat(254) })),
@@ -61,9 +115,17 @@ const create: readonly Case[] = [
     name: "create: generated names",
     steps: [
       post(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "gen-" } }),
-      post(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "gen-", name: "named" } }),
+      post(maps, {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { generateName: "gen-", name: "named" },
+      }),
       post(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "Bad_" } }),
-      post(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${"g".repeat(70)}-` } }),
+      post(maps, {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { generateName: `${"g".repeat(70)}-` },
+      }),
       post(maps, { apiVersion: "v1", kind: "ConfigMap" }),
       post(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "" } }),
     ],
@@ -85,18 +147,50 @@ const create: readonly Case[] = [
       post(maps, '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":1}}'),
       post(maps, '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":1}}'),
       post(maps, '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":[]}'),
-      post(maps, '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"binaryData":{"k":"?"}}'),
-      post(maps, '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"a":true}}}'),
-      post(maps, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":{"name":"c"}}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":"80"}]}]}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"hostNetwork":"yes","containers":[]}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"abc"}}}]}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","creationTimestamp":"yesterday"},"spec":{"containers":[]}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"terminationGracePeriodSeconds":1.5,"containers":[]}}'),
-      post(pods, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"priority":99999999999,"containers":[]}}'),
+      post(
+        maps,
+        '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"binaryData":{"k":"?"}}',
+      ),
+      post(
+        maps,
+        '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"a":true}}}',
+      ),
+      post(
+        maps,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":{"name":"c"}}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":"80"}]}]}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"hostNetwork":"yes","containers":[]}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"abc"}}}]}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","creationTimestamp":"yesterday"},"spec":{"containers":[]}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"terminationGracePeriodSeconds":1.5,"containers":[]}}',
+      ),
+      post(
+        pods,
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"priority":99999999999,"containers":[]}}',
+      ),
       post(`${maps}x`, map("a")),
-      post(maps, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n", { type: "application/yaml" }),
+      post(maps, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n", {
+        type: "application/yaml",
+      }),
       post(maps, "a: [", { type: "application/yaml" }),
       post(maps, map("z"), { type: "text/plain" }),
       post(maps, map("z"), { type: "application/xml" }),
@@ -106,8 +200,12 @@ const create: readonly Case[] = [
       post(maps, map("z4"), { headers: { accept: "text/plain" } }),
       post(maps, map("z5"), { headers: { accept: "application/xml, */*" } }),
       post(maps, map("z6"), { headers: { accept: "application/yaml" } }),
-      post(maps, map("z7"), { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } }),
-      post(maps, map("z8"), { headers: { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io" } }),
+      post(maps, map("z7"), {
+        headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" },
+      }),
+      post(maps, map("z8"), {
+        headers: { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io" },
+      }),
     ],
   },
   {
@@ -115,10 +213,23 @@ const create: readonly Case[] = [
     steps: ["", "Ignore", "Warn", "Strict", "Other"].flatMap((mode) => {
       const query = `?dryRun=All${mode === "" ? "" : `&fieldValidation=${mode}`}`;
       return [
-        post(maps + query, '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","foo":1},"data":{"k":"v","k":"w"},"bar":{}}'),
-        post(pods + query, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","name":"a"},"spec":{"containers":[{"name":"c","image":"i","foo":1},{"name":"d","image":"i","Image":"j"}],"Containers":[]},"status":{"x":1}}'),
-        post(deployments + query, '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replica":1,"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"container":[],"containers":[{"name":"c","image":"i"}]}}}}'),
-        post(maps + query, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n  a: c\nfoo: 1\n", { type: "application/yaml" }),
+        post(
+          maps + query,
+          '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","foo":1},"data":{"k":"v","k":"w"},"bar":{}}',
+        ),
+        post(
+          pods + query,
+          '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","name":"a"},"spec":{"containers":[{"name":"c","image":"i","foo":1},{"name":"d","image":"i","Image":"j"}],"Containers":[]},"status":{"x":1}}',
+        ),
+        post(
+          deployments + query,
+          '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replica":1,"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"container":[],"containers":[{"name":"c","image":"i"}]}}}}',
+        ),
+        post(
+          maps + query,
+          "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n  a: c\nfoo: 1\n",
+          { type: "application/yaml" },
+        ),
       ];
     }),
   },
@@ -140,7 +251,11 @@ const create: readonly Case[] = [
       post(`${maps}/j`, map("j")),
       post("/api/v1/namespaces/{ns}x/configmaps", map("k")),
       post("/api/v1/configmaps", map("l", { namespace: "{ns}" })),
-      post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "{ns}", namespace: "{ns}" } }),
+      post("/api/v1/nodes", {
+        apiVersion: "v1",
+        kind: "Node",
+        metadata: { name: "{ns}", namespace: "{ns}" },
+      }),
     ],
   },
 ];
@@ -161,7 +276,10 @@ const replace: readonly Case[] = [
       put(`${maps}/a`, { apiVersion: "v1", kind: "ConfigMap", data: {} }),
       put(`${maps}/a`, map("a", { namespace: "other" })),
       put(`${maps}/a`, map("a", { creationTimestamp: "2020-01-01T00:00:00Z" }, { k: "4" })),
-      put(`${maps}/a`, map("a", { generation: 5, deletionTimestamp: "2020-01-01T00:00:00Z" }, { k: "4" })),
+      put(
+        `${maps}/a`,
+        map("a", { generation: 5, deletionTimestamp: "2020-01-01T00:00:00Z" }, { k: "4" }),
+      ),
       put(`${maps}/a?dryRun=All`, map("a", {}, { k: "9" })),
       get(`${maps}/a`),
       put(`${maps}/missing`, map("missing")),
@@ -179,15 +297,47 @@ const replace: readonly Case[] = [
       post(maps, { ...map("a"), immutable: true }),
       put(`${maps}/a`, { ...map("a", {}, { k: "2" }), immutable: true }),
       put(`${maps}/a`, map("a")),
-      put("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/l", { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "l" }, spec: {} }),
-      put("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/l", { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "l" }, spec: { holderIdentity: "x" } }),
-      put("/api/v1/namespaces/{ns}/endpoints/e", { apiVersion: "v1", kind: "Endpoints", metadata: { name: "e" } }),
-      put("/api/v1/namespaces/{ns}/limitranges/e", { apiVersion: "v1", kind: "LimitRange", metadata: { name: "e" }, spec: { limits: [] } }),
-      put("/api/v1/namespaces/{ns}/services/e", { apiVersion: "v1", kind: "Service", metadata: { name: "e" }, spec: { ports: [{ port: 1 }] } }),
-      put("/api/v1/namespaces/{ns}/events/e", { apiVersion: "v1", kind: "Event", metadata: { name: "e", namespace: "{ns}" }, involvedObject: { namespace: "{ns}" } }),
+      put("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/l", {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { name: "l" },
+        spec: {},
+      }),
+      put("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/l", {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { name: "l" },
+        spec: { holderIdentity: "x" },
+      }),
+      put("/api/v1/namespaces/{ns}/endpoints/e", {
+        apiVersion: "v1",
+        kind: "Endpoints",
+        metadata: { name: "e" },
+      }),
+      put("/api/v1/namespaces/{ns}/limitranges/e", {
+        apiVersion: "v1",
+        kind: "LimitRange",
+        metadata: { name: "e" },
+        spec: { limits: [] },
+      }),
+      put("/api/v1/namespaces/{ns}/services/e", {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "e" },
+        spec: { ports: [{ port: 1 }] },
+      }),
+      put("/api/v1/namespaces/{ns}/events/e", {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name: "e", namespace: "{ns}" },
+        involvedObject: { namespace: "{ns}" },
+      }),
       post(pods, pod("p")),
       put(`${pods}/p`, { ...pod("p"), spec: { containers: [{ name: "c", image: "other" }] } }),
-      put(`${pods}/p`, { ...pod("p"), spec: { nodeName: "n", containers: [{ name: "c", image: "other", command: ["x"] }] } }),
+      put(`${pods}/p`, {
+        ...pod("p"),
+        spec: { nodeName: "n", containers: [{ name: "c", image: "other", command: ["x"] }] },
+      }),
       post(deployments, deployment("d")),
       put(`${deployments}/d`, deployment("d", { replicas: 5 })),
       put(`${deployments}/d`, deployment("d", { selector: { matchLabels: { app: "b" } } })),
@@ -203,7 +353,10 @@ const patches: readonly Case[] = [
     steps: [
       post(maps, map("a", { labels: { "x/y": "1" } }), { save }),
       patch("json", `${maps}/a`, [{ op: "add", path: "/data/n", value: "1" }]),
-      patch("json", `${maps}/a`, [{ op: "test", path: "/data/n", value: "1" }, { op: "replace", path: "/data/n", value: "2" }]),
+      patch("json", `${maps}/a`, [
+        { op: "test", path: "/data/n", value: "1" },
+        { op: "replace", path: "/data/n", value: "2" },
+      ]),
       patch("json", `${maps}/a`, [{ op: "test", path: "/data/n", value: "x" }]),
       patch("json", `${maps}/a`, [{ op: "test", path: "/data/q", value: "x" }]),
       patch("json", `${maps}/a`, [{ op: "remove", path: "/data/q" }]),
@@ -222,14 +375,25 @@ const patches: readonly Case[] = [
       patch("json", `${maps}/a`, "["),
       patch("json", `${maps}/a`, [{ op: "add", path: "/data/num", value: 1 }]),
       patch("json", `${maps}/a`, [{ op: "add", path: "/unknown", value: 1 }]),
-      patch("json", `${maps}/a?fieldValidation=Strict`, [{ op: "add", path: "/unknown", value: 1 }]),
+      patch("json", `${maps}/a?fieldValidation=Strict`, [
+        { op: "add", path: "/unknown", value: 1 },
+      ]),
       patch("json", `${maps}/a`, [{ op: "replace", path: "/metadata/name", value: "b" }]),
       patch("json", `${maps}/a`, [{ op: "replace", path: "/metadata/uid", value: "b" }]),
-      patch("json", `${maps}/a`, [{ op: "replace", path: "/metadata/resourceVersion", value: "1" }]),
+      patch("json", `${maps}/a`, [
+        { op: "replace", path: "/metadata/resourceVersion", value: "1" },
+      ]),
       patch("json", `${maps}/a`, [{ op: "replace", path: "/kind", value: "Pod" }]),
       patch("json", `${maps}/a`, [{ op: "replace", path: "", value: {} }]),
-      patch("json", `${maps}/a`, [{ op: "add", path: "/metadata/finalizers", value: ["a.b/c"] }, { op: "add", path: "/metadata/finalizers/-", value: "a.b/d" }, { op: "add", path: "/metadata/finalizers/9", value: "a.b/e" }]),
-      patch("json", `${maps}/a`, [{ op: "add", path: "/metadata/finalizers", value: ["a.b/c"] }, { op: "add", path: "/metadata/finalizers/0", value: "a.b/d" }]),
+      patch("json", `${maps}/a`, [
+        { op: "add", path: "/metadata/finalizers", value: ["a.b/c"] },
+        { op: "add", path: "/metadata/finalizers/-", value: "a.b/d" },
+        { op: "add", path: "/metadata/finalizers/9", value: "a.b/e" },
+      ]),
+      patch("json", `${maps}/a`, [
+        { op: "add", path: "/metadata/finalizers", value: ["a.b/c"] },
+        { op: "add", path: "/metadata/finalizers/0", value: "a.b/d" },
+      ]),
       patch("json", `${maps}/a`, [{ op: "remove", path: "/metadata/finalizers/7" }]),
       patch("json", `${maps}/a`, [{ op: "remove", path: "/metadata/finalizers" }]),
       patch("json", `${maps}/missing`, [{ op: "add", path: "/data/n", value: "1" }]),
@@ -242,12 +406,17 @@ const patches: readonly Case[] = [
       post(deployments, deployment("d"), { save }),
       patch("merge", `${deployments}/d`, { spec: { replicas: 3 } }),
       patch("merge", `${deployments}/d`, { spec: { replicas: 3 } }),
-      patch("merge", `${deployments}/d`, { metadata: { resourceVersion: "{rv}" }, spec: { replicas: 4 } }),
+      patch("merge", `${deployments}/d`, {
+        metadata: { resourceVersion: "{rv}" },
+        spec: { replicas: 4 },
+      }),
       patch("merge", `${deployments}/d`, { metadata: { uid: "other" } }),
       patch("merge", `${deployments}/d`, { metadata: { name: "other" } }),
       patch("merge", `${deployments}/d`, { metadata: { annotations: { a: "1", b: "2" } } }),
       patch("merge", `${deployments}/d`, { metadata: { annotations: { a: null } } }),
-      patch("merge", `${deployments}/d`, { spec: { template: { spec: { containers: [{ name: "x", image: "y" }] } } } }),
+      patch("merge", `${deployments}/d`, {
+        spec: { template: { spec: { containers: [{ name: "x", image: "y" }] } } },
+      }),
       patch("merge", `${deployments}/d`, { spec: { template: { spec: { containers: null } } } }),
       patch("merge", `${deployments}/d`, { spec: null }),
       patch("merge", `${deployments}/d`, { spec: { replicas: "3" } }),
@@ -270,21 +439,84 @@ const patches: readonly Case[] = [
     name: "patch: strategic",
     steps: [
       post(deployments, deployment("d"), { save }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ name: "c", image: "nginx:2" }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ name: "side", image: "s" }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ name: "side", $patch: "delete" }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ name: "c", env: [{ name: "A", value: "1" }, { name: "B", value: "2" }] }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ name: "c", env: [{ name: "A", $patch: "delete" }], ports: [{ containerPort: 81 }] }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { $setElementOrder: 1 } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { "$setElementOrder/containers": [{ name: "c" }], containers: [{ name: "c", image: "nginx:3" }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ image: "nokey" }] } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { strategy: { $retainKeys: ["type"], type: "Recreate" } } }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { spec: { containers: [{ name: "c", image: "nginx:2" }] } } },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { spec: { containers: [{ name: "side", image: "s" }] } } },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { spec: { containers: [{ name: "side", $patch: "delete" }] } } },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: {
+          template: {
+            spec: {
+              containers: [
+                {
+                  name: "c",
+                  env: [
+                    { name: "A", value: "1" },
+                    { name: "B", value: "2" },
+                  ],
+                },
+              ],
+            },
+          },
+        },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: {
+          template: {
+            spec: {
+              containers: [
+                {
+                  name: "c",
+                  env: [{ name: "A", $patch: "delete" }],
+                  ports: [{ containerPort: 81 }],
+                },
+              ],
+            },
+          },
+        },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { spec: { $setElementOrder: 1 } } },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: {
+          template: {
+            spec: {
+              "$setElementOrder/containers": [{ name: "c" }],
+              containers: [{ name: "c", image: "nginx:3" }],
+            },
+          },
+        },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { spec: { containers: [{ image: "nokey" }] } } },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { strategy: { $retainKeys: ["type"], type: "Recreate" } },
+      }),
       patch("strategic", `${deployments}/d`, { spec: { strategy: { type: "RollingUpdate" } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: [{ $patch: "replace" }, { name: "only", image: "o" }] } } } }),
-      patch("strategic", `${deployments}/d`, { metadata: { "$deleteFromPrimitiveList/finalizers": ["x"], finalizers: ["a.b/c"] } }),
-      patch("strategic", `${deployments}/d`, { metadata: { "$deleteFromPrimitiveList/finalizers": ["a.b/c"] } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { spec: { containers: "text" } } } }),
-      patch("strategic", `${deployments}/d`, { spec: { template: { metadata: { $patch: "bad" } } } }),
+      patch("strategic", `${deployments}/d`, {
+        spec: {
+          template: { spec: { containers: [{ $patch: "replace" }, { name: "only", image: "o" }] } },
+        },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        metadata: { "$deleteFromPrimitiveList/finalizers": ["x"], finalizers: ["a.b/c"] },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        metadata: { "$deleteFromPrimitiveList/finalizers": ["a.b/c"] },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { spec: { containers: "text" } } },
+      }),
+      patch("strategic", `${deployments}/d`, {
+        spec: { template: { metadata: { $patch: "bad" } } },
+      }),
       patch("strategic", `${deployments}/d`, { nope: 1 }),
       patch("strategic", `${deployments}/d?fieldValidation=Strict`, { nope: 1 }),
       patch("strategic", `${deployments}/d`, "[]"),
@@ -315,17 +547,47 @@ const apply: readonly Case[] = [
       patch("apply", `${deployments}/d?fieldManager=one`, deployment("d", { replicas: 1 })),
       patch("apply", `${deployments}/d?fieldManager=one`, deployment("d", { replicas: 1 })),
       patch("apply", `${deployments}/d?fieldManager=two`, deployment("d", { replicas: 2 })),
-      patch("apply", `${deployments}/d?fieldManager=two&force=true`, deployment("d", { replicas: 2 })),
+      patch(
+        "apply",
+        `${deployments}/d?fieldManager=two&force=true`,
+        deployment("d", { replicas: 2 }),
+      ),
       patch("apply", `${deployments}/d?fieldManager=one`, deployment("d")),
       patch("merge", `${deployments}/d`, { spec: { replicas: 5 } }),
       patch("apply", `${deployments}/d?fieldManager=two`, deployment("d", { replicas: 2 })),
-      patch("apply", `${deployments}/d?fieldManager=two`, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" } }),
-      patch("apply", `${deployments}/d?fieldManager=one`, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" } }),
-      patch("apply", `${deployments}/d?fieldManager=one`, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d", labels: { a: "b" } } }),
-      patch("apply", `${deployments}/d?fieldManager=one`, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" } }),
+      patch("apply", `${deployments}/d?fieldManager=two`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d" },
+      }),
+      patch("apply", `${deployments}/d?fieldManager=one`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d" },
+      }),
+      patch("apply", `${deployments}/d?fieldManager=one`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d", labels: { a: "b" } },
+      }),
+      patch("apply", `${deployments}/d?fieldManager=one`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d" },
+      }),
       put(`${deployments}/d`, deployment("d", { replicas: 9 })),
-      patch("apply", `${deployments}/d/status?fieldManager=st`, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" }, status: { replicas: 3, conditions: [{ type: "Available", status: "True" }] } }),
-      patch("apply", `${deployments}/d/status?fieldManager=st2`, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" }, status: { replicas: 4 } }),
+      patch("apply", `${deployments}/d/status?fieldManager=st`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d" },
+        status: { replicas: 3, conditions: [{ type: "Available", status: "True" }] },
+      }),
+      patch("apply", `${deployments}/d/status?fieldManager=st2`, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "d" },
+        status: { replicas: 4 },
+      }),
       get(`${deployments}/d`),
     ],
   },
@@ -334,16 +596,34 @@ const apply: readonly Case[] = [
     steps: [
       patch("apply", `${maps}/a`, map("a")),
       patch("apply", `${maps}/a?fieldManager=one`, map("b")),
-      patch("apply", `${maps}/a?fieldManager=one`, { apiVersion: "v1", kind: "ConfigMap", data: {} }),
+      patch("apply", `${maps}/a?fieldManager=one`, {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        data: {},
+      }),
       patch("apply", `${maps}/a?fieldManager=one`, { data: {} }),
-      patch("apply", `${maps}/a?fieldManager=one`, { apiVersion: "v1", kind: "Pod", metadata: { name: "a" } }),
-      patch("apply", `${maps}/a?fieldManager=one`, { apiVersion: "v2", kind: "ConfigMap", metadata: { name: "a" } }),
+      patch("apply", `${maps}/a?fieldManager=one`, {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "a" },
+      }),
+      patch("apply", `${maps}/a?fieldManager=one`, {
+        apiVersion: "v2",
+        kind: "ConfigMap",
+        metadata: { name: "a" },
+      }),
       patch("apply", `${maps}/a?fieldManager=one`, "{"),
       patch("apply", `${maps}/a?fieldManager=one`, "[]"),
       patch("apply", `${maps}/a?fieldManager=one`, ""),
       patch("apply", `${maps}/a?fieldManager=one`, { ...map("a"), unknown: 1 }),
-      patch("apply", `${maps}/a?fieldManager=one&fieldValidation=Strict`, { ...map("a"), unknown: 1 }),
-      patch("apply", `${maps}/a?fieldManager=one&fieldValidation=Ignore`, { ...map("a"), unknown: 1 }),
+      patch("apply", `${maps}/a?fieldManager=one&fieldValidation=Strict`, {
+        ...map("a"),
+        unknown: 1,
+      }),
+      patch("apply", `${maps}/a?fieldManager=one&fieldValidation=Ignore`, {
+        ...map("a"),
+        unknown: 1,
+      }),
       patch("apply", `${maps}/a?fieldManager=one`, map("a", { managedFields: [{ manager: "x" }] })),
       patch("apply", `${maps}/a?fieldManager=one`, map("a", { resourceVersion: "1" })),
       patch("apply", `${maps}/a?fieldManager=one`, map("a", { uid: "zz" })),
@@ -354,31 +634,103 @@ const apply: readonly Case[] = [
       patch("apply", `${maps}/a?fieldManager=one&force=maybe`, map("a")),
       patch("apply", `${maps}/a?fieldManager=one&dryRun=All`, map("a", {}, { k: "dry" })),
       patch("apply", `${maps}/dry?fieldManager=one&dryRun=All`, map("dry")),
-      patch("apply", `${maps}/y?fieldManager=one`, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n"),
-      patch("apply", `${maps}/y?fieldManager=one`, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n  a: c\n"),
-      patch("apply", `${maps}/c?fieldManager=one`, map("c"), { type: "application/apply-patch+cbor" }),
-      patch("apply", `${pods}/p?fieldManager=one`, { ...pod("p"), spec: { containers: [{ name: "c", image: "i" }, { name: "c", image: "j" }] } }),
-      patch("apply", `${pods}/p?fieldManager=one`, { ...pod("p"), spec: { containers: [{ image: "i" }] } }),
+      patch(
+        "apply",
+        `${maps}/y?fieldManager=one`,
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n",
+      ),
+      patch(
+        "apply",
+        `${maps}/y?fieldManager=one`,
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: b\n  a: c\n",
+      ),
+      patch("apply", `${maps}/c?fieldManager=one`, map("c"), {
+        type: "application/apply-patch+cbor",
+      }),
+      patch("apply", `${pods}/p?fieldManager=one`, {
+        ...pod("p"),
+        spec: {
+          containers: [
+            { name: "c", image: "i" },
+            { name: "c", image: "j" },
+          ],
+        },
+      }),
+      patch("apply", `${pods}/p?fieldManager=one`, {
+        ...pod("p"),
+        spec: { containers: [{ image: "i" }] },
+      }),
       patch("apply", `${pods}/p?fieldManager=one`, { ...pod("p"), spec: { containers: "x" } }),
       patch("apply", `${pods}/p?fieldManager=one`, { ...pod("p"), spec: {} }),
-      patch("apply", `${pods}/p?fieldManager=one`, { ...pod("p"), spec: { containers: [{ name: "c", image: "i", ports: [{ containerPort: 80 }, { containerPort: 80, protocol: "UDP" }] }] } }),
+      patch("apply", `${pods}/p?fieldManager=one`, {
+        ...pod("p"),
+        spec: {
+          containers: [
+            {
+              name: "c",
+              image: "i",
+              ports: [{ containerPort: 80 }, { containerPort: 80, protocol: "UDP" }],
+            },
+          ],
+        },
+      }),
       get(`${pods}/p`),
     ],
   },
   {
     name: "apply: lists, maps and sets",
     steps: [
-      patch("apply", `${pods}/p?fieldManager=one`, { ...pod("p", { finalizers: ["a.b/c"], labels: { a: "1" } }), spec: { containers: [{ name: "c", image: "i", env: [{ name: "A", value: "1" }] }], tolerations: [{ key: "k", operator: "Exists" }] } }),
-      patch("apply", `${pods}/p?fieldManager=two`, { apiVersion: "v1", kind: "Pod", metadata: { name: "p", finalizers: ["a.b/d"], labels: { b: "2" } } }),
-      patch("apply", `${pods}/p?fieldManager=one`, { apiVersion: "v1", kind: "Pod", metadata: { name: "p", labels: { a: "2" } }, spec: { containers: [{ name: "c", image: "j" }] } }),
+      patch("apply", `${pods}/p?fieldManager=one`, {
+        ...pod("p", { finalizers: ["a.b/c"], labels: { a: "1" } }),
+        spec: {
+          containers: [{ name: "c", image: "i", env: [{ name: "A", value: "1" }] }],
+          tolerations: [{ key: "k", operator: "Exists" }],
+        },
+      }),
+      patch("apply", `${pods}/p?fieldManager=two`, {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "p", finalizers: ["a.b/d"], labels: { b: "2" } },
+      }),
+      patch("apply", `${pods}/p?fieldManager=one`, {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "p", labels: { a: "2" } },
+        spec: { containers: [{ name: "c", image: "j" }] },
+      }),
       patch("merge", `${pods}/p`, { metadata: { managedFields: [] } }),
       patch("merge", `${pods}/p`, { metadata: { managedFields: [{}] } }),
       patch("merge", `${pods}/p`, { metadata: { labels: { c: "3" } } }),
       get(`${pods}/p`),
-      patch("apply", "/api/v1/namespaces/{ns}/services/s?fieldManager=one", { apiVersion: "v1", kind: "Service", metadata: { name: "s" }, spec: { ports: [{ port: 80 }, { port: 80, protocol: "UDP", name: "u" }] } }),
-      patch("apply", "/api/v1/namespaces/{ns}/services/s?fieldManager=one", { apiVersion: "v1", kind: "Service", metadata: { name: "s" }, spec: { ports: [{ port: 80, name: "t" }, { port: 80, protocol: "UDP", name: "u" }] } }),
-      patch("apply", "/api/v1/namespaces/{ns}/secrets/s?fieldManager=one", { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { a: "b" } }),
-      patch("apply", "/api/v1/namespaces/{ns}/secrets/s?fieldManager=two", { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, data: { a: "Yw==" } }),
+      patch("apply", "/api/v1/namespaces/{ns}/services/s?fieldManager=one", {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "s" },
+        spec: { ports: [{ port: 80 }, { port: 80, protocol: "UDP", name: "u" }] },
+      }),
+      patch("apply", "/api/v1/namespaces/{ns}/services/s?fieldManager=one", {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "s" },
+        spec: {
+          ports: [
+            { port: 80, name: "t" },
+            { port: 80, protocol: "UDP", name: "u" },
+          ],
+        },
+      }),
+      patch("apply", "/api/v1/namespaces/{ns}/secrets/s?fieldManager=one", {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name: "s" },
+        stringData: { a: "b" },
+      }),
+      patch("apply", "/api/v1/namespaces/{ns}/secrets/s?fieldManager=two", {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name: "s" },
+        data: { a: "Yw==" },
+      }),
     ],
   },
 ];
@@ -461,12 +813,26 @@ const deletes: readonly Case[] = [
       remove(`${pods}/b?gracePeriodSeconds=5`),
       remove(`${pods}/b?gracePeriodSeconds=0`),
       get(`${pods}/b`),
-      post(pods, { ...pod("c", { finalizers: finalizer }), spec: { nodeName: "n", terminationGracePeriodSeconds: 7, containers: [{ name: "c", image: "i" }] } }),
+      post(pods, {
+        ...pod("c", { finalizers: finalizer }),
+        spec: {
+          nodeName: "n",
+          terminationGracePeriodSeconds: 7,
+          containers: [{ name: "c", image: "i" }],
+        },
+      }),
       remove(`${pods}/c`, options({ gracePeriodSeconds: 3 })),
       remove(`${pods}/c`, options({ gracePeriodSeconds: 0 })),
       patch("merge", `${pods}/c`, { metadata: { finalizers: null } }),
       get(`${pods}/c`),
-      post(pods, { ...pod("d"), spec: { nodeName: "n", terminationGracePeriodSeconds: 0, containers: [{ name: "c", image: "i" }] } }),
+      post(pods, {
+        ...pod("d"),
+        spec: {
+          nodeName: "n",
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: "c", image: "i" }],
+        },
+      }),
       remove(`${pods}/d`),
       post(pods, { ...pod("e"), spec: { nodeName: "n", containers: [{ name: "c", image: "i" }] } }),
       remove(`${pods}/e`, options({ gracePeriodSeconds: -1 })),
