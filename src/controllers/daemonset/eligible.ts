@@ -51,34 +51,34 @@ export function daemonTolerations(spec: PodSpec): readonly Toleration[] {
   return spec.hostNetwork === true ? [...always, onHostNetwork] : always;
 }
 
-/** The template with the tolerations added and an affinity that names the node; the scheduler binds it. */
+/**
+ * The template with the tolerations added and an affinity that names the node; the scheduler binds
+ * it. The template's own node affinity has been judged here, and gives way to the name.
+ */
 export function templateFor(template: PodTemplateSpec, nodeName: string): PodTemplateSpec {
   const spec = template.spec ?? { containers: [] };
   const byName = { matchFields: [{ key: "metadata.name", operator: "In", values: [nodeName] }] };
-  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  const terms = required?.nodeSelectorTerms ?? [];
-  const pinned =
-    terms.length === 0
-      ? [byName]
-      : terms.map((term) => ({ ...term, matchFields: byName.matchFields }));
   const nodeAffinity = {
     ...spec.affinity?.nodeAffinity,
-    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: pinned },
+    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [byName] },
   };
-  const missing = daemonTolerations(spec).filter(
-    (wanted) =>
-      !(spec.tolerations ?? []).some(
-        (has) => has.key === wanted.key && has.effect === wanted.effect,
-      ),
-  );
+  const ours = daemonTolerations(spec);
+  const others = (spec.tolerations ?? []).filter((has) => !ours.some((one) => isSame(one, has)));
   return {
     ...template,
     spec: {
       ...spec,
       affinity: { ...spec.affinity, nodeAffinity },
-      tolerations: [...(spec.tolerations ?? []), ...missing],
+      tolerations: [...others, ...ours],
     },
   };
+}
+
+/** Says the same but for how long: a daemon stays for good. */
+function isSame(a: Toleration, b: Toleration): boolean {
+  const said = ({ key, effect, operator, value }: Toleration): string =>
+    JSON.stringify([key ?? "", effect ?? "", operator ?? "", value ?? ""]);
+  return said(a) === said(b);
 }
 
 /** The node a daemon pod is on, or is meant for while it is not bound yet. */

@@ -1,6 +1,14 @@
-/** What a DaemonSet does next, pure: pods to make and delete, and its status. */
+/**
+ * What a DaemonSet does next, pure: pods to make and delete (`planDaemons`), pods to replace in an
+ * update (`planUpdate`, when there is nothing else to do), and its status.
+ *
+ * Holds  one pod per node that fits, two while a surge update has both; an update never makes more
+ *        than maxUnavailable nodes unavailable, nor more than maxSurge nodes hold two.
+ * After  upstream's daemon_controller.go and update.go.
+ */
 import type { DaemonSet, DaemonSetStatus, Node, Pod } from "#api/gen/types.ts";
-import { isAvailable, isReady } from "../shared/pod.ts";
+import { scaledUp } from "../shared/percent.ts";
+import { isAvailable, isFinished, isGoing, isReady } from "../shared/pod.ts";
 import { revisionHashLabel } from "../shared/revisions.ts";
 import { eligibility, targetNode } from "./eligible.ts";
 
@@ -15,16 +23,24 @@ export interface DaemonInput {
 }
 
 export interface DaemonPlan {
+  /** Names of nodes that get a pod. */
   readonly create: readonly string[];
   readonly remove: readonly Pod[];
-  /** Among `remove`: pods that failed by themselves, to be retried with backoff. */
+  /** Pods that failed by themselves: removed too, but with backoff. */
   readonly failed: readonly Pod[];
+  /** Pods that ended well, which a daemon should not. */
+  readonly succeeded: readonly Pod[];
 }
 
-export function podsByNode(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
+type PodsByNode = ReadonlyMap<string, readonly Pod[]>;
+
+/** Finished pods on their way out are no longer anybody's concern, nor is a pod that names no node. */
+function podsByNode(pods: readonly Pod[]): PodsByNode {
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
+    if (isFinished(pod) && isGoing(pod)) continue;
     const node = targetNode(pod);
+    if (node === "") continue;
     const there = byNode.get(node);
     if (there === undefined) byNode.set(node, [pod]);
     else there.push(pod);
@@ -32,139 +48,187 @@ export function podsByNode(pods: readonly Pod[]): ReadonlyMap<string, readonly P
   return byNode;
 }
 
+interface Draft extends DaemonPlan {
+  readonly create: string[];
+  readonly remove: Pod[];
+  readonly failed: Pod[];
+  readonly succeeded: Pod[];
+}
+
+const draft = (): Draft => ({ create: [], remove: [], failed: [], succeeded: [] });
+
 export function planDaemons(input: DaemonInput): DaemonPlan {
-  const { set, nodes } = input;
   const byNode = podsByNode(input.pods);
-  const create: string[] = [];
-  const remove: Pod[] = [];
-  const failed: Pod[] = [];
-  for (const node of nodes) {
-    const name = node.metadata?.name ?? "";
-    const { shouldRun, shouldContinue } = eligibility(set, node);
-    const here = (byNode.get(name) ?? []).filter(isLiving);
-    if (here.length === 0 && (byNode.get(name) ?? []).length === 0 && shouldRun) create.push(name);
-    if (!shouldContinue) remove.push(...here);
-    else keepOne(here, remove, failed);
-  }
-  const known = new Set(nodes.map((node) => node.metadata?.name ?? ""));
+  const plan = draft();
+  for (const node of input.nodes) planNode(input, plan, node, byNode);
+  const known = new Set(input.nodes.map((node) => node.metadata?.name ?? ""));
   for (const [node, pods] of byNode) {
     // Meant for a node that is gone and never bound: nobody else will delete it.
-    if (!known.has(node))
-      remove.push(...pods.filter((pod) => isLiving(pod) && (pod.spec?.nodeName ?? "") === ""));
+    if (known.has(node)) continue;
+    plan.remove.push(...pods.filter((pod) => !isGoing(pod) && (pod.spec?.nodeName ?? "") === ""));
   }
-  return { create, remove, failed };
+  return plan;
 }
 
-/** Of several pods on a node the oldest stays; failed ones go, to be made anew. */
-function keepOne(here: readonly Pod[], remove: Pod[], failed: Pod[]): void {
-  const broken = here.filter(
-    (pod) => pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded",
-  );
-  failed.push(...broken);
-  remove.push(...broken);
-  const running = here.filter((pod) => !broken.includes(pod));
-  remove.push(
-    ...running
-      .toSorted(oldestFirst)
-      .slice(1)
-      .filter((pod) => !isSurge(running, pod)),
-  );
+function planNode(input: DaemonInput, plan: Draft, node: Node, byNode: PodsByNode): void {
+  const name = node.metadata?.name ?? "";
+  const here = byNode.get(name);
+  const { shouldRun, shouldContinue } = eligibility(input.set, node);
+  if (here === undefined) {
+    if (shouldRun) plan.create.push(name);
+    return;
+  }
+  const living = here.filter((pod) => !isGoing(pod));
+  if (!shouldContinue) return void plan.remove.push(...living);
+  plan.failed.push(...living.filter((pod) => pod.status?.phase === "Failed"));
+  plan.succeeded.push(...living.filter((pod) => pod.status?.phase === "Succeeded"));
+  const running = living.filter((pod) => !isFinished(pod)).toSorted(boundOldestFirst);
+  if (!allowsSurge(input.set)) return void plan.remove.push(...running.slice(1));
+  // A surge keeps a node served: what goes is replaced before it has gone.
+  if (running.length === 0 && shouldRun) plan.create.push(name);
+  plan.remove.push(...surplusOfSurge(input, running));
 }
 
-/** During a surge update a node holds an old and a new pod on purpose. */
-function isSurge(running: readonly Pod[], pod: Pod): boolean {
-  const hashes = new Set(running.map((other) => other.metadata?.labels?.[revisionHashLabel]));
-  return running.length === 2 && hashes.size === 2 && running.includes(pod);
+/** Of a surge's pods the oldest of each revision stay; the old one until the new one is available. */
+function surplusOfSurge(input: DaemonInput, running: readonly Pod[]): readonly Pod[] {
+  const fresh = running.find((pod) => isOf(pod, input.hash));
+  const old = running.find((pod) => !isOf(pod, input.hash));
+  const surplus = running.filter((pod) => pod !== fresh && pod !== old);
+  if (fresh === undefined || old === undefined) return surplus;
+  return !isReady(old) || isUp(input, fresh) ? [...surplus, old] : surplus;
 }
 
-function isLiving(pod: Pod): boolean {
-  return pod.metadata?.deletionTimestamp === undefined;
+function boundOldestFirst(a: Pod, b: Pod): number {
+  const bound = (pod: Pod): number => ((pod.spec?.nodeName ?? "") === "" ? 1 : 0);
+  const born = (pod: Pod): string => pod.metadata?.creationTimestamp ?? "";
+  if (bound(a) !== bound(b)) return bound(a) - bound(b);
+  if (born(a) !== born(b)) return born(a) < born(b) ? -1 : 1;
+  return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
 }
 
-function oldestFirst(a: Pod, b: Pod): number {
-  return (a.metadata?.creationTimestamp ?? "") < (b.metadata?.creationTimestamp ?? "") ? -1 : 1;
+function allowsSurge(set: DaemonSet): boolean {
+  return scaledUp(set.spec?.updateStrategy?.rollingUpdate?.maxSurge ?? 0, 1) > 0;
 }
 
-/** The next pods to replace in a rolling update, within maxUnavailable or maxSurge. */
-export function planUpdate(input: DaemonInput): DaemonPlan {
-  const { set, nowMs } = input;
-  if (set.spec?.updateStrategy?.type === "OnDelete") return { create: [], remove: [], failed: [] };
-  const wanted = input.nodes.filter((node) => eligibility(set, node).shouldRun);
-  const rolling = set.spec?.updateStrategy?.rollingUpdate;
-  const maxSurge = scaled(rolling?.maxSurge ?? 0, wanted.length);
-  const maxUnavailable =
-    maxSurge > 0 ? 0 : Math.max(1, scaled(rolling?.maxUnavailable ?? 1, wanted.length));
-  const minReady = set.spec?.minReadySeconds ?? 0;
-  const byNode = podsByNode(input.pods);
-  const available = (pod: Pod): boolean => isLiving(pod) && isAvailable(pod, minReady, nowMs);
-  const nodes = wanted.map((node) => {
-    const name = node.metadata?.name ?? "";
-    const pods = (byNode.get(name) ?? []).filter(isLiving);
-    const fresh = pods.find((pod) => isOf(pod, input.hash));
-    const old = pods.find((pod) => !isOf(pod, input.hash));
-    return { name, pods, fresh, old };
-  });
-  if (maxSurge > 0) return planSurge(nodes, maxSurge, available);
-  const unavailable = nodes.filter(({ pods }) => !pods.some(available)).length;
-  const broken = nodes.flatMap(({ old, fresh }) =>
-    old !== undefined && fresh === undefined && !available(old) ? [old] : [],
-  );
-  const good = nodes.flatMap(({ old, fresh }) =>
-    old !== undefined && fresh === undefined && available(old) ? [old] : [],
-  );
-  const budget = Math.max(0, maxUnavailable - unavailable);
-  return { create: [], remove: [...broken, ...good.slice(0, budget)], failed: [] };
-}
-
+/** One node of an update: what it has that is not going. */
 interface NodePods {
   readonly name: string;
   readonly old: Pod | undefined;
   readonly fresh: Pod | undefined;
+  /** Several of one kind: planDaemons sorts that out first. */
+  readonly crowded: boolean;
+  readonly shouldRun: boolean;
+}
+
+/** The next pods to replace in a rolling update, within maxUnavailable or maxSurge. */
+export function planUpdate(input: DaemonInput): DaemonPlan {
+  const { set } = input;
+  if (set.spec?.updateStrategy?.type === "OnDelete") return draft();
+  const nodes = updateNodes(input);
+  const desired = nodes.filter((node) => node.shouldRun).length;
+  const rolling = set.spec?.updateStrategy?.rollingUpdate;
+  const maxSurge = scaledUp(rolling?.maxSurge ?? 0, desired);
+  const asked = scaledUp(rolling?.maxUnavailable ?? 1, desired);
+  if (maxSurge > 0) return planSurge(input, nodes, { maxSurge, desired });
+  return planReplace(input, nodes, asked === 0 && desired > 0 ? 1 : asked);
+}
+
+function updateNodes(input: DaemonInput): readonly NodePods[] {
+  const byNode = podsByNode(input.pods);
+  return input.nodes.flatMap((node) => {
+    const name = node.metadata?.name ?? "";
+    const { shouldRun } = eligibility(input.set, node);
+    const here = byNode.get(name);
+    if (here === undefined && !shouldRun) return [];
+    const living = (here ?? []).filter((pod) => !isGoing(pod));
+    const fresh = living.filter((pod) => isOf(pod, input.hash));
+    const old = living.filter((pod) => !isOf(pod, input.hash));
+    const crowded = fresh.length > 1 || old.length > 1;
+    return [{ name, old: old[0], fresh: fresh[0], crowded, shouldRun }];
+  });
+}
+
+function planReplace(
+  input: DaemonInput,
+  nodes: readonly NodePods[],
+  maxUnavailable: number,
+): DaemonPlan {
+  const plan = draft();
+  const candidates: Pod[] = [];
+  let unavailable = 0;
+  for (const { old, fresh, crowded } of nodes) {
+    const only = old === undefined || fresh === undefined ? (fresh ?? old) : undefined;
+    if (crowded || only === undefined || !isUp(input, only)) unavailable++;
+    if (crowded || old === undefined || fresh !== undefined) continue;
+    // An old pod that serves nobody may go in any case.
+    if (isUp(input, old)) candidates.push(old);
+    else plan.remove.push(old);
+  }
+  plan.remove.push(...candidates.slice(0, Math.max(0, maxUnavailable - unavailable)));
+  return plan;
 }
 
 function planSurge(
+  input: DaemonInput,
   nodes: readonly NodePods[],
-  maxSurge: number,
-  available: (pod: Pod) => boolean,
+  limits: { readonly maxSurge: number; readonly desired: number },
 ): DaemonPlan {
-  const remove = nodes.flatMap(({ old, fresh }) =>
-    old !== undefined && fresh !== undefined && available(fresh) ? [old] : [],
-  );
-  const surging =
-    nodes.filter(({ old, fresh }) => old !== undefined && fresh !== undefined).length -
-    remove.length;
-  const candidates = nodes.filter(({ old, fresh }) => old !== undefined && fresh === undefined);
-  const create = candidates.slice(0, Math.max(0, maxSurge - surging)).map(({ name }) => name);
-  return { create, remove, failed: [] };
+  const plan = draft();
+  const candidates: string[] = [];
+  const leaving: Pod[] = [];
+  let surging = 0;
+  let available = 0;
+  for (const { name, old, fresh, crowded, shouldRun } of nodes) {
+    if (crowded) {
+      surging++;
+      continue;
+    }
+    const serving = old ?? fresh;
+    if (serving !== undefined && isUp(input, serving)) available++;
+    if (old === undefined) continue;
+    if (fresh !== undefined) {
+      if (isUp(input, fresh)) plan.remove.push(old);
+      else surging++;
+    } else if (isUp(input, old)) {
+      if (shouldRun) candidates.push(name);
+      else leaving.push(old);
+    } else if (shouldRun) plan.create.push(name);
+    else plan.remove.push(old);
+  }
+  plan.create.push(...candidates.slice(0, Math.max(0, limits.maxSurge - surging)));
+  // Pods on nodes that no longer fit go as far as others serve in their place.
+  plan.remove.push(...leaving.slice(0, Math.max(0, available - limits.desired)));
+  return plan;
 }
 
-function scaled(value: number | string, total: number): number {
-  return typeof value === "number" ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100);
+function isUp({ set, nowMs }: DaemonInput, pod: Pod): boolean {
+  return isAvailable(pod, set.spec?.minReadySeconds ?? 0, nowMs);
 }
 
 function isOf(pod: Pod, hash: string): boolean {
   return pod.metadata?.labels?.[revisionHashLabel] === hash;
 }
 
+/** Of several pods on a node the oldest bound one counts. */
 export function daemonStatus(input: DaemonInput): DaemonSetStatus {
-  const { set, nowMs } = input;
+  const { set } = input;
   const byNode = podsByNode(input.pods);
-  const minReady = set.spec?.minReadySeconds ?? 0;
   const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 };
   for (const node of input.nodes) {
-    const pods = (byNode.get(node.metadata?.name ?? "") ?? []).filter(isLiving);
+    const pod = (byNode.get(node.metadata?.name ?? "") ?? []).toSorted(boundOldestFirst)[0];
     if (!eligibility(set, node).shouldRun) {
-      if (pods.length > 0) counts.misscheduled++;
+      if (pod !== undefined) counts.misscheduled++;
       continue;
     }
     counts.desired++;
-    if (pods.length === 0) continue;
+    if (pod === undefined) continue;
     counts.current++;
-    if (pods.some(isReady)) counts.ready++;
-    if (pods.some((pod) => isAvailable(pod, minReady, nowMs))) counts.available++;
-    if (pods.some((pod) => isOf(pod, input.hash))) counts.updated++;
+    if (isReady(pod)) counts.ready++;
+    if (isUp(input, pod)) counts.available++;
+    if (isOf(pod, input.hash)) counts.updated++;
   }
   const unavailable = counts.desired - counts.available;
+  const { conditions, collisionCount } = set.status ?? {};
   return {
     currentNumberScheduled: counts.current,
     numberMisscheduled: counts.misscheduled,
@@ -174,5 +238,7 @@ export function daemonStatus(input: DaemonInput): DaemonSetStatus {
     ...(counts.updated === 0 ? {} : { updatedNumberScheduled: counts.updated }),
     ...(counts.available === 0 ? {} : { numberAvailable: counts.available }),
     ...(unavailable === 0 ? {} : { numberUnavailable: unavailable }),
+    ...(conditions === undefined ? {} : { conditions }),
+    ...(collisionCount === undefined ? {} : { collisionCount }),
   };
 }

@@ -20,6 +20,7 @@ import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
 import { isFinished } from "../shared/pod.ts";
 import { refs } from "../shared/refs.ts";
+import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
 import { ignoreGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
 import { selectorOf } from "../shared/selectors.ts";
 import {
@@ -63,9 +64,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
   const replicaSets = informers.informer<ReplicaSet>(refs.replicasets);
   const pods = informers.informer<Pod>(refs.pods);
   replicaSets.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  replicaSets.addIndex("controllers.orphan", (rs) =>
-    controllerOf(rs) === undefined ? [rs.metadata?.namespace ?? ""] : [],
-  );
+  replicaSets.addIndex(orphanIndex, orphanNamespace);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   const barrier = new Barrier(replicaSets, clock);
   const controller = queueController(deps, { name: "deployment-controller", workers }, reconcile);
@@ -136,7 +135,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
 
   function claimSets(deployment: Deployment): Promise<readonly ReplicaSet[]> {
     const owned = replicaSets.byIndex("controllers.controllerUid", deployment.metadata?.uid ?? "");
-    const orphans = replicaSets.byIndex("controllers.orphan", deployment.metadata?.namespace ?? "");
+    const orphans = replicaSets.byIndex(orphanIndex, deployment.metadata?.namespace ?? "");
     const matches = (rs: ReplicaSet): boolean => selects(deployment, rs);
     const reference = controllerReference(gvk, deployment);
     const wrote = (rs: ReplicaSet): void => barrier.wrote(keyOf(deployment), rs);

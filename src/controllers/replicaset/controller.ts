@@ -20,6 +20,7 @@ import { queueController, type Controller, type ControllerDeps } from "../shared
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
 import { refs } from "../shared/refs.ts";
+import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
 import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
 import { slowStart } from "../shared/slow-start.ts";
 import { isActive, podFromTemplate } from "../shared/pod.ts";
@@ -77,9 +78,6 @@ export function replicationControllerController(deps: ControllerDeps): Controlle
   return replicaController(deps, replicationController);
 }
 
-/** Pods without a controller, by namespace: the candidates for adoption. */
-const orphanIndex = "controllers.orphan";
-
 // long: one closure holds the informers and the barrier that the small functions below share
 function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   const { client, clock, informers } = deps;
@@ -87,9 +85,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   const pods = informers.informer<Pod>(refs.pods);
   owners.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  pods.addIndex(orphanIndex, (pod) =>
-    controllerOf(pod) === undefined ? [pod.metadata?.namespace ?? ""] : [],
-  );
+  pods.addIndex(orphanIndex, orphanNamespace);
   const barrier = new Barrier(pods, clock);
   const controller = queueController(deps, kind, reconcile);
   const { queue } = controller;

@@ -5,8 +5,12 @@
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
+import { labelsMatch, type LabelSelector } from "#api/label-selector.ts";
 import type { Client } from "#client/client.ts";
+import type { Informer } from "#client/informer.ts";
+import { claim, type Adopter } from "./adopt.ts";
 import { jsonEqual } from "./equal.ts";
+import { orphanIndex } from "./orphans.ts";
 import { ignoreGone } from "./refusals.ts";
 import { refs } from "./refs.ts";
 import { templateHash } from "./template-hash.ts";
@@ -43,6 +47,20 @@ export function templateOf(revision: ControllerRevision): PodTemplateSpec | unde
   if (data?.spec?.template === undefined) return undefined;
   const { $patch: _directive, ...template } = data.spec.template;
   return template;
+}
+
+/** Owner's revisions in the cache, with those an orphaning delete of its predecessor left. */
+export function claimRevisions(
+  informer: Informer<ControllerRevision>,
+  adopter: Omit<Adopter<ControllerRevision>, "ref" | "matches">,
+  selector: LabelSelector,
+): Promise<readonly ControllerRevision[]> {
+  const { namespace = "", uid = "" } = adopter.owner.metadata ?? {};
+  const matches = (revision: ControllerRevision): boolean =>
+    labelsMatch(selector, revision.metadata?.labels ?? {});
+  const owned = informer.byIndex("controllers.controllerUid", uid);
+  const orphans = informer.byIndex(orphanIndex, namespace).filter(matches);
+  return claim({ ...adopter, ref: refs.controllerrevisions, matches }, [...owned, ...orphans]);
 }
 
 export function byRevision(a: ControllerRevision, b: ControllerRevision): number {

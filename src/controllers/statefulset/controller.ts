@@ -12,7 +12,6 @@ import type {
   StatefulSet,
 } from "#api/gen/types.ts";
 import { labelsMatch } from "#api/label-selector.ts";
-import type { KubeObject } from "#api/object.ts";
 import { isAlreadyExists } from "#client/refusal.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
@@ -20,11 +19,12 @@ import { claim } from "../shared/adopt.ts";
 import { Barrier } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
+import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
 import { availableInMs, isReady } from "../shared/pod.ts";
 import { isGone, textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
-import { ensureRevision, hashLabel, templateOf, trimRevisions } from "../shared/revisions.ts";
+import * as history from "../shared/revisions.ts";
 import { selectorOf } from "../shared/selectors.ts";
 import { slowStart } from "../shared/slow-start.ts";
 import { claimOwners, firstClaimOwners, isLeftover } from "./claims.ts";
@@ -36,7 +36,6 @@ const gvk = { group: "apps", version: "v1", kind: "StatefulSet" };
 const workers = 10;
 /** A claim that stands in a pod's way goes with the garbage collector's next step. */
 const leftoverMs = 1_000;
-const orphanIndex = "controllers.orphan";
 
 // long: one closure holds the informers and the barrier that the small functions below share
 export function statefulSetController(deps: ControllerDeps): Controller {
@@ -47,11 +46,8 @@ export function statefulSetController(deps: ControllerDeps): Controller {
   const revisions = informers.informer<ControllerRevision>(refs.controllerrevisions);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   revisions.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  for (const informer of [pods, revisions]) {
-    informer.addIndex(orphanIndex, (object: KubeObject) =>
-      controllerOf(object) === undefined ? [object.metadata?.namespace ?? ""] : [],
-    );
-  }
+  pods.addIndex(orphanIndex, orphanNamespace);
+  revisions.addIndex(orphanIndex, orphanNamespace);
   const barrier = new Barrier(pods, clock);
   const controller = queueController(deps, { name: "statefulset-controller", workers }, reconcile);
   const { queue } = controller;
@@ -82,10 +78,14 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     const set = sets.getByKey(key);
     if (set === undefined) return barrier.forget(key);
     if (!barrier.passed(key)) return undefined;
-    const known = await claimRevisions(set);
+    const known = await history.claimRevisions(revisions, adopterOf(set), selectorOf(set));
     const mine = await claimPods(set);
     const reference = controllerReference(gvk, set);
-    const newest = await ensureRevision({ client, reference, hashLabel }, set, known);
+    const newest = await history.ensureRevision(
+      { client, reference, hashLabel: history.hashLabel },
+      set,
+      known,
+    );
     const all = [...known, newest];
     const updateRevision = newest.metadata?.name ?? "";
     const current = all.find((one) => one.metadata?.name === set.status?.currentRevision);
@@ -95,7 +95,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     const step = living ? await act(key, input, all) : done;
     await writeStatus(set, statefulStatus(input));
     const inUse = [currentRevision, updateRevision, ...mine.map(identity.revisionOfPod)];
-    await trimRevisions(client, set, known, new Set(inUse));
+    await history.trimRevisions(client, set, known, new Set(inUse));
     if (step.error !== undefined) throw step.error;
     return step.waits ? { requeueAfterMs: leftoverMs } : requeue(set, mine);
   }
@@ -106,15 +106,6 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
     const wrote = (pod: Pod): void => barrier.wrote(keyOf(set), pod);
     return claim({ ...adopterOf(set), ref: refs.pods, matches, wrote }, [...owned, ...orphans]);
-  }
-
-  function claimRevisions(set: StatefulSet): Promise<readonly ControllerRevision[]> {
-    const matches = (revision: ControllerRevision): boolean =>
-      labelsMatch(selectorOf(set), revision.metadata?.labels ?? {});
-    const orphans = revisions.byIndex(orphanIndex, set.metadata?.namespace ?? "").filter(matches);
-    const owned = revisions.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
-    const adopter = { ...adopterOf(set), ref: refs.controllerrevisions, matches };
-    return claim(adopter, [...owned, ...orphans]);
   }
 
   function adopterOf(set: StatefulSet) {
@@ -183,7 +174,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     if (wanted === undefined) return;
     const { ordinal, revision } = wanted;
     const kept = known.find((object) => object.metadata?.name === revision);
-    const template = (kept && templateOf(kept)) ?? set.spec?.template ?? {};
+    const template = (kept && history.templateOf(kept)) ?? set.spec?.template ?? {};
     await createClaims(set, ordinal);
     const owner = controllerReference(gvk, set);
     await createPod(key, set, identity.makePod(set, template, { ordinal, revision, owner }));

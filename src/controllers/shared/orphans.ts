@@ -1,0 +1,10 @@
+/** Objects without a controller: the candidates for adoption, found by namespace. */
+import type { KubeObject } from "#api/object.ts";
+import { controllerOf } from "./owner.ts";
+
+export const orphanIndex = "controllers.orphan";
+
+/** The index function of `orphanIndex`. */
+export function orphanNamespace(object: KubeObject): readonly string[] {
+  return controllerOf(object) === undefined ? [object.metadata?.namespace ?? ""] : [];
+}
