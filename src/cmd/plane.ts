@@ -74,9 +74,25 @@ export interface Plane {
   stop(): Promise<void>;
 }
 
+/** A start that fails half way closes what it had opened, then rejects with the cause. */
 export async function startPlane(host: Host, options: PlaneOptions): Promise<Plane> {
   const store = await openPlaneStore(host, options);
   const registry = openPlaneRegistry(host, store);
+  try {
+    return await startOn(host, options, store, registry);
+  } catch (error) {
+    await registry.close();
+    await store.close();
+    throw error;
+  }
+}
+
+async function startOn(
+  host: Host,
+  options: PlaneOptions,
+  store: OpenedStore,
+  registry: OpenRegistry,
+): Promise<Plane> {
   const server = makeServer(host, options, registry);
   await server.ready();
   // Clients that come before the bootstrap objects are there find an API without them, not an error.

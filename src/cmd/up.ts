@@ -86,7 +86,8 @@ async function start(
 }
 
 function startError(error: unknown, directory: DataDirectory, flags: UpFlags): unknown {
-  const { code = "" } = error as NodeJS.ErrnoException;
+  // The listener says what was wrong; which of our flags mends it is said here.
+  const { code = "" } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const at = `${flags.host} port ${flags.port}`;
   if (code === "EADDRINUSE") {
     return new UsageError(

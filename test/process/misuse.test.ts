@@ -1,0 +1,107 @@
+/** What goes wrong at the start is told in one sentence with a non-zero exit, and damages nothing. */
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import {
+  pilothouse,
+  removeDirectory,
+  startUp,
+  temporaryDirectory,
+  type CommandResult,
+} from "./harness.ts";
+
+const directory = temporaryDirectory("misuse");
+after(() => removeDirectory(directory));
+
+function assertOneSentence(result: CommandResult, expected: RegExp): void {
+  assert.equal(result.code, 1, result.stderr);
+  assert.match(result.stderr, expected);
+  assert.doesNotMatch(result.stderr, /\n\s+at /, "a stack is not for users");
+  assert.equal(result.stdout, "");
+}
+
+describe("pilothouse up", () => {
+  test("refuses a busy port, names it and says what to do", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const address = server.address();
+    const port = String(typeof address === "object" ? address?.port : 0);
+    const result = await inBackground([
+      "up",
+      "--port",
+      port,
+      "--data-dir",
+      join(directory, "busy"),
+    ]);
+    assertOneSentence(result, new RegExp(`port ${port} is in use.*--port`));
+    server.close();
+  });
+
+  test("refuses a directory that holds something else, and leaves it as it was", () => {
+    const foreign = join(directory, "foreign");
+    mkdirSync(foreign);
+    writeFileSync(join(foreign, "thesis.txt"), "years of work");
+    const result = pilothouse(["up", "--port", "0", "--data-dir", foreign]);
+    assertOneSentence(result, /thesis\.txt.*was not made by pilothouse.*--data-dir/);
+    assert.deepEqual(readdirSync(foreign), ["thesis.txt"]);
+  });
+
+  test("refuses a data directory it cannot make", () => {
+    const result = pilothouse(["up", "--port", "0", "--data-dir", "/dev/null/data"]);
+    assertOneSentence(result, /cannot use data directory \/dev\/null\/data.*not a directory/);
+  });
+
+  test("refuses a flag it does not know and a value out of range", () => {
+    assertOneSentence(pilothouse(["up", "--prot", "1"]), /unknown option '--prot'/);
+    assertOneSentence(
+      pilothouse(["up", "--port", "70000"]),
+      /port must be a whole number from 0 to 65535/,
+    );
+    assertOneSentence(pilothouse(["up", "--nodes", "-1"]), /count must be a whole number/);
+    assertOneSentence(pilothouse(["upp"]), /unknown command 'upp'/);
+  });
+
+  test("refuses a second process on the same directory; the first goes on and stops cleanly", async () => {
+    const data = join(directory, "shared");
+    const up = await startUp(["--port", "0", "--data-dir", data, "--nodes", "0"]);
+    const second = await inBackground(["up", "--port", "0", "--data-dir", data]);
+    assertOneSentence(second, /is in use by another pilothouse/);
+    assert.equal(await up.stop(), 0, up.output());
+    assert.match(up.output(), /stopped/);
+  });
+
+  test("keeps keys and the kubeconfig to their owner", () => {
+    const data = join(directory, "shared");
+    const modeOf = (...path: string[]): string =>
+      (statSync(join(data, ...path)).mode & 0o777).toString(8);
+    assert.equal(modeOf("kubeconfig"), "600");
+    assert.equal(modeOf("pki"), "700");
+    for (const name of readdirSync(join(data, "pki")).filter((file) => file.endsWith(".key"))) {
+      assert.equal(modeOf("pki", name), "600", name);
+    }
+  });
+});
+
+test("--help teaches: commands, flags, examples", () => {
+  const top = pilothouse(["--help"]);
+  assert.equal(top.code, 0);
+  assert.match(top.stdout, /up .*whole control plane/s);
+  const up = pilothouse(["up", "--help"]);
+  assert.match(up.stdout, /--data-dir[\s\S]*--port[\s\S]*--nodes[\s\S]*Examples:/);
+});
+
+/** Not `spawnSync`: the event loop must run while the other process meets our port or lock. */
+async function inBackground(args: readonly string[]): Promise<CommandResult> {
+  const { spawn } = await import("node:child_process");
+  const { root } = await import("./harness.ts");
+  const child = spawn(process.execPath, [join(root, "bin", "pilothouse.mjs"), ...args]);
+  const result = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => (result.stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (result.stderr += chunk.toString()));
+  const code = await new Promise<number>((resolve) =>
+    child.on("exit", (status) => resolve(status ?? 128)),
+  );
+  return { code, ...result };
+}
