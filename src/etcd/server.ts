@@ -6,7 +6,6 @@
  * Cost   about 25 us a unary call, nearly all of it in node:http2.
  */
 import {
-  constants,
   createSecureServer,
   createServer,
   type Http2Server,
@@ -211,8 +210,9 @@ class Call implements ServerStream {
       this.#trailers = trailers;
       this.stream.end();
     } else this.stream.respond({ ...okHead, ...trailers }, { endStream: true });
-    // What the client still sends is of no interest; its window must not keep the stream.
-    if (!this.stream.readableEnded) this.stream.close(constants.NGHTTP2_NO_ERROR);
+    // What the client still sends is read and dropped. A reset would be tidier, but node:http2 lets
+    // it overtake the answer, and clients then report the reset.
+    this.stream.resume();
   }
 
   #trailers: Readonly<Record<string, string>> = okTrailers;
@@ -249,6 +249,7 @@ function serveUnary(
     else call.answer(frame);
   };
   call.stream.on("data", (chunk: Buffer) => {
+    if (call.closed) return;
     try {
       deframer.push(chunk, take);
     } catch (error) {
@@ -269,6 +270,7 @@ function serveStream(
     if (!call.closed) end.message(message);
   };
   call.stream.on("data", (chunk: Buffer) => {
+    if (call.closed) return;
     try {
       deframer.push(chunk, take);
     } catch (error) {
