@@ -39,7 +39,12 @@ export class JsonFrames {
 
   /** The values that `chunk` completes, parsed, in order. Throws SyntaxError on bytes that are no JSON. */
   push(chunk: Uint8Array): unknown[] {
-    const values: unknown[] = [];
+    return this.pushBytes(chunk).map((value) => JSON.parse(this.#decoder.decode(value)));
+  }
+
+  /** The same as bytes, not parsed: parts of `chunk` where a value lies whole in it. */
+  pushBytes(chunk: Uint8Array): Uint8Array[] {
+    const values: Uint8Array[] = [];
     let start = this.#depth > 0 ? 0 : -1;
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i] ?? 0;
@@ -83,14 +88,14 @@ export class JsonFrames {
     this.#pending.push(part);
   }
 
-  #finish(last: Uint8Array): unknown {
+  #finish(last: Uint8Array): Uint8Array {
     if (this.#pendingBytes + last.length > this.#frameBytesMax) {
       throw new FrameTooLargeError(this.#frameBytesMax);
     }
     const whole = this.#pending.length === 0 ? last : joinBytes([...this.#pending, last]);
     this.#pending = [];
     this.#pendingBytes = 0;
-    return JSON.parse(this.#decoder.decode(whole));
+    return whole;
   }
 }
 

@@ -1,5 +1,6 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 well, 1 told why, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import type { RelayFlags } from "./relay.ts";
 import { nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
@@ -83,6 +84,46 @@ program
   .action(async (options: StoreFlags) => {
     const { serveStore } = await import("./store.ts");
     await serveStore(options);
+  });
+
+program
+  .command("relay")
+  .description(
+    "stand before any Kubernetes API server: one list and one watch per resource for thousands of clients",
+  )
+  .requiredOption("--upstream <kubeconfig>", "how to reach the API server, and as whom")
+  .option("--context <name>", "the kubeconfig's context; its current one when absent")
+  .option(
+    "--resources <list>",
+    "what to mirror, comma separated (pods, apps/v1/deployments), or all; the rest passes through",
+    "pods,nodes,namespaces,services,configmaps,endpointslices",
+  )
+  .option("--listen <address:port>", "where clients come", "127.0.0.1:6444")
+  .option(
+    "--cert <file>",
+    "PEM certificate of the listener; absent: HTTP in the clear, on loopback only",
+  )
+  .option("--key <file>", "PEM key of the listener")
+  .option("--client-ca <file>", "PEM authorities whose client certificates count")
+  .addOption(
+    new Option("--reads <how>", "what a read of the most recent state gets")
+      .choices(["verify", "cache"])
+      .default("verify"),
+  )
+  .option(
+    "--drain-seconds <number>",
+    "time over which clients are let go",
+    integer("seconds", 0, 600),
+    2,
+  )
+  .addOption(
+    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
+      .choices(["debug", "info", "warn", "error", "silent"])
+      .default("warn"),
+  )
+  .action(async (options: RelayFlags) => {
+    const { relay } = await import("./relay.ts");
+    await relay(options);
   });
 
 export interface UpFlags {

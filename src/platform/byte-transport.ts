@@ -19,7 +19,8 @@ export interface ByteRequest {
   readonly method: string;
   /** Encoded path and query, starts with "/". */
   readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** A list of values becomes as many header lines. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Borrowed until the response's head is there. */
   readonly body?: Uint8Array;
   readonly signal: AbortSignal;
@@ -33,9 +34,10 @@ export interface ByteResponse {
   read(limitBytes: number): Promise<Uint8Array | "too-large">;
   /**
    * Chunks as they come, given to `take`; resolves at the clean end, rejects with
-   * ByteTransportError when the stream is cut. An error thrown by `take` ends the stream and rejects.
+   * ByteTransportError when the stream is cut. An error thrown by `take` ends the stream and rejects;
+   * a promise returned by it holds the sender back until it settles.
    */
-  stream(take: (chunk: Uint8Array) => void): Promise<void>;
+  stream(take: (chunk: Uint8Array) => void | Promise<void>): Promise<void>;
 }
 
 export interface ByteTransport {

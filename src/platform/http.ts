@@ -60,6 +60,8 @@ export interface ByteSink {
   write(chunks: readonly Uint8Array[]): boolean;
   onDrain(f: () => void): void;
   end(): void;
+  /** Cuts the connection instead of ending the stream well: what came before is incomplete. */
+  abort?(): void;
   readonly closed: boolean;
 }
 

@@ -76,7 +76,7 @@ export class CacheEvent {
   #deletedItem(): WatchItem {
     return (this.#deleted ??= watchItem(
       "DELETED",
-      this.previous?.at(this.revision),
+      this.previous?.at(wholeRevision(this.revision)),
       this.revision,
     ));
   }
@@ -87,5 +87,13 @@ export function watchItem(
   object: SharedObject | undefined,
   revision: number,
 ): WatchItem {
-  return { type, object, resourceVersion: String(revision) };
+  return { type, object, resourceVersion: String(wholeRevision(revision)) };
+}
+
+/**
+ * A feed that learns of a revision in parts (an API server tells of many deletes at one
+ * resourceVersion, one by one) gives later parts fractions: positions stay ordered, texts are whole.
+ */
+export function wholeRevision(revision: number): number {
+  return Math.floor(revision);
 }

@@ -51,6 +51,8 @@ export interface CacheWatchOptions {
   readonly bookmarks: boolean;
   /** Where to start: strictly after a revision, or with the current state as ADDED events. */
   readonly start: { readonly after: number } | "state";
+  /** Close the initial events with a marked bookmark; absent: when bookmarks are wanted. */
+  readonly marker?: boolean;
 }
 
 export class WatchCache {
@@ -108,6 +110,11 @@ export class WatchCache {
 
   get(key: string): SharedObject | undefined {
     return this.#objects.get(key);
+  }
+
+  /** Whether the ring knows of a change of `key` at `revision`: tells a repeated event from a new one. */
+  holds(revision: number, key: string): boolean {
+    return this.#ring.holds(revision, key);
   }
 
   /** Visits current objects in [from, to) in key order until `visit` returns false. */
@@ -219,7 +226,7 @@ export class WatchCache {
 
   #start(options: CacheWatchOptions): CursorStart {
     if (options.start !== "state") return { kind: "after", revision: options.start.after };
-    return { kind: "state", ...this.snapshot(), marker: options.bookmarks };
+    return { kind: "state", ...this.snapshot(), marker: options.marker ?? options.bookmarks };
   }
 
   /** The present with every event above `revision` undone. */

@@ -59,6 +59,16 @@ export class EventRing {
     }
   }
 
+  /** Whether `key` changed at `revision`, whole or in one of its parts. */
+  holds(revision: number, key: string): boolean {
+    for (let i = this.#find(revision - 1); i < this.#events.length; i++) {
+      const event = this.#events[i];
+      if (event === undefined || event.revision >= revision + 1) return false;
+      if (event.revision >= revision && event.key === key) return true;
+    }
+    return false;
+  }
+
   #dropOldest(): void {
     do {
       const event = this.#events[this.#head++];

@@ -9,7 +9,12 @@
  * not, because only the caller knows whether a second try is harmless.
  */
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
-import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
+import type {
+  ClientRequest,
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  RequestOptions,
+} from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { ByteTransportError } from "../byte-transport.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "../byte-transport.ts";
@@ -52,7 +57,9 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
   const start = secure ? httpsRequest : httpRequest;
   const fixed = { host: bareHost(url), port: url.port === "" ? (secure ? 443 : 80) : url.port };
   const once = (request: ByteRequest): Promise<ByteResponse> => {
-    const { method, headers } = request;
+    const { method } = request;
+    // Node takes lists of values as they are; its type only wants them mutable.
+    const headers = request.headers as OutgoingHttpHeaders;
     const path = base + request.target;
     return exchange(request, options.limits, () =>
       start({ ...fixed, agent, method, path, headers }),
@@ -154,7 +161,10 @@ async function readAll(incoming: IncomingMessage, limitBytes: number) {
   return tooLarge ? "too-large" : Buffer.concat(chunks);
 }
 
-function streamAll(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
+function streamAll(
+  incoming: IncomingMessage,
+  take: (chunk: Uint8Array) => void | Promise<void>,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const failure = (error: Error): void => {
       reject(error);
@@ -162,7 +172,10 @@ function streamAll(incoming: IncomingMessage, take: (chunk: Uint8Array) => void)
     };
     incoming.on("data", (chunk: Buffer) => {
       try {
-        take(chunk);
+        const held = take(chunk);
+        if (held === undefined) return;
+        incoming.pause();
+        held.then(() => incoming.resume(), failure);
       } catch (error) {
         failure(error instanceof Error ? error : new Error("stream was refused", { cause: error }));
       }

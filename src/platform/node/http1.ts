@@ -148,6 +148,7 @@ function rawSink(socket: Duplex, response: ServerResponse): ByteSink {
     end: () => {
       if (!closed()) response.end();
     },
+    abort: () => void response.destroy(),
     get closed() {
       return closed();
     },
@@ -166,6 +167,7 @@ function plainSink(response: ServerResponse): ByteSink {
     end: () => {
       if (!closed()) response.end();
     },
+    abort: () => void response.destroy(),
     get closed() {
       return closed();
     },

@@ -144,6 +144,7 @@ function streamSink(stream: ServerHttp2Stream): ByteSink {
     end: () => {
       if (!closed()) stream.end();
     },
+    abort: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
     get closed() {
       return closed();
     },

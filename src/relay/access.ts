@@ -1,0 +1,210 @@
+/**
+ * Who asks, and may they: the upstream decides both, the relay only remembers for seconds.
+ *
+ *   certificate   verified by the listener against the shared authority; names and groups are in it
+ *   bearer token  TokenReview
+ *   neither       system:anonymous, for whom the upstream has rules as for anybody
+ *   may they      SubjectAccessReview with what the request says, selectors included
+ *
+ * Holds  no byte of a mirrored object leaves before the upstream said yes to this user, this verb and
+ *        this place; a bad credential is 401 even where anonymous is allowed.
+ */
+import { createHash } from "node:crypto";
+import { type ApiError, failure, forbidden } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { RelayLimits } from "./limits.ts";
+import { ReviewCache, type ReviewCounts } from "./review-cache.ts";
+
+/** What the listener knows of the peer: auth's certificate authenticator fits. */
+export interface PeerIdentity {
+  authenticate(
+    request: PlainRequest,
+  ): Promise<
+    | { readonly kind: "user"; readonly user: UserInfo }
+    | { readonly kind: "none" }
+    | { readonly kind: "rejected"; readonly message: string }
+  >;
+}
+
+/** What is asked of the upstream; "" where the request says nothing. */
+export interface Question {
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+}
+
+interface Answer {
+  readonly allowed: boolean;
+  readonly reason: string;
+}
+
+type Extra = Readonly<Record<string, readonly string[]>>;
+
+const anonymous: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+const authenticatedGroup = "system:authenticated";
+
+export interface AccessDeps {
+  readonly clock: Clock;
+  /** As the relay itself: may create reviews. */
+  readonly client: Client;
+  readonly peers: PeerIdentity;
+}
+
+export class Access {
+  readonly #deps: AccessDeps;
+  readonly #tokens: ReviewCache<UserInfo | undefined>;
+  readonly #decisions: ReviewCache<Answer>;
+
+  constructor(deps: AccessDeps, limits: RelayLimits) {
+    this.#deps = deps;
+    this.#tokens = new ReviewCache(deps, limits, (user) => user !== undefined);
+    this.#decisions = new ReviewCache(deps, limits, (answer) => answer.allowed);
+  }
+
+  get tokenCounts(): ReviewCounts {
+    return this.#tokens.counts;
+  }
+
+  get decisionCounts(): ReviewCounts {
+    return this.#decisions.counts;
+  }
+
+  /** Throws 401 for a credential nobody vouches for, 503 when the upstream cannot be asked. */
+  async identify(request: PlainRequest): Promise<UserInfo> {
+    const { peer } = request;
+    if (peer.kind === "direct") return peer.user;
+    const byCertificate = await this.#deps.peers.authenticate(request);
+    if (byCertificate.kind === "user") return byCertificate.user;
+    if (byCertificate.kind === "rejected") throw unauthorized();
+    const token = bearerToken(request);
+    if (token === undefined) {
+      if (peer.certificateProblem !== undefined) throw unauthorized();
+      return anonymous;
+    }
+    const key = createHash("sha256").update(token).digest("base64");
+    const user = await this.#tokens.get(key, () => this.#reviewToken(token)).catch(unavailable);
+    if (user === undefined) throw unauthorized();
+    return user;
+  }
+
+  /** Throws 403 worded as the upstream words it, 503 when it cannot be asked. */
+  async authorize(user: UserInfo, question: Question): Promise<void> {
+    const { verb, group, version, resource, subresource, namespace, name } = question;
+    const { fieldSelector = "", labelSelector = "" } = question;
+    const answer = await this.#decide(user, {
+      resourceAttributes: {
+        verb,
+        group,
+        version,
+        resource,
+        ...given({ subresource, namespace, name }),
+        ...(fieldSelector === "" ? {} : { fieldSelector: { rawSelector: fieldSelector } }),
+        ...(labelSelector === "" ? {} : { labelSelector: { rawSelector: labelSelector } }),
+      },
+    });
+    if (!answer.allowed) throw refused(user, question, answer.reason);
+  }
+
+  async authorizePath(user: UserInfo, path: string): Promise<void> {
+    const answer = await this.#decide(user, { nonResourceAttributes: { path, verb: "get" } });
+    if (answer.allowed) return;
+    const text = `forbidden: User ${JSON.stringify(user.name)} cannot get path ${JSON.stringify(path)}`;
+    throw failure(403, "Forbidden", text, {});
+  }
+
+  #decide(user: UserInfo, what: object): Promise<Answer> {
+    const { name, uid, groups, extra } = user;
+    const spec = {
+      ...what,
+      user: name,
+      groups,
+      ...(uid === undefined ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+    };
+    return this.#decisions.get(JSON.stringify(spec), () => this.#review(spec)).catch(unavailable);
+  }
+
+  async #review(spec: object): Promise<Answer> {
+    const ref = { group: "authorization.k8s.io", version: "v1", resource: "subjectaccessreviews" };
+    const made = await this.#deps.client.create<ReviewObject>(ref, "", {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SubjectAccessReview",
+      spec,
+    } as ReviewObject);
+    const { allowed = false, denied = false, reason = "" } = made.status ?? {};
+    return { allowed: allowed && !denied, reason };
+  }
+
+  async #reviewToken(token: string): Promise<UserInfo | undefined> {
+    const ref = { group: "authentication.k8s.io", version: "v1", resource: "tokenreviews" };
+    const made = await this.#deps.client.create<ReviewObject>(ref, "", {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token },
+    } as ReviewObject);
+    const { authenticated = false, user } = made.status ?? {};
+    if (!authenticated || user?.username === undefined) return undefined;
+    const { username: name, uid, groups = [], extra } = user;
+    return {
+      name,
+      groups: groups.includes(authenticatedGroup) ? groups : [...groups, authenticatedGroup],
+      ...(uid === undefined || uid === "" ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+    };
+  }
+}
+
+/** Both kinds of review, as far as we read them. */
+interface ReviewObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: object;
+  readonly status?: {
+    readonly allowed?: boolean;
+    readonly denied?: boolean;
+    readonly reason?: string;
+    readonly authenticated?: boolean;
+    readonly user?: {
+      readonly username?: string;
+      readonly uid?: string;
+      readonly groups?: readonly string[];
+      readonly extra?: Extra;
+    };
+  };
+}
+
+function bearerToken(request: PlainRequest): string | undefined {
+  const match = /^bearer +([^\s]+) *$/i.exec(request.headers["authorization"] ?? "");
+  return match?.[1];
+}
+
+function given(fields: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
+}
+
+function unauthorized(): ApiError {
+  return failure(401, "Unauthorized", "Unauthorized");
+}
+
+function refused(user: UserInfo, question: Question, reason: string): ApiError {
+  const { verb, group, resource, subresource, namespace, name } = question;
+  const what = subresource === "" ? resource : `${resource}/${subresource}`;
+  const where = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
+  const why = `User "${user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${where}`;
+  return forbidden({ group, resource }, name, reason === "" ? why : `${why}: ${reason}`);
+}
+
+/** The relay's own trouble with the upstream is no verdict on the client. */
+function unavailable(error: unknown): never {
+  const why = error instanceof Error ? error.message : String(error);
+  const text = `the relay cannot ask its upstream who may do this: ${why}`;
+  throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
+}

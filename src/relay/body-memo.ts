@@ -1,0 +1,72 @@
+/**
+ * Whole list bodies, made and compressed once for the crowd that asks at one revision: 5,000 clients
+ * that start together share one encoding and one compression.
+ *
+ * Holds  a body is served only at the revision it was made for. Bounds `bodiesMax` bodies, the one
+ *        made longest ago goes; blocks inside are shared with list-body.ts, so a new revision costs
+ *        what changed and one compression, when somebody wants it compressed.
+ */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { PlainRequest } from "#platform/http.ts";
+
+export interface Body {
+  readonly chunks: readonly Uint8Array[];
+  readonly bytes: number;
+  /** Compressed on first use. */
+  packed(): Promise<Uint8Array>;
+}
+
+const compress = promisify(gzip);
+const level = 1;
+
+export function bodyOf(chunks: readonly Uint8Array[]): Body {
+  let packed: Promise<Uint8Array> | undefined;
+  return {
+    chunks,
+    bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0),
+    packed: () => (packed ??= compress(Buffer.concat(chunks), { level })),
+  };
+}
+
+export class BodyMemo {
+  made = 0;
+  reused = 0;
+  readonly #bodiesMax: number;
+  readonly #bodies = new Map<string, { readonly revision: number; readonly body: Body }>();
+
+  constructor(options: { bodiesMax: number }) {
+    this.#bodiesMax = options.bodiesMax;
+  }
+
+  get(key: string, revision: number, make: () => readonly Uint8Array[]): Body {
+    const known = this.#bodies.get(key);
+    if (known?.revision === revision) {
+      this.reused++;
+      return known.body;
+    }
+    this.made++;
+    const body = bodyOf(make());
+    this.#bodies.delete(key);
+    this.#bodies.set(key, { revision, body });
+    for (const oldest of this.#bodies.keys()) {
+      if (this.#bodies.size <= this.#bodiesMax) break;
+      this.#bodies.delete(oldest);
+    }
+    return body;
+  }
+}
+
+/** gzip with a q above 0, by name or by `*`. */
+export function acceptsGzip(request: PlainRequest): boolean {
+  const header = request.headers["accept-encoding"] ?? "";
+  let wild = false;
+  for (const part of header.split(",")) {
+    const [name = "", ...params] = part.trim().toLowerCase().split(";");
+    const quality = params.find((param) => param.trim().startsWith("q="));
+    const wanted = quality === undefined || Number(quality.trim().slice(2)) > 0;
+    if (name.trim() === "gzip") return wanted;
+    if (name.trim() === "*") wild = wanted;
+  }
+  return wild;
+}

@@ -1,0 +1,296 @@
+/**
+ * GET, LIST and WATCH of mirrored resources as an API server answers them, from the mirror.
+ *
+ * Holds  a read is never older than it asks to be: it waits for the mirror, or has the upstream
+ *        listed once for all who wait; while the upstream is away, "most recent" is the last known
+ *        state and says so in a Warning. What cannot be answered exactly is "pass": the upstream's.
+ * Cost   a whole list is shared bytes; a watcher is a cursor.
+ */
+import { ApiError, notFound } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Random } from "#platform/random.ts";
+import type { RequestInfo } from "#server/request-info.ts";
+import { bytesResponse, compressed } from "#server/respond.ts";
+import type { FrameJoiner } from "#server/watch-frames.ts";
+import { WatchStream } from "#server/watch-stream.ts";
+import type { Snapshot } from "#watch/cache.ts";
+import { wholeRevision } from "#watch/cache-event.ts";
+import { namespaceRange } from "#watch/predicate.ts";
+import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
+import { acceptsGzip } from "./body-memo.ts";
+import { decodeContinue, encodeContinue } from "./continue-token.ts";
+import type { RelayLimits } from "./limits.ts";
+import type { RelayMetrics } from "./metrics.ts";
+import type { Mirrored } from "./mirrored.ts";
+import { encode, type ReadForm, readForm, table, watchFormat } from "./read-form.ts";
+import {
+  formOf,
+  getVersion,
+  type ListQuery,
+  listQuery,
+  type Version,
+  type WatchQuery,
+  watchQuery,
+} from "./read-query.ts";
+
+export interface FaceDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly joiner: FrameJoiner;
+  readonly streams: Set<WatchStream>;
+  readonly metrics: RelayMetrics;
+  /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
+  readonly consistency: "verify" | "cache";
+}
+
+/** One read of a mirrored resource, already authorised. */
+export interface Read {
+  readonly resource: Mirrored;
+  readonly request: PlainRequest;
+  readonly info: RequestInfo;
+  readonly query: URLSearchParams;
+}
+
+type Answer = PlainResponse | "pass";
+
+/** From this size on a body is worth compressing, as upstream thinks. */
+const gzipBytesMin = 128 * 1024;
+
+export class KubernetesFace {
+  readonly #deps: FaceDeps;
+  readonly #limits: RelayLimits;
+
+  constructor(deps: FaceDeps, limits: RelayLimits) {
+    this.#deps = deps;
+    this.#limits = limits;
+  }
+
+  async answer(read: Read): Promise<Answer> {
+    switch (read.info.verb) {
+      case "get":
+        return this.#get(read);
+      case "list":
+        return this.#list(read);
+      case "watch":
+        return this.#watch(read);
+      default:
+        return "pass";
+    }
+  }
+
+  async #get(read: Read): Promise<Answer> {
+    const { resource, request, info, query } = read;
+    const version = getVersion(query);
+    const negotiated = formOf(request, query);
+    if (version === "pass" || negotiated === "pass") return "pass";
+    // One object straight from the upstream costs it less than a proof that ours is the newest.
+    if (version.kind === "latest" && this.#deps.consistency === "verify") return "pass";
+    const form = readForm(resource, negotiated, query);
+    if (form === undefined) return "pass";
+    const headers = await this.#fresh(resource, version);
+    const { kind, mirror } = resource;
+    const name = keyOfText(info.pathName);
+    const key = kind.namespaced ? `${keyOfText(info.namespace)}/${name}` : name;
+    const object = mirror.cache.get(key);
+    if (object === undefined) throw notFound(kind, info.pathName);
+    const body = this.#one(resource, form, object);
+    return bytesResponse(200, [body], form.contentType, headers);
+  }
+
+  #one(resource: Mirrored, form: ReadForm, cached: SharedObject): Uint8Array {
+    if (form.kind !== "table") return form.item.bytes(cached);
+    const { resourceVersion, object } = cached;
+    return encode(
+      table(resource, form, [object], { nowMs: this.#deps.clock.nowMs(), resourceVersion }),
+    );
+  }
+
+  async #list(read: Read): Promise<Answer> {
+    const { resource, request, info, query } = read;
+    const asked = listQuery(resource.kind, info, request, query);
+    if (asked === "pass") return "pass";
+    const form = readForm(resource, asked.form, query);
+    if (form === undefined || (form.kind === "metadata" && !isListForm(asked))) return "pass";
+    const headers = await this.#listFresh(resource, asked);
+    const page = pageOf(resource, asked, info.namespace);
+    if (page === undefined) return "pass";
+    if (form.kind === "table") {
+      const { items, metadata } = page;
+      const options = { nowMs: this.#deps.clock.nowMs(), ...metadata };
+      const shown = table(
+        resource,
+        form,
+        items.map((item) => item.object),
+        options,
+      );
+      return compressed(request, bytesResponse(200, [encode(shown)], form.contentType, headers));
+    }
+    const make = (): readonly Uint8Array[] =>
+      resource.blocks.body(listHead(resource, form, page.metadata), page.items, form.item);
+    if (!asked.plain || asked.limit > 0 || asked.continue !== "" || page.pinned) {
+      return compressed(request, bytesResponse(200, make(), form.contentType, headers));
+    }
+    const key = `${asked.predicate.from} ${form.item.key}`;
+    const body = resource.bodies.get(key, resource.mirror.cache.revision, make);
+    if (body.bytes < gzipBytesMin || !acceptsGzip(request)) {
+      return bytesResponse(200, body.chunks, form.contentType, headers);
+    }
+    const packed = { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
+    return bytesResponse(200, [await body.packed()], form.contentType, packed);
+  }
+
+  #listFresh(resource: Mirrored, asked: ListQuery): Promise<Headers> {
+    if (asked.continue !== "" || asked.version.kind === "exact") return Promise.resolve({});
+    return this.#fresh(resource, asked.version);
+  }
+
+  /** Waits until the mirror is as new as `version` wants. @returns headers that say so when it is not. */
+  async #fresh(resource: Mirrored, version: Version): Promise<Headers> {
+    const { freshness, mirror } = resource;
+    if (version.kind === "atLeast") await freshness.atLeast(version.revision);
+    if (version.kind !== "latest" || this.#deps.consistency === "cache") return {};
+    try {
+      await freshness.latest();
+      return {};
+    } catch (error) {
+      if (error instanceof ApiError && error.code < 500 && error.code !== 429) throw error;
+      this.#deps.metrics.staleReads.add([]);
+      const seconds = Math.ceil(mirror.ageMs / 1000);
+      const text = `the relay cannot reach its upstream; this may be ${seconds} s old`;
+      return { warning: `299 - "${text}"` };
+    }
+  }
+
+  async #watch(read: Read): Promise<Answer> {
+    const { resource, request, info, query } = read;
+    const asked = watchQuery(resource.kind, info, request, query);
+    if (asked === "pass") return "pass";
+    const form = readForm(resource, asked.form, query);
+    if (form === undefined) return "pass";
+    const headers = await this.#fresh(resource, asked.version);
+    const stream = this.#stream(resource, asked);
+    const refused = asked.after === undefined ? undefined : resource.mirror.refusal(asked.after);
+    if (refused === undefined) {
+      stream.attach(
+        resource.mirror.cache.watch(
+          {
+            predicate: asked.predicate,
+            bookmarks: asked.allowBookmarks,
+            start: asked.after === undefined ? "state" : { after: asked.after },
+            marker: asked.marker,
+          },
+          stream,
+        ),
+      );
+    } else {
+      this.#deps.metrics.expired.add([]);
+      stream.end(refused);
+    }
+    const format = watchFormat(this.#deps.clock, resource, form);
+    return stream.byteResponse(format, { "content-type": form.contentType, ...headers });
+  }
+
+  #stream(resource: Mirrored, asked: WatchQuery): WatchStream {
+    const { clock, joiner, streams: open, metrics, random } = this.#deps;
+    const { watchMsMin } = this.#limits;
+    const { timeoutSeconds, allowBookmarks } = asked;
+    const timeoutMs =
+      timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
+    const sent = (events: number, bytes: number): void => {
+      metrics.eventsOut.add([], events);
+      metrics.bytesOut.add([], bytes);
+    };
+    const { apiVersion, kind } = resource.kind;
+    return new WatchStream(
+      { clock, joiner, open, sent },
+      { apiVersion, kind, timeoutMs, allowBookmarks, convert: (object) => object },
+    );
+  }
+}
+
+function isListForm(asked: ListQuery): boolean {
+  return asked.form.transform?.kind === "PartialObjectMetadataList";
+}
+
+interface Page {
+  readonly items: readonly SharedObject[];
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  /** Of a snapshot, not of the present. */
+  readonly pinned: boolean;
+}
+
+function listHead(
+  resource: Mirrored,
+  form: ReadForm,
+  metadata: object,
+): { apiVersion: string; kind: string; metadata: object } {
+  if (form.kind === "metadata") {
+    const apiVersion = `meta.k8s.io/${form.version}`;
+    return { apiVersion, kind: "PartialObjectMetadataList", metadata };
+  }
+  const { apiVersion, kind } = resource.kind;
+  return { apiVersion, kind: `${kind}List`, metadata };
+}
+
+/** Undefined: of a moment the mirror does not know; the upstream may. */
+function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page | undefined {
+  const { cache } = resource.mirror;
+  const prefix = namespaceRange(resource.kind.namespaced ? keyOfText(namespace) : "").from;
+  if (asked.continue !== "") {
+    const token = decodeContinue(asked.continue);
+    const snapshot = token === undefined ? undefined : snapshotAt(resource, token.revision);
+    if (token === undefined || snapshot === undefined) return undefined;
+    return pageFrom(resource, asked, snapshot, prefix, prefix + token.start);
+  }
+  if (asked.version.kind === "exact") {
+    const snapshot = snapshotAt(resource, asked.version.revision);
+    if (snapshot === undefined) return undefined;
+    return pageFrom(resource, asked, snapshot, prefix, asked.predicate.from);
+  }
+  if (asked.limit > 0)
+    return pageFrom(resource, asked, cache.snapshot(), prefix, asked.predicate.from);
+  const items: SharedObject[] = [];
+  cache.scan(asked.predicate.from, asked.predicate.to, (object) => {
+    if (asked.predicate.matches(object)) items.push(object);
+    return true;
+  });
+  const metadata = { resourceVersion: String(resource.mirror.revision) };
+  return { items, metadata, pinned: false };
+}
+
+function snapshotAt({ mirror }: Mirrored, revision: number): Snapshot | undefined {
+  if (revision > mirror.revision || mirror.refusal(revision) !== undefined) return undefined;
+  return mirror.cache.snapshotAt(revision);
+}
+
+function pageFrom(
+  resource: Mirrored,
+  asked: ListQuery,
+  snapshot: Snapshot,
+  prefix: string,
+  start: string,
+): Page {
+  const { predicate, limit, plain } = asked;
+  const items: SharedObject[] = [];
+  let last = "";
+  let more = false;
+  snapshot.objects.scan(start < predicate.from ? predicate.from : start, predicate.to, (object) => {
+    if (limit > 0 && items.length >= limit) return !(more = true);
+    if (predicate.matches(object)) items.push(object);
+    last = object.key;
+    return true;
+  });
+  const revision = wholeRevision(snapshot.revision);
+  const resourceVersion = String(revision);
+  if (!more) return { items, metadata: { resourceVersion }, pinned: true };
+  resource.mirror.cache.pin({ ...snapshot, revision });
+  const token = encodeContinue({ revision, start: `${last.slice(prefix.length)}\0` });
+  const left = plain ? snapshot.objects.countRange(`${last}\0`, predicate.to) : undefined;
+  const counted = left === undefined ? {} : { remainingItemCount: left };
+  return { items, metadata: { resourceVersion, continue: token, ...counted }, pinned: true };
+}

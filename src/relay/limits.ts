@@ -1,0 +1,90 @@
+/** Every limit of a relay, named; `cmd` passes them on. */
+export interface RelayLimits {
+  /** History per resource: a client that was away resumes while it lasts. */
+  readonly ringItemsMax: number;
+  readonly ringBytesMax: number;
+  /** Snapshots kept for paginated lists, per resource. */
+  readonly pinnedMax: number;
+  /** Parsed objects and encodings kept, over all resources. */
+  readonly memoBytesMax: number;
+  /** Gaps in history remembered per resource; beyond them history starts after the newest. */
+  readonly gapsMax: number;
+  /** Objects per page of a list sent upstream, and the bytes of such a page. */
+  readonly pageObjects: number;
+  readonly pageBytesMax: number;
+  readonly frameBytesMax: number;
+  /** Upstream's watches live this long to twice this long, as client-go's. */
+  readonly watchSecondsMin: number;
+  readonly backoffFirstMs: number;
+  readonly backoffMostMs: number;
+  /** Busy watchers are written once per window; 0: at once, always. */
+  readonly flushMs: number;
+  readonly bookmarkPeriodMs: number;
+  readonly bookmarkSlots: number;
+  /** A read waits this long for the stream to bring what it asks for, before the upstream is listed. */
+  readonly streamWaitMs: number;
+  /** And this long in all. */
+  readonly freshWaitMs: number;
+  /** Verifying lists of one resource start at least this far apart. */
+  readonly verifyEveryMs: number;
+  /** Identities and decisions. */
+  readonly reviewsMax: number;
+  readonly allowedMs: number;
+  readonly deniedMs: number;
+  /** While the upstream cannot be asked, a yes it gave earlier counts this long. */
+  readonly graceMs: number;
+  /** Open streams are authorised again this often. */
+  readonly reviewStreamsMs: number;
+  readonly streamsMax: number;
+  /** Watches without timeoutSeconds end after this long to twice this long. */
+  readonly watchMsMin: number;
+  /** Bodies of requests that pass through. */
+  readonly requestBytesMax: number;
+  /** Answers up to this size are passed on whole, larger ones and streams piece by piece. */
+  readonly wholeBytesMax: number;
+  readonly discoveryMs: number;
+  readonly discoveryEntriesMax: number;
+  readonly discoveryBytesMax: number;
+  /** Whole list bodies kept per resource. */
+  readonly bodiesMax: number;
+  /** ETag views of a resource; the one asked for longest ago goes. */
+  readonly viewsMax: number;
+  readonly pollMsMax: number;
+  readonly pollersMax: number;
+}
+
+export const relayLimits: RelayLimits = {
+  ringItemsMax: 100_000,
+  ringBytesMax: 64 * 2 ** 20,
+  pinnedMax: 16,
+  memoBytesMax: 128 * 2 ** 20,
+  gapsMax: 64,
+  pageObjects: 1_000,
+  pageBytesMax: 128 * 2 ** 20,
+  frameBytesMax: 16 * 2 ** 20,
+  watchSecondsMin: 300,
+  backoffFirstMs: 100,
+  backoffMostMs: 30_000,
+  flushMs: 4,
+  bookmarkPeriodMs: 60_000,
+  bookmarkSlots: 12,
+  streamWaitMs: 100,
+  freshWaitMs: 10_000,
+  verifyEveryMs: 1_000,
+  reviewsMax: 65_536,
+  allowedMs: 10_000,
+  deniedMs: 5_000,
+  graceMs: 3_600_000,
+  reviewStreamsMs: 30_000,
+  streamsMax: 50_000,
+  watchMsMin: 1_800_000,
+  requestBytesMax: 16 * 2 ** 20,
+  wholeBytesMax: 256 * 1024,
+  discoveryMs: 10_000,
+  discoveryEntriesMax: 512,
+  discoveryBytesMax: 16 * 2 ** 20,
+  bodiesMax: 16,
+  viewsMax: 64,
+  pollMsMax: 60_000,
+  pollersMax: 50_000,
+};

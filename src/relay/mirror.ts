@@ -1,0 +1,312 @@
+/**
+ * The mirror of one resource: a watch cache fed by one upstream stream, and the judge of that stream.
+ *
+ * In     `replace` with a whole list at one revision, `apply` with events in the upstream's order.
+ * Holds  1. state(revision) is the upstream's, for every revision reached outside of a gap. 2. what a
+ *        stream repeats is dropped; what comes too late to be in order is OutOfOrderError, and the
+ *        next list mends it. 3. a later list becomes the events it takes, each at its object's own
+ *        revision: watchers see a difference, never a flood, and are never sent away.
+ * Gap    a list at L after a loss at C says what is there, not what came and went between. Positions
+ *        strictly between C and L are therefore refused (410) from then on; C and L are good.
+ * Parts  upstream may tell several changes of one revision one by one (a lease that takes its objects
+ *        along). They are applied as one when they come together; later parts get fractions.
+ */
+import { expired } from "#api/status.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Change } from "#watch/cache.ts";
+import { WatchCache } from "#watch/cache.ts";
+import { wholeRevision } from "#watch/cache-event.ts";
+import { noHistory } from "#watch/history.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
+import { type ObjectSource, SharedObject } from "#watch/shared-object.ts";
+import { SortedSet } from "#watch/sorted-set.ts";
+import { fieldValue, selectableFields } from "#api/selectable-fields.ts";
+import type { RelayLimits } from "./limits.ts";
+import type { MirroredKind } from "./mirrored-kind.ts";
+import type { FormedObject } from "./object-form.ts";
+
+export type UpstreamEvent =
+  | { readonly type: "SET" | "DELETED"; readonly object: FormedObject }
+  | { readonly type: "BOOKMARK"; readonly revision: number };
+
+/** The stream broke its promise of order: only a list tells what is true now. */
+export class OutOfOrderError extends Error {
+  constructor(revision: number, key: string, at: number) {
+    super(`upstream sent ${key} at resourceVersion ${revision} after ${at}`);
+    this.name = "OutOfOrderError";
+  }
+}
+
+interface Gap {
+  readonly above: number;
+  readonly below: number;
+}
+
+/** Changes of one resource by the revision they are told at. */
+type Timeline = Map<number, Change[]>;
+
+const indexedField = "spec.nodeName";
+/** Parts of one revision; the sum stays exact for revisions up to 2^41. */
+const part = 2 ** -12;
+const tooOld = "The resourceVersion for the provided watch is too old.";
+
+export interface MirrorDeps {
+  readonly clock: Clock;
+  readonly memos: MemoPool;
+}
+
+export interface MirrorCounts {
+  events: number;
+  duplicates: number;
+  reconciled: number;
+  outOfOrder: number;
+}
+
+export class Mirror {
+  readonly kind: MirroredKind;
+  readonly cache: WatchCache;
+  readonly counts: MirrorCounts = { events: 0, duplicates: 0, reconciled: 0, outOfOrder: 0 };
+  readonly #clock: Clock;
+  readonly #limits: RelayLimits;
+  readonly #source: ObjectSource;
+  readonly #waiters = new Set<{ readonly revision: number; readonly done: () => void }>();
+  #gaps: readonly Gap[] = [];
+  /** The newest list holds everything at or below. */
+  #coveredTo = 0;
+  #ready = false;
+  #connected = false;
+  #heardMs: number;
+  #flushedMs = Number.NEGATIVE_INFINITY;
+  #flushTimer: Timer | undefined;
+
+  constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
+    this.kind = kind;
+    this.#clock = deps.clock;
+    this.#limits = limits;
+    this.#heardMs = deps.clock.monotonicMs();
+    this.#source = {
+      fieldValue: (object, field) => fieldValue(kind.group, kind.resource, object, field),
+      memos: deps.memos,
+      freeze: false,
+    };
+    const indexed = selectableFields(kind.group, kind.resource).includes(indexedField);
+    this.cache = new WatchCache(
+      { history: noHistory },
+      { objects: [], revision: 0 },
+      { ...limits, indexedField: indexed ? indexedField : undefined },
+    );
+  }
+
+  /** True once the first list is in: from then on there is something to serve, whatever happens. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** How long ago the upstream was last known to have nothing newer; 0 while its stream is up. */
+  get ageMs(): number {
+    return this.#connected ? 0 : this.#clock.monotonicMs() - this.#heardMs;
+  }
+
+  /** Newest revision included, as a resourceVersion. */
+  get revision(): number {
+    return wholeRevision(this.cache.revision);
+  }
+
+  /** The upstream answered, or sent bytes. */
+  heard(): void {
+    this.#connected = true;
+    this.#heardMs = this.#clock.monotonicMs();
+  }
+
+  lost(): void {
+    if (this.#connected) this.#heardMs = this.#clock.monotonicMs();
+    this.#connected = false;
+  }
+
+  /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
+  refusal(revision: number): Error | undefined {
+    const inGap = this.#gaps.some((gap) => gap.above < revision && revision < gap.below);
+    if (!inGap && revision >= this.cache.floor) return undefined;
+    return expired(`too old resource version: ${revision} (${wholeRevision(this.cache.floor)})`);
+  }
+
+  /** The whole state at `revision`, as a fresh list of the upstream told it. */
+  replace(list: readonly FormedObject[], revision: number): void {
+    this.heard();
+    const objects = this.#objects(list);
+    if (!this.#ready || revision < this.revision) {
+      // A first list; or the upstream went back in time, and no position of before means anything.
+      this.cache.reset({ objects, revision }, expired(tooOld));
+      this.#gaps = [];
+      this.#ready = true;
+    } else {
+      this.#reconcile(objects, revision);
+    }
+    this.#coveredTo = revision;
+    this.flush();
+    this.cache.bookmark(0, 1);
+    this.#wake();
+  }
+
+  /** A list made beside the running stream; one that the stream has overtaken says nothing new. */
+  verify(list: readonly FormedObject[], revision: number): void {
+    if (revision > this.revision) this.replace(list, revision);
+  }
+
+  /** Throws OutOfOrderError; what came before it in `events` is applied. */
+  apply(events: readonly UpstreamEvent[]): void {
+    this.heard();
+    try {
+      for (let at = 0; at < events.length;) at = this.#applyRevision(events, at);
+    } finally {
+      this.#flushSoon();
+      this.#wake();
+    }
+  }
+
+  /** Brings what was applied to watchers now. */
+  flush(): void {
+    this.#flushTimer?.cancel();
+    this.#flushTimer = undefined;
+    this.#flushedMs = this.#clock.monotonicMs();
+    this.cache.dispatch();
+  }
+
+  /** Calls `done` once the cache holds `revision`; the result calls it off. */
+  whenReached(revision: number, done: () => void): () => void {
+    const waiter = { revision, done };
+    this.#waiters.add(waiter);
+    return () => void this.#waiters.delete(waiter);
+  }
+
+  close(): void {
+    this.#flushTimer?.cancel();
+    this.cache.end();
+  }
+
+  /** All events of one revision that stand together. @returns the index after them. */
+  #applyRevision(events: readonly UpstreamEvent[], start: number): number {
+    const first = events[start];
+    if (first === undefined || first.type === "BOOKMARK") {
+      if (first !== undefined) this.cache.advance(first.revision);
+      return start + 1;
+    }
+    const { revision } = first.object;
+    const changes = new Map<string, Change>();
+    let at = start;
+    for (; at < events.length; at++) {
+      const event = events[at];
+      if (event === undefined || event.type === "BOOKMARK") break;
+      if (event.object.revision !== revision) break;
+      this.counts.events++;
+      if (this.#isNews(event.object)) changes.set(event.object.key, this.#change(event));
+    }
+    if (changes.size > 0) this.cache.apply(this.#position(revision), [...changes.values()]);
+    return at;
+  }
+
+  #change(event: Exclude<UpstreamEvent, { type: "BOOKMARK" }>): Change {
+    const { key } = event.object;
+    return { key, next: event.type === "SET" ? this.#shared(event.object) : undefined };
+  }
+
+  #isNews({ key, revision }: FormedObject): boolean {
+    if (revision > this.revision) return true;
+    if (revision <= this.#coveredTo || this.cache.holds(revision, key)) {
+      this.counts.duplicates++;
+      return false;
+    }
+    if (revision === this.revision) return true;
+    this.counts.outOfOrder++;
+    throw new OutOfOrderError(revision, key, this.revision);
+  }
+
+  #position(revision: number): number {
+    return revision > this.cache.revision ? revision : this.#nextPart();
+  }
+
+  #nextPart(): number {
+    const next = this.cache.revision + part;
+    if (wholeRevision(next) === this.revision) return next;
+    throw new OutOfOrderError(this.revision, "too many parts", this.revision);
+  }
+
+  #reconcile(objects: readonly SharedObject[], revision: number): void {
+    const above = this.revision;
+    const timeline = this.#difference(objects, revision);
+    const at = [...timeline.keys()].sort((a, b) => a - b);
+    for (const position of at) {
+      this.cache.apply(this.#position(position), timeline.get(position) ?? []);
+    }
+    this.cache.advance(revision);
+    this.counts.reconciled++;
+    if (revision - above > 1) this.#remember({ above, below: revision });
+  }
+
+  /** What leads from the cache's state to `objects`, each change no earlier than it can have been. */
+  #difference(objects: readonly SharedObject[], revision: number): Timeline {
+    const timeline: Timeline = new Map();
+    const from = this.revision;
+    const put = (at: number, change: Change): void => {
+      const position = Math.max(at, from);
+      const known = timeline.get(position);
+      if (known === undefined) timeline.set(position, [change]);
+      else known.push(change);
+    };
+    const wanted = SortedSet.from(objects);
+    this.cache.scan("", "\xff", ({ key }) => {
+      if (wanted.get(key) === undefined) put(revision, { key, next: undefined });
+      return true;
+    });
+    for (const next of objects) {
+      const { key } = next;
+      const known = this.cache.get(key);
+      if (known?.revision === next.revision) continue;
+      if (known !== undefined && isAnother(known, next)) {
+        put(next.revision - 1, { key, next: undefined });
+      }
+      put(next.revision, { key, next });
+    }
+    return timeline;
+  }
+
+  #remember(gap: Gap): void {
+    const { floor } = this.cache;
+    this.#gaps = [...this.#gaps.filter(({ below }) => below > floor), gap].slice(
+      -this.#limits.gapsMax,
+    );
+  }
+
+  #objects(list: readonly FormedObject[]): readonly SharedObject[] {
+    const objects = list.map((formed) => this.#shared(formed));
+    return objects.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  #shared({ key, value, revision }: FormedObject): SharedObject {
+    return new SharedObject(this.#source, key, value, revision);
+  }
+
+  #flushSoon(): void {
+    const { flushMs } = this.#limits;
+    const waitedMs = this.#clock.monotonicMs() - this.#flushedMs;
+    if (flushMs === 0 || waitedMs >= flushMs) return this.flush();
+    this.#flushTimer ??= this.#clock.after("watch.flush", flushMs - waitedMs, () => this.flush());
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) {
+      if (waiter.revision > this.revision) continue;
+      this.#waiters.delete(waiter);
+      waiter.done();
+    }
+  }
+}
+
+/** The same name, deleted and made anew between two looks. */
+function isAnother(a: SharedObject, b: SharedObject): boolean {
+  return a.object.metadata?.uid !== b.object.metadata?.uid;
+}

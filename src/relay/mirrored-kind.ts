@@ -1,0 +1,28 @@
+/** What a relay must know of a resource to mirror it: where it is served and what its objects are called. */
+export interface MirroredKind {
+  /** "" for core. */
+  readonly group: string;
+  readonly version: string;
+  /** Plural: `pods`. */
+  readonly resource: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** `apps/v1`. */
+  readonly apiVersion: string;
+}
+
+/** `/api/v1/pods`, `/apis/apps/v1/deployments`. */
+export function collectionPath(kind: MirroredKind): string {
+  const root = kind.group === "" ? "/api" : `/apis/${kind.group}`;
+  return `${root}/${kind.version}/${kind.resource}`;
+}
+
+/** One text per mirrored resource: `apps/v1/deployments`, `v1/pods`. */
+export function kindId(kind: {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}): string {
+  const { group, version, resource } = kind;
+  return group === "" ? `${version}/${resource}` : `${group}/${version}/${resource}`;
+}

@@ -1,0 +1,129 @@
+/**
+ * The forms a read can take here: whole objects, metadata only, or tables of built-in kinds. Encodings
+ * are made once per object and kept with it; rows of tables hold ages, so those are made per answer.
+ */
+import { partialObjectMetadata } from "#api/convert.ts";
+import type { AnyObject } from "#api/object.ts";
+import { type IncludeObject, parseIncludeObject, tableFor, type TableOptions } from "#api/table.ts";
+import type { Clock } from "#platform/clock.ts";
+import { type ItemForm, madeForm } from "#server/list-body.ts";
+import type { Negotiated } from "#server/negotiate.ts";
+import { toStatus } from "#server/status.ts";
+import { jsonFormat, plainFrame, type WatchFormat } from "#server/watch-frames.ts";
+import type { Mirrored } from "./mirrored.ts";
+
+type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
+
+const encoder = new TextEncoder();
+
+/** Objects whole, apiVersion and kind included: in lists, too (upstream leaves them out of most). */
+export const wholeForm: ItemForm = { key: "json", bytes: (object) => object.json };
+
+/** Undefined: the relay cannot make this form of this resource. */
+export type ReadForm =
+  | { readonly kind: "objects"; readonly item: ItemForm; readonly contentType: string }
+  | {
+      readonly kind: "metadata";
+      readonly item: ItemForm;
+      readonly contentType: string;
+      readonly version: MetaVersion;
+    }
+  | {
+      readonly kind: "table";
+      readonly contentType: string;
+      readonly version: MetaVersion;
+      readonly include: IncludeObject;
+    };
+
+export function readForm(
+  resource: Mirrored,
+  form: Negotiated,
+  query: URLSearchParams,
+): ReadForm | undefined {
+  const wanted = form.transform;
+  const contentType = "application/json";
+  if (wanted === undefined) return { kind: "objects", item: wholeForm, contentType };
+  const { version } = wanted;
+  const named = `${contentType};as=${wanted.kind};v=${version};g=meta.k8s.io`;
+  if (wanted.kind === "Table") {
+    const include = parseIncludeObject(query.get("includeObject") ?? "");
+    if (include === undefined || resource.printer === undefined) return undefined;
+    return { kind: "table", contentType: named, version, include };
+  }
+  const item = madeForm(`pom.${version}`, (object) => partial(object, version));
+  return { kind: "metadata", item, contentType: named, version };
+}
+
+export function table(
+  resource: Mirrored,
+  form: Extract<ReadForm, { kind: "table" }>,
+  objects: readonly AnyObject[],
+  options: Omit<TableOptions, "apiVersion" | "includeObject">,
+): object {
+  if (resource.printer === undefined) throw new TypeError("a table without a printer");
+  const apiVersion = `meta.k8s.io/${form.version}` as const;
+  return tableFor(resource.printer, objects, {
+    ...options,
+    includeObject: form.include,
+    apiVersion,
+  });
+}
+
+export function encode(value: unknown): Uint8Array {
+  return encoder.encode(`${JSON.stringify(value)}\n`);
+}
+
+export function partial(object: AnyObject, version: MetaVersion): AnyObject {
+  return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
+}
+
+export function watchFormat(clock: Clock, resource: Mirrored, form: ReadForm): WatchFormat {
+  switch (form.kind) {
+    case "objects":
+      return jsonFormat("json", (cached) => cached.json);
+    case "metadata": {
+      const { item, version } = form;
+      return jsonFormat(
+        `pom.${version}`,
+        (cached) => item.bytes(cached),
+        (o) => partial(o, version),
+      );
+    }
+    case "table":
+      return tableFormat(clock, resource, form);
+    default:
+      return form satisfies never;
+  }
+}
+
+/** Columns go out with the first event only, so one stream has one format of its own. */
+function tableFormat(
+  clock: Clock,
+  resource: Mirrored,
+  form: Extract<ReadForm, { kind: "table" }>,
+): WatchFormat {
+  let withColumns = true;
+  const show = (object: AnyObject): object => {
+    const { resourceVersion = "" } = object.metadata ?? {};
+    const options = { nowMs: clock.nowMs(), resourceVersion, withColumns };
+    withColumns = false;
+    return table(resource, form, [object], options);
+  };
+  return {
+    key: `table.${form.version}.${form.include}`,
+    event: (type, cached) => plainFrame(type, show(cached.object)),
+    bookmark: (object) => plainFrame("BOOKMARK", bookmarkTable(resource, form, object)),
+    error: (error) => plainFrame("ERROR", toStatus(error)),
+  };
+}
+
+/** Cells of a bookmark mean nothing; its row carries the position. */
+function bookmarkTable(
+  resource: Mirrored,
+  form: Extract<ReadForm, { kind: "table" }>,
+  object: AnyObject,
+): object {
+  const { resourceVersion = "" } = object.metadata ?? {};
+  const empty = table(resource, form, [], { nowMs: 0, resourceVersion, withColumns: false });
+  return { ...empty, rows: [{ cells: [], object: partial(object, form.version) }] };
+}

@@ -1,0 +1,337 @@
+/**
+ * A relay: mirrors of some resources of one upstream, and the handler that answers from them.
+ *
+ *   request ─► who? ─► may they? ─► mirror (kubernetes-face, etag-face)      mirrored reads
+ *                                └► discovery cache                          what every client reads first
+ *                                └► pass-through, as that user               everything else
+ *
+ * Holds  one list and one watch per mirrored resource, whatever the crowd; nothing mirrored is shown to
+ *        a user the upstream did not allow; what the relay cannot answer exactly, the upstream does.
+ * Own paths  /relay/healthz (the process), /relay/readyz (every mirror has its first list),
+ *        /relay/metrics (who may get /metrics upstream), /etag/... (etag-face.ts).
+ */
+import { ApiError, badRequest, failure, notFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import { type Clock, sleep } from "#platform/clock.ts";
+import type { PlainHandler, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { requestInfo, type RequestInfo } from "#server/request-info.ts";
+import { textResponse } from "#server/respond.ts";
+import { statusResponse } from "#server/status.ts";
+import { FrameJoiner } from "#server/watch-frames.ts";
+import type { WatchStream } from "#server/watch-stream.ts";
+import { startBookmarks } from "#watch/bookmarks.ts";
+import { MemoPool } from "#watch/memo-pool.ts";
+import { Access, type PeerIdentity, type Question } from "./access.ts";
+import { DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
+import { EtagFace } from "./etag-face.ts";
+import { actingUser } from "./impersonation.ts";
+import { KubernetesFace } from "./kubernetes-face.ts";
+import type { RelayLimits } from "./limits.ts";
+import { describeRelay, RelayMetrics } from "./metrics.ts";
+import { Mirror } from "./mirror.ts";
+import { kindId, type MirroredKind } from "./mirrored-kind.ts";
+import { mirrored, type Mirrored } from "./mirrored.ts";
+import { passThrough } from "./pass-through.ts";
+import { reviewed } from "./stream-review.ts";
+import { Upstream } from "./upstream.ts";
+
+export interface RelayDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: MetricSet;
+  /** For the mirrors' own streams and for reviews. */
+  readonly http: ByteTransport;
+  /** For what passes through: a crowd here must not keep the mirrors from a connection. */
+  readonly passHttp: ByteTransport;
+  /** As the relay itself. */
+  readonly client: Client;
+  /** The relay's own credential, asked per request. */
+  readonly headers: () => Readonly<Record<string, string>>;
+  readonly peers: PeerIdentity;
+}
+
+export interface RelayOptions {
+  readonly resources: readonly MirroredKind[];
+  readonly consistency: "verify" | "cache";
+  readonly limits: RelayLimits;
+}
+
+export interface Relay {
+  readonly handler: PlainHandler;
+  /** Every mirror has its first list. */
+  readonly ready: boolean;
+  readonly resources: readonly Mirrored[];
+  /** Resolves when every mirror has its first list, or `signal` aborts. */
+  untilReady(signal: AbortSignal): Promise<void>;
+  /** Ends the streams one by one over `overMs`, so that their clients do not come back as one. */
+  drain(overMs: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createRelay(deps: RelayDeps, options: RelayOptions): Relay {
+  return new RelayServer(deps, options);
+}
+
+const etagPrefix = "/etag";
+const ownPrefix = "/relay/";
+const readVerbs = new Set(["get", "list", "watch"]);
+const drainSteps = 100;
+
+class RelayServer implements Relay {
+  readonly resources: readonly Mirrored[];
+  readonly handler: PlainHandler;
+  readonly #deps: RelayDeps;
+  readonly #limits: RelayLimits;
+  readonly #access: Access;
+  readonly #metrics: RelayMetrics;
+  readonly #discovery: DiscoveryCache;
+  readonly #kubernetes: KubernetesFace;
+  readonly #etag: EtagFace;
+  readonly #byId: ReadonlyMap<string, Mirrored>;
+  readonly #streams = new Set<WatchStream>();
+  readonly #stopping = new AbortController();
+  readonly #running: readonly Promise<void>[];
+  readonly #bookmarks: { stop(): void };
+  #draining = false;
+
+  constructor(deps: RelayDeps, options: RelayOptions) {
+    const { limits } = options;
+    const { clock, random } = deps;
+    this.#deps = deps;
+    this.#limits = limits;
+    this.#access = new Access(deps, limits);
+    this.#metrics = new RelayMetrics(deps.metrics);
+    this.#discovery = new DiscoveryCache(deps, limits);
+    const shared = {
+      clock,
+      random,
+      joiner: new FrameJoiner(),
+      streams: this.#streams,
+      metrics: this.#metrics,
+      consistency: options.consistency,
+    };
+    this.#kubernetes = new KubernetesFace(shared, limits);
+    this.#etag = new EtagFace(shared, limits);
+    this.resources = this.#mirrors(options.resources);
+    this.#byId = new Map(this.resources.map((resource) => [kindId(resource.kind), resource]));
+    this.#running = this.resources.map(({ upstream }) => upstream.run(this.#stopping.signal));
+    const sources = this.resources.map(({ mirror }) => mirror.cache);
+    this.#bookmarks = startBookmarks(
+      { clock, sources: () => sources },
+      { periodMs: limits.bookmarkPeriodMs, slots: limits.bookmarkSlots },
+    );
+    describeRelay(
+      deps.metrics,
+      this.#access,
+      () => this.resources,
+      () => this.#streams.size,
+    );
+    this.handler = (request) => this.#handle(request);
+  }
+
+  get ready(): boolean {
+    return this.resources.every(({ mirror }) => mirror.ready);
+  }
+
+  async untilReady(signal: AbortSignal): Promise<void> {
+    while (!this.ready && !signal.aborted) {
+      await sleep(this.#deps.clock, "relay.fresh", 20, signal);
+    }
+  }
+
+  async drain(overMs: number): Promise<void> {
+    this.#draining = true;
+    const steps = Math.min(drainSteps, Math.max(1, this.#streams.size));
+    for (let left = steps; left > 0; left--) {
+      const share = Math.ceil(this.#streams.size / left);
+      for (const stream of [...this.#streams].slice(0, share)) stream.end();
+      if (left > 1) {
+        await sleep(this.#deps.clock, "relay.drain", overMs / steps, this.#stopping.signal);
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#draining = true;
+    this.#stopping.abort();
+    this.#bookmarks.stop();
+    for (const { mirror } of this.resources) mirror.close();
+    await Promise.all(this.#running);
+  }
+
+  #mirrors(kinds: readonly MirroredKind[]): readonly Mirrored[] {
+    const { clock } = this.#deps;
+    const memos = new MemoPool({ bytesMax: this.#limits.memoBytesMax });
+    return kinds.map((kind) => {
+      const mirror = new Mirror({ clock, memos }, kind, this.#limits);
+      const upstream = new Upstream(this.#deps, mirror, this.#limits);
+      return mirrored({ clock, upstream, signal: this.#stopping.signal }, this.#limits);
+    });
+  }
+
+  async #handle(request: PlainRequest): Promise<PlainResponse> {
+    const query = new URLSearchParams(request.query);
+    try {
+      const [by, response] = await this.#route(request, query);
+      this.#metrics.requests.add([by, String(response.status)]);
+      return response;
+    } catch (error) {
+      const response = statusResponse(request, query, error);
+      this.#metrics.requests.add(["refused", String(response.status)]);
+      if (!(error instanceof ApiError)) this.#failed(request, error);
+      return response;
+    }
+  }
+
+  #failed(request: PlainRequest, error: unknown): void {
+    const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#deps.log.error("request failed", { path: request.path, error: trace });
+  }
+
+  async #route(
+    request: PlainRequest,
+    query: URLSearchParams,
+  ): Promise<readonly [string, PlainResponse]> {
+    if (request.path === `${ownPrefix}healthz`) return ["relay", textResponse(200, "ok")];
+    if (request.path === `${ownPrefix}readyz`) return ["relay", this.#readyz()];
+    const caller = await this.#access.identify(request);
+    const user = await actingUser(this.#access, caller, request);
+    if (request.path.startsWith(ownPrefix)) return ["relay", await this.#own(request, user)];
+    if (request.path.startsWith(`${etagPrefix}/`)) {
+      return ["etag", await this.#answerEtag(request, query, user)];
+    }
+    const info = requestInfo(request.method, request.path, query);
+    const resource = this.#mirroredRead(request, info);
+    if (resource !== undefined) {
+      const response = await this.#answerMirrored(resource, { request, info, query, user });
+      if (response !== "pass") return ["mirror", response];
+    }
+    if (isDiscovery(request)) {
+      await this.#access.authorizePath(user, request.path);
+      const response = await this.#discovery.answer(request);
+      if (response !== undefined) return ["discovery", response];
+    }
+    return ["upstream", await passThrough(this.#passDeps, this.#limits, request, user)];
+  }
+
+  get #passDeps(): { http: ByteTransport; headers: RelayDeps["headers"] } {
+    return { http: this.#deps.passHttp, headers: this.#deps.headers };
+  }
+
+  #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {
+    if (request.method !== "GET" || !info.resourceRequest || info.subresource !== "")
+      return undefined;
+    if (!readVerbs.has(info.verb) || info.parts.length > 2) return undefined;
+    return this.#byId.get(kindId(info));
+  }
+
+  async #answerMirrored(
+    resource: Mirrored,
+    read: {
+      readonly request: PlainRequest;
+      readonly info: RequestInfo;
+      readonly query: URLSearchParams;
+      readonly user: UserInfo;
+    },
+  ): Promise<PlainResponse | "pass"> {
+    const { request, info, query, user } = read;
+    const asked = question(info, query);
+    await this.#access.authorize(user, asked);
+    await this.#untilServing(resource, request.signal);
+    if (info.verb === "watch") this.#admitStream();
+    const response = await this.#kubernetes.answer({ resource, request, info, query });
+    if (response === "pass" || response.kind !== "stream") return response;
+    return this.#reviewed(response, request, user, asked);
+  }
+
+  async #answerEtag(
+    request: PlainRequest,
+    query: URLSearchParams,
+    user: UserInfo,
+  ): Promise<PlainResponse> {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      throw failure(405, "MethodNotAllowed", "the ETag face takes GET and HEAD only");
+    }
+    const path = request.path.slice(etagPrefix.length);
+    const info = requestInfo("GET", path, new URLSearchParams());
+    const resource = this.#byId.get(kindId(info));
+    if (resource === undefined || info.verb !== "list" || info.parts.length !== 1) {
+      throw notFound({ group: info.group, resource: info.resource || path }, "");
+    }
+    // The answer tells of changes as well, so it takes the right to both.
+    const asked = question({ ...info, verb: "watch" }, query);
+    await this.#access.authorize(user, { ...asked, verb: "list" });
+    await this.#access.authorize(user, asked);
+    await this.#untilServing(resource, request.signal);
+    const streams = (request.headers["accept"] ?? "").startsWith("text/event-stream");
+    if (streams) this.#admitStream();
+    const read = { resource, request, namespace: info.namespace, query };
+    const response = await this.#etag.answer(read);
+    return this.#reviewed(response, request, user, asked);
+  }
+
+  #reviewed(
+    response: PlainResponse,
+    request: PlainRequest,
+    user: UserInfo,
+    asked: Question,
+  ): PlainResponse {
+    const deps = { clock: this.#deps.clock, ended: () => this.#metrics.endedByReview.add([]) };
+    const review = async (): Promise<void> => {
+      // The credential first: a token may have been revoked, a certificate may have run out.
+      await actingUser(this.#access, await this.#access.identify(request), request);
+      await this.#access.authorize(user, asked);
+    };
+    return reviewed(deps, this.#limits.reviewStreamsMs, response, review);
+  }
+
+  #admitStream(): void {
+    if (this.#draining) throw busy("the relay is shutting down");
+    if (this.#streams.size >= this.#limits.streamsMax) throw busy("the relay has too many streams");
+  }
+
+  /** A client that comes before the first list waits for it, within bounds. */
+  async #untilServing(resource: Mirrored, signal: AbortSignal): Promise<void> {
+    const { mirror } = resource;
+    if (mirror.ready) return;
+    const late = AbortSignal.any([signal, this.#stopping.signal]);
+    const endMs = this.#deps.clock.monotonicMs() + this.#limits.freshWaitMs;
+    while (!mirror.ready && !late.aborted && this.#deps.clock.monotonicMs() < endMs) {
+      await sleep(this.#deps.clock, "relay.fresh", 20, late);
+    }
+    if (mirror.ready) return;
+    const text = `the relay has not yet listed ${kindId(resource.kind)} from its upstream`;
+    throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
+  }
+
+  async #own(request: PlainRequest, user: UserInfo): Promise<PlainResponse> {
+    if (request.path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
+    await this.#access.authorizePath(user, "/metrics");
+    return textResponse(200, this.#deps.metrics.text());
+  }
+
+  #readyz(): PlainResponse {
+    const missing = this.resources.filter(({ mirror }) => !mirror.ready);
+    if (missing.length === 0 && !this.#draining) return textResponse(200, "ok");
+    const names = missing.map(({ kind }) => kindId(kind)).join(", ");
+    const why = this.#draining ? "shutting down" : `not listed yet: ${names}`;
+    return textResponse(503, `${why}\n`);
+  }
+}
+
+function question(info: RequestInfo, query: URLSearchParams): Question {
+  const { verb, group, version, resource, subresource, namespace, name } = info;
+  const fieldSelector = query.get("fieldSelector") ?? "";
+  const labelSelector = query.get("labelSelector") ?? "";
+  const asked = { verb, group, version, resource, subresource, namespace, name };
+  return verb === "get" ? asked : { ...asked, fieldSelector, labelSelector };
+}
+
+function busy(message: string): ApiError {
+  return failure(429, "TooManyRequests", message, { retryAfterSeconds: 1 });
+}

@@ -1,0 +1,107 @@
+/**
+ * Which resources to mirror: names as an operator writes them, looked up in the upstream's discovery.
+ *
+ *   pods   apps/v1/deployments   v1/configmaps   deployments.apps   all
+ *
+ * A name without a version takes the group's preferred one. `all` is everything that can be listed and
+ * watched, once per served resource in its preferred version.
+ */
+import type { MirroredKind } from "./mirrored-kind.ts";
+
+interface ApiResource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+}
+
+export interface DiscoveryReader {
+  /** Parsed JSON of a discovery path. */
+  read(path: string): Promise<unknown>;
+}
+
+export class UnknownResourceError extends Error {
+  constructor(names: readonly string[]) {
+    super(`the upstream serves no resource that can be listed and watched: ${names.join(", ")}`);
+    this.name = "UnknownResourceError";
+  }
+}
+
+/** Everything mirrorable, preferred versions first. */
+export async function discover(reader: DiscoveryReader): Promise<readonly MirroredKind[]> {
+  const kinds = await groupVersion(reader, "", "v1");
+  const groups = fieldOf<readonly ApiGroup[]>(await reader.read("/apis"), "groups") ?? [];
+  for (const group of groups) {
+    const preferred = group.preferredVersion?.version;
+    const versions = group.versions.map(({ version }) => version);
+    versions.sort((a, b) => Number(b === preferred) - Number(a === preferred));
+    for (const version of versions)
+      kinds.push(...(await groupVersion(reader, group.name, version)));
+  }
+  return kinds;
+}
+
+interface ApiGroup {
+  readonly name: string;
+  readonly versions: readonly { readonly version: string }[];
+  readonly preferredVersion?: { readonly version: string };
+}
+
+async function groupVersion(
+  reader: DiscoveryReader,
+  group: string,
+  version: string,
+): Promise<MirroredKind[]> {
+  const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const listed = fieldOf<readonly ApiResource[]>(await reader.read(path), "resources") ?? [];
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return listed
+    .filter(({ name, verbs }) => !name.includes("/") && canMirror(verbs))
+    .map(({ name, kind, namespaced }) => {
+      return { group, version, resource: name, kind, namespaced, apiVersion };
+    });
+}
+
+function canMirror(verbs: readonly string[]): boolean {
+  return verbs.includes("list") && verbs.includes("watch");
+}
+
+/** Throws UnknownResourceError with every name that is none. */
+export function chosen(
+  all: readonly MirroredKind[],
+  names: readonly string[],
+): readonly MirroredKind[] {
+  if (names.includes("all")) return firstOfEach(all);
+  const found = new Map<string, MirroredKind>();
+  const unknown: string[] = [];
+  for (const name of names) {
+    const kind = all.find((candidate) => isNamed(candidate, name));
+    if (kind === undefined) unknown.push(name);
+    else found.set(`${kind.apiVersion}/${kind.resource}`, kind);
+  }
+  if (unknown.length > 0) throw new UnknownResourceError(unknown);
+  return [...found.values()];
+}
+
+/** The preferred version comes first in `all`. */
+function firstOfEach(all: readonly MirroredKind[]): readonly MirroredKind[] {
+  const found = new Map<string, MirroredKind>();
+  for (const kind of all) {
+    const key = `${kind.group}/${kind.resource}`;
+    if (!found.has(key)) found.set(key, kind);
+  }
+  return [...found.values()];
+}
+
+function isNamed(kind: MirroredKind, name: string): boolean {
+  const { apiVersion, resource, group } = kind;
+  return (
+    name === resource || name === `${apiVersion}/${resource}` || name === `${resource}.${group}`
+  );
+}
+
+/** A decoder of discovery documents: a field that is not there is undefined. */
+function fieldOf<T>(document: unknown, field: string): T | undefined {
+  if (typeof document !== "object" || document === null) return undefined;
+  return (document as Readonly<Record<string, T | undefined>>)[field];
+}

@@ -1,0 +1,250 @@
+/**
+ * The one conversation a relay has with its upstream about a resource: list once, then watch for
+ * ever, resuming at the last resourceVersion.
+ *
+ *   list ──► watch ──(cut, timeout)──► watch from the last resourceVersion
+ *     ▲        └──(410, out of order)──┐
+ *     └────────────────────────────────┘   the mirror takes the difference
+ *
+ * Holds  at most one list and one watch of the resource under way; no list by the clock. A second
+ *        list may run beside the watch when readers need proof of freshness (`list`, freshness.ts).
+ * Bounds a page `pageBytesMax`, a frame `frameBytesMax`; failures wait with jitter, or as a 429 says.
+ */
+import { ApiError } from "#api/status.ts";
+import { Backoff } from "#client/backoff.ts";
+import { textOrJson } from "#client/direct.ts";
+import { refusal } from "#client/exchange.ts";
+import { JsonFrames } from "#client/json-frames.ts";
+import { isTransient, retryAfterMs } from "#client/refusal.ts";
+import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
+import { type Clock, sleep } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import { elements, members, parseSpan, type Span, textOf } from "./json-bytes.ts";
+import type { RelayLimits } from "./limits.ts";
+import { type Mirror, OutOfOrderError, type UpstreamEvent } from "./mirror.ts";
+import { collectionPath, kindId } from "./mirrored-kind.ts";
+import {
+  type FormedObject,
+  objectForm,
+  revision as revisionNumber,
+  revisionOf,
+  type ToObject,
+} from "./object-form.ts";
+
+export interface UpstreamDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  readonly http: ByteTransport;
+  /** The relay's own credential, per request. */
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+export interface UpstreamCounts {
+  lists: number;
+  watches: number;
+  watching: number;
+  expired: number;
+  failures: number;
+}
+
+export interface Listing {
+  readonly objects: readonly FormedObject[];
+  readonly revision: number;
+}
+
+/** A watch that ended sooner than this without an event counts as a failure: no tight loop. */
+const shortWatchMs = 1_000;
+const statusBytesMax = 1024 * 1024;
+
+export class Upstream {
+  readonly mirror: Mirror;
+  readonly counts: UpstreamCounts = { lists: 0, watches: 0, watching: 0, expired: 0, failures: 0 };
+  readonly #deps: UpstreamDeps;
+  readonly #limits: RelayLimits;
+  readonly #toObject: ToObject;
+  readonly #path: string;
+  readonly #backoff: Backoff;
+  #listed = false;
+  #eventsInWatch = 0;
+
+  constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
+    this.#deps = deps;
+    this.mirror = mirror;
+    this.#limits = limits;
+    this.#toObject = objectForm(mirror.kind);
+    this.#path = collectionPath(mirror.kind);
+    const { backoffFirstMs: firstMs, backoffMostMs: mostMs } = limits;
+    this.#backoff = new Backoff(deps, { firstMs, mostMs });
+  }
+
+  /** Keeps the mirror equal to the upstream until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (this.#listed) await this.#watch(signal);
+        else await this.#listOnce(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        await this.#failed(error, signal);
+      }
+    }
+  }
+
+  /** The whole resource as the upstream has it now, in pages of one snapshot. */
+  async list(signal: AbortSignal): Promise<Listing> {
+    this.counts.lists++;
+    const objects: FormedObject[] = [];
+    let revision: number | undefined;
+    let next = "";
+    do {
+      const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
+      const page = await this.#page(`limit=${this.#limits.pageObjects}${more}`, signal);
+      for (const object of page.objects) objects.push(object);
+      revision ??= page.revision;
+      next = page.next;
+    } while (next !== "");
+    return { objects, revision };
+  }
+
+  /** The upstream's newest resourceVersion, for the price of one object. */
+  async newestRevision(signal: AbortSignal): Promise<number> {
+    return (await this.#page("limit=1", signal)).revision;
+  }
+
+  async #listOnce(signal: AbortSignal): Promise<void> {
+    const listing = await this.list(signal);
+    if (signal.aborted) return;
+    this.mirror.replace(listing.objects, listing.revision);
+    this.#listed = true;
+    this.#backoff.reset();
+  }
+
+  async #page(query: string, signal: AbortSignal): Promise<Listing & { readonly next: string }> {
+    const response = await this.#send(query, signal);
+    const bytes = await response.read(this.#limits.pageBytesMax);
+    if (bytes === "too-large") throw new Error(`page exceeds ${this.#limits.pageBytesMax} bytes`);
+    const all = members(bytes, 0);
+    const items = all.find((member) => member.key === "items");
+    const metadata = all.find((member) => member.key === "metadata");
+    const meta = metadata === undefined ? [] : members(bytes, metadata.value.start);
+    const text = (key: string): string => {
+      const found = meta.find((member) => member.key === key);
+      return found === undefined ? "" : textOf(bytes, found.value);
+    };
+    const spans = items === undefined ? [] : elements(bytes, items.value.start);
+    const objects = spans.map((span) => this.#toObject(bytes, span));
+    return { objects, revision: revisionNumber(text("resourceVersion")), next: text("continue") };
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#deps;
+    const { watchSecondsMin } = this.#limits;
+    const started = clock.monotonicMs();
+    this.#eventsInWatch = 0;
+    const seconds = watchSecondsMin + random.below(watchSecondsMin);
+    const from = this.mirror.revision;
+    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}`;
+    const response = await this.#send(query, signal);
+    this.counts.watches++;
+    this.counts.watching++;
+    this.mirror.heard();
+    try {
+      await this.#follow(response, signal);
+    } finally {
+      this.counts.watching--;
+    }
+    if (this.#eventsInWatch > 0) this.#backoff.reset();
+    else if (clock.monotonicMs() - started < shortWatchMs) throw new Error("watch ended at once");
+  }
+
+  #follow(response: ByteResponse, signal: AbortSignal): Promise<void> {
+    const frames = new JsonFrames({ frameBytesMax: this.#limits.frameBytesMax });
+    return response.stream((chunk) => {
+      if (signal.aborted) return;
+      const events: UpstreamEvent[] = [];
+      let refused: Error | undefined;
+      for (const frame of frames.pushBytes(chunk)) {
+        const event = this.#event(frame);
+        if (event instanceof Error) refused ??= event;
+        else if (refused === undefined) events.push(event);
+      }
+      this.#eventsInWatch += events.length;
+      if (events.length > 0) this.mirror.apply(events);
+      if (refused !== undefined) throw refused;
+    });
+  }
+
+  #event(frame: Uint8Array): UpstreamEvent | Error {
+    const all = members(frame, 0);
+    const type = all.find((member) => member.key === "type");
+    const object = all.find((member) => member.key === "object");
+    if (type === undefined || object === undefined) throw new SyntaxError("no watch event");
+    const name = textOf(frame, type.value);
+    switch (name) {
+      case "ADDED":
+      case "MODIFIED":
+        return { type: "SET", object: this.#toObject(frame, object.value) };
+      case "DELETED":
+        return { type: "DELETED", object: this.#toObject(frame, object.value) };
+      case "BOOKMARK":
+        return { type: "BOOKMARK", revision: revisionOf(frame, object.value) };
+      case "ERROR":
+        return statusError(frame, object.value);
+      default:
+        throw new SyntaxError(`unknown watch event ${JSON.stringify(name)}`);
+    }
+  }
+
+  async #send(query: string, signal: AbortSignal): Promise<ByteResponse> {
+    const { http, headers } = this.#deps;
+    const response = await http.send({
+      method: "GET",
+      target: `${this.#path}?${query}`,
+      headers: { ...headers(), accept: "application/json" },
+      signal,
+    });
+    if (response.status < 400) return response;
+    const bytes = await response.read(statusBytesMax);
+    const body = bytes === "too-large" ? "" : textOrJson(bytes);
+    throw refusal(response.status, body, response.headers["retry-after"]);
+  }
+
+  async #failed(error: unknown, signal: AbortSignal): Promise<void> {
+    this.mirror.lost();
+    this.counts.failures++;
+    if (this.#eventsInWatch > 0) this.#backoff.reset();
+    this.#eventsInWatch = 0;
+    const lostPlace = isLost(error);
+    if (lostPlace) {
+      this.counts.expired++;
+      this.#listed = false;
+    }
+    const delayMs = Math.max(this.#backoff.nextMs(), retryAfterMs(error) ?? 0);
+    const lasting = error instanceof ApiError && !lostPlace && !isTransient(error);
+    this.#deps.log[lasting ? "warn" : "info"]("upstream waits", {
+      resource: kindId(this.mirror.kind),
+      lostPlace,
+      delayMs,
+      error: error instanceof Error ? error.message : String(error),
+    });
+    await sleep(this.#deps.clock, "client.backoff", delayMs, signal);
+  }
+}
+
+/** Only a list helps: history is gone, the stream is out of order, or the upstream is of another past. */
+function isLost(error: unknown): boolean {
+  if (error instanceof OutOfOrderError) return true;
+  if (!(error instanceof ApiError)) return false;
+  if (error.code === 410) return true;
+  const causes = error.status.details?.causes ?? [];
+  return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
+}
+
+function statusError(frame: Uint8Array, span: Span): Error {
+  const status = parseSpan(frame, span);
+  const code =
+    typeof status === "object" && status !== null && "code" in status ? Number(status.code) : 500;
+  return refusal(code, status, undefined);
+}

@@ -1,0 +1,47 @@
+/** The views of one resource, by what they select; the one asked for longest ago goes when they are many. */
+import type { RelayLimits } from "./limits.ts";
+import { type Selectors, fieldText, predicateOf } from "./read-query.ts";
+import { View, type ViewDeps } from "./view.ts";
+
+export class Views {
+  readonly #deps: ViewDeps;
+  readonly #viewsMax: number;
+  readonly #views = new Map<string, View>();
+
+  constructor(deps: ViewDeps, limits: RelayLimits) {
+    this.#deps = deps;
+    this.#viewsMax = limits.viewsMax;
+  }
+
+  get size(): number {
+    return this.#views.size;
+  }
+
+  get waiting(): number {
+    let sum = 0;
+    for (const view of this.#views.values()) sum += view.waiting;
+    return sum;
+  }
+
+  get(namespace: string, labelSelector: string, selectors: Selectors): View {
+    const key = [namespace, labelSelector, fieldText(selectors)].join("\n");
+    const known = this.#views.get(key);
+    this.#views.delete(key);
+    const view = known === undefined || known.ended ? this.#make(namespace, selectors) : known;
+    this.#views.set(key, view);
+    this.#trim();
+    return view;
+  }
+
+  #make(namespace: string, selectors: Selectors): View {
+    return new View(this.#deps, predicateOf(this.#deps.mirror.kind, namespace, selectors));
+  }
+
+  #trim(): void {
+    for (const [key, view] of this.#views) {
+      if (this.#views.size <= this.#viewsMax) return;
+      this.#views.delete(key);
+      view.close();
+    }
+  }
+}
