@@ -16,7 +16,8 @@ generate();
 function install() {
   if (installed()) return;
   console.log("pilothouse: installing dependencies (once; about 10 s) ...");
-  const args = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+  // Not `npm ci`: it refuses a lock file made where optional packages of other platforms were not to be had.
+  const args = ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
   run(process.platform === "win32" ? "npm.cmd" : "npm", args, "install dependencies");
 }
 

@@ -16,7 +16,9 @@ if (Number(process.versions.node.split(".")[0]) < hostMajorMin) runPinned();
 else await pack();
 
 function runPinned() {
-  const result = spawnSync(pinnedNode(root), [fileURLToPath(import.meta.url)], { stdio: "inherit" });
+  const result = spawnSync(pinnedNode(root), [fileURLToPath(import.meta.url)], {
+    stdio: "inherit",
+  });
   process.exit(result.status ?? 1);
 }
 
@@ -29,7 +31,9 @@ async function pack() {
     mkdirSync(dirname(target), { recursive: true });
     if (!path.endsWith(".ts")) cpSync(join(root, "src", path), target);
     else {
-      const code = stripTypeScriptTypes(readFileSync(join(root, "src", path), "utf8"), { mode: "strip" });
+      const code = stripTypeScriptTypes(readFileSync(join(root, "src", path), "utf8"), {
+        mode: "strip",
+      });
       writeFileSync(target.replace(/\.ts$/, ".js"), relink(code, path, ".js"));
     }
   }
@@ -40,25 +44,41 @@ async function pack() {
 function shipped() {
   return readdirSync(join(root, "src"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => relative(join(root, "src"), join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
+    .map((entry) =>
+      relative(join(root, "src"), join(entry.parentPath, entry.name)).replaceAll("\\", "/"),
+    )
     .filter((path) => /\.(ts|json|txt|gz|bin)$/.test(path))
     .filter((path) => !/\.(test|bench)\.ts$|\/testing\/|\/testdata\/|^sim\//.test(path));
 }
 
 /** `#room/file.ts` and `./file.ts` become relative paths that end in `extension`. */
 function relink(code, path, extension) {
-  return code.replace(/(from\s+|import\s*\(\s*|import\s+|new URL\()"([#.][^"]*)\.ts"/g, (_all, head, specifier) => {
-    const target = specifier.startsWith("#") ? specifier.slice(1) : posix.join(posix.dirname(path), specifier);
-    const link = posix.relative(posix.dirname(path), target);
-    return `${head}"${link.startsWith(".") ? link : `./${link}`}${extension}"`;
-  });
+  return code.replace(
+    /(from\s+|import\s*\(\s*|import\s+|new URL\()"([#.][^"]*)\.ts"/g,
+    (_all, head, specifier) => {
+      const target = specifier.startsWith("#")
+        ? specifier.slice(1)
+        : posix.join(posix.dirname(path), specifier);
+      const link = posix.relative(posix.dirname(path), target);
+      return `${head}"${link.startsWith(".") ? link : `./${link}`}${extension}"`;
+    },
+  );
 }
 
 function declarations() {
   const tsc = join(root, "node_modules", ".bin", "tsc");
   const out = join(root, "node_modules", ".cache", "declarations");
   rmSync(out, { recursive: true, force: true });
-  const args = ["-p", root, "--noEmit", "false", "--declaration", "--emitDeclarationOnly", "--outDir", out];
+  const args = [
+    "-p",
+    root,
+    "--noEmit",
+    "false",
+    "--declaration",
+    "--emitDeclarationOnly",
+    "--outDir",
+    out,
+  ];
   const result = spawnSync(tsc, args, { stdio: "inherit" });
   if (result.status !== 0) process.exit(1);
   for (const path of shipped().filter((name) => name.endsWith(".ts"))) {
