@@ -1,5 +1,5 @@
 /** spec.podFailurePolicy, pure: what a failed pod means for its Job. */
-import type { Job, Pod, PodFailurePolicyRule } from "#api/gen/types.ts";
+import type { ContainerStatus, Job, Pod, PodFailurePolicyRule } from "#api/gen/types.ts";
 
 export type FailureAction = "Count" | "Ignore" | "FailJob" | "FailIndex";
 
@@ -13,35 +13,52 @@ export interface FailureVerdict {
 export function failureVerdict(job: Job, pod: Pod): FailureVerdict {
   const rules = job.spec?.podFailurePolicy?.rules ?? [];
   for (const [at, rule] of rules.entries()) {
-    const message = ruleMatch(rule, pod, at);
-    if (message !== undefined) return { action: rule.action as FailureAction, message };
+    const why = ruleMatch(rule, pod);
+    if (why === undefined) continue;
+    const message = `${why} matching ${rule.action} rule at index ${at}`;
+    return { action: rule.action as FailureAction, message };
   }
   return { action: "Count", message: "" };
 }
 
-function ruleMatch(rule: PodFailurePolicyRule, pod: Pod, at: number): string | undefined {
+function ruleMatch(rule: PodFailurePolicyRule, pod: Pod): string | undefined {
   const { namespace = "", name = "" } = pod.metadata ?? {};
   if (rule.onExitCodes !== undefined) {
-    const { operator, values, containerName } = rule.onExitCodes;
-    const statuses = [
-      ...(pod.status?.initContainerStatuses ?? []),
-      ...(pod.status?.containerStatuses ?? []),
-    ];
-    const hit = statuses.find((status) => {
-      const code = status.state?.terminated?.exitCode;
-      if (code === undefined || code === 0) return false;
-      if (containerName !== undefined && containerName !== status.name) return false;
-      return (operator === "In") === values.includes(code);
-    });
-    if (hit === undefined) return undefined;
-    const code = hit.state?.terminated?.exitCode ?? 0;
-    return `Container ${hit.name} for pod ${namespace}/${name} failed with exit code ${code} matching ${rule.action} rule at index ${at}`;
+    const hit = exitMatch(rule.onExitCodes, pod);
+    const code = hit?.state?.terminated?.exitCode ?? 0;
+    return (
+      hit && `Container ${hit.name} for pod ${namespace}/${name} failed with exit code ${code}`
+    );
   }
   const condition = pod.status?.conditions?.find((has) =>
     (rule.onPodConditions ?? []).some(
       (wanted) => wanted.type === has.type && (wanted.status ?? "True") === has.status,
     ),
   );
-  if (condition === undefined) return undefined;
-  return `Pod ${namespace}/${name} has condition ${condition.type} matching ${rule.action} rule at index ${at}`;
+  return condition && `Pod ${namespace}/${name} has condition ${condition.type}`;
+}
+
+/** The first container, init containers last, whose exit code the rule is about; 0 never is. */
+function exitMatch(
+  { operator, values, containerName }: NonNullable<PodFailurePolicyRule["onExitCodes"]>,
+  pod: Pod,
+): ContainerStatus | undefined {
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  return [...containerStatuses, ...initContainerStatuses].find((status) => {
+    const code = status.state?.terminated?.exitCode ?? 0;
+    if (code === 0 || (containerName !== undefined && containerName !== status.name)) return false;
+    return (operator === "In") === values.includes(code);
+  });
+}
+
+/** Pods are replaced only once they have ended; those on their way out are not failures yet. */
+export function replacesOnlyFailed(job: Job): boolean {
+  return job.spec?.podReplacementPolicy === "Failed" || job.spec?.podFailurePolicy !== undefined;
+}
+
+export function isPodFailed(job: Job, pod: Pod): boolean {
+  if (pod.status?.phase === "Failed") return true;
+  if (replacesOnlyFailed(job) || pod.status?.phase === "Succeeded") return false;
+  // One that is deleted before it ended may never get to say so.
+  return pod.metadata?.deletionTimestamp !== undefined;
 }

@@ -1,10 +1,12 @@
 /** What a Job does next, pure: how it ends, how many pods it wants, which it deletes. */
 import type { Job, Pod } from "#api/gen/types.ts";
 import { findCondition } from "../shared/conditions.ts";
-import { isReady } from "../shared/pod.ts";
-import { failureVerdict } from "./failure-policy.ts";
-import { parseIndexes } from "./indexes.ts";
-import { indexOfPod, total, type Tally } from "./tally.ts";
+import { compareActive, isTerminating } from "../shared/pod.ts";
+import { failureVerdict, isPodFailed, replacesOnlyFailed } from "./failure-policy.ts";
+import * as indexes from "./indexes.ts";
+import type { Indexes } from "./indexes.ts";
+import { isIndexed, type Tally } from "./tally.ts";
+import { indexOfPod } from "./tracked.ts";
 
 export interface Ending {
   readonly type: "Complete" | "Failed";
@@ -13,83 +15,75 @@ export interface Ending {
 }
 
 export function isFinishedJob(job: Job): boolean {
-  const has = (type: string): boolean =>
-    findCondition(job.status?.conditions, type)?.status === "True";
-  return has("Complete") || has("Failed");
+  return isTrue(job, "Complete") || isTrue(job, "Failed");
 }
 
-export function activePods(pods: readonly Pod[]): readonly Pod[] {
-  return pods.filter((pod) => {
-    const phase = pod.status?.phase;
-    return (
-      phase !== "Succeeded" && phase !== "Failed" && pod.metadata?.deletionTimestamp === undefined
-    );
-  });
+export function isTrue(job: Job, type: string): boolean {
+  return findCondition(job.status?.conditions, type)?.status === "True";
 }
 
-export function readyCount(pods: readonly Pod[]): number {
-  return activePods(pods).filter(isReady).length;
-}
-
-export function terminatingCount(pods: readonly Pod[]): number {
-  return pods.filter((pod) => {
-    const phase = pod.status?.phase;
-    return (
-      pod.metadata?.deletionTimestamp !== undefined && phase !== "Succeeded" && phase !== "Failed"
-    );
-  }).length;
-}
-
-/** Why the Job is over, or undefined while it goes on. */
+/** Why the Job is over, before anything is made or deleted; undefined: it goes on. */
 export function endingOf(
+  job: Job,
+  pods: readonly Pod[],
+  tally: Tally,
+  options: { readonly failed: Indexes; readonly nowMs: number },
+): Ending | undefined {
+  return (
+    decided(job) ??
+    failedByPolicy(job, pods) ??
+    failedByLimit(job, pods, tally, options.nowMs) ??
+    failedByIndexes(job, tally, options.failed) ??
+    successPolicyMet(job, tally)
+  );
+}
+
+/** An earlier round has said so: that is not taken back. */
+function decided(job: Job): Ending | undefined {
+  for (const [early, type] of [
+    ["SuccessCriteriaMet", "Complete"],
+    ["FailureTarget", "Failed"],
+  ] as const) {
+    if (!isTrue(job, early)) continue;
+    const { reason = "", message = "" } = findCondition(job.status?.conditions, early) ?? {};
+    return { type, reason, message };
+  }
+  return undefined;
+}
+
+function failedByPolicy(job: Job, pods: readonly Pod[]): Ending | undefined {
+  if (job.spec?.podFailurePolicy === undefined) return undefined;
+  const verdicts = pods
+    .filter((pod) => isPodFailed(job, pod))
+    .map((pod) => failureVerdict(job, pod));
+  const fatal = verdicts.find((verdict) => verdict.action === "FailJob");
+  return fatal && failed("PodFailurePolicy", fatal.message);
+}
+
+function failedByLimit(
   job: Job,
   pods: readonly Pod[],
   tally: Tally,
   nowMs: number,
 ): Ending | undefined {
-  const target = findCondition(job.status?.conditions, "FailureTarget");
-  if (target?.status === "True")
-    return { type: "Failed", reason: target.reason ?? "", message: target.message ?? "" };
-  const failed = pods.filter((pod) => pod.status?.phase === "Failed");
-  const fatal = failed
-    .map((pod) => failureVerdict(job, pod))
-    .find((verdict) => verdict.action === "FailJob");
-  if (fatal !== undefined)
-    return { type: "Failed", reason: "PodFailurePolicy", message: fatal.message };
-  if (exceedsBackoff(job, pods, tally)) {
-    return {
-      type: "Failed",
-      reason: "BackoffLimitExceeded",
-      message: "Job has reached the specified backoff limit",
-    };
-  }
-  if ((deadlineInMs(job, nowMs) ?? 1) <= 0) {
-    return {
-      type: "Failed",
-      reason: "DeadlineExceeded",
-      message: "Job was active longer than specified deadline",
-    };
-  }
-  const policy = successPolicyMet(job, tally);
-  if (policy !== undefined) return { type: "Complete", reason: "SuccessPolicy", message: policy };
-  if (!isComplete(job, pods, tally)) return undefined;
-  return {
-    type: "Complete",
-    reason: "CompletionsReached",
-    message: "Reached expected number of succeeded pods",
-  };
+  if (exceedsBackoff(job, pods, tally))
+    return failed("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+  if ((deadlineInMs(job, nowMs) ?? 1) > 0) return undefined;
+  return failed("DeadlineExceeded", "Job was active longer than specified deadline");
 }
 
 function exceedsBackoff(job: Job, pods: readonly Pod[], tally: Tally): boolean {
-  const limit = job.spec?.backoffLimit ?? 6;
-  if (total(tally).failed > limit) return true;
+  const unlimited = job.spec?.backoffLimitPerIndex === undefined ? 6 : Number.POSITIVE_INFINITY;
+  const limit = job.spec?.backoffLimit ?? unlimited;
+  if (tally.total.failed > limit) return true;
   if (job.spec?.template?.spec?.restartPolicy !== "OnFailure") return false;
-  const restarts = activePods(pods).flatMap((pod) => [
-    ...(pod.status?.initContainerStatuses ?? []),
-    ...(pod.status?.containerStatuses ?? []),
+  const working = pods.filter(({ status }) => ["Running", "Pending"].includes(status?.phase ?? ""));
+  const statuses = working.flatMap(({ status }) => [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
   ]);
-  const sum = restarts.reduce((all, status) => all + status.restartCount, 0);
-  return limit === 0 ? sum > 0 : sum >= limit;
+  const restarts = statuses.reduce((all, status) => all + status.restartCount, 0);
+  return limit === 0 ? restarts > 0 : restarts >= limit;
 }
 
 /** Undefined when no deadline runs. */
@@ -100,77 +94,102 @@ export function deadlineInMs(job: Job, nowMs: number): number | undefined {
   return Date.parse(job.status.startTime) + seconds * 1000 - nowMs;
 }
 
-function isComplete(job: Job, pods: readonly Pod[], tally: Tally): boolean {
-  const { succeeded } = total(tally);
-  const completions = job.spec?.completions;
-  if (completions === undefined) return succeeded > 0 && activePods(pods).length === 0;
-  return succeeded >= completions;
+function failedByIndexes(job: Job, tally: Tally, failures: Indexes): Ending | undefined {
+  if (!isIndexed(job) || job.spec?.backoffLimitPerIndex === undefined) return undefined;
+  const count = indexes.countOf(failures);
+  if (count > (job.spec.maxFailedIndexes ?? Number.POSITIVE_INFINITY)) {
+    const message = "Job has exceeded the specified maximal number of failed indexes";
+    return failed("MaxFailedIndexesExceeded", message);
+  }
+  const over = count + indexes.countOf(tally.seen) >= (job.spec.completions ?? 0);
+  return count > 0 && over ? failed("FailedIndexes", "Job has failed indexes") : undefined;
 }
 
-function successPolicyMet(job: Job, tally: Tally): string | undefined {
+function successPolicyMet(job: Job, tally: Tally): Ending | undefined {
   const rules = job.spec?.successPolicy?.rules ?? [];
-  const done = parseIndexes(tally.completedIndexes, job.spec?.completions ?? 0);
-  for (const [at, rule] of rules.entries()) {
-    const named =
-      rule.succeededIndexes === undefined
-        ? undefined
-        : parseIndexes(rule.succeededIndexes, job.spec?.completions ?? 0);
-    const hits =
-      named === undefined ? done.size : [...named].filter((index) => done.has(index)).length;
-    const wanted = rule.succeededCount ?? named?.size ?? Number.NaN;
-    if (hits >= wanted) return `Matched rules at index ${at}`;
-  }
-  return undefined;
+  if (!isIndexed(job) || tally.seen.length === 0) return undefined;
+  const at = rules.findIndex(({ succeededIndexes, succeededCount = Number.POSITIVE_INFINITY }) => {
+    if (succeededIndexes === undefined) return indexes.countOf(tally.seen) >= succeededCount;
+    const named = indexes.parseIndexes(succeededIndexes, job.spec?.completions ?? 0);
+    const hits = indexes.overlap(named, tally.seen);
+    return named.length > 0 && (hits === indexes.countOf(named) || hits >= succeededCount);
+  });
+  if (at < 0) return undefined;
+  return { type: "Complete", reason: "SuccessPolicy", message: `Matched rules at index ${at}` };
+}
+
+function failed(reason: string, message: string): Ending {
+  return { type: "Failed", reason, message };
+}
+
+/** Enough pods have succeeded and none is at work any more. */
+export function completion(job: Job, tally: Tally, active: number): Ending | undefined {
+  const { succeeded } = tally.total;
+  const enough =
+    job.spec?.completions === undefined ? succeeded > 0 : succeeded >= job.spec.completions;
+  if (!enough || active > 0) return undefined;
+  const message = "Reached expected number of succeeded pods";
+  return { type: "Complete", reason: "CompletionsReached", message };
 }
 
 /** How many pods should be at work now. */
 export function wantedActive(job: Job, active: number, tally: Tally): number {
   if (job.spec?.suspend === true) return 0;
   const parallelism = job.spec?.parallelism ?? 1;
-  const { succeeded } = total(tally);
   const completions = job.spec?.completions;
-  if (completions === undefined) return succeeded > 0 ? active : parallelism;
-  return Math.min(Math.max(0, completions - succeeded), parallelism);
+  // A work queue: once one has succeeded, those at work finish what is left.
+  if (completions === undefined) return tally.total.succeeded > 0 ? active : parallelism;
+  return Math.min(Math.max(0, completions - tally.total.succeeded), parallelism);
 }
 
-/** Lowest indexes that are neither done nor at work; for a plain Job just a count of blanks. */
+/** Pods to make, besides those at work and those that must end before they are replaced. */
+export function missingPods(
+  job: Job,
+  pods: readonly Pod[],
+  counts: { readonly active: number; readonly wanted: number },
+): number {
+  const awaited = replacesOnlyFailed(job) ? pods.filter(isTerminating).length : 0;
+  return Math.max(0, counts.wanted - counts.active - awaited);
+}
+
+/** The lowest indexes that are neither over nor at work. */
 export function indexesToCreate(
   job: Job,
-  active: readonly Pod[],
-  tally: Tally,
+  pods: readonly Pod[],
+  over: readonly Indexes[],
   count: number,
-): readonly (number | undefined)[] {
-  if (job.spec?.completionMode !== "Indexed") return Array.from({ length: count }, () => undefined);
-  const completions = job.spec.completions ?? 0;
-  const taken = parseIndexes(tally.completedIndexes, completions);
-  for (const pod of active) {
+): readonly number[] {
+  const working = pods.filter(
+    (pod) => isAtWork(pod) || (replacesOnlyFailed(job) && isTerminating(pod)),
+  );
+  const taken = indexes.indexesOf(working.flatMap((pod) => indexOfPod(pod) ?? []));
+  return indexes.firstFree(indexes.union(taken, ...over), job.spec?.completions ?? 0, count);
+}
+
+function isAtWork(pod: Pod): boolean {
+  const phase = pod.status?.phase;
+  const living = pod.metadata?.deletionTimestamp === undefined;
+  return living && phase !== "Succeeded" && phase !== "Failed";
+}
+
+/**
+ * Pods to delete: `count` that are least missed, and of an Indexed Job at any rate those without a
+ * valid index and all but one of each index.
+ */
+export function surplusPods(job: Job, active: readonly Pod[], count: number): readonly Pod[] {
+  const sorted = active.toSorted(compareActive);
+  const wrong = isIndexed(job) ? wrongIndexes(sorted, job.spec?.completions ?? 0) : new Set<Pod>();
+  const rest = sorted.filter((pod) => !wrong.has(pod));
+  return [...wrong, ...rest.slice(0, Math.max(0, count - wrong.size))];
+}
+
+/** `sorted`: what goes first is first, so the last pod of an index stays. */
+function wrongIndexes(sorted: readonly Pod[], completions: number): Set<Pod> {
+  const kept = new Map<number, Pod>();
+  for (const pod of sorted) {
     const index = indexOfPod(pod);
-    if (index !== undefined) taken.add(index);
+    if (index !== undefined && index < completions) kept.set(index, pod);
   }
-  const free: number[] = [];
-  for (let index = 0; index < completions && free.length < count; index++)
-    if (!taken.has(index)) free.push(index);
-  return free;
-}
-
-/** Pods to delete when there are too many: not ready first, then the youngest. */
-export function surplus(active: readonly Pod[], count: number): readonly Pod[] {
-  const rank = (pod: Pod): string =>
-    `${isReady(pod) ? 1 : 0}${invert(pod.metadata?.creationTimestamp ?? "")}`;
-  return active.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, Math.max(0, count));
-}
-
-/** Later times sort first. */
-function invert(timestamp: string): string {
-  return String(Number.MAX_SAFE_INTEGER - (Date.parse(timestamp) || 0));
-}
-
-const backoffFirstMs = 10_000;
-const backoffMostMs = 600_000;
-
-/** How long to wait before the next pod after `failures` in a row. */
-export function backoffMs(failures: number): number {
-  return failures === 0
-    ? 0
-    : Math.min(backoffMostMs, backoffFirstMs * 2 ** Math.min(failures - 1, 10));
+  const keep = new Set(kept.values());
+  return new Set(sorted.filter((pod) => !keep.has(pod)));
 }

@@ -2,49 +2,48 @@
 import type { Container, Job, Pod } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 import { podFromTemplate } from "../shared/pod.ts";
-import { indexAnnotation, trackingFinalizer } from "./tally.ts";
+import { indexAnnotation, trackingFinalizer } from "./tracked.ts";
 
 const indexVariable = "JOB_COMPLETION_INDEX";
+/** Longer prefixes are cut by the server, and the index would be lost. */
+const prefixMax = 58;
 
-/** `index` is given for Indexed Jobs only: the pod then knows its own by annotation, label, name and environment. */
-export function makeJobPod(job: Job, owner: OwnerReference, index: number | undefined): Pod {
-  const name = job.metadata?.name ?? "";
-  const namespace = job.metadata?.namespace ?? "";
-  const finalizers = [trackingFinalizer];
+/** Of an Indexed Job: the pod knows its index by annotation, label, name and environment. */
+export interface PodIndex {
+  readonly index: number;
+  /** How often the index has failed, where that is counted. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export function makeJobPod(job: Job, owner: OwnerReference, at: PodIndex | undefined): Pod {
+  const { name = "", namespace = "" } = job.metadata ?? {};
   const template = job.spec?.template ?? {};
-  if (index === undefined) {
-    return podFromTemplate(template, { namespace, generateName: `${name}-`, owner, finalizers });
-  }
-  const own = { [indexAnnotation]: String(index) };
-  const options = {
-    namespace,
-    generateName: `${name}-${index}-`,
-    owner,
-    finalizers,
+  const fixed = { namespace, owner, finalizers: [trackingFinalizer] };
+  if (at === undefined) return podFromTemplate(template, { ...fixed, generateName: `${name}-` });
+  const own = { [indexAnnotation]: String(at.index) };
+  const tail = `-${at.index}-`;
+  const pod = podFromTemplate(template, {
+    ...fixed,
+    generateName: `${name.slice(0, prefixMax - tail.length)}${tail}`,
     labels: own,
-    annotations: own,
-  };
-  const pod = podFromTemplate(template, options);
-  const spec = pod.spec ?? { containers: [] };
+    annotations: { ...own, ...at.annotations },
+  });
+  const { containers = [], initContainers, ...spec } = pod.spec ?? {};
   return {
     ...pod,
     spec: {
       ...spec,
-      hostname: `${name}-${index}`,
-      containers: spec.containers.map(withIndex),
-      ...(spec.initContainers === undefined
-        ? {}
-        : { initContainers: spec.initContainers.map(withIndex) }),
+      hostname: `${name}-${at.index}`,
+      containers: containers.map(withIndex),
+      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(withIndex) }),
     },
   };
 }
 
 function withIndex(container: Container): Container {
-  const fieldPath = `metadata.labels['${indexAnnotation}']`;
   if ((container.env ?? []).some((variable) => variable.name === indexVariable)) return container;
-  const variable = {
-    name: indexVariable,
-    valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } },
-  };
+  const fieldPath = `metadata.labels['${indexAnnotation}']`;
+  const fieldRef = { apiVersion: "v1", fieldPath };
+  const variable = { name: indexVariable, valueFrom: { fieldRef } };
   return { ...container, env: [...(container.env ?? []), variable] };
 }

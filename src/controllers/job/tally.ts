@@ -4,106 +4,175 @@
  * Holds  a finished pod is counted once, whatever is retried: its uid is first written down as
  *        uncounted in the status, then it loses the tracking finalizer, and only when the cache shows
  *        it without (or gone) its uid moves into the counter. Each step is safe to repeat.
+ * Bounds `uncountedMax` pods a round, so that the status stays small; the rest come next round.
  * After  KEP-2307.
  */
 import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
-import { formatIndexes, parseIndexes } from "./indexes.ts";
+import { failureVerdict, isPodFailed } from "./failure-policy.ts";
+import {
+  countOf,
+  formatIndexes,
+  hasIndex,
+  indexesOf,
+  noIndexes,
+  parseIndexes,
+  union,
+} from "./indexes.ts";
+import type { Indexes } from "./indexes.ts";
+import { indexOfPod, isTracked } from "./tracked.ts";
 
-export const trackingFinalizer = "batch.kubernetes.io/job-tracking";
-export const indexAnnotation = "batch.kubernetes.io/job-completion-index";
+/** Upstream's MaxUncountedPods: 500 uids are 20 KB. */
+export const uncountedMax = 500;
 
 export interface Tally {
+  /** Of the status: pods whose count is settled. */
   readonly succeeded: number;
   readonly failed: number;
   readonly uncounted: { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
-  readonly completedIndexes: string | undefined;
-  /** Counted now for the first time: they feed the backoff. */
+  /** Indexes done, as the status may say; none unless the Job is Indexed. */
+  readonly completed: Indexes;
+  /** The same with those that are only seen to be done. */
+  readonly seen: Indexes;
+  /** With those that are only seen to have ended: what decisions are made by. */
+  readonly total: { readonly succeeded: number; readonly failed: number };
+  /** Ended and not written down before: they feed the backoff. */
   readonly newlyFailed: readonly Pod[];
   readonly newlySucceeded: readonly Pod[];
   /** Pods that may lose the finalizer once the status with this tally is written. */
   readonly release: readonly Pod[];
+  /** Not all could be written down in this round. */
+  readonly more: boolean;
 }
 
-export function isTracked(pod: Pod): boolean {
-  return (pod.metadata?.finalizers ?? []).includes(trackingFinalizer);
+export interface TallyOptions {
+  /** How the Job is ending, or that it is being deleted: then every pod is let go. */
+  readonly ending: "none" | "Complete" | "Failed" | "deleted";
+  /** Uids that must keep their finalizer for now (per-index.ts). */
+  readonly held: ReadonlySet<string>;
 }
 
-export function indexOfPod(pod: Pod): number | undefined {
-  const text = pod.metadata?.annotations?.[indexAnnotation];
-  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+export const goingOn: TallyOptions = { ending: "none", held: new Set() };
+
+/** What this round writes down and lets go; grows pod by pod. */
+interface Draft {
+  readonly succeeded: string[];
+  readonly failed: string[];
+  readonly indexes: Set<number>;
+  readonly release: Pod[];
 }
 
-/** `ignored` pods end without counting, as a pod failure policy may ask. */
-export function tallyPods(job: Job, pods: readonly Pod[], ignored: (pod: Pod) => boolean): Tally {
+export function tallyPods(job: Job, pods: readonly Pod[], options: TallyOptions): Tally {
   const old = job.status ?? {};
-  const tracked = new Set(pods.filter(isTracked).map(uidOf));
-  const pending = (uids: readonly string[] | undefined): string[] =>
-    (uids ?? []).filter((uid) => tracked.has(uid));
-  const settled = (uids: readonly string[] | undefined): number =>
-    (uids ?? []).length - pending(uids).length;
-  const uncounted = {
-    succeeded: pending(old.uncountedTerminatedPods?.succeeded),
-    failed: pending(old.uncountedTerminatedPods?.failed),
+  const written = { succeeded: [], failed: [], ...old.uncountedTerminatedPods };
+  const tracked = pods.filter(isTracked);
+  const uids = new Set(tracked.map(uidOf));
+  const waiting = {
+    succeeded: written.succeeded.filter((uid) => uids.has(uid)),
+    failed: written.failed.filter((uid) => uids.has(uid)),
   };
-  const isIndexed = job.spec?.completionMode === "Indexed";
-  const completions = job.spec?.completions ?? 0;
-  const indexes = isIndexed ? parseIndexes(old.completedIndexes, completions) : new Set<number>();
-  const newlyFailed: Pod[] = [];
-  const newlySucceeded: Pod[] = [];
-  const release: Pod[] = [];
-  for (const pod of pods.filter(isTracked)) {
-    const outcome = outcomeOf(job, pod);
-    if (outcome === undefined) continue;
-    release.push(pod);
-    const list = outcome === "succeeded" ? uncounted.succeeded : uncounted.failed;
-    if (list.includes(uidOf(pod)) || (outcome === "failed" && ignored(pod))) continue;
-    if (outcome === "failed") newlyFailed.push(pod);
-    else {
-      const index = indexOfPod(pod);
-      if (isIndexed && (index === undefined || indexes.has(index))) continue;
-      newlySucceeded.push(pod);
-      if (isIndexed && index !== undefined) {
-        indexes.add(index);
-        continue;
-      }
-    }
-    list.push(uidOf(pod));
+  const known = new Set([...waiting.succeeded, ...waiting.failed]);
+  const fresh = freshPods(job, tracked, known);
+  const before = completedIndexes(job);
+  const draft: Draft = {
+    succeeded: [...waiting.succeeded],
+    failed: [...waiting.failed],
+    indexes: new Set(),
+    release: [],
+  };
+  const more = draftPods({ job, options, before, known }, tracked, draft);
+  const completed = union(before, indexesOf(draft.indexes));
+  const seen = union(before, indexesOf(fresh.succeeded.flatMap((pod) => indexOfPod(pod) ?? [])));
+  const counted = fresh.failed.filter((pod) => failureVerdict(job, pod).action !== "Ignore");
+  const plain = (old.succeeded ?? 0) + written.succeeded.length;
+  return {
+    // Of an Indexed Job the indexes are the count: no uid needs remembering.
+    succeeded: isIndexed(job) ? countOf(completed) : plain - waiting.succeeded.length,
+    failed: (old.failed ?? 0) + written.failed.length - waiting.failed.length,
+    uncounted: { succeeded: draft.succeeded, failed: draft.failed },
+    completed,
+    seen,
+    total: {
+      succeeded: isIndexed(job) ? countOf(seen) : plain + fresh.succeeded.length,
+      failed: (old.failed ?? 0) + written.failed.length + counted.length,
+    },
+    newlyFailed: fresh.failed,
+    newlySucceeded: fresh.succeeded,
+    release: draft.release,
+    more,
+  };
+}
+
+export function isIndexed(job: Job): boolean {
+  return job.spec?.completionMode === "Indexed";
+}
+
+function completedIndexes(job: Job): Indexes {
+  return isIndexed(job)
+    ? parseIndexes(job.status?.completedIndexes, job.spec?.completions ?? 0)
+    : noIndexes;
+}
+
+/** Pods seen to have ended and not written down yet; of an Indexed Job those with a valid index. */
+function freshPods(job: Job, tracked: readonly Pod[], known: ReadonlySet<string>) {
+  const ended = tracked.filter((pod) => !known.has(uidOf(pod)) && hasValidIndex(job, pod));
+  const isSuccess = (pod: Pod): boolean => pod.status?.phase === "Succeeded";
+  return {
+    succeeded: ended.filter(isSuccess),
+    failed: ended.filter((pod) => !isSuccess(pod) && isPodFailed(job, pod)),
+  };
+}
+
+function hasValidIndex(job: Job, pod: Pod): boolean {
+  if (!isIndexed(job)) return true;
+  const index = indexOfPod(pod);
+  return index !== undefined && index < (job.spec?.completions ?? 0);
+}
+
+interface Round {
+  readonly job: Job;
+  readonly options: TallyOptions;
+  readonly before: Indexes;
+  /** Uids that are written down already. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** @returns whether it had to stop at the bound. */
+function draftPods(round: Round, tracked: readonly Pod[], draft: Draft): boolean {
+  for (const pod of tracked) {
+    if (!mayRelease(round.job, pod, round.options)) continue;
+    const size = draft.succeeded.length + draft.failed.length + draft.indexes.size;
+    const known = round.known.has(uidOf(pod));
+    if (size >= uncountedMax && !known) return true;
+    draft.release.push(pod);
+    if (!known) draftPod(round, pod, draft);
   }
-  return {
-    // Of an indexed job the indexes are the count: no uid needs remembering.
-    succeeded: isIndexed
-      ? indexes.size
-      : (old.succeeded ?? 0) + settled(old.uncountedTerminatedPods?.succeeded),
-    failed: (old.failed ?? 0) + settled(old.uncountedTerminatedPods?.failed),
-    uncounted,
-    completedIndexes: isIndexed ? formatIndexes(indexes) : undefined,
-    newlyFailed,
-    newlySucceeded,
-    release,
-  };
+  return false;
 }
 
-/** Finished pods that the counters do or will include. */
-export function total(tally: Tally): { readonly succeeded: number; readonly failed: number } {
-  return {
-    succeeded: tally.succeeded + tally.uncounted.succeeded.length,
-    failed: tally.failed + tally.uncounted.failed.length,
-  };
+function draftPod({ job, options, before }: Round, pod: Pod, draft: Draft): void {
+  if (!hasValidIndex(job, pod)) return;
+  if (pod.status?.phase === "Succeeded") {
+    const index = indexOfPod(pod);
+    if (!isIndexed(job)) draft.succeeded.push(uidOf(pod));
+    else if (index !== undefined && !hasIndex(before, index)) draft.indexes.add(index);
+    return;
+  }
+  // Of a Job that fails every pod that did not succeed has failed.
+  const counts = isPodFailed(job, pod) || options.ending === "Failed";
+  if (counts && failureVerdict(job, pod).action !== "Ignore") draft.failed.push(uidOf(pod));
 }
 
-function outcomeOf(job: Job, pod: Pod): "succeeded" | "failed" | undefined {
-  if (pod.status?.phase === "Succeeded") return "succeeded";
-  if (pod.status?.phase === "Failed") return "failed";
-  // A pod being deleted is a failed one, unless its replacement must wait until it has ended.
-  const early =
-    pod.metadata?.deletionTimestamp !== undefined && job.spec?.podReplacementPolicy !== "Failed";
-  return early ? "failed" : undefined;
+function mayRelease(job: Job, pod: Pod, { ending, held }: TallyOptions): boolean {
+  if (ending !== "none" || pod.status?.phase === "Succeeded") return true;
+  return isPodFailed(job, pod) && !held.has(uidOf(pod));
 }
 
 export function tallyStatus(
+  job: Job,
   tally: Tally,
 ): Pick<JobStatus, "succeeded" | "failed" | "uncountedTerminatedPods" | "completedIndexes"> {
   const { succeeded, failed } = tally.uncounted;
+  const completed = formatIndexes(tally.completed);
   return {
     ...(tally.succeeded === 0 ? {} : { succeeded: tally.succeeded }),
     ...(tally.failed === 0 ? {} : { failed: tally.failed }),
@@ -111,9 +180,7 @@ export function tallyStatus(
       ...(succeeded.length === 0 ? {} : { succeeded }),
       ...(failed.length === 0 ? {} : { failed }),
     },
-    ...(tally.completedIndexes === undefined || tally.completedIndexes === ""
-      ? {}
-      : { completedIndexes: tally.completedIndexes }),
+    ...(isIndexed(job) && completed !== "" ? { completedIndexes: completed } : {}),
   };
 }
 

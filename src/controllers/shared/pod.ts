@@ -60,7 +60,8 @@ export function podFromTemplate(
   },
 ): Pod {
   const { namespace, name, generateName, owner } = options;
-  const finalizers = [...(template.metadata?.finalizers ?? []), ...(options.finalizers ?? [])];
+  const given = [...(template.metadata?.finalizers ?? []), ...(options.finalizers ?? [])];
+  const finalizers = [...new Set(given)];
   const annotations = { ...template.metadata?.annotations, ...options.annotations };
   return {
     apiVersion: "v1",
