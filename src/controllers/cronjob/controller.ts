@@ -4,18 +4,27 @@
  * Safe  the Job's name comes from the scheduled minute, so a run can start once only, whoever tries.
  */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
-import { CronError } from "#api/cron.ts";
-import { ApiError } from "#api/status.ts";
+import { CronError, isTimeZone } from "#api/cron.ts";
 import { formatTime } from "#api/time.ts";
+import { isAlreadyExists } from "#client/refusal.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
+import { Barrier } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
-import { controllerKey, controllerReference } from "../shared/owner.ts";
+import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
+import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
 import { findCondition } from "../shared/conditions.ts";
 import { isFinishedJob } from "../job/plan.ts";
-import { beyondHistory, dueRun, jobNameAt, type Due } from "./plan.ts";
+import {
+  beyondHistory,
+  dueRun,
+  goneFromActive,
+  jobNameAt,
+  scheduledTimestamp,
+  type Due,
+} from "./plan.ts";
 
 const gvk = { group: "batch", version: "v1", kind: "CronJob" };
 const workers = 5;
@@ -28,6 +37,7 @@ export function cronJobController(deps: ControllerDeps): Controller {
   const crons = informers.informer<CronJob>(refs.cronjobs);
   const jobs = informers.informer<Job>(refs.jobs);
   jobs.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
+  const barrier = new Barrier(jobs, clock);
   const controller = queueController(deps, { name: "cronjob-controller", workers }, reconcile);
   const { queue } = controller;
   crons.addHandler({
@@ -43,9 +53,12 @@ export function cronJobController(deps: ControllerDeps): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const cron = crons.getByKey(key);
-    if (cron === undefined || cron.metadata?.deletionTimestamp !== undefined) return undefined;
+    if (cron === undefined) return barrier.forget(key);
+    if (cron.metadata?.deletionTimestamp !== undefined || !barrier.passed(key)) return undefined;
     const mine = jobs.byIndex("controllers.controllerUid", cron.metadata?.uid ?? "");
     const running = mine.filter((job) => !isFinishedJob(job));
+    for (const { reason, message } of goneFromActive(cron, mine))
+      recorder.event(cron, "Normal", reason, message);
     await trimHistory(cron, mine);
     const due = dueOf(cron);
     if (due === undefined || cron.spec?.suspend === true)
@@ -61,6 +74,12 @@ export function cronJobController(deps: ControllerDeps): Controller {
   }
 
   function dueOf(cron: CronJob): Due | undefined {
+    const zone = cron.spec?.timeZone;
+    if (zone !== undefined && !isTimeZone(zone)) {
+      const text = `invalid timeZone: ${JSON.stringify(zone)}: unknown time zone ${zone}`;
+      recorder.event(cron, "Warning", "UnknownTimeZone", text);
+      return undefined;
+    }
     try {
       const due = dueRun(cron, clock.nowMs());
       if (due.tooMany) {
@@ -74,12 +93,9 @@ export function cronJobController(deps: ControllerDeps): Controller {
       return due;
     } catch (error) {
       if (!(error instanceof CronError)) throw error;
-      recorder.event(
-        cron,
-        "Warning",
-        "UnparseableSchedule",
-        `unparseable schedule: ${cron.spec?.schedule ?? ""}: ${error.message}`,
-      );
+      const schedule = JSON.stringify(cron.spec?.schedule ?? "");
+      const text = `unparseable schedule: ${schedule} : ${error.message}`;
+      recorder.event(cron, "Warning", "UnparseableSchedule", text);
       return undefined;
     }
   }
@@ -123,7 +139,7 @@ export function cronJobController(deps: ControllerDeps): Controller {
         labels: { ...template?.metadata?.labels },
         annotations: {
           ...template?.metadata?.annotations,
-          "batch.kubernetes.io/cronjob-scheduled-timestamp": formatTime(scheduledMs),
+          "batch.kubernetes.io/cronjob-scheduled-timestamp": scheduledTimestamp(cron, scheduledMs),
         },
         ownerReferences: [controllerReference(gvk, cron)],
       },
@@ -131,16 +147,13 @@ export function cronJobController(deps: ControllerDeps): Controller {
     };
     try {
       const made = await client.create<Job>(refs.jobs, namespace, job);
+      barrier.wrote(keyOf(cron), made);
       recorder.event(cron, "Normal", "SuccessfulCreate", `Created job ${name}`);
       return [made];
     } catch (error) {
-      if (error instanceof ApiError && error.reason === "AlreadyExists") return [];
-      recorder.event(
-        cron,
-        "Warning",
-        "FailedCreate",
-        `Error creating job: ${error instanceof Error ? error.message : ""}`,
-      );
+      if (isAlreadyExists(error) || isNamespaceGoing(error)) return [];
+      const text = `Error creating job: ${textOf(error)}`;
+      recorder.event(cron, "Warning", "FailedCreate", text);
       throw error;
     }
   }
@@ -158,7 +171,9 @@ export function cronJobController(deps: ControllerDeps): Controller {
       });
       recorder.event(cron, "Normal", "SuccessfulDelete", `Deleted job ${name}`);
     } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+      if (isGone(error)) return;
+      recorder.event(cron, "Warning", "FailedDelete", `Deleted job: ${textOf(error)}`);
+      throw error;
     }
   }
 
@@ -192,7 +207,8 @@ export function cronJobController(deps: ControllerDeps): Controller {
 
   function isKnown(cron: CronJob, scheduledMs: number | undefined): boolean {
     if (scheduledMs === undefined) return false;
-    return jobs.get(cron.metadata?.namespace ?? "", jobNameAt(cron, scheduledMs)) !== undefined;
+    const job = jobs.get(cron.metadata?.namespace ?? "", jobNameAt(cron, scheduledMs));
+    return job !== undefined && controllerOf(job)?.uid === cron.metadata?.uid;
   }
 
   async function writeStatus(cron: CronJob, status: CronJobStatus): Promise<void> {

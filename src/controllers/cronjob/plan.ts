@@ -1,60 +1,90 @@
 /** When a CronJob runs next and what is left over from its past runs, pure. */
 import type { CronJob, Job } from "#api/gen/types.ts";
-import { nextAfter, parseCron, type CronSchedule } from "#api/cron.ts";
+import { nextAfter, parseCron } from "#api/cron.ts";
 import { findCondition } from "../shared/conditions.ts";
 
-/** Missed runs looked through at the most; beyond it only the latest is sought from nearby. */
+/** More missed runs than this are worth a warning; they are not walked through one by one. */
 const missedMax = 100;
 
 export interface Due {
   /** The latest time that should have run and has not; undefined: none. */
   readonly scheduledMs: number | undefined;
-  /** Further missed times before it, for the event. */
+  /** So many were missed that a clock or the controller must have stood still. */
   readonly tooMany: boolean;
   readonly nextMs: number | undefined;
 }
 
-/** Throws CronError for a schedule that does not parse. */
+/** Throws CronError for a schedule that does not parse, RangeError for an unknown time zone. */
 export function dueRun(cron: CronJob, nowMs: number): Due {
   const schedule = parseCron(cron.spec?.schedule ?? "");
   const zone = cron.spec?.timeZone ?? "UTC";
+  const after = (timeMs: number): number | undefined => nextAfter(schedule, timeMs, zone);
+  const earliest = earliestMs(cron, nowMs);
+  const missed = latestDue(after, earliest, nowMs);
+  // Runs at fixed intervals go on from the last one, not from now.
+  const from = schedule.kind === "every" ? (missed.latest ?? earliest) : nowMs;
+  return { scheduledMs: missed.latest, tooMany: missed.tooMany, nextMs: after(from) };
+}
+
+function earliestMs(cron: CronJob, nowMs: number): number {
   const created = Date.parse(cron.metadata?.creationTimestamp ?? "") || nowMs;
   const last = Date.parse(cron.status?.lastScheduleTime ?? "") || created;
   const deadline = cron.spec?.startingDeadlineSeconds;
-  const earliest = deadline === undefined ? last : Math.max(last, nowMs - deadline * 1000);
-  let at = next(schedule, earliest, zone);
+  return deadline === undefined ? last : Math.max(last, nowMs - deadline * 1000);
+}
+
+function latestDue(
+  after: (timeMs: number) => number | undefined,
+  earliest: number,
+  nowMs: number,
+): { readonly latest: number | undefined; readonly tooMany: boolean } {
   let latest: number | undefined;
-  let missed = 0;
+  let count = 0;
+  let at = after(earliest);
   while (at !== undefined && at <= nowMs) {
     latest = at;
-    missed++;
-    at = missed < missedMax ? next(schedule, at, zone) : latestBefore(schedule, at, nowMs, zone);
-    if (missed > missedMax) break;
+    if (++count > missedMax) return { latest: latestBefore(after, latest, nowMs), tooMany: true };
+    at = after(at);
   }
-  return { scheduledMs: latest, tooMany: missed > missedMax, nextMs: next(schedule, nowMs, zone) };
+  return { latest, tooMany: false };
 }
 
-function next(schedule: CronSchedule, afterMs: number, zone: string): number | undefined {
-  return nextAfter(schedule, afterMs, zone);
-}
-
-/** After very many misses: jump close to now by halving the gap, then there are few steps left. */
+/** The last run in [known, now], by halving the time in which there may be a later one. */
 function latestBefore(
-  schedule: CronSchedule,
-  fromMs: number,
+  after: (timeMs: number) => number | undefined,
+  known: number,
   nowMs: number,
-  zone: string,
-): number | undefined {
-  let low = fromMs;
-  for (let gap = nowMs - fromMs; gap > 1000; gap /= 2) {
-    const candidate = next(schedule, low + gap / 2, zone);
-    if (candidate !== undefined && candidate <= nowMs) low = candidate;
+): number {
+  let latest = known;
+  let end = nowMs;
+  while (end > latest) {
+    const middle = latest + Math.floor((end - latest) / 2);
+    const found = after(middle);
+    if (found !== undefined && found <= nowMs) latest = found;
+    else if (middle === latest) return latest;
+    else end = middle;
   }
-  return next(schedule, low - 1000, zone);
+  return latest;
 }
 
 export function jobNameAt(cron: CronJob, scheduledMs: number): string {
   return `${cron.metadata?.name ?? ""}-${Math.floor(scheduledMs / 60_000)}`;
+}
+
+/** RFC 3339 in the zone of the schedule, as upstream notes it on the Job. */
+export function scheduledTimestamp(cron: CronJob, scheduledMs: number): string {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: cron.spec?.timeZone ?? "UTC",
+    timeZoneName: "longOffset",
+  });
+  const name = format
+    .formatToParts(scheduledMs)
+    .find((part) => part.type === "timeZoneName")?.value;
+  const [, sign = "+", hours = "00", minutes = "00"] =
+    /GMT([+-])(\d\d):(\d\d)/.exec(name ?? "") ?? [];
+  const offsetMs = (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
+  const local = new Date(scheduledMs + offsetMs).toISOString().slice(0, 19);
+  return offsetMs === 0 ? `${local}Z` : `${local}${sign}${hours}:${minutes}`;
 }
 
 /** Finished jobs beyond the history limits, oldest first. */
@@ -62,7 +92,7 @@ export function beyondHistory(cron: CronJob, jobs: readonly Job[]): readonly Job
   const ended = (type: string): Job[] =>
     jobs
       .filter((job) => findCondition(job.status?.conditions, type)?.status === "True")
-      .toSorted((a, b) => startOf(a) - startOf(b));
+      .toSorted((a, b) => startOf(a) - startOf(b) || (nameOf(a) < nameOf(b) ? -1 : 1));
   const excess = (list: Job[], limit: number): Job[] =>
     list.slice(0, Math.max(0, list.length - limit));
   return [
@@ -73,4 +103,26 @@ export function beyondHistory(cron: CronJob, jobs: readonly Job[]): readonly Job
 
 function startOf(job: Job): number {
   return Date.parse(job.status?.startTime ?? job.metadata?.creationTimestamp ?? "") || 0;
+}
+
+function nameOf(job: Job): string {
+  return job.metadata?.name ?? "";
+}
+
+/** Told when a Job that ran is seen to have ended, or to be missing. */
+export function goneFromActive(cron: CronJob, jobs: readonly Job[]) {
+  const active = cron.status?.active ?? [];
+  const byUid = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));
+  return active.flatMap(({ name = "", uid = "" }) => {
+    const job = byUid.get(uid);
+    if (job === undefined) {
+      return [{ reason: "MissingJob", message: `Active job went missing: ${name}` }];
+    }
+    const ended = job.status?.conditions?.find(
+      ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
+    );
+    if (ended === undefined) return [];
+    const message = `Saw completed job: ${name}, condition: ${ended.type}`;
+    return [{ reason: "SawCompletedJob", message }];
+  });
 }
