@@ -24,7 +24,10 @@ export class EventEncoder {
 }
 
 function encodeEvent(event: StoreEvent, revision: number, previous: boolean): Buffer {
-  const prevKv = previous ? event.previous : undefined;
+  const before = event.previous;
+  // A value of the same revision was never there for anyone to see.
+  const prevKv =
+    previous && before !== undefined && before.modRevision < revision ? before : undefined;
   return event.kind === "put"
     ? eventMessage.encode({ type: EventType.put, kv: event.kv, prevKv })
     : eventMessage.encode({

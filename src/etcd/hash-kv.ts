@@ -5,8 +5,7 @@
  * CRC-32C over the bucket's name, then for each version in order of (revision, place in it): 17
  * bytes of revision ("t" behind a tombstone's), then the KeyValue as protobuf.
  * Cost   walks and sorts all versions at once: about a second per million.
- * After  server/storage/mvcc/hash.go. Differs: a revision of several changes that is compacted has
- *        lost the places of its changes, so the hash of what is left of it may differ from etcd's.
+ * After  server/storage/mvcc/hash.go.
  */
 import { crc32c } from "#base/crc32c.ts";
 import type { FullStore, StoredVersion } from "#store/embedded.ts";

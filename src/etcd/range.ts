@@ -54,14 +54,12 @@ export function checkRange(request: RangeRequest): void {
 /** Throws GrpcError when the revision cannot be read. */
 export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer {
   const whole = request.sortOrder !== SortOrder.none || filtered(request);
+  // One more than asked for, as in etcd: with a target but no order, it takes part in the sorting.
+  const limit = request.limit + 1;
   const found = view.range({
     ...span(request.key, request.rangeEnd),
     ...(request.revision > 0 ? { at: request.revision as Revision } : {}),
-    ...(request.countOnly
-      ? { limit: 0 }
-      : whole || request.limit <= 0
-        ? {}
-        : { limit: request.limit }),
+    ...(request.countOnly ? { limit: 0 } : whole || request.limit <= 0 ? {} : { limit }),
   });
   if (found.kind !== "ok") throw readError(found);
   const { count } = found;
@@ -70,8 +68,7 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
   const sorted = sort(filtered(request) ? filter(found.kvs, request) : found.kvs, request);
   const cut = request.limit > 0 && sorted.length > request.limit;
   const kept = cut ? sorted.slice(0, request.limit) : sorted;
-  const more = whole ? cut : found.more;
-  return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more, count };
+  return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more: cut, count };
 }
 
 function filtered(request: RangeRequest): boolean {

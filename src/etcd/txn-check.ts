@@ -2,8 +2,9 @@
  * What a transaction must satisfy before anything of it runs: sizes, keys, and that no key is put
  * twice, or put and deleted. Branches of which only one can run may touch the same key.
  *
- * Differs from etcd in one point: a put in one nested transaction and a delete of its key in a
- * later sibling is refused here; etcd refuses it only in the other order.
+ * The gaps are etcd's, and kept, since clients may live in them: a put in one nested transaction may
+ * meet a delete in a later sibling, and a delete from a key on (end "\0") is compared with nothing.
+ * The store can change a key twice in one revision.
  */
 import type { DeleteRangeRequest, PutRequest, RequestOp, TxnRequest } from "#wire/etcd-messages.ts";
 import { checkRange, span } from "./range.ts";
@@ -51,7 +52,7 @@ interface Touched {
 function checkOverlaps(ops: readonly RequestOp[]): Touched {
   const deletes = new Spans();
   for (const { deleteRange } of ops) {
-    if (deleteRange === undefined) continue;
+    if (deleteRange === undefined || deleteRange.rangeEnd === "\0") continue;
     const { start, end } = span(deleteRange.key, deleteRange.rangeEnd);
     deletes.add(start, end);
   }
@@ -59,10 +60,9 @@ function checkOverlaps(ops: readonly RequestOp[]): Touched {
   for (const { txn } of ops) if (txn !== undefined) addNested(txn, puts, deletes);
   for (const { put } of ops) {
     if (put === undefined) continue;
-    if (puts.has(put.key)) throw etcdError("duplicateKey");
+    if (puts.has(put.key) || deletes.has(put.key)) throw etcdError("duplicateKey");
     puts.add(put.key);
   }
-  if (deletes.hasAny(puts)) throw etcdError("duplicateKey");
   return { puts, deletes };
 }
 
@@ -70,12 +70,10 @@ function addNested(txn: TxnRequest, puts: Set<string>, deletes: Spans): void {
   const success = checkOverlaps(txn.success);
   const failure = checkOverlaps(txn.failure);
   const either = new Set([...success.puts, ...failure.puts]);
-  for (const key of either) {
-    if (puts.has(key)) throw etcdError("duplicateKey");
-  }
   // Its own puts and deletes were compared within each branch, and may meet across them.
-  if (deletes.hasAny(either)) throw etcdError("duplicateKey");
-  if (success.deletes.hasAny(puts) || failure.deletes.hasAny(puts)) throw etcdError("duplicateKey");
+  for (const key of either) {
+    if (puts.has(key) || deletes.has(key)) throw etcdError("duplicateKey");
+  }
   for (const key of either) puts.add(key);
   deletes.addAll(success.deletes);
   deletes.addAll(failure.deletes);
@@ -99,13 +97,7 @@ class Spans {
     this.#sorted = false;
   }
 
-  hasAny(keys: ReadonlySet<string>): boolean {
-    if (this.#spans.length === 0) return false;
-    for (const key of keys) if (this.#has(key)) return true;
-    return false;
-  }
-
-  #has(key: string): boolean {
+  has(key: string): boolean {
     if (!this.#sorted) this.#sort();
     let low = 0;
     let high = this.#spans.length;

@@ -129,7 +129,7 @@ class WatchStream {
     this.#deps.shared.watches++;
     const range = span(request.key === "" ? "\0" : request.key, request.rangeEnd);
     // The store calls a sink in a later microtask, so `created` is ahead of every event.
-    watch.cursor = this.#deps.store.watch(range, this.#after(request.startRevision), {
+    watch.cursor = this.#deps.store.watchFrom(range, this.#start(request.startRevision), {
       deliver: (commits) => this.#deliver(watch, commits),
       compacted: (revision) => this.#compacted(id, revision),
     });
@@ -163,13 +163,13 @@ class WatchStream {
     return `etcdserver: too many watchers: at most ${watchesMax}`;
   }
 
-  /** The revision that the first event must be above. */
-  #after(startRevision: number): Revision {
+  /** The least revision of the first event. */
+  #start(startRevision: number): Revision {
     const { store, identity } = this.#deps;
-    if (startRevision === 0) return store.commitRevision;
+    if (startRevision === 0) return (store.commitRevision + 1) as Revision;
     // Nothing ever happened at revision 1 and below: a start there is not of forgotten history.
-    const floor = identity.compactRevision(store) <= 1 ? store.compactRevision : 0;
-    return Math.max(startRevision - 1, floor) as Revision;
+    const floor = identity.compactRevision(store) <= 1 ? store.compactRevision + 1 : 0;
+    return Math.max(startRevision, floor) as Revision;
   }
 
   #takeId(): number {

@@ -23,7 +23,7 @@ export function checkpointSource(of: {
   readonly leases: Leases;
   readonly revision: number;
 }): CheckpointSource {
-  assert(of.mvcc.log.base === of.revision, "checkpoint of a state that is not pruned to it");
+  assert(of.mvcc.prunedRevision === of.revision, "checkpoint of a state that is not pruned to it");
   return stateSource(of);
 }
 

@@ -90,6 +90,12 @@ export interface FullStore extends OpenedStore {
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused>;
+  /** As `watch` after the revision before `start`, which may be the compacted revision itself. */
+  watchFrom(
+    range: { readonly start: Key; readonly end: Key },
+    start: Revision,
+    sink: CommitSink,
+  ): StoreWatch;
   /** @returns false when a lease of this id is there. Rejects as `grantLease` does. */
   grantLeaseAs(id: LeaseId, ttlSeconds: number): Promise<boolean>;
   /** Ends it and deletes its keys in one revision. @returns false when there is none. */
@@ -199,6 +205,14 @@ export class EmbeddedStore implements FullStore {
     sink: CommitSink,
   ): StoreWatch {
     return this.#watches.watch(range, after, sink);
+  }
+
+  watchFrom(
+    range: { readonly start: Key; readonly end: Key },
+    start: Revision,
+    sink: CommitSink,
+  ): StoreWatch {
+    return this.#watches.watch(range, start - 1, sink, "from compacted");
   }
 
   async compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
@@ -408,7 +422,7 @@ export class EmbeddedStore implements FullStore {
     if (this.#closing) return;
     const wanted = this.#checkpointing?.revision ?? this.#mvcc.compactRevision;
     const until = [...this.#pinned].reduce((least, pin) => Math.min(least, pin.revision), wanted);
-    const pruned = this.#mvcc.prune(Math.max(until, this.#mvcc.log.base), pruneRevisionsMax);
+    const pruned = this.#mvcc.prune(until, pruneRevisionsMax);
     const cleaned = pruned && cleanSlabs(this.#mvcc);
     if (!pruned || !cleaned) {
       this.#pruneTimer = this.#deps.clock.after("store.compact", 0, () => this.#maintain());
@@ -416,7 +430,7 @@ export class EmbeddedStore implements FullStore {
   }
 
   #maybeCheckpoint(): void {
-    const revision = this.#mvcc.log.base;
+    const revision = this.#mvcc.prunedRevision;
     if (this.#checkpointing !== undefined || this.#committer.stopped !== undefined) return;
     if (revision <= this.#checkpointFailed || !this.#deps.engine.wantsCheckpoint(revision)) return;
     const done = this.#checkpoint(revision).then(() => {

@@ -39,7 +39,7 @@ export class RevisionLog {
     return this.#head;
   }
 
-  /** Adds the next revision, whose rows touch each key at most once. */
+  /** Adds the next revision, its rows in the order they were made. */
   append(revision: number, rows: readonly Row[]): void {
     if (rows.length === 1) {
       this.appendOne(revision, rows[0] as Row);

@@ -3,20 +3,22 @@
  *
  * Holds  head >= commitRevision >= compactRevision >= pruned. Versions in (commit, head] are
  *        sequenced but not durable: guards see them, reads and watchers do not.
- *        For each key the chain of rows falls strictly in revision; its oldest row is the newest at
- *        or below `pruned`, and is then no tombstone.
+ *        For each key the chain of rows falls in revision (a transaction may make two of one); its
+ *        oldest row is the newest at or below `pruned`, and is a tombstone only if made at `pruned`:
+ *        the changes of that revision are kept in the log, for watches that begin there.
  * Cost   get O(log keys + newer versions); a key of 40 bytes with one version costs about 200 bytes
  *        besides its record (56 row, 8 reference, 56 string, ~24 tree), half of that off the heap.
  */
 import { assert } from "#base/assert.ts";
 import { BTree } from "#base/btree.ts";
 import { RevisionLog } from "./log.ts";
-import { headerBytes, recordSize } from "./record.ts";
+import { headerBytes, RecordReader, recordSize } from "./record.ts";
 import type { Slabs } from "./slabs.ts";
 import type {
   GetResult,
   Key,
   KeyValue,
+  LeaseId,
   RangeRequest,
   RangeResult,
   Refused,
@@ -32,7 +34,7 @@ const tombstoneBytes = 64;
 /** One version of one key. */
 export interface StoredVersion {
   readonly revision: number;
-  /** Among the changes of its revision, from 0; 0 when that is forgotten. */
+  /** Among the changes of its revision, from 0. */
   readonly place: number;
   readonly key: Key;
   /** Undefined: the key was deleted. */
@@ -49,9 +51,11 @@ export class Mvcc {
   log: RevisionLog;
   commitRevision: number;
   compactRevision: number;
+  #pruned: number;
   #bytes = 0;
 
   constructor(slabs: Slabs, baseRevision: number) {
+    this.#pruned = baseRevision;
     this.slabs = slabs;
     this.log = new RevisionLog(baseRevision);
     this.commitRevision = baseRevision;
@@ -61,6 +65,11 @@ export class Mvcc {
   /** State and history as the quota counts them. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Only what is visible from this revision on is held. */
+  get prunedRevision(): number {
+    return this.#pruned;
   }
 
   get headRevision(): number {
@@ -73,6 +82,7 @@ export class Mvcc {
     this.slabs.clear();
     this.versions = new Versions();
     this.#bytes = 0;
+    this.#pruned = revision;
     this.log = new RevisionLog(revision);
     this.commitRevision = revision;
     this.compactRevision = revision;
@@ -164,7 +174,10 @@ export class Mvcc {
     return bytes.subarray(offset, offset + this.recordSize(row));
   }
 
-  /** The change that made `row`; the caller knows that its revision is above compactRevision. */
+  /**
+   * The change that made `row`; the caller knows that its revision is not below compactRevision. At
+   * it, what was before is forgotten: a put has no `previous`, a delete one of version 0.
+   */
   event(row: Row): StoreEvent {
     const before = this.versions.previous(row);
     const held = before !== noRow && !this.versions.isTombstone(before);
@@ -173,8 +186,9 @@ export class Mvcc {
     if (!this.versions.isTombstone(row)) {
       return { kind: "put", key, kv: this.keyValue(row), previous };
     }
-    assert(previous !== undefined, "a delete of nothing", { key });
-    return { kind: "delete", key, previous };
+    const revision = this.versions.revision(row);
+    assert(previous !== undefined || revision <= this.#pruned, "a delete of nothing", { key });
+    return { kind: "delete", key, previous: previous ?? forgotten(key) };
   }
 
   /** Every version held up to `upTo`, by revision and place in it. O(versions), for checks. */
@@ -194,6 +208,7 @@ export class Mvcc {
   }
 
   #placeOf(row: Row): number {
+    if (!this.versions.isTombstone(row)) return new RecordReader(this.record(row)).place(0);
     const revision = this.versions.revision(row);
     return revision <= this.log.base ? 0 : this.log.rows(revision).indexOf(row);
   }
@@ -203,17 +218,32 @@ export class Mvcc {
    * at most `revisionsMax` of them. @returns whether all is done.
    */
   prune(revision: number, revisionsMax: number): boolean {
-    const until = Math.min(revision, this.log.base + revisionsMax);
-    for (let r = this.log.base + 1; r <= until; r++) {
-      const row = this.log.row(r);
-      if (row !== undefined) this.#pruneRow(row);
-      else for (const one of this.log.rows(r)) this.#pruneRow(one);
+    const until = Math.min(revision, this.#pruned + revisionsMax);
+    if (until <= this.#pruned) return until === revision || revision < this.#pruned;
+    for (let r = this.#pruned + 1; r <= until; r++) {
+      if (r - 1 > this.log.base) for (const row of this.log.rows(r - 1)) this.#pruneRow(row);
+      this.#pruneOlder(r);
     }
-    if (until > this.log.base) this.log.trim(until);
+    this.#pruned = until;
+    this.log.trim(until - 1);
     return until === revision;
   }
 
+  /** What `revision` replaced is forgotten; its own changes stay until the next one is pruned. */
+  #pruneOlder(revision: number): void {
+    const one = this.log.row(revision);
+    for (const row of one === undefined ? this.log.rows(revision) : [one]) {
+      const older = this.versions.previous(row);
+      if (older !== noRow && this.versions.revision(older) < revision) this.#dropOlder(row);
+    }
+  }
+
   #pruneRow(row: Row): void {
+    this.#dropOlder(row);
+    if (this.versions.isTombstone(row)) this.#pruneTombstone(row);
+  }
+
+  #dropOlder(row: Row): void {
     const versions = this.versions;
     let older = versions.previous(row);
     versions.setPrevious(row, noRow);
@@ -222,7 +252,6 @@ export class Mvcc {
       this.#drop(older);
       older = next;
     }
-    if (versions.isTombstone(row)) this.#pruneTombstone(row);
   }
 
   #pruneTombstone(row: Row): void {
@@ -265,4 +294,13 @@ export class Mvcc {
     }
     return undefined;
   }
+}
+
+const noBytes = new Uint8Array(0);
+
+/** What a delete took away, when that is compacted. */
+function forgotten(key: Key): KeyValue {
+  const revision = 0 as Revision;
+  const numbers = { createRevision: revision, modRevision: revision, version: 0 };
+  return { key, value: noBytes, ...numbers, lease: 0n as LeaseId };
 }

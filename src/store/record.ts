@@ -42,7 +42,11 @@ export interface RecordHeader {
   readonly createRevision: number;
   readonly version: number;
   readonly lease: bigint;
+  /** Of a change within its group, from 0; beyond 65,535 all say that. */
+  readonly place?: number;
 }
+
+const placeMax = 0xffff;
 
 /** Whole size of a record with a key and a body of these lengths. */
 export function recordSize(keyLength: number, bodyLength: number): number {
@@ -80,7 +84,7 @@ export function writeRecord(
   view.setUint32(offset + 12, header.epoch, true);
   view.setUint32(offset + 16, header.batchOffset, true);
   view.setUint16(offset + 20, key.length, true);
-  view.setUint16(offset + 22, 0, true);
+  view.setUint16(offset + 22, Math.min(header.place ?? 0, placeMax), true);
   writeU53(view, offset + 24, header.revision);
   writeU53(view, offset + 32, header.createRevision);
   writeU53(view, offset + 40, header.version);
@@ -139,6 +143,10 @@ export class RecordReader {
 
   batchOffset(offset: number): number {
     return this.#view.getUint32(offset + 16, true);
+  }
+
+  place(offset: number): number {
+    return this.#view.getUint16(offset + 22, true);
   }
 
   keyLength(offset: number): number {

@@ -105,7 +105,7 @@ export class Sequencer {
   ): Decided<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
     const staging = new Staging(this.#mvcc, (id) => this.#leases.has(id));
     const answer = run(staging);
-    const changes = [...staging.changes.values()];
+    const { changes } = staging;
     const puts = changes.filter((change) => change.kind === "put");
     const refused = this.#overQuota(puts.reduce((sum, { kv }) => sum + putSize(kv), 0));
     if (puts.length > 0 && refused !== undefined) return { result: refused, after: 0 };
@@ -205,11 +205,9 @@ export class Sequencer {
     const rows: Row[] = [];
     let offset = start + headerBytes;
     for (const change of changes) {
-      const place = {
-        epoch: this.#epoch,
-        batchOffset: this.#committer.filling.bytes + offset - start,
-      };
-      rows.push(this.#changeRecord(change, revision, slab, offset, place));
+      const batchOffset = this.#committer.filling.bytes + offset - start;
+      const where = { epoch: this.#epoch, batchOffset, place: rows.length };
+      rows.push(this.#changeRecord(change, revision, slab, offset, where));
       offset += changeSize(change);
     }
     return rows;
@@ -220,17 +218,17 @@ export class Sequencer {
     revision: number,
     slab: Slab,
     offset: number,
-    place: { readonly epoch: number; readonly batchOffset: number },
+    where: { readonly epoch: number; readonly batchOffset: number; readonly place: number },
   ): Row {
     if (change.kind === "delete") {
-      const header = { ...noFields, ...place, kind: RecordKind.delete, revision };
+      const header = { ...noFields, ...where, kind: RecordKind.delete, revision };
       writeRecord(slab, offset, header, change.key, empty);
       this.#leases.moveKey(change.key, change.before.lease, 0n);
       return this.#mvcc.addDelete(change.key, revision);
     }
     const { key, value, createRevision, version, lease } = change.kv;
     const fields = { revision, createRevision, version, lease: lease as bigint };
-    writeRecord(slab, offset, { kind: RecordKind.put, ...place, ...fields }, key, value);
+    writeRecord(slab, offset, { kind: RecordKind.put, ...where, ...fields }, key, value);
     this.#leases.moveKey(key, change.before?.lease ?? 0n, lease);
     const valueLength = value.length;
     return this.#mvcc.addPut({ key, ...fields, slab: slab.id, offset, valueLength });

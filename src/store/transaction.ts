@@ -4,7 +4,7 @@
  *
  * T1  Nothing of the store changes while the caller's function runs: changes are kept aside, so a
  *     transaction that is refused in the end leaves no trace.
- * T2  A key changes at most once: a second change of it takes the place of the first.
+ * T2  A key may change more than once; each change is kept, in order, as a version of its own.
  * Cost   a range costs O(changes) more than without changes.
  */
 import type { Mvcc } from "./mvcc.ts";
@@ -39,8 +39,9 @@ export class Staging implements Transaction {
   readonly #mvcc: Mvcc;
   readonly #hasLease: (id: bigint) => boolean;
   readonly #head: number;
-  /** In the order of changing; undefined: a change that was undone. */
-  readonly #changes = new Map<Key, Change>();
+  readonly #changes: Change[] = [];
+  /** What the changed keys hold now. */
+  readonly #changed = new Map<Key, KeyValue | undefined>();
 
   constructor(mvcc: Mvcc, hasLease: (id: bigint) => boolean) {
     this.#mvcc = mvcc;
@@ -49,17 +50,17 @@ export class Staging implements Transaction {
   }
 
   get revision(): Revision {
-    return (this.#changes.size === 0 ? this.#head : this.#head + 1) as Revision;
+    return (this.#changes.length === 0 ? this.#head : this.#head + 1) as Revision;
   }
 
-  get changes(): ReadonlyMap<Key, Change> {
+  get changes(): readonly Change[] {
     return this.#changes;
   }
 
   get(key: Key): KeyValue | undefined {
-    const change = this.#changes.get(key);
-    if (change === undefined) return this.#stored(key);
-    return change.kind === "put" ? change.kv : undefined;
+    if (this.#changed.has(key)) return this.#changed.get(key);
+    const row = this.#mvcc.newest(key);
+    return row === undefined ? undefined : this.#mvcc.keyValue(row);
   }
 
   range(request: RangeRequest): RangeResult {
@@ -69,7 +70,7 @@ export class Staging implements Transaction {
     if (request.at !== undefined && request.at < revision) {
       return { ...this.#mvcc.rangeAt(request, request.at), revision: request.at };
     }
-    if (this.#changes.size === 0) return this.#mvcc.rangeAt(request, this.#head);
+    if (this.#changes.length === 0) return this.#mvcc.rangeAt(request, this.#head);
     return this.#rangeChanged(request);
   }
 
@@ -78,7 +79,7 @@ export class Staging implements Transaction {
   }
 
   put(key: Key, value: Uint8Array, lease: LeaseId): void {
-    const before = this.#stored(key);
+    const before = this.get(key);
     const revision = (this.#head + 1) as Revision;
     const kv: KeyValue = {
       key,
@@ -88,26 +89,22 @@ export class Staging implements Transaction {
       version: (before?.version ?? 0) + 1,
       lease,
     };
-    this.#changes.set(key, { kind: "put", kv, before });
+    this.#changes.push({ kind: "put", kv, before });
+    this.#changed.set(key, kv);
   }
 
   delete(key: Key): void {
-    const before = this.#stored(key);
-    if (before === undefined) this.#changes.delete(key);
-    else this.#changes.set(key, { kind: "delete", key, before });
-  }
-
-  #stored(key: Key): KeyValue | undefined {
-    const row = this.#mvcc.newest(key);
-    return row === undefined ? undefined : this.#mvcc.keyValue(row);
+    const before = this.get(key);
+    if (before === undefined) return;
+    this.#changes.push({ kind: "delete", key, before });
+    this.#changed.set(key, undefined);
   }
 
   #rangeChanged(request: RangeRequest): RangeResult {
     const all = this.#mvcc.rangeAt({ start: request.start, end: request.end }, this.#head);
-    const kvs = all.kvs.filter((kv) => !this.#changes.has(kv.key));
-    for (const change of this.#changes.values()) {
-      if (change.kind === "delete") continue;
-      if (change.kv.key >= request.start && change.kv.key < request.end) kvs.push(change.kv);
+    const kvs = all.kvs.filter((kv) => !this.#changed.has(kv.key));
+    for (const kv of this.#changed.values()) {
+      if (kv !== undefined && kv.key >= request.start && kv.key < request.end) kvs.push(kv);
     }
     kvs.sort((a, b) => (a.key < b.key ? -1 : 1));
     const kept = kvs.slice(0, request.limit ?? kvs.length);

@@ -30,6 +30,8 @@ interface Cursor {
   readonly start: string;
   readonly end: string;
   readonly sink: CommitSink;
+  /** May stand this far below the compacted revision, whose own changes are kept. */
+  readonly slack: 0 | 1;
   state: "live" | "behind" | "closed";
   /** The sink refused: wait for `resume()`. */
   blocked: boolean;
@@ -67,11 +69,17 @@ export class Watches {
     return { watches: this.#ranges.size, behind: this.#behind.size };
   }
 
-  watch(range: { start: string; end: string }, after: number, sink: CommitSink): StoreWatch {
+  watch(
+    range: { start: string; end: string },
+    after: number,
+    sink: CommitSink,
+    least: "after compacted" | "from compacted" = "after compacted",
+  ): StoreWatch {
     const cursor: Cursor = {
       start: range.start,
       end: range.end,
       sink,
+      slack: least === "from compacted" ? 1 : 0,
       state: "behind",
       blocked: false,
       position: after,
@@ -231,8 +239,8 @@ export class Watches {
   }
 
   #checkCompacted(cursor: Cursor): boolean {
-    const { compactRevision } = this.#mvcc;
-    if (cursor.position >= compactRevision) return false;
+    const { compactRevision, log } = this.#mvcc;
+    if (cursor.position >= Math.max(compactRevision - cursor.slack, log.base)) return false;
     this.#close(cursor);
     cursor.sink.compacted(compactRevision as Revision);
     return true;

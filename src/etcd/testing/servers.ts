@@ -1,0 +1,119 @@
+/** Servers to run the suite against: ours over each engine, and a real etcd where one is found. */
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { silentLog } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { NodeDisk } from "#platform/node/disk.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import type { FullStore } from "#store/embedded.ts";
+import { openStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
+import { EtcdClient } from "../client.ts";
+import { listenEtcd, recommendedServerLimits } from "../server.ts";
+import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../services.ts";
+
+export interface TestServer {
+  readonly url: string;
+  readonly store?: FullStore;
+  close(): Promise<void>;
+}
+
+export type OurEngine = "memory" | "local";
+
+export async function startOurs(
+  engine: OurEngine,
+  options: Partial<EtcdOptions> & { readonly directory?: string } = {},
+): Promise<TestServer> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), "pilothouse-etcd-"));
+  const deps = {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log: silentLog,
+  };
+  const quotaBytes = options.quotaBytes ?? recommendedOptions.quotaBytes;
+  const limits = { ...recommendedOptions, quotaBytes };
+  const choice = engine === "memory" ? { engine } : { engine, directory };
+  const store = await openStore(deps, { ...limits, ...choice });
+  const ids = { clusterId: 11n, memberId: 12n, name: "test", clientUrls: () => [] };
+  const all = { ...recommendedEtcdLimits, ...ids, ...options, quotaBytes };
+  const listening = await listenEtcd(etcdMethods({ ...deps, store }, all), silentLog, {
+    host: "127.0.0.1",
+    port: 0,
+    limits: recommendedServerLimits,
+  });
+  return {
+    url: `http://127.0.0.1:${listening.port}`,
+    store,
+    close: async () => {
+      await listening.close();
+      await store.close();
+      if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Where a real etcd is: `PILOTHOUSE_ETCD`, or `etcd` on the PATH, of 3.6 or later. */
+export function findEtcd(): string | undefined {
+  const named = process.env["PILOTHOUSE_ETCD"];
+  const onPath = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "etcd"));
+  const found = named ?? onPath.find((path) => existsSync(path));
+  if (found === undefined) return undefined;
+  const { stdout } = spawnSync(found, ["--version"], { encoding: "utf8" });
+  return /etcd Version: (3\.[6-9]|[4-9])/.test(stdout ?? "") ? found : undefined;
+}
+
+export async function startEtcd(binary: string): Promise<TestServer> {
+  const directory = mkdtempSync(join(tmpdir(), "pilothouse-oracle-"));
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const peer = `http://127.0.0.1:${await freePort()}`;
+  const etcd = spawn(
+    binary,
+    [
+      ["--data-dir", directory],
+      ["--listen-client-urls", url, "--advertise-client-urls", url],
+      ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
+      ["--initial-cluster", `default=${peer}`, "--log-level", "error"],
+    ].flat(),
+    { stdio: "ignore" },
+  );
+  await untilServing(url, etcd);
+  return {
+    url,
+    close: async () => {
+      const ended = new Promise((resolve) => etcd.once("exit", resolve));
+      etcd.kill("SIGKILL");
+      await ended;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Asks until there is an answer: a new connection each time, for a refused one stays refused. */
+async function untilServing(url: string, etcd: ChildProcess): Promise<void> {
+  for (let left = 200; left > 0 && etcd.exitCode === null; left--) {
+    const client = new EtcdClient(url);
+    const serves = await client.status().then(
+      () => true,
+      () => false,
+    );
+    client.close();
+    if (serves) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`etcd did not start at ${url}`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() =>
+        resolve(typeof address === "object" && address !== null ? address.port : 0),
+      );
+    });
+  });
+}

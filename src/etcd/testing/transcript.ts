@@ -1,0 +1,175 @@
+/**
+ * A transcript: what a server answered to a fixed course of calls, as text. Two servers behave alike
+ * when their transcripts are equal; so a real etcd is the oracle, once and for all, in a file.
+ *
+ * Left out: ids of cluster and member, terms, and times that pass.
+ */
+import type { Input } from "#wire/etcd-codec.ts";
+import * as m from "#wire/etcd-messages.ts";
+import { GrpcError } from "#wire/grpc.ts";
+import { EtcdClient, type EtcdStream } from "../client.ts";
+
+export class Transcript {
+  readonly client: EtcdClient;
+  readonly lines: string[] = [];
+  readonly #streams: { close(): void }[] = [];
+
+  constructor(client: EtcdClient) {
+    this.client = client;
+  }
+
+  say(line: string): void {
+    this.lines.push(line);
+  }
+
+  /** Notes what was asked and what came: an answer, or an error's code and text. */
+  async note<T>(what: string, answer: Promise<T>): Promise<T | undefined> {
+    try {
+      const value = await answer;
+      this.say(`${what} -> ${show(value)}`);
+      return value;
+    } catch (error) {
+      if (!(error instanceof GrpcError)) throw error;
+      this.say(`${what} -> error ${error.code} ${error.message}`);
+      return undefined;
+    }
+  }
+
+  range(value: Input<m.RangeRequest>): Promise<m.RangeResponse | undefined> {
+    return this.note(`range ${show(value)}`, this.client.range(value));
+  }
+
+  put(key: string, value: string, more: Input<m.PutRequest> = {}): Promise<unknown> {
+    const request = { key, value: bytes(value), ...more };
+    return this.note(`put ${show(request)}`, this.client.put(request));
+  }
+
+  deleteRange(value: Input<m.DeleteRangeRequest>): Promise<unknown> {
+    return this.note(`delete ${show(value)}`, this.client.deleteRange(value));
+  }
+
+  txn(value: Input<m.TxnRequest>): Promise<unknown> {
+    return this.note(`txn ${show(value)}`, this.client.txn(value));
+  }
+
+  compact(revision: number): Promise<unknown> {
+    return this.note(`compact ${revision}`, this.client.compact(revision));
+  }
+
+  watch(): WatchTranscript {
+    const watch = new WatchTranscript(this, this.client.watch());
+    this.#streams.push(watch);
+    return watch;
+  }
+
+  async revision(): Promise<number> {
+    return (await this.client.range({ key: "\0", countOnly: true })).header?.revision ?? 0;
+  }
+
+  end(): void {
+    for (const stream of this.#streams.splice(0)) stream.close();
+  }
+}
+
+export class WatchTranscript {
+  readonly #transcript: Transcript;
+  readonly #stream: EtcdStream<m.WatchRequest, m.WatchResponse>;
+  #open: m.WatchResponse | undefined;
+
+  constructor(transcript: Transcript, stream: EtcdStream<m.WatchRequest, m.WatchResponse>) {
+    this.#transcript = transcript;
+    this.#stream = stream;
+  }
+
+  send(value: Input<m.WatchRequest>): void {
+    this.#transcript.say(`watch ${show(value)}`);
+    this.#stream.send(value);
+  }
+
+  /** Sends, and notes the one control answer that follows. */
+  async ask(value: Input<m.WatchRequest>): Promise<void> {
+    this.send(value);
+    await this.control();
+  }
+
+  async control(): Promise<void> {
+    const response = await this.#stream.next();
+    this.#transcript.say(`watch <- ${show(response)}`);
+  }
+
+  /**
+   * Notes the next `count` events, whatever responses they come in: how many revisions one holds
+   * is timing. That a response splits no revision, and that headers cover their events, is checked.
+   */
+  async events(count: number): Promise<void> {
+    for (let left = count; left > 0;) {
+      const response = await this.#stream.next();
+      if (response === undefined || response.events.length === 0) {
+        this.#transcript.say(`watch <- ${show(response)} where an event was expected`);
+        return;
+      }
+      this.#check(response);
+      for (const event of response.events) {
+        this.#transcript.say(`event of ${response.watchId} ${show(event)}`);
+      }
+      left -= response.events.length;
+      if (left < 0) this.#transcript.say(`${-left} events too many`);
+    }
+  }
+
+  close(): void {
+    this.#stream.close();
+  }
+
+  get stream(): EtcdStream<m.WatchRequest, m.WatchResponse> {
+    return this.#stream;
+  }
+
+  #check(response: m.WatchResponse): void {
+    const { events, header, watchId } = response;
+    const last = Math.max(...events.map(({ kv }) => kv?.modRevision ?? 0));
+    const before = this.#open;
+    this.#open = response;
+    if ((header?.revision ?? 0) < last) this.#transcript.say("header below its events");
+    const first = events[0]?.kv?.modRevision;
+    const split =
+      before?.watchId === watchId &&
+      !before.fragment &&
+      before.events.at(-1)?.kv?.modRevision === first;
+    if (split) this.#transcript.say(`revision ${first} was split`);
+  }
+}
+
+export function bytes(value: string): Uint8Array {
+  return Buffer.from(value, "latin1");
+}
+
+/** Compact, defaults left out, ids and terms too. */
+export function show(value: unknown): string {
+  return JSON.stringify(plain(value)) ?? "nothing";
+}
+
+const hidden = new Set(["clusterId", "memberId", "raftTerm"]);
+/** A value longer than this is shown by its length. */
+const shownMax = 40;
+
+function plain(value: unknown): unknown {
+  if (typeof value === "bigint") return `${value}n`;
+  if (value instanceof Uint8Array) return shorten(Buffer.from(value).toString("latin1"));
+  if (typeof value === "string") return shorten(value);
+  if (Array.isArray(value)) return value.map((one) => plain(one));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([name, v]) => !hidden.has(name) && !isZero(v));
+  return Object.fromEntries(entries.map(([name, v]) => [name, plain(v)]));
+}
+
+function shorten(text: string): string {
+  return text.length > shownMax ? `${text.slice(0, 8)}...(${text.length})` : text;
+}
+
+function isZero(value: unknown): boolean {
+  if (value === undefined || value === 0 || value === 0n || value === "" || value === false) {
+    return true;
+  }
+  return (value instanceof Uint8Array || Array.isArray(value)) && value.length === 0;
+}
