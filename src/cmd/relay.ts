@@ -38,12 +38,14 @@ const retryMs = 1_000;
 
 export async function relay(flags: RelayFlags): Promise<void> {
   const stopping = stopSignal();
+  // Timers of the platform do not keep a process alive, and before we listen nothing else would.
+  const alive = setInterval(() => {}, 60_000);
   const address = addressOf(flags);
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const access = await accessOf(flags);
   const up = upstreamOf(access);
   const resources = await resourcesOf(up, flags, log, stopping);
-  if (stopping.aborted) return;
+  if (stopping.aborted) return clearInterval(alive);
   const running = createRelay(
     {
       clock: up.clock,
@@ -63,6 +65,7 @@ export async function relay(flags: RelayFlags): Promise<void> {
   if (!stopping.aborted) process.stdout.write(readyText(flags, access, listening, resources));
   await aborted(stopping);
   await stop(running, listening, up, flags);
+  clearInterval(alive);
 }
 
 async function stop(

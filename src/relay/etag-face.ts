@@ -179,24 +179,34 @@ export class EtagFace {
     const resumes = Number.isSafeInteger(last) && resource.mirror.refusal(last) === undefined;
     const start = resumes ? { after: last } : "state";
     const options = { predicate: view.predicate, bookmarks: true, start } as const;
+    const startRevision = resumes ? 0 : resource.mirror.cache.revision;
     stream.attach(resource.mirror.cache.watch(options, stream));
     const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
-    return stream.byteResponse(sseFormat, headers);
+    return stream.byteResponse(sseFormat(startRevision), headers);
   }
 }
 
-/** Frames as browsers' EventSource wants them: the id is where Last-Event-ID resumes. */
-const sseFormat: WatchFormat = {
-  key: "sse",
-  event: (type, object) => object.encoded(`sse:${type[0]}`, (o) => sseFrame(type, o)),
-  bookmark: (object) =>
-    encoder.encode(`event: BOOKMARK\nid: ${object.metadata?.resourceVersion ?? ""}\ndata: {}\n\n`),
-  error: (error) => encoder.encode(`event: ERROR\ndata: ${JSON.stringify(toStatus(error))}\n\n`),
-};
+/**
+ * Frames as browsers' EventSource wants them; the id is where Last-Event-ID resumes. Objects of the
+ * state a stream starts with (up to `startRevision`) come in key order and give none: a stream that
+ * is cut among them starts anew.
+ */
+function sseFormat(startRevision: number): WatchFormat {
+  return {
+    key: "sse",
+    event: (type, object) =>
+      object.revision <= startRevision
+        ? object.encoded("sse:0", (o) => sseFrame(type, o, ""))
+        : object.encoded(`sse:${type[0]}`, (o) => sseFrame(type, o, o.resourceVersion)),
+    bookmark: (object) =>
+      encoder.encode(`event: BOOKMARK\nid: ${object.metadata?.resourceVersion}\ndata: {}\n\n`),
+    error: (error) => encoder.encode(`event: ERROR\ndata: ${JSON.stringify(toStatus(error))}\n\n`),
+  };
+}
 
-function sseFrame(type: string, object: CachedObject): Uint8Array {
-  const head = encoder.encode(`event: ${type}\nid: ${object.resourceVersion}\ndata: `);
-  return Buffer.concat([head, object.json, encoder.encode("\n\n")]);
+function sseFrame(type: string, object: CachedObject, id: string): Uint8Array {
+  const head = `event: ${type}\n${id === "" ? "" : `id: ${id}\n`}data: `;
+  return Buffer.concat([encoder.encode(head), object.json, encoder.encode("\n\n")]);
 }
 
 interface Changes {

@@ -127,6 +127,15 @@ export class Mirror {
     this.#connected = false;
   }
 
+  /**
+   * Where the upstream's watch goes on. A cut may have come between the parts of a revision, so the
+   * last one is asked for again, unless a bookmark or a list has closed it; repeats are dropped.
+   */
+  get resumeFrom(): number {
+    const open = wholeRevision(this.cache.changedAt) === this.revision;
+    return open && this.revision > this.#coveredTo ? this.revision - 1 : this.revision;
+  }
+
   /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
   refusal(revision: number): Error | undefined {
     const inGap = this.#gaps.some((gap) => gap.above < revision && revision < gap.below);

@@ -144,7 +144,7 @@ export class Upstream {
     const started = clock.monotonicMs();
     this.#eventsInWatch = 0;
     const seconds = watchSecondsMin + random.below(watchSecondsMin);
-    const from = this.mirror.revision;
+    const from = this.mirror.resumeFrom;
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}`;
     const response = await this.#send(query, signal);
     this.counts.watches++;

@@ -1,0 +1,358 @@
+/**
+ * The guarantees of a watch, on caches that a relay feeds from an upstream whose streams are cut,
+ * repeated, delayed, reordered, and whose history is compacted - against the upstream's own history.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
+import { silentLog } from "#platform/log.ts";
+import { ListBlocks } from "#server/list-body.ts";
+import { MemoPool } from "#watch/memo-pool.ts";
+import { compilePredicate } from "#watch/predicate.ts";
+import { TestSink } from "#watch/testing/feed.ts";
+import type { WatchItem } from "#watch/watch-item.ts";
+import { relayLimits } from "./limits.ts";
+import { Mirror } from "./mirror.ts";
+import { FakeUpstream, podKind } from "./testing/fake-upstream.ts";
+import { Upstream } from "./upstream.ts";
+import { View } from "./view.ts";
+
+const limits = { ...relayLimits, pageObjects: 3, flushMs: 0, ringItemsMax: 1000 };
+const everything = compilePredicate({ namespace: "", namespaced: true });
+
+class Replica {
+  readonly clock = new FakeClock();
+  readonly fake: FakeUpstream;
+  readonly mirror: Mirror;
+  readonly upstream: Upstream;
+  readonly stopping = new AbortController();
+  readonly running: Promise<void>;
+
+  constructor(fake: FakeUpstream, seed: number) {
+    const { clock } = this;
+    this.fake = fake;
+    this.mirror = new Mirror(
+      { clock, memos: new MemoPool({ bytesMax: 1 << 20 }) },
+      podKind,
+      limits,
+    );
+    const deps = {
+      clock,
+      log: silentLog,
+      random: fakeRandom(seed),
+      http: fake,
+      headers: () => ({}),
+    };
+    this.upstream = new Upstream(deps, this.mirror, limits);
+    this.running = this.upstream.run(this.stopping.signal);
+  }
+
+  /** Faults are over: everything is sent, whatever was lost is fetched again. */
+  async converge(): Promise<void> {
+    this.fake.down = false;
+    for (let round = 0; round < 6; round++) {
+      await this.clock.advance(60_000);
+      this.fake.bookmark();
+      this.fake.deliver(10_000);
+      await this.clock.advance(1);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.fake.close();
+    await this.clock.advance(100_000);
+    await this.running;
+  }
+}
+
+type Label = string | undefined;
+type State = Map<string, { label: Label; revision: string }>;
+
+/** A client's local copy: what it had, and what the watch told it since. */
+function replay(state: State, items: readonly WatchItem[]): State {
+  for (const { type, object } of items) {
+    if (object === undefined) continue;
+    const key = `${object.namespace}/${object.name}`;
+    if (type === "DELETED") state.delete(key);
+    else state.set(key, { label: object.labels["v"], revision: object.resourceVersion });
+  }
+  return state;
+}
+
+function truth(fake: FakeUpstream, revision: number): State {
+  const state: State = new Map();
+  for (const [key, object] of fake.stateAt(revision)) {
+    state.set(key, { label: object.label, revision: String(object.revision) });
+  }
+  return state;
+}
+
+type Command =
+  | { readonly kind: "write"; readonly keys: readonly number[]; readonly label: Label }
+  | { readonly kind: "skip" | "enqueue" | "bookmark" | "compact" | "watch" | "swap" | "verify" }
+  | { readonly kind: "deliver"; readonly count: number; readonly torn: boolean }
+  | { readonly kind: "repeat"; readonly count: number }
+  | { readonly kind: "cut"; readonly clean: boolean }
+  | { readonly kind: "down"; readonly down: boolean }
+  | { readonly kind: "time"; readonly ms: number };
+
+const key = fc.integer({ min: 0, max: 7 });
+const label = fc.option(fc.constantFrom("1", "2", "3"), { nil: undefined });
+const calm: fc.Arbitrary<Command>[] = [
+  fc.record({
+    kind: fc.constant("write" as const),
+    keys: fc.array(key, { minLength: 1, maxLength: 3 }),
+    label,
+  }),
+  fc.record({
+    kind: fc.constant("write" as const),
+    keys: fc.array(key, { minLength: 1, maxLength: 1 }),
+    label,
+  }),
+  fc.record({
+    kind: fc.constantFrom(
+      "skip" as const,
+      "enqueue" as const,
+      "bookmark" as const,
+      "watch" as const,
+    ),
+  }),
+  fc.record({
+    kind: fc.constant("deliver" as const),
+    count: fc.integer({ min: 1, max: 9 }),
+    torn: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant("repeat" as const), count: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({ kind: fc.constant("cut" as const), clean: fc.boolean() }),
+  fc.record({ kind: fc.constant("down" as const), down: fc.boolean() }),
+  fc.record({ kind: fc.constant("time" as const), ms: fc.constantFrom(0, 10, 1000, 60_000) }),
+];
+const wild: fc.Arbitrary<Command>[] = [
+  ...calm,
+  fc.record({ kind: fc.constantFrom("compact" as const, "verify" as const) }),
+];
+const broken: fc.Arbitrary<Command>[] = [
+  ...wild,
+  fc.record({ kind: fc.constant("swap" as const) }),
+];
+
+interface Watcher {
+  readonly sink: TestSink;
+  readonly start: number;
+}
+
+async function run(replica: Replica, command: Command, watchers: Watcher[]): Promise<void> {
+  const { fake, mirror, upstream } = replica;
+  switch (command.kind) {
+    case "write":
+      fake.write(
+        ...[...new Set(command.keys)].map((k) => [`ns${k % 2}/p${k}`, command.label] as const),
+      );
+      return;
+    case "skip":
+      return fake.skip();
+    case "enqueue":
+      return fake.enqueue();
+    case "bookmark":
+      return fake.bookmark();
+    case "compact":
+      return fake.compact();
+    case "swap":
+      return fake.swap();
+    case "deliver":
+      return fake.deliver(command.count, command.torn);
+    case "repeat":
+      return fake.repeat(command.count);
+    case "cut":
+      fake.cut(command.clean);
+      return replica.clock.advance(0);
+    case "down":
+      fake.down = command.down;
+      return;
+    case "time":
+      return replica.clock.advance(command.ms);
+    case "watch": {
+      if (!mirror.ready) return;
+      const sink = new TestSink();
+      const after = mirror.revision;
+      mirror.cache.watch({ predicate: everything, bookmarks: true, start: { after } }, sink);
+      watchers.push({ sink, start: after });
+      return;
+    }
+    case "verify": {
+      if (!mirror.ready || fake.down) return;
+      const listing = await upstream.list(replica.stopping.signal);
+      mirror.verify(listing.objects, listing.revision);
+      return;
+    }
+    default:
+      command satisfies never;
+  }
+}
+
+function checkOrder(items: readonly WatchItem[], strict: boolean): void {
+  const seen = new Map<string, number>();
+  let bookmark = 0;
+  let last = 0;
+  for (const { type, object, resourceVersion } of items) {
+    const revision = Number(resourceVersion);
+    if (type === "BOOKMARK") {
+      assert.ok(revision >= last || !strict, `bookmark ${revision} after ${last}`);
+      bookmark = revision;
+      continue;
+    }
+    assert.ok(object !== undefined);
+    const at = `${type} ${object.namespace}/${object.name}@${revision}`;
+    assert.ok(revision > (seen.get(`${object.namespace}/${object.name}`) ?? 0), `${at} again`);
+    seen.set(`${object.namespace}/${object.name}`, revision);
+    if (!strict) continue;
+    assert.ok(revision >= last, `${at} after ${last}`);
+    assert.ok(revision > bookmark, `${at} after a bookmark at ${bookmark}`);
+    last = revision;
+  }
+}
+
+function property(
+  commands: fc.Arbitrary<Command>[],
+  check: (replica: Replica, watchers: readonly Watcher[]) => void,
+) {
+  return fc.asyncProperty(
+    fc.array(fc.oneof(...commands), { minLength: 5, maxLength: 40 }),
+    fc.integer({ min: 1, max: 1 << 30 }),
+    async (list, seed) => {
+      const replica = new Replica(new FakeUpstream(), seed);
+      const watchers: Watcher[] = [];
+      await replica.clock.advance(1);
+      for (const command of list) await run(replica, command, watchers);
+      await replica.converge();
+      check(replica, watchers);
+      await replica.stop();
+    },
+  );
+}
+
+function checkConverged({ fake, mirror }: Replica, watchers: readonly Watcher[]): void {
+  const end = truth(fake, fake.revision);
+  const state: State = new Map();
+  mirror.cache.scan("", "\xff", (object) => {
+    state.set(object.key, { label: object.labels["v"], revision: object.resourceVersion });
+    return true;
+  });
+  assert.deepEqual(
+    new Map([...state].sort()),
+    new Map([...end].sort()),
+    "the mirror is the upstream",
+  );
+  assert.equal(mirror.revision, fake.revision);
+  for (const { sink, start } of watchers) {
+    assert.equal(sink.ended, false, "nobody is sent away");
+    const copy = replay(truth(fake, start), sink.items);
+    assert.deepEqual(
+      new Map([...copy].sort()),
+      new Map([...end].sort()),
+      `a watcher since ${start}`,
+    );
+  }
+}
+
+/** Whoever knows the true state at r, from wherever, may resume here at r, or is told 410. */
+function checkResume({ fake, mirror }: Replica): void {
+  const end = truth(fake, fake.revision);
+  for (let r = 1; r <= fake.revision; r++) {
+    if (mirror.refusal(r) !== undefined) continue;
+    const sink = new TestSink();
+    const start = { after: r };
+    mirror.cache.watch({ predicate: everything, bookmarks: false, start }, sink).close();
+    const copy = replay(truth(fake, r), sink.items);
+    assert.deepEqual(
+      new Map([...copy].sort()),
+      new Map([...end].sort()),
+      `a client resuming at ${r}`,
+    );
+  }
+}
+
+void describe("a mirror whose upstream keeps its order", () => {
+  void it("gives every event once, in order, without another list, however streams are cut or repeated", async () => {
+    await fc.assert(
+      property(calm, (replica, watchers) => {
+        checkConverged(replica, watchers);
+        checkResume(replica);
+        assert.equal(replica.upstream.counts.lists <= 1 + replica.upstream.counts.failures, true);
+        assert.equal(replica.mirror.counts.reconciled, 0, "cuts do not relist");
+        for (const { sink, start } of watchers) {
+          checkOrder(sink.items, true);
+          const seen = sink.items.filter((item) => item.type !== "BOOKMARK");
+          const wanted = replica.fake.events.filter((event) => event.revision > start);
+          assert.deepEqual(
+            seen.map(
+              (item) =>
+                `${item.type} ${item.object?.namespace}/${item.object?.name}@${item.resourceVersion}`,
+            ),
+            wanted.map((event) => `${event.type} ${event.key}@${event.revision}`),
+          );
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  void it("takes the difference after a compaction, and tells nobody 410 but who would miss something", async () => {
+    await fc.assert(
+      property(wild, (replica, watchers) => {
+        checkConverged(replica, watchers);
+        checkResume(replica);
+        for (const { sink } of watchers) checkOrder(sink.items, true);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+void describe("a mirror whose upstream breaks its order", () => {
+  void it("finds out, and ends up with the truth without sending anybody away", async () => {
+    await fc.assert(
+      property(broken, (replica, watchers) => {
+        checkConverged(replica, watchers);
+        for (const { sink } of watchers) checkOrder(sink.items, false);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+void describe("two replicas", () => {
+  void it("agree on the digest and the bytes of a view, whatever happened to their streams", async () => {
+    const commands = fc.array(fc.oneof(...wild), { minLength: 5, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(commands, commands, async (first, second) => {
+        const bodies: string[] = [];
+        const etags: string[] = [];
+        for (const disturbance of [first, second]) {
+          const replica = new Replica(new FakeUpstream(), 7);
+          await replica.clock.advance(1);
+          const { clock, mirror } = replica;
+          const view = new View({ clock, mirror, blocks: new ListBlocks() }, everything);
+          for (const command of disturbance) {
+            if (command.kind !== "write") await run(replica, command, []);
+          }
+          // The same writes for both; what came between differed.
+          replica.fake.revision = 1000;
+          for (let k = 0; k < 6; k++) replica.fake.write([`ns/p${k}`, String(k)]);
+          replica.fake.write(["ns/p2", undefined]);
+          await replica.converge();
+          etags.push(view.etag);
+          bodies.push(Buffer.concat(view.body().chunks).toString());
+          assert.equal(view.count, 5);
+          await replica.stop();
+        }
+        assert.equal(etags[0], etags[1]);
+        assert.equal(bodies[0], bodies[1]);
+        assert.ok(bodies[0]?.includes('"big":9007199254740993'), "no number is rounded");
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

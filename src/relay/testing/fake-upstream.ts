@@ -1,0 +1,237 @@
+/**
+ * An API server of one resource for tests, at the level of bytes, whose streams misbehave on command:
+ * cut, repeat, delay, reorder; whose history is compacted; whose lists fail.
+ *
+ * Holds  all of its own history, so a test can say what was true at any revision.
+ */
+import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
+import { ByteTransportError } from "#platform/byte-transport.ts";
+import type { MirroredKind } from "../mirrored-kind.ts";
+
+export const podKind: MirroredKind = {
+  group: "",
+  version: "v1",
+  resource: "pods",
+  kind: "Pod",
+  namespaced: true,
+  apiVersion: "v1",
+};
+
+export interface FakeEvent {
+  readonly revision: number;
+  readonly key: string;
+  /** Undefined: deleted. */
+  readonly label: string | undefined;
+  readonly uid: string;
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+}
+
+export interface FakeObject {
+  readonly label: string;
+  readonly uid: string;
+  readonly revision: number;
+}
+
+interface Stream {
+  /** Events up to here were put in `queue`. */
+  after: number;
+  queue: Uint8Array[];
+  take: ((chunk: Uint8Array) => void) | undefined;
+  end: ((error?: Error) => void) | undefined;
+  over: boolean;
+}
+
+const encoder = new TextEncoder();
+
+export class FakeUpstream implements ByteTransport {
+  readonly events: FakeEvent[] = [];
+  revision = 1;
+  compacted = 0;
+  lists = 0;
+  watches = 0;
+  /** Further requests fail as if nobody listened. */
+  down = false;
+  readonly #state = new Map<string, FakeObject>();
+  readonly #streams = new Set<Stream>();
+  #uids = 0;
+
+  /** One revision with these changes; undefined deletes. */
+  write(...changes: readonly (readonly [key: string, label: string | undefined])[]): void {
+    this.revision++;
+    for (const [key, label] of changes) {
+      const known = this.#state.get(key);
+      if (label === undefined && known === undefined) continue;
+      const uid = known?.uid ?? `u${++this.#uids}`;
+      const { revision } = this;
+      const type = label === undefined ? "DELETED" : known === undefined ? "ADDED" : "MODIFIED";
+      this.events.push({ revision, key, label: label ?? known?.label, uid, type });
+      if (label === undefined) this.#state.delete(key);
+      else this.#state.set(key, { label, uid, revision });
+    }
+  }
+
+  /** Another resource's revision. */
+  skip(): void {
+    this.revision++;
+  }
+
+  compact(): void {
+    this.compacted = this.revision;
+  }
+
+  state(): ReadonlyMap<string, FakeObject> {
+    return this.#state;
+  }
+
+  stateAt(revision: number): Map<string, FakeObject> {
+    const state = new Map<string, FakeObject>();
+    for (const event of this.events) {
+      if (event.revision > revision) break;
+      const { key, label = "", uid } = event;
+      if (event.type === "DELETED") state.delete(key);
+      else state.set(key, { label, uid, revision: event.revision });
+    }
+    return state;
+  }
+
+  /** Puts what happened into the streams' queues; nothing is sent yet. */
+  enqueue(): void {
+    for (const stream of this.#streams) {
+      for (const event of this.events) {
+        if (event.revision <= stream.after) continue;
+        stream.queue.push(eventFrame(event));
+      }
+      stream.after = this.revision;
+    }
+  }
+
+  send(request: ByteRequest): Promise<ByteResponse> {
+    if (this.down) return Promise.reject(new ByteTransportError("refused", "ECONNREFUSED"));
+    const url = new URL(request.target, "http://x");
+    if (url.searchParams.get("watch") === "true") {
+      return Promise.resolve(this.#watch(Number(url.searchParams.get("resourceVersion"))));
+    }
+    const limit = Number(url.searchParams.get("limit") ?? 0);
+    if (limit !== 1) this.lists++;
+    return Promise.resolve(answer(200, this.#list(url.searchParams.get("continue") ?? "", limit)));
+  }
+
+  /** Sends `count` queued frames of every stream as one chunk, cut at an odd place when `torn`. */
+  deliver(count: number, torn = false): void {
+    for (const stream of this.#streams) {
+      const chunk = Buffer.concat(stream.queue.splice(0, count));
+      if (chunk.length === 0) continue;
+      const middle = torn ? chunk.length >>> 1 : chunk.length;
+      stream.take?.(chunk.subarray(0, middle));
+      if (middle < chunk.length) stream.take?.(chunk.subarray(middle));
+    }
+  }
+
+  bookmark(): void {
+    this.enqueue();
+    for (const stream of this.#streams) stream.queue.push(bookmarkFrame(this.revision));
+  }
+
+  /** The last `count` events of what a stream was given come once more, behind what waits. */
+  repeat(count: number): void {
+    for (const stream of this.#streams) {
+      const given = this.events.filter(({ revision }) => revision <= stream.after);
+      stream.queue.push(...given.slice(-count).map(eventFrame));
+    }
+  }
+
+  /** The next two frames change places. */
+  swap(): void {
+    for (const { queue } of this.#streams) queue.splice(0, 2, ...queue.slice(0, 2).reverse());
+  }
+
+  cut(clean: boolean): void {
+    for (const stream of this.#streams) {
+      this.#streams.delete(stream);
+      stream.over = true;
+      stream.end?.(clean ? undefined : new ByteTransportError("cut", "ECONNRESET"));
+    }
+  }
+
+  close(): void {
+    this.cut(true);
+  }
+
+  #watch(after: number): ByteResponse {
+    this.watches++;
+    const stream: Stream = { after, queue: [], take: undefined, end: undefined, over: false };
+    if (after < this.compacted) stream.queue.push(goneFrame());
+    this.#streams.add(stream);
+    return {
+      status: 200,
+      headers: {},
+      read: () => Promise.reject(new TypeError("a watch is streamed")),
+      stream: (take) =>
+        new Promise((resolve, reject) => {
+          const fail = (error: Error): void => {
+            this.#streams.delete(stream);
+            reject(error);
+          };
+          stream.take = (chunk) => {
+            try {
+              void take(chunk);
+            } catch (error) {
+              fail(error instanceof Error ? error : new Error(String(error)));
+            }
+          };
+          stream.end = (error) => (error === undefined ? resolve() : reject(error));
+          if (stream.over) resolve();
+        }),
+    };
+  }
+
+  /** Pages of one snapshot; items without apiVersion and kind, as stock servers list them. */
+  #list(token: string, limit: number): string {
+    const [at = "", from = ""] = token === "" ? [] : token.split(":");
+    const revision = at === "" ? this.revision : Number(at);
+    const all = [...this.stateAt(revision)].sort(([a], [b]) => (a < b ? -1 : 1));
+    const start = Number(from);
+    const page = all.slice(start, limit > 0 ? start + limit : undefined);
+    const next = start + page.length;
+    const more = next < all.length ? `,"continue":"${revision}:${next}"` : "";
+    const items = page.map(([key, object]) => objectJson(key, object, ""));
+    return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"${revision}"${more}},"items":[${items.join(",")}]}\n`;
+  }
+}
+
+function objectJson(key: string, object: FakeObject, head: string): string {
+  const [namespace, name] = key.split("/");
+  const { label, uid, revision } = object;
+  // Numbers no double holds, and escapes: bytes must come through as they are.
+  return `{${head}"metadata":{"name":"${name}","namespace":"${namespace}","uid":"${uid}","resourceVersion":"${revision}","labels":{"v":"${label}"}},"spec":{"nodeName":"n${label}","big":9007199254740993,"text":"\\"}{]["},"status":{}}`;
+}
+
+function eventFrame(event: FakeEvent): Uint8Array {
+  const { key, label = "", uid, revision } = event;
+  const json = objectJson(key, { label, uid, revision }, '"kind":"Pod","apiVersion":"v1",');
+  return encoder.encode(`{"type":"${event.type}","object":${json}}\n`);
+}
+
+function bookmarkFrame(revision: number): Uint8Array {
+  return encoder.encode(
+    `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"${revision}"}}}\n`,
+  );
+}
+
+function goneFrame(): Uint8Array {
+  return encoder.encode(
+    '{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}\n',
+  );
+}
+
+function answer(status: number, body: string): ByteResponse {
+  return {
+    status,
+    headers: { "content-type": "application/json" },
+    read: () => Promise.resolve(encoder.encode(body)),
+    stream: (take) => {
+      void take(encoder.encode(body));
+      return Promise.resolve();
+    },
+  };
+}
