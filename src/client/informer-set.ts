@@ -14,8 +14,8 @@ export type SelectionOptions = Omit<Selection, "ref">;
 export interface InformerSet {
   /** The one informer of this selection; made, and started when the set runs, on first asking. */
   informer<T extends KubeObject>(ref: ResourceRef, options?: SelectionOptions): Informer<T>;
-  /** Resolves when every informer asked for so far has its first list. */
-  synced(): Promise<void>;
+  /** Resolves when every informer asked for so far has its first list, or when `signal` aborts. */
+  synced(signal: AbortSignal): Promise<void>;
   /** Runs all informers, also those asked for later, until `signal` aborts. Call once. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -46,8 +46,16 @@ class SharedInformers implements InformerSet {
     return informer as unknown as Informer<T>;
   }
 
-  async synced(): Promise<void> {
-    await Promise.all([...this.#informers.values()].map((informer) => informer.synced));
+  async synced(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    let stop: () => void = () => {};
+    const aborted = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    signal.addEventListener("abort", stop, { once: true });
+    const all = [...this.#informers.values()].map((informer) => informer.synced);
+    await Promise.race([Promise.all(all), aborted]);
+    signal.removeEventListener("abort", stop);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -154,7 +154,7 @@ test("everyone in one set shares one watch and one copy", async () => {
   const running = set.run(stop.signal);
   const second = set.informer<TestPod>(pods);
   const third = set.informer<TestPod>(pods, { fieldSelector: "spec.nodeName=n1" });
-  await set.synced();
+  await set.synced(new AbortController().signal);
   await settle();
   assert.equal(first, second);
   assert.notEqual(first, third as unknown);

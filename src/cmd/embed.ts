@@ -42,7 +42,7 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** Rejects with UsageError when the port is busy or the directory cannot be used. */
+/** Resolves when the API is ready and the nodes are registered. Rejects with UsageError when the port is busy or the directory cannot be used. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { host = "127.0.0.1", port = 0, nodes = 1, logLevel = "warn" } = options;
   const log = nodeLog({ level: logLevel, destination: 2 });
@@ -56,6 +56,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const pki = ensurePki(keys, { ...platform, extraHosts: [host], serviceAddress });
   const store = directory === undefined ? {} : { storeDirectory: directory.store };
   const plane = await startPlane(platform, { ...store, pki, host, port, nodes });
+  await plane.registered;
   const kubeconfig = kubeconfigYaml({
     server: plane.url,
     ca: pki.authority.certificate,

@@ -7,7 +7,7 @@ import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
-import { createHollowNodes } from "#hollow/hollow.ts";
+import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
@@ -23,6 +23,8 @@ export interface LoopOptions {
 export interface Loops {
   readonly scheduler: Scheduler;
   readonly controllers: ControllerManager;
+  /** Resolves when every hollow node is registered. */
+  readonly registered: Promise<void>;
   /** Resolves when every loop has come to rest. */
   stop(): Promise<void>;
 }
@@ -54,16 +56,18 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
     { ...host, client: schedulerClient, informers: schedulerInformers },
     schedulerDefaults,
   );
+  const hollow = hollowNodes(host, clientOf("pilothouse:hollow-nodes", groups.masters), options);
   const running = [
     controllers.run(signal),
     managerInformers.run(signal),
     scheduler.run(signal),
     schedulerInformers.run(signal),
-    ...startHollow(host, clientOf("pilothouse:hollow-nodes", groups.masters), options, signal),
+    ...(hollow === undefined ? [] : [hollow.run(signal)]),
   ];
   return {
     scheduler,
     controllers,
+    registered: hollow?.registered ?? Promise.resolve(),
     async stop() {
       stopping.abort();
       await Promise.all(running);
@@ -71,13 +75,8 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
   };
 }
 
-function startHollow(
-  host: Host,
-  client: Client,
-  { nodes }: LoopOptions,
-  signal: AbortSignal,
-): readonly Promise<void>[] {
-  if (nodes === 0) return [];
+function hollowNodes(host: Host, client: Client, { nodes }: LoopOptions): Hollow | undefined {
+  if (nodes === 0) return undefined;
   const options = { ...hollowDefaults, count: nodes, startMs: hollowStartMs };
-  return [createHollowNodes({ ...host, client }, options).run(signal)];
+  return createHollowNodes({ ...host, client }, options);
 }

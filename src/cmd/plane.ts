@@ -69,6 +69,8 @@ export interface Plane {
   readonly url: string;
   /** As cluster-admin, without a socket. */
   readonly client: Client;
+  /** Resolves when every hollow node is registered; the API is ready before that. */
+  readonly registered: Promise<void>;
   /** Resolves when the store had to stop (disk): the process must end. */
   readonly failed: Promise<Error>;
   stop(): Promise<void>;
@@ -113,6 +115,7 @@ async function startOn(
   return {
     url,
     client,
+    registered: loops?.registered ?? Promise.resolve(),
     failed: store.failed,
     async stop() {
       server.shutdown();

@@ -53,7 +53,7 @@ export function nodeLifecycleController(deps: ControllerDeps): Controller {
   return { ...controller, run };
 
   async function run(signal: AbortSignal): Promise<void> {
-    await informers.synced();
+    await informers.synced(signal);
     let timer = clock.after("controllers.resync", everyMs, tick);
     signal.addEventListener("abort", () => timer.cancel(), { once: true });
     function tick(): void {

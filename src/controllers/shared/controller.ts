@@ -48,7 +48,7 @@ export function queueController(
     queue,
     metrics: () => queue.metrics(),
     async run(signal) {
-      await deps.informers.synced();
+      await deps.informers.synced(signal);
       await runWorkers(queue, options.workers, reconcile, signal);
     },
   };
