@@ -106,11 +106,13 @@ function mountToken(spec: PodSpec, random: Random): Partial<PodSpec> {
     if (mounts.some((other) => other.mountPath === mountPath)) return container;
     return { ...container, volumeMounts: [...mounts, mount] };
   };
-  const containers = spec.containers.map(withMount);
+  // Validation comes after admission: a spec without containers is refused there.
+  const before: readonly Container[] | undefined = spec.containers;
+  const containers = (before ?? []).map(withMount);
   const initContainers = (spec.initContainers ?? []).map(withMount);
   const unchanged = (after: readonly Container[], before: readonly Container[] = []): boolean =>
     after.every((container, index) => container === before[index]);
-  if (unchanged(containers, spec.containers) && unchanged(initContainers, spec.initContainers)) {
+  if (unchanged(containers, before) && unchanged(initContainers, spec.initContainers)) {
     return {};
   }
   return {

@@ -123,7 +123,7 @@ test("wrong types are told as Go tells them", () => {
   );
   assert.equal(
     errorOf({ metadata: { labels: { a: true } } }),
-    "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels.a of type string",
+    "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string",
   );
   assert.match(
     errorOf({ metadata: { labels: [] } }),
@@ -159,13 +159,13 @@ test("null is not given; in lists and maps it is the zero value", () => {
   });
 });
 
-test("empty optional lists are not given, required ones stay, empty objects stay", () => {
+test("empty optional lists and maps are not given, required ones stay, empty objects stay", () => {
   const value = {
     metadata: { finalizers: [], annotations: {} },
     spec: { containers: [], tolerations: [], securityContext: {} },
   };
   assert.deepEqual(decoded(value), {
-    metadata: { annotations: {} },
+    metadata: {},
     spec: { containers: [], securityContext: {} },
   });
 });

@@ -35,7 +35,7 @@ export function checkFields(
   schema: ObjectSchema,
   resolve: SchemaResolver = schemaOf,
 ): DecodeResult {
-  const walk: Walk = { resolve, path: [], unknown: [], structs: [], error: undefined };
+  const walk: Walk = { resolve, path: [], keys: [], unknown: [], structs: [], error: undefined };
   const object = isRecord(value)
     ? walkStruct(value, schema, walk)
     : mismatch(walk, value, goTypeName(schema.name), undefined);
@@ -97,6 +97,8 @@ interface Walk {
   readonly resolve: SchemaResolver;
   /** Field names, map keys and list indexes down to the current value. */
   readonly path: (string | number)[];
+  /** Where in `path` map keys stand: Go's texts do not name them. */
+  readonly keys: number[];
   readonly unknown: string[];
   /** Go names of the structs around the current value. */
   readonly structs: string[];
@@ -131,8 +133,8 @@ function unknownField(walk: Walk): undefined {
 }
 
 /**
- * Undefined for what a Go struct does not keep: null, and an empty list of a field that is omitted
- * when empty, which is every list that is not required.
+ * Undefined for what a Go struct does not keep: null, and an empty list or map of a field that is
+ * omitted when empty, which is every one that is not required.
  */
 function walkField(
   value: unknown,
@@ -141,9 +143,13 @@ function walkField(
   walk: Walk,
 ): unknown {
   if (value === null) return field.nullable === true ? value : undefined;
-  const isEmptyList = field.type === "array" && Array.isArray(value) && value.length === 0;
-  if (isEmptyList && !required.includes(String(walk.path.at(-1)))) return undefined;
+  if (isEmpty(value, field) && !required.includes(String(walk.path.at(-1)))) return undefined;
   return walkValue(value, field, walk);
+}
+
+function isEmpty(value: unknown, field: FieldSchema): boolean {
+  if (field.type === "array") return Array.isArray(value) && value.length === 0;
+  return field.type === "map" && isRecord(value) && Object.keys(value).length === 0;
 }
 
 function walkValue(value: unknown, field: FieldSchema, walk: Walk): unknown {
@@ -197,9 +203,10 @@ function walkMap(value: JsonRecord, field: FieldSchema, walk: Walk): unknown {
   if (items === undefined) return value;
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
-    walk.path.push(key);
+    walk.keys.push(walk.path.push(key) - 1);
     const next = walkElement(value[key], items, walk);
     walk.path.pop();
+    walk.keys.pop();
     if (walk.error !== undefined) return undefined;
     // A spread copies an own `__proto__` as an own field; assigning to it then stays on the copy.
     if (next !== value[key]) (copy ??= { ...value })[key] = next;
@@ -257,13 +264,15 @@ function mismatch(
   const target =
     struct === undefined
       ? `Go value of type ${type}`
-      : `Go struct field ${shortName(struct)}.${fieldNames(walk.path)} of type ${type}`;
+      : `Go struct field ${shortName(struct)}.${fieldNames(walk)} of type ${type}`;
   walk.error ??= `json: cannot unmarshal ${found} into ${target}`;
   return undefined;
 }
 
-function fieldNames(path: readonly (string | number)[]): string {
-  return path.filter((part) => typeof part === "string").join(".");
+function fieldNames({ path, keys }: Walk): string {
+  const isField = (part: string | number, at: number): boolean =>
+    typeof part === "string" && !keys.includes(at);
+  return path.filter(isField).join(".");
 }
 
 function pathText(path: readonly (string | number)[]): string {

@@ -61,25 +61,25 @@ const refusals: readonly Refusal[] = [
     {},
     {},
     400,
-    /^json: cannot unmarshal object into Go value of type jsonpatch.Patch$/,
+    /^error decoding patch: json: cannot unmarshal object into Go value of type \[\]handlers.jsonPatchOp$/,
   ],
   ["an operation that is no object", {}, ["x"], 400, /cannot unmarshal string/],
   ["an unknown operation", {}, [{ op: "frob", path: "/a" }], 422, /^Unexpected kind: frob$/],
   ["no path", {}, [{ op: "add", value: 1 }], 422, /missing value/],
   ["a missing parent", {}, [add("/a/b", 1)], 422, /doc is missing path: "\/a\/b"/],
   [
-    "replace of what is missing",
-    {},
-    [{ op: "replace", path: "/a", value: 1 }],
+    "replace of an element that is missing",
+    { a: [] },
+    [{ op: "replace", path: "/a/0", value: 1 }],
     422,
-    /missing key: a/,
+    /missing key: 0/,
   ],
   ["remove of what is missing", {}, [{ op: "remove", path: "/a" }], 422, /missing key: a/],
   ["an index past the end", { a: [] }, [add("/a/1", 1)], 422, /invalid index/],
   ["no index", { a: [] }, [add("/a/x", 1)], 422, /invalid syntax/],
   ["a test that fails", { a: 1 }, [{ op: "test", path: "/a", value: 2 }], 422, /test failed/],
   ["a root that is added", {}, [add("", 1)], 422, /missing path/],
-  ["an inherited member", {}, [{ op: "replace", path: "/constructor", value: 1 }], 422, /missing/],
+  ["an inherited member", {}, [{ op: "remove", path: "/constructor" }], 422, /missing/],
   [
     "too many operations",
     {},
@@ -142,4 +142,12 @@ for (const [document, patch, expected] of mergeCases) {
 
 test("a merge patch that is no object is a bad request", () => {
   assert.throws(() => applyMergePatch({}, []), /Invalid JSON Patch/);
+});
+
+test("JSON patch sets a field of a map that replace or copy does not find, as upstream", () => {
+  const patch = [
+    { op: "replace", path: "/a", value: 1 },
+    { op: "copy", from: "/c", path: "/b" },
+  ];
+  assert.deepEqual(applyJsonPatch({}, patch), { a: 1, b: null });
 });

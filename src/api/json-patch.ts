@@ -57,7 +57,7 @@ export function unprocessable(cause: Error): Error {
 
 function decodeOperations(patch: unknown): Operation[] {
   if (!Array.isArray(patch)) {
-    const text = `json: cannot unmarshal ${goKind(patch)} into Go value of type jsonpatch.Patch`;
+    const text = `error decoding patch: json: cannot unmarshal ${goKind(patch)} into Go value of type []handlers.jsonPatchOp`;
     throw badRequest(text);
   }
   if (patch.length > jsonPatchOperationsMax) {
@@ -100,7 +100,8 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
   },
   replace: (state, operation) => {
     const place = findPlace(state.root, requiredPath(operation), "replace");
-    requireValueAt(place, "replace");
+    // As the library upstream uses: a missing field of a map is set, a missing index is refused.
+    if (Array.isArray(place.container)) requireValueAt(place, "replace");
     replaceAt(place, cloneJson(operation.value ?? null));
   },
   move: (state, operation) => {
@@ -111,7 +112,10 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
   },
   copy: (state, operation) => {
     const source = findPlace(state.root, requiredFrom(operation), "copy");
-    const value = cloneJson(requireValueAt(source, "copy"));
+    const found = Array.isArray(source.container)
+      ? requireValueAt(source, "copy")
+      : valueAt(source);
+    const value = cloneJson(found ?? null);
     countCopy(state, value);
     addAt(findPlace(state.root, requiredPath(operation), "copy"), value);
   },

@@ -47,7 +47,6 @@ const table: Readonly<Record<string, SelectableResource>> = {
   secrets: selectable(["type"]),
   services: selectable(["spec.clusterIP", "spec.type"]),
   replicationcontrollers: selectable(["status.replicas"]),
-  "replicasets.apps": selectable(["status.replicas"]),
   "statefulsets.apps": {
     ...selectable(["status.successful"]),
     refuse: (field) => `field label not supported for appsv1.StatefulSet: ${field}`,

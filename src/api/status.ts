@@ -93,7 +93,11 @@ export function failure(
 }
 
 function resourceDetails(gr: GroupResource, name: string): StatusDetails {
-  return { name, ...(gr.group === "" ? {} : { group: gr.group }), kind: gr.resource };
+  return {
+    ...(name === "" ? {} : { name }),
+    ...(gr.group === "" ? {} : { group: gr.group }),
+    kind: gr.resource,
+  };
 }
 
 export function notFound(gr: GroupResource, name: string): ApiError {
@@ -170,9 +174,9 @@ export function invalid(
   const list = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
   const qualified = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
   return failure(422, "Invalid", `${qualified} "${name}" is invalid: ${list}`, {
-    name,
+    ...(name === "" ? {} : { name }),
     ...(kind.group === "" ? {} : { group: kind.group }),
-    kind: kind.kind,
+    ...(kind.kind === "" ? {} : { kind: kind.kind }),
     causes: errors.map((e) => ({ reason: e.reason, message: e.message, field: e.field })),
   });
 }

@@ -47,7 +47,10 @@ export function strategicMergePatch(
   lookup: SchemaLookup,
 ): JsonValue {
   if (!isJsonObject(patch)) {
-    throw badRequest("json: cannot unmarshal patch into Go value of type map[string]interface {}");
+    const given = Array.isArray(patch) ? "array" : typeof patch;
+    throw badRequest(
+      `json: cannot unmarshal ${given} into Go value of type map[string]interface {}`,
+    );
   }
   try {
     const level = { schema: objectLevel(schema), lookup };

@@ -91,23 +91,25 @@ function transformed(
     case "PartialObjectMetadata":
       return partial(object, wanted.version);
     case "PartialObjectMetadataList":
-      throw notList();
+      throw notList(kind);
     default:
       return wanted.kind satisfies never;
   }
 }
 
-function notList(): Error {
-  const text = "you requested PartialObjectMetadataList, but the requested object is not a list";
+function notList(kind: ServedKind): Error {
+  const text = `you requested PartialObjectMetadataList, but the requested object is not a list (*${goType(kind)})`;
   return failure(406, "NotAcceptable", text);
 }
 
-/** Go clients match the parameters of a transformed answer. */
+/** How upstream's messages name a type: `core.Pod`, `rbac.Role`. */
+export function goType({ info }: ServedKind): string {
+  return `${info.group === "" ? "core" : info.group.split(".")[0]}.${info.kind}`;
+}
+
+/** The media type alone, whatever form was asked for: as upstream answers. */
 export function contentHeaders(form: Negotiated): Headers {
-  const wanted = form.transform;
-  if (wanted === undefined) return { "content-type": form.mediaType };
-  const parameters = `;as=${wanted.kind};g=meta.k8s.io;v=${wanted.version}`;
-  return { "content-type": `${form.mediaType}${parameters}` };
+  return { "content-type": form.mediaType };
 }
 
 export function answerPlain(

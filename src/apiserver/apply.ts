@@ -4,11 +4,11 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
-import { withKind } from "./body.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
 import { applied } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
+import { checkUid } from "./patched.ts";
 import { named, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 import { badRequest } from "#api/status.ts";
@@ -24,25 +24,30 @@ export function applyObject(
 ): ReturnType<typeof writeThrough> {
   checkRepeats(context, query, patch);
   const { namespace, pathName, subresource } = context.info;
-  const configuration = named(
-    withName(withKind(patch.value, kind), pathName),
-    kind,
-    namespace,
-    pathName,
-  );
+  const configuration = named(applyConfiguration(patch, kind), kind, namespace, pathName);
   return writeThrough(deps, context, kind, query, {
     subresource,
     createIfMissing: subresource === "",
     next: (current) => {
+      checkUid(kind, configuration, current);
       const merged = applied(context, kind, query, current, configuration);
       return { object: kind.applyDefaults(merged), tracked: true };
     },
   });
 }
 
-function withName(object: AnyObject, name: string): AnyObject {
-  if ((object.metadata?.name ?? "") !== "") return object;
-  return { ...object, metadata: { ...object.metadata, name } };
+/** Unlike other bodies, a configuration says itself what it is. */
+function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
+  const { value } = patch;
+  if (Array.isArray(value)) {
+    const said = "json: cannot unmarshal array into Go value of type map[string]interface {}";
+    throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${said}`);
+  }
+  const object = (value ?? {}) as AnyObject; // checked by the merge, which knows the schema
+  const { apiVersion = "", kind: name = "" } = object;
+  if (apiVersion === kind.apiVersion && name === kind.info.kind) return object;
+  const shown = apiVersion.includes("/") ? apiVersion.replace("/", "/") : `/${apiVersion}`;
+  throw badRequest(`invalid object type: ${shown}, Kind=${name}`);
 }
 
 /** Unknown fields are refused by the merge itself; keys that stand twice are told here. */

@@ -8,8 +8,8 @@ import type { AnyObject } from "#api/object.ts";
 import {
   badRequest,
   conflict,
+  failure,
   type FieldError,
-  invalid,
   notFound,
   type Status,
 } from "#api/status.ts";
@@ -97,7 +97,9 @@ function targetNode(binding: AnyObject): string {
   if (name === "") {
     errors.push({ reason: "FieldValueRequired", field: "target.name", message: "Required value" });
   }
-  if (errors.length > 0) throw invalid(bindingKind, binding.metadata?.name ?? "", errors);
+  // Upstream hands these up as plain errors: 500 without a reason.
+  const [first] = errors;
+  if (first !== undefined) throw failure(500, "", `${first.field}: ${first.message}`);
   return name;
 }
 

@@ -11,6 +11,7 @@ import {
   parseApiVersion,
 } from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
+import { schemaOfKind } from "#api/schema.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -87,13 +88,35 @@ function parseDocument(
   noting: boolean,
 ): Document {
   const parsed = parseBody(bytes, format, noting);
-  if (parsed.kind === "ok") return parsed;
-  const json = `couldn't get version/kind; json parse error: ${parsed.message}`;
-  const said = format === "json" ? json : parsed.message;
-  const excerpt = new TextDecoder().decode(bytes.subarray(0, 30));
-  const shown = bytes.length > 30 ? `${JSON.stringify(excerpt)} ...` : JSON.stringify(excerpt);
-  const unrecognized = `the object provided is unrecognized (must be of type ${kindName})`;
-  throw badRequest(`${unrecognized}: ${said} (${shown})`);
+  if (parsed.kind === "ok" && isObjectOrNull(parsed.value)) return parsed;
+  const message = parsed.kind === "ok" ? notAnObject(parsed.value) : parsed.message;
+  const json = `couldn't get version/kind; json parse error: ${message}`;
+  throw unrecognized(kindName, format === "json" ? json : message, bytes);
+}
+
+const isObjectOrNull = (value: unknown): boolean =>
+  typeof value === "object" && !Array.isArray(value);
+
+function notAnObject(value: unknown): string {
+  const given = Array.isArray(value) ? "array" : typeof value;
+  const type = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
+  return `json: cannot unmarshal ${given === "boolean" ? "bool" : given} into Go value of type ${type}`;
+}
+
+/** How much of a body that is no object is shown. */
+const excerptBytesMax = 30;
+
+function unrecognized(kindName: string, said: string, bytes: Uint8Array): Error {
+  const text = `the object provided is unrecognized (must be of type ${kindName}): ${said}`;
+  return badRequest(`${text} (${excerpt(bytes)})`);
+}
+
+/** What looks like JSON is shown as text, anything else in hexadecimal. */
+function excerpt(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const start = Buffer.from(bytes.subarray(0, excerptBytesMax));
+  const shown = start[0] === 0x7b ? start.toString() : start.toString("hex");
+  return bytes.length > excerptBytesMax ? `${shown} ...` : shown;
 }
 
 /** The object a create or update sends: of the right kind and version, types checked, defaulted. */
@@ -116,8 +139,8 @@ export async function readObject(
 }
 
 function emptyBody(kindName: string): Error {
-  const said = "couldn't get version/kind; json parse error: unexpected end of JSON input ()";
-  return badRequest(`the object provided is unrecognized (must be of type ${kindName}): ${said}`);
+  const said = "couldn't get version/kind; json parse error: unexpected end of JSON input";
+  return unrecognized(kindName, said, new Uint8Array(0));
 }
 
 /** Checks a document of `kind` and fills defaults; findings become warnings or a 400. */
@@ -146,15 +169,15 @@ interface NamedKind {
 /** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
 export function withKind(value: unknown, kind: NamedKind): AnyObject {
   const expected = kind.info.kind;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const said =
-      "json: cannot unmarshal into Go value of type struct { APIVersion string; Kind string }";
-    const wrong = `couldn't get version/kind; json parse error: ${said}`;
+  if (!isObjectOrNull(value)) {
+    const wrong = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
     throw badRequest(`the object provided is unrecognized (must be of type ${expected}): ${wrong}`);
   }
-  const object = value as AnyObject; // a JSON object; its fields are checked by `check`
+  const object = (value ?? {}) as AnyObject; // a JSON object; its fields are checked by `check`
   const { apiVersion = "", kind: name = "" } = object;
-  if (name !== "" && name !== expected) throw wrongKind(object, kind);
+  if (name !== "" && (name !== expected || !isKnown(kind.apiVersion, object))) {
+    throw wrongKind(object, kind);
+  }
   if (apiVersion !== "" && apiVersion !== kind.apiVersion) {
     const said = `the API version in the data (${apiVersion})`;
     throw badRequest(`${said} does not match the expected API version (${kind.apiVersion})`);
@@ -163,13 +186,32 @@ export function withKind(value: unknown, kind: NamedKind): AnyObject {
   return { ...object, apiVersion: kind.apiVersion, kind: expected };
 }
 
+/** Whether some served kind is called so; what is not given is taken from the path. */
+function isKnown(apiVersion: string, object: AnyObject): boolean {
+  const given = String(object.apiVersion ?? "");
+  if (given === "" || given === apiVersion) return true;
+  const gv = parseApiVersion(given);
+  return gv !== undefined && schemaOfKind({ ...gv, kind: object.kind ?? "" }) !== undefined;
+}
+
 function wrongKind(object: AnyObject, kind: NamedKind): Error {
-  const given = parseApiVersion(String(object.apiVersion ?? ""));
-  const version = given?.version ?? "";
-  const group = given === undefined ? "" : apiVersionOf(given);
-  const said = `no kind "${object.kind}" is registered for version "${group}" as ${kind.info.kind}`;
-  const gvk = { group: "", version, kind: object.kind ?? "" };
-  return badRequest(cannotBeHandled(gvk, said));
+  const given = String(object.apiVersion ?? "") || kind.apiVersion;
+  const name = object.kind ?? "";
+  const gv = parseApiVersion(given) ?? { group: "", version: "" };
+  const known = schemaOfKind({ ...gv, kind: name }) !== undefined;
+  const { group = "" } = parseApiVersion(kind.apiVersion) ?? {};
+  const goGroup = group === "" ? "core" : (group.split(".")[0] ?? "");
+  const said = known
+    ? `converting (${gv.version}.${name}) to (${goGroup}.${kind.info.kind}): unknown conversion`
+    : noSuchKind(name, given);
+  const what = `${name} in version ${JSON.stringify(gv.version)}`;
+  return badRequest(`${what} cannot be handled as a ${kind.info.kind}: ${said}`);
+}
+
+/** The scheme has a name in upstream's text: the line of code where it is made. */
+export function noSuchKind(kind: string, apiVersion: string): string {
+  const said = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`;
+  return `${said} in scheme "pkg/runtime/scheme.go:111"`;
 }
 
 /** A body of a kind that is no resource of its own: Scale, Binding, Eviction, reviews. */

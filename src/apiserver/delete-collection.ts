@@ -12,7 +12,7 @@ import { deleteOne, readDeleteQuery } from "./delete.ts";
 import type { DeleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
 import { namespaceOf } from "./get.ts";
-import { pageOptions } from "./list.ts";
+import { kindless, pageOptions } from "./list.ts";
 import { listQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
@@ -27,6 +27,7 @@ export async function deleteCollection(
   const namespace = namespaceOf(kind, context.info.namespace);
   const found: CachedObject[] = [];
   let token = "";
+  let resourceVersion = "";
   do {
     const options = { ...pageOptions(query), limit: query.limit || deps.limits.pageItems };
     const page = await kind.store.list(namespace, {
@@ -35,10 +36,12 @@ export async function deleteCollection(
     });
     await deleteAll(deps, context, kind, deletion, page.items);
     found.push(...page.items);
+    resourceVersion ||= page.resourceVersion;
     token = query.limit > 0 ? "" : (page.continue ?? "");
   } while (token !== "" && !context.signal.aborted);
-  const items = found.map((item) => kind.fromStored(item.object));
-  const list = { kind: `${kind.info.kind}List`, apiVersion: kind.apiVersion, metadata: {}, items };
+  const items = found.map((item) => kindless(kind.fromStored(item.object)));
+  const metadata = { resourceVersion };
+  const list = { kind: `${kind.info.kind}List`, apiVersion: kind.apiVersion, metadata, items };
   return objectResponse(context.request, 200, list, { ...form });
 }
 

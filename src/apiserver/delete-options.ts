@@ -4,6 +4,7 @@
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { DeleteOptions } from "#registry/resource-store.ts";
+import { noSuchKind } from "./body.ts";
 import { isTrue } from "#server/request-info.ts";
 import { dryRunFaults } from "./write-options.ts";
 
@@ -12,7 +13,7 @@ export interface DeleteQuery {
   readonly dryRun: boolean;
 }
 
-const policies: readonly string[] = ["Background", "Foreground", "Orphan"];
+const policies: readonly string[] = ["Foreground", "Background", "Orphan"];
 
 /** @throws ApiError 400, 422. */
 export function deleteQuery(body: AnyObject | undefined, query: URLSearchParams): DeleteQuery {
@@ -48,7 +49,27 @@ function fromQuery(query: URLSearchParams): Given {
   };
 }
 
+/** Types of the fields that would be ignored silently otherwise. */
+const bodyTypes: readonly (readonly [field: string, type: string, goType: string])[] = [
+  ["gracePeriodSeconds", "number", "int64"],
+  ["orphanDependents", "boolean", "bool"],
+  ["propagationPolicy", "string", "v1.DeletionPropagation"],
+];
+
+function checkBody(body: AnyObject): void {
+  const { kind = "", apiVersion = "" } = body;
+  if (kind !== "" && kind !== "DeleteOptions") throw badRequest(noSuchKind(kind, apiVersion));
+  for (const [field, type, goType] of bodyTypes) {
+    const value = body[field];
+    if (value === undefined || value === null || typeof value === type) continue;
+    const given = typeof value === "boolean" ? "bool" : typeof value;
+    const where = `Go struct field DeleteOptions.${field} of type ${goType}`;
+    throw badRequest(`json: cannot unmarshal ${given} into ${where}`);
+  }
+}
+
 function fromBody(body: AnyObject): Given {
+  checkBody(body);
   const grace = body["gracePeriodSeconds"];
   const policy = body["propagationPolicy"];
   const orphan = body["orphanDependents"];
@@ -90,7 +111,7 @@ function faults(given: Given): readonly FieldError[] {
     });
   }
   if (policy !== undefined && !policies.includes(policy)) {
-    const list = [...policies.map((item) => JSON.stringify(item)), "nil"].join(", ");
+    const list = [...policies, "nil"].map((item) => JSON.stringify(item)).join(", ");
     const message = `Unsupported value: ${JSON.stringify(policy)}: supported values: ${list}`;
     errors.push({ reason: "FieldValueNotSupported", field, message });
   }

@@ -14,6 +14,9 @@ import type { StoredKind } from "./stored-kind.ts";
 
 /** Kinds whose deletion answers with the object even when it is gone. */
 const answersWithObject = new Set([
+  "csidrivers",
+  "csinodes",
+  "resourceclaims",
   "persistentvolumeclaims",
   "persistentvolumes",
   "pods",
@@ -21,6 +24,8 @@ const answersWithObject = new Set([
   "resourcequotas",
   "serviceaccounts",
   "services",
+  "storageclasses",
+  "volumeattachments",
 ]);
 
 export async function deleteObject(
@@ -33,7 +38,7 @@ export async function deleteObject(
   const result = await deleteOne(deps, context, kind, query, context.info.pathName);
   const orphaning = query.options.orphanDependents;
   const status = result.kind === "pending" && orphaning === false ? 202 : 200;
-  const whole = kind.info.group === "" && answersWithObject.has(kind.info.resource);
+  const whole = answersWithObject.has(kind.info.resource);
   if (result.kind === "pending" || whole) {
     return answerCached(context, kind, form, status, result.object);
   }

@@ -9,7 +9,7 @@ import type { RequestContext } from "#server/context.ts";
 import { madeForm, storedForm } from "#server/list-body.ts";
 import type { Negotiated } from "#server/negotiate.ts";
 import { bytesResponse, compressed, objectResponse } from "#server/respond.ts";
-import { contentHeaders, formFor } from "./answer.ts";
+import { contentHeaders, formFor, goType } from "./answer.ts";
 import { namespaceOf } from "./get.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -57,8 +57,13 @@ function itemForm(kind: StoredKind, form: Negotiated): ReturnType<typeof madeFor
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
-  if (kind.apiVersion === kind.storedApiVersion) return storedForm;
-  return madeForm(kind.apiVersion, (object) => kind.fromStored(object));
+  if (kind.apiVersion === kind.storedApiVersion) return storedForm(kind.apiVersion, kind.info.kind);
+  return madeForm(kind.apiVersion, (object) => kindless(kind.fromStored(object)));
+}
+
+/** Items of a list of one kind do not repeat it. Direct callers get the shared objects as they are. */
+export function kindless({ kind: _, apiVersion: __, ...rest }: AnyObject): object {
+  return rest;
 }
 
 function listHeadOf(
@@ -71,12 +76,12 @@ function listHeadOf(
   if (wanted === undefined) {
     return { apiVersion: kind.apiVersion, kind: `${kind.info.kind}List`, metadata };
   }
-  if (wanted.kind === "PartialObjectMetadata") throw isList();
+  if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
 }
 
-function isList(): Error {
-  const text = "you requested PartialObjectMetadata, but the requested object is a list";
+function isList(kind: StoredKind): Error {
+  const text = `you requested PartialObjectMetadata, but the requested object is a list (*${goType(kind)}List)`;
   return failure(406, "NotAcceptable", text);
 }
 
@@ -106,8 +111,11 @@ function answerWhole(
     const shown = tableOf(kind, wanted.version, objects, { ...options, ...listMetadata(page) });
     return objectResponse(context.request, 200, shown, form, contentHeaders(form));
   }
-  const show = (object: AnyObject): object =>
-    wanted === undefined ? kind.fromStored(object) : partial(object, wanted.version);
+  const direct = context.request.peer.kind === "direct";
+  const show = (object: AnyObject): object => {
+    if (wanted !== undefined) return partial(object, wanted.version);
+    return direct ? kind.fromStored(object) : kindless(kind.fromStored(object));
+  };
   const items = page.items.map((item) => show(item.object));
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
   const list = { kind: listKind, apiVersion, metadata, items };

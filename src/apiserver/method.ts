@@ -9,9 +9,5 @@ export function methodNotAllowed(kind: ServedKind, verb = ""): Error {
     verb === ""
       ? "the server does not allow this method on the requested resource"
       : `${verb} is not supported on resources of kind ${JSON.stringify(resource)}`;
-  const details = {
-    ...(kind.info.group === "" ? {} : { group: kind.info.group }),
-    kind: kind.info.resource,
-  };
-  return failure(405, "MethodNotAllowed", text, details);
+  return failure(405, "MethodNotAllowed", text, {});
 }

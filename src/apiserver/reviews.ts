@@ -2,15 +2,17 @@
  * Virtual kinds, create only: who am I, may I, what may I, and whose token is this.
  * Nothing is stored; the answer is the request with its status filled in, 201.
  */
-import type { AnyObject } from "#api/object.ts";
+import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { Attributes } from "#auth/auth.ts";
+import { formatTime } from "#api/time.ts";
 import type { PlainResponse, UserInfo } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { answerPlain, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
+import { tracked } from "./managed.ts";
 import { writeQuery } from "./write-options.ts";
 
 type Review = (deps: ApiDeps, context: RequestContext, object: AnyObject) => object;
@@ -42,9 +44,16 @@ export async function createReview(
   const limit = deps.limits.bodyBytesMax;
   const object = await readObject(context, kind, limit, query.fieldValidation);
   const review = reviews[`${kind.info.group}/${kind.info.resource}`];
-  const metadata = { ...object.metadata };
   const status = review?.(deps, context, object) ?? {};
-  return answerPlain(context, form, 201, { ...object, metadata, status });
+  const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
+  const answer = tracked(context, kind, query, undefined, { ...object, metadata });
+  return answerPlain(context, form, 201, { ...answer, status });
+}
+
+/** Upstream treats one of the reviews as an object that is made, and none but the local one has a place. */
+function reviewMetadata({ info, nowMs }: RequestContext, kind: ServedKind): ObjectMeta {
+  if (kind.info.resource === "selfsubjectreviews") return { creationTimestamp: formatTime(nowMs) };
+  return info.namespace === "" ? {} : { namespace: info.namespace };
 }
 
 interface AccessSpec {
@@ -74,7 +83,8 @@ function accessReview(deps: ApiDeps, object: AnyObject, user: UserInfo): object 
   const spec = accessSpec(object);
   const errors = accessFaults(object, spec);
   if (errors.length > 0) {
-    const kind = { group: "authorization.k8s.io", kind: object.kind ?? "" };
+    // Upstream leaves the kind out.
+    const kind = { group: "authorization.k8s.io", kind: "" };
     throw invalid(kind, object.metadata?.name ?? "", errors);
   }
   const decision = deps.authorizer.authorize(accessAttributes(user, spec));
@@ -125,8 +135,14 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
 function localAccessReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {
   const namespace = accessSpec(object).resourceAttributes?.["namespace"] ?? "";
   if (namespace !== context.info.namespace) {
-    const said = `spec.resourceAttributes.namespace must match namespace: ${context.info.namespace}`;
-    throw badRequest(said);
+    const given = JSON.stringify(namespace);
+    throw invalid({ group: "authorization.k8s.io", kind: "" }, "", [
+      {
+        reason: "FieldValueInvalid",
+        field: "spec.resourceAttributes.namespace",
+        message: `Invalid value: ${given}: must match metadata.namespace`,
+      },
+    ]);
   }
   return accessReview(deps, object, specUser(object));
 }
@@ -152,7 +168,7 @@ function tokenReview(deps: ApiDeps, _context: RequestContext, object: AnyObject)
   switch (result?.kind) {
     case undefined:
     case "none":
-      return { user: {} };
+      return { user: {}, error: "invalid bearer token" };
     case "rejected":
       return { user: {}, error: result?.message ?? "" };
     case "user":

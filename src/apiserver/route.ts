@@ -30,6 +30,10 @@ export async function serveResource(
   const { info } = context;
   const kind = deps.catalog.find(info.group, info.version, info.resource);
   if (kind === undefined || !fits(context, kind)) throw noSuchPath();
+  // Upstream routes GET only; a proxied HEAD is the container's business.
+  if (context.request.method === "HEAD" && info.subresource !== "proxy")
+    throw methodNotAllowed(kind);
+  warnOfDeprecation(context, kind);
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return virtual(deps, context, kind);
   return ordinary(deps, context, storedKind(kind));
@@ -40,11 +44,23 @@ function fits(context: RequestContext, kind: ServedKind): boolean {
   const { info } = context;
   const inNamespace = info.namespace !== "" && info.resource !== "namespaces";
   if (inNamespace && !kind.info.namespaced) return false;
-  const needsNamespace = info.pathName !== "" || info.verb === "create";
   const byCollection = info.verb === "list" || info.verb === "watch";
-  if (kind.info.namespaced && info.namespace === "" && needsNamespace && !byCollection)
+  if (kind.info.namespaced && info.namespace === "" && info.pathName !== "" && !byCollection)
     return false;
   return info.parts.length <= 3 || info.subresource === "proxy";
+}
+
+/** Versions on their way out, of those served by default: by resource of the core group. */
+const deprecated: Readonly<Record<string, string>> = {
+  endpoints: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+  componentstatuses: "v1 ComponentStatus is deprecated in v1.19+",
+};
+
+function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
+  const { group, resource } = kind.info;
+  if (group !== "" || context.info.subresource !== "") return;
+  const text = Object.hasOwn(deprecated, resource) ? deprecated[resource] : undefined;
+  if (text !== undefined) context.warnings.add(text);
 }
 
 function noSuchPath(): Error {
@@ -85,9 +101,12 @@ function ordinary(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  const { verb, pathName } = context.info;
+  const { verb, pathName, namespace } = context.info;
   const allowed = kind.info.verbs.some((candidate) => candidate === verb);
   if (!allowed) throw methodNotAllowed(kind);
+  // Across all namespaces there is only reading; reviews and bindings are `virtual`.
+  const everywhere = kind.info.namespaced && namespace === "";
+  if (everywhere && verb !== "list" && verb !== "watch") throw methodNotAllowed(kind);
   switch (verb) {
     case "get":
       return getObject(context, kind);

@@ -8,12 +8,12 @@ import { strategicMergePatch } from "#api/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
+import { contentType } from "#server/negotiate.ts";
 import { answerPlain, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { namespaceOf } from "./get.ts";
-import { patchedObject, patchTypes, readPatch } from "./patch.ts";
+import { patchedObject, patchTypes, readPatch, unsupportedPatch } from "./patch.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -36,6 +36,12 @@ export async function updateScale(
   const limit = deps.limits.bodyBytesMax;
   const scale = await readTyped(context, scaleKind, limit, query.fieldValidation);
   if (scale === undefined) throw badRequest("the body of the request holds no Scale");
+  const { name = "" } = scale.metadata ?? {};
+  const { pathName } = context.info;
+  if (name !== "" && name !== pathName) {
+    const said = `the name of the object (${name})`;
+    throw badRequest(`${said} does not match the name on the URL (${pathName})`);
+  }
   return writeScale(deps, context, kind, query, () => scale);
 }
 
@@ -47,7 +53,7 @@ export async function patchScale(
   const given = contentType(context.request.headers);
   const types = ["json", "merge", "strategic"] as const;
   const type = types.find((candidate) => patchTypes[candidate] === given);
-  if (type === undefined) throw unsupportedMediaType(types.map((name) => patchTypes[name]));
+  if (type === undefined) throw unsupportedPatch();
   const query = writeQuery("PatchOptions", context.query, "other");
   const patch = await readPatch(deps, context, type, query);
   const schema = must(schemaOfKind(scaleKind), "Scale has a schema");

@@ -153,6 +153,6 @@ export function named(
   if (!kind.info.namespaced) return object;
   if (ownNamespace === "") return { ...object, metadata: { ...object.metadata, namespace } };
   if (ownNamespace === namespace) return object;
-  const said = `the namespace of the object (${ownNamespace})`;
-  throw badRequest(`${said} does not match the namespace on the request (${namespace})`);
+  const said = "the namespace of the provided object";
+  throw badRequest(`${said} does not match the namespace sent on the request`);
 }

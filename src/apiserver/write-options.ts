@@ -53,7 +53,7 @@ const forceFault: FieldError = {
 };
 
 export function dryRunFaults(values: readonly string[]): readonly FieldError[] {
-  const bad = values.filter((value) => value !== "All" && value !== "");
+  const bad = values.filter((value) => value !== "All");
   if (bad.length === 0) return [];
   const list = `[${values.map((value) => JSON.stringify(value)).join(",")}]`;
   const message = `Unsupported value: ${list}: supported values: "All"`;

@@ -142,7 +142,8 @@ function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject
   const { uid = "", resourceVersion = "" } = wanted.metadata ?? {};
   const currentUid = current.object.metadata?.uid ?? "";
   if (uid !== "" && uid !== currentUid) {
-    const key = storeKey(context.core.prefix, attempt.key);
+    // Upstream's key has no folder for the core group.
+    const key = storeKey(context.core.prefix, attempt.key).replace("/registry/core/", "/registry/");
     const why = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${currentUid}`;
     throw conflict(groupResource(context), name, why);
   }
@@ -160,7 +161,7 @@ function versionRequired(context: ResourceContext, name: string): Error {
   const error: FieldError = {
     reason: "FieldValueInvalid",
     field: "metadata.resourceVersion",
-    message: "Invalid value: 0x0: must be specified for an update",
+    message: "Invalid value: 0: must be specified for an update",
   };
   // Upstream puts the resource where the kind belongs, and clients have read it for years.
   return invalid({ group, kind: resource }, name, [error]);

@@ -176,7 +176,7 @@ void describe("update", () => {
     await leases.create("default", lease, plainWrite);
     assert.equal(
       await outcome(put(leases, "default/l", () => ({ ...lease, spec: { holderIdentity: "me" } }))),
-      '422 Invalid: leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0x0: must be specified for an update',
+      '422 Invalid: leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
     );
   });
 
@@ -186,7 +186,7 @@ void describe("update", () => {
     const uid = maps.peek("default", "a")?.object.metadata?.uid;
     assert.equal(
       await outcome(put(maps, "default/a", () => configMap("a", { metadata: { uid: "u" } }))),
-      `409 Conflict: Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/core/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ${uid}`,
+      `409 Conflict: Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ${uid}`,
     );
     assert.equal(
       await outcome(

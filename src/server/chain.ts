@@ -68,6 +68,8 @@ interface Walk {
   user: UserInfo | undefined;
   impersonator: UserInfo | undefined;
   gateHeaders: Headers;
+  /** Set while the chain itself decides: its refusals of a known user carry nosniff, as upstream's do. */
+  refusing: boolean;
 }
 
 export function chain(deps: ChainDeps, options: ChainOptions, handler: Handler): PlainHandler {
@@ -99,6 +101,7 @@ function begin(deps: ChainDeps, request: PlainRequest): Walk {
     user: undefined,
     impersonator: undefined,
     gateHeaders: {},
+    refusing: false,
   };
 }
 
@@ -129,6 +132,7 @@ async function down(
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
     downAuthorize(deps, user, info, query);
+    walk.refusing = false;
     const nowMs = walk.receivedWallMs;
     const context = { request, info, query, auditId, user, warnings, signal, receivedMs, nowMs };
     return await handler(context);
@@ -146,6 +150,7 @@ async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
   // A certificate nobody vouches for is a bad credential, not the absence of one.
   if (problem !== undefined && result.user.name === anonymousName) throw unauthorized();
   walk.user = result.user;
+  walk.refusing = true;
   const wish = impersonate(request, result.user, deps.authorizer);
   switch (wish.kind) {
     case "none":
@@ -199,6 +204,7 @@ function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResp
     "audit-id": walk.auditId,
     "cache-control": "no-cache, private",
     ...walk.gateHeaders,
+    ...(walk.refusing ? { "x-content-type-options": "nosniff" } : {}),
     ...(warnings.length === 0 ? {} : { warning: warnings }),
     ...response.headers,
   };

@@ -17,6 +17,7 @@ const boundaryMask = 31;
 const keptObjectsMin = 3;
 const encoder = new TextEncoder();
 const comma = encoder.encode(",");
+const openBrace = 0x7b;
 const tail = encoder.encode("]}\n");
 
 interface Block {
@@ -38,7 +39,19 @@ export interface ItemForm {
   bytes(object: CachedObject): Uint8Array;
 }
 
-export const storedForm: ItemForm = { key: "", bytes: (object) => object.json };
+/**
+ * The stored JSON without the apiVersion and kind it begins with, which the list says once, as upstream.
+ * The first byte is the comma after them; every block writes `{` over the first byte of its objects.
+ */
+export function storedForm(apiVersion: string, kind: string): ItemForm {
+  const head = encoder.encode(`{${JSON.stringify({ apiVersion, kind }).slice(1, -1)},`);
+  return { key: "", bytes: (object) => withoutHead(object.json, head) };
+}
+
+function withoutHead(json: Uint8Array, head: Uint8Array): Uint8Array {
+  for (let i = 0; i < head.length; i++) if (json[i] !== head[i]) return json;
+  return json.subarray(head.length - 1);
+}
 
 /** The form another version or shape needs; each object's bytes are made once and kept with it. */
 export function madeForm(key: string, make: (object: AnyObject) => object): ItemForm {
@@ -122,6 +135,7 @@ function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
   parts.forEach((part, index) => {
     if (index > 0) out.set(comma, at++);
     out.set(part, at);
+    out[at] = openBrace;
     at += part.length;
   });
   return out;

@@ -22,7 +22,14 @@ export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
   return encoder.encode(`${JSON.stringify(object)}\n`);
 }
 
-const yamlOptions = { lineWidth: 0, aliasDuplicateObjects: false, version: "1.1" } as const;
+/** As upstream: keys sorted, lists not indented. */
+const yamlOptions = {
+  lineWidth: 0,
+  aliasDuplicateObjects: false,
+  version: "1.1",
+  sortMapEntries: true,
+  indentSeq: false,
+} as const;
 
 /** A whole object as the answer. Direct callers get it frozen and by reference. */
 export function objectResponse(

@@ -17,8 +17,7 @@ export function toStatus(error: unknown): Status {
 /** Retry-After mirrors details.retryAfterSeconds. */
 export function statusHeaders(status: Status): Headers {
   const seconds = status.details?.retryAfterSeconds ?? 0;
-  const nosniff = { "x-content-type-options": "nosniff" };
-  return seconds > 0 ? { ...nosniff, "retry-after": String(seconds) } : nosniff;
+  return seconds > 0 ? { "retry-after": String(seconds) } : {};
 }
 
 export function statusResponse(

@@ -63,11 +63,21 @@ export class Blanks {
       case "nodePort":
       case "healthCheckNodePort":
         return inner === 0 ? 0 : "<port>";
+      case "cells":
+        // Ages are seconds old on both sides, not the same number of them.
+        return listOf(inner).map((cell) =>
+          typeof cell === "string" && /^\d+s$/.test(cell) ? "<age>" : this.value(cell),
+        );
+      case "columnDefinitions":
+        // Their descriptions are each server's own words.
+        return inner && listOf(inner).map((column) => ({ ...(column as Fields), description: "" }));
       default:
         return this.value(inner);
     }
   }
 }
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function nameIn(names: Map<string, string>, value: string, kind: string): string {
   const known = names.get(value);

@@ -24,6 +24,11 @@ export function selects(
   }
 }
 
+/** Go prints a map that was never made as null. */
+function shown(labels: Readonly<Record<string, string>>): unknown {
+  return Object.keys(labels).length === 0 ? null : labels;
+}
+
 export function isEmptySelector(selector: Fields): boolean {
   return !hasEntries(selector, "matchLabels") && count(selector, "matchExpressions") === 0;
 }
@@ -55,7 +60,7 @@ export function checkSelectsTemplate(out: FieldError[], spec: Fields, path: stri
     const at = child(path, "selector");
     out.push(invalidValue(at, selector, "invalid label selector"));
   } else if (!matches) {
-    out.push(invalidValue(child(path, "template", "metadata", "labels"), labels, mismatch));
+    out.push(invalidValue(child(path, "template", "metadata", "labels"), shown(labels), mismatch));
   }
 }
 
@@ -65,5 +70,6 @@ export function checkMapSelectsTemplate(out: FieldError[], spec: Fields, path: s
   const lost = Object.entries(textMap(spec, "selector")).some(
     ([name, value]) => labels[name] !== value,
   );
-  if (lost) out.push(invalidValue(child(path, "template", "metadata", "labels"), labels, mismatch));
+  if (lost)
+    out.push(invalidValue(child(path, "template", "metadata", "labels"), shown(labels), mismatch));
 }

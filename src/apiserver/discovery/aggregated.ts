@@ -45,7 +45,8 @@ function groupItem(input: AggregatedInput, group: string): JsonObject {
 function resourceItem(row: ResourceInfo): JsonObject {
   return {
     resource: row.resource,
-    responseKind: { group: row.group, version: row.version, kind: row.kind },
+    // Empty group and version: those of the list it stands in.
+    responseKind: { group: "", version: "", kind: row.kind },
     scope: row.namespaced ? "Namespaced" : "Cluster",
     singularResource: row.singular,
     verbs: row.verbs,
@@ -61,8 +62,8 @@ function subresourceItem(row: ResourceInfo, sub: SubresourceInfo): JsonObject {
   return {
     subresource: sub.name,
     responseKind: {
-      group: sub.group ?? row.group,
-      version: sub.version ?? row.version,
+      group: sub.group ?? "",
+      version: sub.version ?? "",
       kind: sub.kind,
     },
     verbs: sub.verbs,

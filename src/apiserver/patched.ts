@@ -1,0 +1,65 @@
+/**
+ * What a patch made of an object, decoded. Its faults are the patch's, not the client's document's: 422
+ * with the whole result as the value (upstream), where a PUT of the same would be 400.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { ApiError, type FieldError, invalid } from "#api/status.ts";
+import type { RequestContext } from "#server/context.ts";
+import { decoded, withKind } from "./body.ts";
+import type { Document } from "./body-text.ts";
+import { goValue } from "./go-value.ts";
+import type { ServedKind } from "./kind.ts";
+import type { StoredKind } from "./stored-kind.ts";
+import { named } from "./update.ts";
+import type { WriteQuery } from "./write-options.ts";
+
+export interface Patched {
+  readonly original: AnyObject;
+  readonly patched: AnyObject;
+  readonly patch: Document;
+  readonly type: "json" | "merge" | "strategic";
+}
+
+/** @throws ApiError 400 when the name was changed, 422. */
+export function decodedPatched(
+  context: RequestContext,
+  kind: StoredKind,
+  query: WriteQuery,
+  result: Patched,
+): AnyObject {
+  const object = checked(context, kind, query, result);
+  const { namespace, pathName } = context.info;
+  checkUid(kind, object, result.original);
+  return named(object, kind, namespace, pathName);
+}
+
+function checked(
+  context: RequestContext,
+  kind: ServedKind,
+  query: WriteQuery,
+  { patched, patch, type }: Patched,
+): AnyObject {
+  try {
+    return decoded(context, kind, withKind(patched, kind), patch, query.fieldValidation);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 400) throw error;
+    const value = type === "strategic" ? goValue(patch.value) : JSON.stringify(patched);
+    const why = error.message.replace(/^\S+ in version "[^"]*" cannot be handled as a \S+: /, "");
+    const message = `Invalid value: ${JSON.stringify(value)}: ${why}`;
+    throw invalid({ group: "", kind: "" }, "", [
+      { reason: "FieldValueInvalid", field: "patch", message },
+    ]);
+  }
+}
+
+/** Upstream finds it twice: once with the metadata, once with the kind. */
+export function checkUid(kind: StoredKind, next: AnyObject, old: AnyObject | undefined): void {
+  const { uid = "", name = "" } = next.metadata ?? {};
+  if (uid === "" || uid === old?.metadata?.uid) return;
+  const error: FieldError = {
+    reason: "FieldValueInvalid",
+    field: "metadata.uid",
+    message: `Invalid value: ${JSON.stringify(uid)}: field is immutable`,
+  };
+  throw invalid(kind.info, name, [error, error]);
+}
