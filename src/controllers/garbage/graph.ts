@@ -7,6 +7,7 @@
  * Cost   O(owner references) per event; a node is a few hundred bytes.
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
+import { assert } from "#base/assert.ts";
 import type { ResourceRef } from "#client/client.ts";
 
 export const foregroundFinalizer = "foregroundDeletion";
@@ -17,6 +18,8 @@ export interface GraphNode {
   ref: ResourceRef | undefined;
   namespace: string;
   name: string;
+  /** As last seen: writes and deletes name it, so that they never act on older owners. */
+  resourceVersion: string;
   owners: readonly OwnerReference[];
   readonly dependents: Set<GraphNode>;
   /** Seen through an informer; false for an owner we only know by reference. */
@@ -26,6 +29,8 @@ export interface GraphNode {
   waiting: boolean;
   /** Being deleted with the `orphan` finalizer. */
   orphaning: boolean;
+  /** What its own finalizers ask for, once somebody deletes it. */
+  policy: "Foreground" | "Orphan" | "Background";
 }
 
 /** What the loop must look at after a change. */
@@ -62,7 +67,9 @@ export class OwnerGraph {
     node.ref = ref;
     node.namespace = meta.namespace ?? "";
     node.name = meta.name ?? "";
+    node.resourceVersion = meta.resourceVersion ?? "";
     node.observed = true;
+    node.policy = policyOf(meta.finalizers ?? []);
     node.deleting = meta.deletionTimestamp !== undefined;
     node.waiting = node.deleting && (meta.finalizers ?? []).includes(foregroundFinalizer);
     node.orphaning = node.deleting && (meta.finalizers ?? []).includes(orphanFinalizer);
@@ -94,12 +101,33 @@ export class OwnerGraph {
     });
   }
 
+  /** Throws AssertionError when what the header holds is broken. O(n); for tests. */
+  check(): void {
+    for (const node of this.#nodes.values()) {
+      for (const { uid } of node.owners)
+        assert(this.#nodes.get(uid)?.dependents.has(node) === true, "owner lacks dependent", {
+          uid,
+        });
+      for (const dependent of node.dependents) {
+        const owned = dependent.owners.some((owner) => owner.uid === node.uid);
+        assert(owned && this.#nodes.get(dependent.uid) === dependent, "stray dependent", {
+          uid: node.uid,
+        });
+      }
+      assert(node.observed || node.dependents.size > 0, "virtual node of nobody", {
+        uid: node.uid,
+      });
+    }
+  }
+
   #add(uid: string): GraphNode {
     const node: GraphNode = {
       uid,
       ref: undefined,
       namespace: "",
       name: "",
+      resourceVersion: "",
+      policy: "Background",
       owners: [],
       dependents: new Set(),
       observed: false,
@@ -145,6 +173,11 @@ export class OwnerGraph {
     }
     return { collect, orphan: node.orphaning ? [node] : [] };
   }
+}
+
+function policyOf(finalizers: readonly string[]): GraphNode["policy"] {
+  if (finalizers.includes(orphanFinalizer)) return "Orphan";
+  return finalizers.includes(foregroundFinalizer) ? "Foreground" : "Background";
 }
 
 function pushWaiting(collect: GraphNode[], owner: GraphNode | undefined): void {

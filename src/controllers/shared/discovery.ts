@@ -20,8 +20,14 @@ interface ResourceList {
 interface GroupList {
   readonly groups?: readonly {
     readonly name: string;
+    readonly versions?: readonly { readonly version: string }[];
     readonly preferredVersion?: { readonly version: string };
   }[];
+}
+
+interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
 }
 
 export interface Discovery {
@@ -30,25 +36,36 @@ export interface Discovery {
   readonly failed: readonly string[];
 }
 
-/** Each resource once, in its group's preferred version; no subresources. Rejects when `/apis` fails. */
+/**
+ * Each resource once, without subresources: in its group's preferred version, or in the first other
+ * one that has it. Rejects when `/apis` fails.
+ */
 export async function discover(client: Client): Promise<Discovery> {
   const groups = ((await client.raw("/apis")) as GroupList).groups ?? [];
-  const versions = groups.flatMap(({ name, preferredVersion }) =>
-    preferredVersion === undefined ? [] : [{ group: name, version: preferredVersion.version }],
-  );
-  const all = [{ group: "", version: "v1" }, ...versions];
+  const all = [{ group: "", version: "v1" }, ...groups.flatMap(versionsOf)];
   const lists = await Promise.allSettled(all.map((gv) => listOne(client, gv)));
   const failed = all.filter((_gv, at) => lists[at]?.status === "rejected");
+  const found = lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+  const byName = new Map<string, DiscoveredResource>();
+  for (const one of found) {
+    const name = `${one.ref.group}/${one.ref.resource}`;
+    if (!byName.has(name)) byName.set(name, one);
+  }
   return {
-    resources: lists.flatMap((list) => (list.status === "fulfilled" ? list.value : [])),
-    failed: failed.map(({ group, version }) => `${group}/${version}`),
+    resources: [...byName.values()],
+    failed: failed.map(({ group, version }) => (group === "" ? version : `${group}/${version}`)),
   };
 }
 
-async function listOne(
-  client: Client,
-  gv: { readonly group: string; readonly version: string },
-): Promise<readonly DiscoveredResource[]> {
+/** The preferred one first. */
+function versionsOf(group: NonNullable<GroupList["groups"]>[number]): readonly GroupVersion[] {
+  const listed = (group.versions ?? []).map(({ version }) => version);
+  const preferred = group.preferredVersion?.version;
+  const versions = new Set(preferred === undefined ? listed : [preferred, ...listed]);
+  return [...versions].map((version) => ({ group: group.name, version }));
+}
+
+async function listOne(client: Client, gv: GroupVersion): Promise<readonly DiscoveredResource[]> {
   const path = gv.group === "" ? `/api/${gv.version}` : `/apis/${gv.group}/${gv.version}`;
   const list = (await client.raw(path)) as ResourceList;
   return (list.resources ?? [])

@@ -1,0 +1,195 @@
+/** The garbage collector over the API in memory, with its own discovery. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubeObject, ObjectMeta, OwnerReference } from "#api/object.ts";
+import { failure } from "#api/status.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { refs } from "../shared/refs.ts";
+import { documents } from "../testing/discovery.ts";
+import { createWorld, names, type World } from "../testing/world.ts";
+import { garbageCollector } from "./controller.ts";
+
+const { configmaps, nodes, replicasets } = refs;
+
+function owner(kind: string, name: string, fields: Partial<OwnerReference> = {}): OwnerReference {
+  const apiVersion = kind === "ReplicaSet" ? "apps/v1" : "v1";
+  return { apiVersion, kind, name, uid: `uid-${name}`, blockOwnerDeletion: true, ...fields };
+}
+
+function put(
+  world: World,
+  ref: ResourceRef,
+  name: string,
+  meta: Partial<ObjectMeta> = {},
+): KubeObject {
+  const namespace = ref === nodes ? {} : { namespace: "default" };
+  return world.api.put(ref, { metadata: { name, uid: `uid-${name}`, ...namespace, ...meta } });
+}
+
+async function started(fill: (world: World) => void): Promise<World> {
+  const world = createWorld(documents);
+  fill(world);
+  await world.start(garbageCollector);
+  return world;
+}
+
+const configMaps = (world: World): readonly string[] => names(world.api, configmaps);
+
+test("dependents go when their last owner goes, and theirs with them", async () => {
+  const world = await started((one) => {
+    put(one, replicasets, "owner");
+    put(one, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
+    put(one, configmaps, "grandchild", { ownerReferences: [owner("ConfigMap", "child")] });
+    put(one, configmaps, "other");
+  });
+  assert.deepEqual(configMaps(world), ["child", "grandchild", "other"]);
+  world.api.drop(replicasets, "default", "owner");
+  await world.rest();
+  assert.deepEqual(configMaps(world), ["other"]);
+  await world.stop();
+});
+
+test("an owner that was never seen is asked for before its dependent dies", async () => {
+  const world = await started((one) => {
+    put(one, configmaps, "orphaned", { ownerReferences: [owner("ReplicaSet", "gone")] });
+    put(one, configmaps, "renamed", {
+      ownerReferences: [owner("ReplicaSet", "namesake", { uid: "an-earlier-one" })],
+    });
+    put(one, replicasets, "namesake");
+    put(one, configmaps, "unknown", { ownerReferences: [owner("Widget", "some")] });
+  });
+  assert.deepEqual(configMaps(world), ["unknown"]);
+  const asked = world.api.calls.filter((call) => call.verb === "get").map((call) => call.name);
+  assert.deepEqual(asked.toSorted(), ["gone", "namesake"]);
+  await world.stop();
+});
+
+test("when the server cannot say, nothing is deleted", async () => {
+  const world = createWorld(documents);
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
+  const broken = failure(500, "InternalError", "etcd is away");
+  world.api.fail((call) => call.verb === "get", broken, 1_000);
+  await world.start(garbageCollector);
+  await world.advance(10_000);
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
+
+test("an owner in another namespace is none; a node is never collected for a namespaced owner", async () => {
+  const world = await started((one) => {
+    put(one, configmaps, "owner", { namespace: "elsewhere" });
+    put(one, configmaps, "child", { ownerReferences: [owner("ConfigMap", "owner")] });
+    put(one, nodes, "node", { ownerReferences: [owner("ConfigMap", "owner")] });
+    put(one, nodes, "lost", { ownerReferences: [owner("ConfigMap", "nowhere")] });
+  });
+  assert.deepEqual(configMaps(world), ["owner"]);
+  assert.deepEqual(names(world.api, nodes), ["lost", "node"]);
+  await world.stop();
+});
+
+test("of several owners those that are gone are taken off, and the object lives", async () => {
+  const world = await started((one) => {
+    put(one, replicasets, "a");
+    put(one, replicasets, "b");
+    const ownerReferences = [owner("ReplicaSet", "a"), owner("ReplicaSet", "b")];
+    put(one, configmaps, "child", { ownerReferences });
+  });
+  world.api.drop(replicasets, "default", "a");
+  await world.rest();
+  const child = world.api.peek(configmaps, "default", "child");
+  assert.deepEqual(
+    child?.metadata?.ownerReferences?.map((one) => one.name),
+    ["b"],
+  );
+  await world.stop();
+});
+
+test("an object that gets another owner while it is judged lives", async () => {
+  const world = await started((one) => {
+    put(one, replicasets, "a");
+    put(one, replicasets, "b");
+    put(one, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "a")] });
+  });
+  const open = world.api.block((call) => call.verb === "delete");
+  world.api.drop(replicasets, "default", "a");
+  await world.rest();
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "b")] });
+  open();
+  await world.advance(1_000);
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
+
+test("in the foreground the owner goes last", async () => {
+  const world = await started((one) => {
+    put(one, replicasets, "owner");
+    const ownerReferences = [owner("ReplicaSet", "owner")];
+    put(one, configmaps, "child", { ownerReferences, finalizers: ["example.com/hold"] });
+  });
+  const propagationPolicy = "Foreground";
+  await world.api.delete(replicasets, "default", "owner", { propagationPolicy });
+  await world.rest();
+  assert.deepEqual(names(world.api, replicasets), ["owner"]);
+  assert.ok(world.api.peek(configmaps, "default", "child")?.metadata?.deletionTimestamp);
+  world.api.drop(configmaps, "default", "child");
+  await world.rest();
+  assert.deepEqual(names(world.api, replicasets), []);
+  await world.stop();
+});
+
+test("in the foreground a dependent with dependents goes in the foreground too, circles or not", async () => {
+  const world = await started((one) => {
+    put(one, configmaps, "a", { ownerReferences: [owner("ConfigMap", "c")] });
+    put(one, configmaps, "b", { ownerReferences: [owner("ConfigMap", "a")] });
+    put(one, configmaps, "c", { ownerReferences: [owner("ConfigMap", "b")] });
+  });
+  await world.api.delete(configmaps, "default", "a", { propagationPolicy: "Foreground" });
+  await world.advance(5_000);
+  assert.deepEqual(configMaps(world), []);
+  await world.stop();
+});
+
+test("orphaning lets the dependents go before the owner", async () => {
+  const world = await started((one) => {
+    put(one, replicasets, "owner");
+    put(one, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
+  });
+  await world.api.delete(replicasets, "default", "owner", { propagationPolicy: "Orphan" });
+  await world.rest();
+  assert.deepEqual(names(world.api, replicasets), []);
+  assert.deepEqual(configMaps(world), ["child"]);
+  assert.deepEqual(world.api.peek(configmaps, "default", "child")?.metadata?.ownerReferences, []);
+  await world.stop();
+});
+
+test("an object with an orphan finalizer of its own is collected by that policy", async () => {
+  const world = await started((one) => {
+    put(one, replicasets, "owner");
+    const ownerReferences = [owner("ReplicaSet", "owner")];
+    put(one, configmaps, "middle", { ownerReferences, finalizers: ["orphan"] });
+    put(one, configmaps, "child", { ownerReferences: [owner("ConfigMap", "middle")] });
+  });
+  world.api.drop(replicasets, "default", "owner");
+  await world.rest();
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
+
+test("a world at rest is left alone, and a kind served later is collected too", async () => {
+  const served: Record<string, unknown> = { ...documents };
+  const world = createWorld(served);
+  put(world, replicasets, "owner");
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
+  await world.start(garbageCollector);
+  assert.deepEqual(world.writes(), []);
+  const widgets = { group: "example.com", version: "v1", resource: "widgets" };
+  const verbs = ["list", "watch", "delete", "patch", "get"];
+  served["/apis"] = { groups: [{ name: "example.com", preferredVersion: { version: "v1" } }] };
+  served["/apis/example.com/v1"] = {
+    resources: [{ name: "widgets", kind: "Widget", namespaced: true, verbs }],
+  };
+  put(world, widgets, "lost", { ownerReferences: [owner("ReplicaSet", "never")] });
+  await world.advance(31_000);
+  assert.deepEqual(names(world.api, widgets), []);
+  await world.stop();
+});
