@@ -1,0 +1,72 @@
+/** Starts `pilothouse relay` as a process of its own before some upstream, with the plane's certificates. */
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./harness.ts";
+
+export interface RunningRelay {
+  readonly url: string;
+  /** The upstream's kubeconfig with the relay's address in it. */
+  readonly kubeconfig: string;
+  output(): string;
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number>;
+  kill(): Promise<void>;
+}
+
+export interface RelayOptions {
+  /** Of the upstream: admin's. */
+  readonly kubeconfig: string;
+  /** Where the relay's kubeconfig is written. */
+  readonly directory: string;
+  readonly name: string;
+  /** The plane's keys. */
+  readonly pki: string;
+  readonly args: readonly string[];
+}
+
+const readyMsMax = 30_000;
+
+export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
+  const { kubeconfig: upstream, pki } = options;
+  const keys = ["--cert", join(pki, "apiserver.crt"), "--key", join(pki, "apiserver.key")];
+  const args = ["relay", "--upstream", upstream, "--listen", "127.0.0.1:0", ...keys];
+  args.push("--client-ca", join(pki, "ca.crt"), "--drain-seconds", "0", ...options.args);
+  const child = spawn(process.execPath, [join(root, "bin", "pilothouse.mjs"), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let printed = "";
+  child.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  const exited = new Promise<number>((resolve) => child.on("exit", (code) => resolve(code ?? 128)));
+  const ready = new Promise<string>((resolve) => {
+    child.stdout.on("data", (chunk: Buffer) => {
+      printed += chunk.toString();
+      const url = /listens\s+(\S+)[\s\S]*faces/.exec(printed)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+  });
+  const late = new Promise<undefined>((resolve) => {
+    setTimeout(() => resolve(undefined), readyMsMax).unref();
+  });
+  const url = await Promise.race([ready, late, exited.then(() => undefined)]);
+  if (url === undefined) {
+    child.kill("SIGKILL");
+    throw new Error(`the relay was not ready:\n${printed}`);
+  }
+  const kubeconfig = join(options.directory, `${options.name}.kubeconfig`);
+  const text = readFileSync(upstream, "utf8").replace(/server: \S+/, `server: ${url}`);
+  writeFileSync(kubeconfig, text, { mode: 0o600 });
+  const end = (signal: NodeJS.Signals): Promise<number> => {
+    child.kill(signal);
+    return exited;
+  };
+  return {
+    url,
+    kubeconfig,
+    output: () => printed,
+    stop: () => end("SIGTERM"),
+    async kill() {
+      await end("SIGKILL");
+    },
+  };
+}
