@@ -16,11 +16,13 @@ const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),
   check() {
     run(join(binaries, "tsc"), ["-p", "."]);
+    run(join(binaries, "tsc"), ["-p", "tsconfig.pure.json"]);
     run(join(binaries, "oxlint"), ["--type-aware", "src", "tools", "test"]);
     run(join(binaries, "oxfmt"), ["--check", "src", "tools", "test"]);
     runTests(testFiles(["tools"]).concat(testFiles(["src"]).filter(fast)));
   },
   test: () => runTests(testFiles(["tools", "src", "test"])),
+  differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   bench: (name, ...args) => run(node, [`test/bench/${name}.ts`, ...args]),
 };
 

@@ -131,7 +131,7 @@ function lineFindings(file: SourceFile, lines: readonly string[]): Finding[] {
     if (/\bFIXME\b|\bXXX\b|\bHACK\b/.test(line)) add("todo", "never lands");
     if (/\bTODO\b(?!\(#\d+\))/.test(line)) add("todo", "TODO without an issue");
     if (bannedWords.test(line)) add("word", "names a place outside the project");
-    if (/^export default /.test(line)) add("default-export", "named exports only");
+    if (line.startsWith("export default ")) add("default-export", "named exports only");
     if (/(Max|Limit|Bytes)\w*\s*[:=]\s*(Number\.POSITIVE_)?Infinity\b/.test(line)) {
       add("unbounded", "a limit that is none");
     }
@@ -183,7 +183,12 @@ function relativeFault(path: string, room: string, specifier: string): string | 
 }
 
 function isTest(path: string): boolean {
-  return path.endsWith(".test.ts") || path.endsWith(".bench.ts") || path.includes("/testing/");
+  return (
+    path.startsWith("test/") ||
+    path.endsWith(".test.ts") ||
+    path.endsWith(".bench.ts") ||
+    path.includes("/testing/")
+  );
 }
 
 function hasReason(lines: readonly string[]): boolean {

@@ -11,7 +11,10 @@ export function templateHash(template: PodTemplateSpec, collisionCount: number):
     hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
   }
   const alphabet = "bcdfghjklmnpqrstvwxz2456789";
-  return String(hash).split("").map((digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join("");
+  return String(hash)
+    .split("")
+    .map((digit) => alphabet[digit.charCodeAt(0) % alphabet.length])
+    .join("");
 }
 
 function canonical(value: unknown): string {
