@@ -6,99 +6,109 @@
  * Shows  the five conditions of the status say what is left and what could not be read.
  * Safe   the `kubernetes` finalizer is taken only after a pass that found nothing left in any kind the
  *        server serves, and with no kind unread.
+ * Pace   a pass after the last pod has gone, else after 0.25 s doubling to 15 s.
  */
-import type { Namespace, NamespaceCondition } from "#api/gen/types.ts";
+import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import { withCondition } from "../shared/conditions.ts";
+import { isNotFound } from "#client/refusal.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { discover, type DiscoveredResource } from "../shared/discovery.ts";
 import { jsonEqual } from "../shared/equal.ts";
+import { ignoreGone, textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
+import { namespaceConditions, type Remains } from "./conditions.ts";
 
 const workers = 10;
 const finalizer = "kubernetes";
 /** Objects that end by themselves (pods with grace, finalizers) are looked at again this soon. */
-const retryMs = 250;
+const retryFirstMs = 250;
+const retryMostMs = 15_000;
 
-/** What is left in a namespace after one pass. */
-interface Remains {
-  /** By `resource.group`. */
-  readonly counts: ReadonlyMap<string, number>;
-  /** By finalizer, over all kinds. */
-  readonly finalizers: ReadonlyMap<string, number>;
-  readonly failures: readonly string[];
+interface Left {
+  readonly counts: Map<string, number>;
+  readonly finalizers: Map<string, number>;
+  readonly failures: string[];
 }
 
-// long: one closure holds the client and the queue that the small functions below share
+// long: one closure holds the client, the queue and the passes that the small functions below share
 export function namespaceController(deps: ControllerDeps): Controller {
   const { client, clock, informers } = deps;
   const namespaces = informers.informer<Namespace>(refs.namespaces);
+  const pods = informers.informer<Pod>(refs.pods);
+  /** Passes so far, by name of a namespace on its way out. */
+  const passes = new Map<string, number>();
   const controller = queueController(deps, { name: "namespace-controller", workers }, reconcile);
-  const wake = (namespace: Namespace): void => {
-    if (namespace.metadata?.deletionTimestamp !== undefined)
+  const wake = (namespace: Namespace | undefined): void => {
+    if (namespace?.metadata?.deletionTimestamp !== undefined)
       controller.queue.add(namespace.metadata.name ?? "");
   };
-  namespaces.addHandler({ add: wake, update: (_old, namespace) => wake(namespace) });
+  namespaces.addHandler({
+    add: wake,
+    update(old, namespace) {
+      // Its status is our own news.
+      const going = old.metadata?.deletionTimestamp !== undefined;
+      if (!going || !jsonEqual(old.spec, namespace.spec)) wake(namespace);
+    },
+    delete: (namespace) => void passes.delete(namespace.metadata?.name ?? ""),
+  });
+  pods.addHandler({ delete: (pod) => wakeLastPod(pod.metadata?.namespace ?? "") });
   return controller;
 
-  async function reconcile(name: string): Promise<void | { readonly requeueAfterMs: number }> {
+  function wakeLastPod(name: string): void {
+    const namespace = namespaces.get("", name);
+    if (namespace?.metadata?.deletionTimestamp === undefined) return;
+    if (pods.list(name).length === 0) wake(namespace);
+  }
+
+  async function reconcile(name: string): Promise<ReconcileResult> {
     const namespace = namespaces.get("", name);
     if (namespace?.metadata?.deletionTimestamp === undefined) return undefined;
     if (!(namespace.spec?.finalizers ?? []).includes(finalizer)) return undefined;
     const found = await discover(client);
-    const remains = await empty(name, found.resources);
-    const failures = [
-      ...remains.failures,
-      ...found.failed.map((gv) => `discovery of ${gv} failed`),
-    ];
-    await writeStatus(namespace, { ...remains, failures }, found.failed);
-    const done = failures.length === 0 && remains.counts.size === 0;
-    if (!done) return { requeueAfterMs: retryMs };
-    await finish(namespace);
-    return undefined;
+    const left = await empty(name, found.resources);
+    const remains = { ...left, unread: found.failed };
+    await writeStatus(namespace, remains);
+    if (left.failures.length + left.counts.size + found.failed.length === 0)
+      return finish(namespace);
+    const pass = passes.get(name) ?? 0;
+    passes.set(name, pass + 1);
+    return { requeueAfterMs: Math.min(retryMostMs, retryFirstMs * 2 ** Math.min(pass, 10)) };
   }
 
-  async function empty(
-    namespace: string,
-    resources: readonly DiscoveredResource[],
-  ): Promise<Remains> {
+  async function empty(namespace: string, resources: readonly DiscoveredResource[]): Promise<Left> {
     const deletable = resources.filter(
-      (resource) =>
-        resource.namespaced && resource.verbs.includes("delete") && resource.verbs.includes("list"),
+      ({ namespaced, verbs }) => namespaced && verbs.includes("delete") && verbs.includes("list"),
     );
-    const isPods = ({ ref }: DiscoveredResource): boolean =>
-      ref.group === "" && ref.resource === "pods";
-    const pods = await emptyKinds(namespace, deletable.filter(isPods));
-    if (pods.counts.size > 0) return pods;
-    return emptyKinds(
+    const left = await emptyKinds(namespace, deletable.filter(isPods));
+    if (left.counts.size > 0) return left;
+    const others = await emptyKinds(
       namespace,
       deletable.filter((resource) => !isPods(resource)),
     );
+    return { ...others, failures: [...left.failures, ...others.failures] };
   }
 
   async function emptyKinds(
     namespace: string,
     resources: readonly DiscoveredResource[],
-  ): Promise<Remains> {
-    const counts = new Map<string, number>();
-    const finalizers = new Map<string, number>();
-    const failures: string[] = [];
+  ): Promise<Left> {
+    const left: Left = { counts: new Map(), finalizers: new Map(), failures: [] };
     await Promise.all(
       resources.map(async (resource) => {
-        const { group, resource: plural } = resource.ref;
-        const label = group === "" ? plural : `${plural}.${group}`;
+        const label = `${resource.ref.resource}.${resource.ref.group}`;
         try {
-          const left = await emptyKind(namespace, resource);
-          if (left.length > 0) counts.set(label, left.length);
-          for (const object of left) countFinalizers(finalizers, object);
+          const objects = await emptyKind(namespace, resource);
+          if (objects.length > 0) left.counts.set(label, objects.length);
+          for (const object of objects) countFinalizers(left.finalizers, object);
         } catch (error) {
-          failures.push(`${label}: ${error instanceof Error ? error.message : String(error)}`);
+          left.failures.push(`${label}: ${textOf(error)}`);
         }
       }),
     );
-    return { counts, finalizers, failures };
+    return left;
   }
 
   /** Deletes all of one kind and returns what is still there afterwards. */
@@ -107,7 +117,6 @@ export function namespaceController(deps: ControllerDeps): Controller {
     resource: DiscoveredResource,
   ): Promise<readonly KubeObject[]> {
     const before = await client.list<KubeObject>(resource.ref, { namespace });
-    if (before.items.length === 0) return [];
     if (before.items.every((object) => object.metadata?.deletionTimestamp !== undefined))
       return before.items;
     await deleteAll(namespace, resource, before.items);
@@ -132,114 +141,40 @@ export function namespaceController(deps: ControllerDeps): Controller {
     );
   }
 
-  async function writeStatus(
-    namespace: Namespace,
-    remains: Remains,
-    unread: readonly string[],
-  ): Promise<void> {
-    const now = formatTime(clock.nowMs());
-    const conditions = conditionsOf(remains, unread, now).reduce(
-      (all, condition) => withCondition(all, condition) as readonly NamespaceCondition[],
-      namespace.status?.conditions ?? [],
-    );
-    if (jsonEqual(conditions, namespace.status?.conditions)) return;
-    const next = { ...namespace, status: { ...namespace.status, conditions } };
+  /** Best effort: what a conflict keeps from being said now, the next pass says. */
+  async function writeStatus(namespace: Namespace, remains: Remains): Promise<void> {
+    const old = namespace.status?.conditions ?? [];
+    const conditions = namespaceConditions(old, remains, formatTime(clock.nowMs()));
+    if (conditions === old) return;
+    const status: NamespaceStatus = { ...namespace.status, conditions };
+    const options = { subresource: "status" };
     await client
-      .update<Namespace>(refs.namespaces, "", next, { subresource: "status" })
-      .catch(ignoreGone);
+      .update(refs.namespaces, "", { ...namespace, status }, options)
+      .catch((error: unknown) => {
+        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+      });
   }
 
-  async function finish(namespace: Namespace): Promise<void> {
-    const current = await client
-      .get<Namespace>(refs.namespaces, "", namespace.metadata?.name ?? "")
-      .catch(ignoreGone);
-    if (current === undefined) return;
-    const finalizers = (current.spec?.finalizers ?? []).filter((name) => name !== finalizer);
-    const next = { ...current, spec: { ...current.spec, finalizers } };
-    await client.update(refs.namespaces, "", next, { subresource: "finalize" }).catch(ignoreGone);
+  async function finish(namespace: Namespace): Promise<undefined> {
+    const name = namespace.metadata?.name ?? "";
+    passes.delete(name);
+    try {
+      const current = await client.get<Namespace>(refs.namespaces, "", name);
+      if (current.metadata?.uid !== namespace.metadata?.uid) return;
+      const finalizers = (current.spec?.finalizers ?? []).filter((one) => one !== finalizer);
+      const next = { ...current, spec: { ...current.spec, finalizers } };
+      await client.update(refs.namespaces, "", next, { subresource: "finalize" });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
+}
+
+function isPods({ ref }: DiscoveredResource): boolean {
+  return ref.group === "" && ref.resource === "pods";
 }
 
 function countFinalizers(finalizers: Map<string, number>, object: KubeObject): void {
   for (const name of object.metadata?.finalizers ?? [])
     finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
-}
-
-/** Types, reasons and texts are upstream's: people and scripts match on them. */
-function conditionsOf(
-  remains: Remains,
-  unread: readonly string[],
-  now: string,
-): readonly NamespaceCondition[] {
-  const join = (
-    counts: ReadonlyMap<string, number>,
-    text: (key: string, count: number) => string,
-  ): string =>
-    [...counts]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, count]) => text(key, count))
-      .join(", ");
-  const condition = (
-    type: string,
-    bad: boolean,
-    badReason: string,
-    goodReason: string,
-    badText: string,
-    goodText: string,
-  ) => ({
-    type,
-    status: bad ? "True" : "False",
-    reason: bad ? badReason : goodReason,
-    message: bad ? badText : goodText,
-    lastTransitionTime: now,
-  });
-  const left = join(remains.counts, (kind, count) => `${kind} has ${count} resource instances`);
-  const held = join(remains.finalizers, (name, count) => `${name} in ${count} resource instances`);
-  return [
-    condition(
-      "NamespaceDeletionDiscoveryFailure",
-      unread.length > 0,
-      "DiscoveryFailed",
-      "ResourcesDiscovered",
-      `Discovery failed for some groups, ${unread.length} failing: ${unread.join(", ")}`,
-      "All resources successfully discovered",
-    ),
-    condition(
-      "NamespaceDeletionGroupVersionParsingFailure",
-      false,
-      "",
-      "ParsedGroupVersions",
-      "",
-      "All legacy kube types successfully parsed",
-    ),
-    condition(
-      "NamespaceDeletionContentFailure",
-      remains.failures.length > 0,
-      "ContentDeletionFailed",
-      "ContentDeleted",
-      `Failed to delete all resource types, ${remains.failures.length} remaining: ${remains.failures.join(", ")}`,
-      "All content successfully deleted, may be waiting on finalization",
-    ),
-    condition(
-      "NamespaceContentRemaining",
-      remains.counts.size > 0,
-      "SomeResourcesRemain",
-      "ContentRemoved",
-      `Some resources are remaining: ${left}`,
-      "All content successfully removed",
-    ),
-    condition(
-      "NamespaceFinalizersRemaining",
-      remains.finalizers.size > 0,
-      "SomeFinalizersRemain",
-      "ContentHasNoFinalizers",
-      `Some content in the namespace has finalizers remaining: ${held}`,
-      "All content-preserving finalizers finished",
-    ),
-  ];
-}
-
-function ignoreGone(error: unknown): undefined {
-  if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return undefined;
-  throw error;
 }
