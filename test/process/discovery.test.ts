@@ -34,7 +34,7 @@ describe("discovery", () => {
     assert.equal(paths.length, 36);
     const lists = await Promise.all(paths.map((path) => http.request("GET", path)));
     const names = lists.flatMap(({ body }) =>
-      (body["resources"] as readonly Json[]).map((r) => String(r["name"])),
+      (body["resources"] as unknown as readonly Json[]).map((r) => String(r["name"])),
     );
     assert.equal(names.filter((name) => !name.includes("/")).length, 95);
   });
@@ -61,7 +61,7 @@ const storedElsewhere = [
 
 /** The order of resources says nothing. */
 function byName(list: Json): Readonly<Record<string, unknown>> {
-  const resources = list["resources"] as readonly Json[];
+  const resources = list["resources"] as unknown as readonly Json[];
   const entries = resources.map((resource) => {
     const { storageVersionHash: hash, ...rest } = resource as Readonly<Record<string, unknown>>;
     const same = storedElsewhere.includes(String(resource["kind"])) ? {} : { hash };
