@@ -107,13 +107,13 @@ export class FakeUpstream implements ByteTransport {
 
   send(request: ByteRequest): Promise<ByteResponse> {
     if (this.down) return Promise.reject(new ByteTransportError("refused", "ECONNREFUSED"));
-    const url = new URL(request.target, "http://x");
-    if (url.searchParams.get("watch") === "true") {
-      return Promise.resolve(this.#watch(Number(url.searchParams.get("resourceVersion"))));
+    const query = new URLSearchParams(request.target.split("?")[1] ?? "");
+    if (query.get("watch") === "true") {
+      return Promise.resolve(this.#watch(Number(query.get("resourceVersion"))));
     }
-    const limit = Number(url.searchParams.get("limit") ?? 0);
+    const limit = Number(query.get("limit") ?? 0);
     if (limit !== 1) this.lists++;
-    return Promise.resolve(answer(200, this.#list(url.searchParams.get("continue") ?? "", limit)));
+    return Promise.resolve(answer(200, this.#list(query.get("continue") ?? "", limit)));
   }
 
   /** Sends `count` queued frames of every stream as one chunk, cut at an odd place when `torn`. */

@@ -1,0 +1,493 @@
+/** The relay at its door: plain requests in, answers out; the upstream and its reviews are fakes. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { failure } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
+import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
+import type { ByteSink, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import { silentLog } from "#platform/log.ts";
+import { MetricSet } from "#server/metric-set.ts";
+import { relayLimits } from "./limits.ts";
+import { createRelay, type Relay } from "./relay.ts";
+import { FakeUpstream, podKind } from "./testing/fake-upstream.ts";
+
+const ann: UserInfo = { name: "ann", groups: ["team", "system:authenticated"] };
+
+interface Review {
+  readonly user: string;
+  readonly resourceAttributes?: Readonly<Record<string, unknown>>;
+}
+
+class World {
+  readonly clock = new FakeClock();
+  readonly fake: FakeUpstream;
+  readonly relay: Relay;
+  readonly passed: ByteRequest[] = [];
+  readonly reviews: Review[] = [];
+  readonly revoked = new Set<string>();
+  reviewsAway = false;
+
+  constructor(limits: Partial<typeof relayLimits> = {}, fake = new FakeUpstream()) {
+    this.fake = fake;
+    this.relay = createRelay(
+      {
+        clock: this.clock,
+        random: fakeRandom(3),
+        log: silentLog,
+        metrics: new MetricSet(),
+        http: this.fake,
+        passHttp: this.#passHttp(),
+        client: {
+          create: (_: unknown, __: string, o: unknown) => this.#review(o),
+        } as unknown as Client,
+        headers: () => ({ authorization: "Bearer relay" }),
+        peers: { authenticate: () => Promise.resolve({ kind: "none" }) },
+      },
+      {
+        resources: [podKind],
+        consistency: "verify",
+        limits: { ...relayLimits, flushMs: 0, ...limits },
+      },
+    );
+  }
+
+  async get(target: string, headers: Record<string, string> = {}, user = ann): Promise<Answer> {
+    const answer = this.relay.handler(plain("GET", target, headers, user));
+    await this.clock.advance(500);
+    return bodyOf(await answer);
+  }
+
+  async watch(target: string): Promise<Watching> {
+    const answer = this.relay.handler(plain("GET", target, {}, ann));
+    await this.clock.advance(0);
+    const response = await answer;
+    assert.equal(response.kind, "stream");
+    const watching = new Watching();
+    if (response.kind === "stream") watching.close = response.open(watching);
+    return watching;
+  }
+
+  /** The upstream's events reach the relay. */
+  async flow(): Promise<void> {
+    await this.clock.advance(1);
+    this.fake.enqueue();
+    this.fake.deliver(1000);
+    await this.clock.advance(1);
+  }
+
+  async stop(): Promise<void> {
+    const stopped = this.relay.stop();
+    this.fake.close();
+    await this.clock.advance(100_000);
+    await stopped;
+  }
+
+  #review(object: unknown): Promise<unknown> {
+    if (this.reviewsAway) return Promise.reject(failure(503, "ServiceUnavailable", "away"));
+    const { spec } = object as { spec: Review & { token?: string } };
+    if (spec.token !== undefined) {
+      const user = { username: `user-of-${spec.token}`, groups: ["g"] };
+      return Promise.resolve({ status: { authenticated: spec.token !== "bad", user } });
+    }
+    this.reviews.push(spec);
+    return Promise.resolve({ status: { allowed: !this.revoked.has(spec.user) } });
+  }
+
+  #passHttp(): ByteTransport {
+    return {
+      send: (request) => {
+        this.passed.push(request);
+        const body = Buffer.from(`upstream answers ${request.method} ${request.target}`);
+        return Promise.resolve({
+          status: 200,
+          headers: { "content-type": "text/plain", connection: "close" },
+          read: () => Promise.resolve(body),
+          stream: async (take) => {
+            for (const byte of body) await take(Buffer.of(byte));
+          },
+        });
+      },
+      close() {},
+    };
+  }
+}
+
+class Watching implements ByteSink {
+  text = "";
+  ended = false;
+  closed = false;
+  close = (): void => {};
+  write(chunks: readonly Uint8Array[]): boolean {
+    for (const chunk of chunks) this.text += Buffer.from(chunk).toString();
+    return true;
+  }
+  onDrain(): void {}
+  end(): void {
+    this.ended = true;
+  }
+
+  get lines(): string[] {
+    const events = this.text
+      .trim()
+      .split("\n")
+      .filter((line) => line !== "");
+    return events.map((line) => {
+      const { type, object } = JSON.parse(line) as { type: string; object: Json };
+      const { name = "", resourceVersion } = object.metadata ?? {};
+      return `${type} ${name}@${resourceVersion ?? object.code}`;
+    });
+  }
+}
+
+interface Json {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly resourceVersion?: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  readonly code?: number;
+  readonly message?: string;
+  readonly items?: readonly Json[];
+  readonly deleted?: readonly { readonly name: string }[];
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  readonly json: Json;
+  readonly body: readonly Uint8Array[];
+}
+
+function plain(
+  method: string,
+  target: string,
+  headers: Record<string, string>,
+  user: UserInfo,
+): PlainRequest {
+  const [path = "", query = ""] = target.split("?");
+  const direct = user.name !== "";
+  return {
+    method,
+    path,
+    query,
+    headers,
+    body: { kind: "none" },
+    peer: direct ? { kind: "direct", user } : { kind: "socket", address: "127.0.0.1" },
+    signal: new AbortController().signal,
+  };
+}
+
+const nobody: UserInfo = { name: "", groups: [] };
+
+async function bodyOf(response: PlainResponse): Promise<Answer> {
+  let bytes: Uint8Array = new Uint8Array(0);
+  let body: readonly Uint8Array[] = [];
+  if (response.kind === "bytes") {
+    body = response.body;
+    bytes = Buffer.concat(body);
+  } else if (response.kind === "stream") {
+    const sink = new Watching();
+    response.open(sink);
+    for (let turn = 0; turn < 200 && !sink.ended; turn++) await Promise.resolve();
+    bytes = Buffer.from(sink.text);
+  }
+  if (response.kind === "object") bytes = Buffer.from(JSON.stringify(response.object));
+  const { status, headers } = response;
+  const plainBytes = headers["content-encoding"] === "gzip" ? gunzipSync(bytes) : bytes;
+  const text = Buffer.from(plainBytes).toString();
+  const json = (text.startsWith("{") ? JSON.parse(text) : {}) as Json;
+  return { status, headers, text, json, body };
+}
+
+async function filled(count: number, limits: Partial<typeof relayLimits> = {}): Promise<World> {
+  const fake = new FakeUpstream();
+  for (let at = 0; at < count; at++) fake.write([`ns${at % 2}/p${at}`, String(at % 3)]);
+  const world = new World(limits, fake);
+  await world.clock.advance(1);
+  return world;
+}
+
+const names = (answer: Answer): (string | undefined)[] =>
+  (answer.json.items ?? []).map((item) => item.metadata?.name);
+
+void describe("a read of a mirrored resource", () => {
+  void it("is answered here, by namespace, labels and fields, with bytes as the upstream sent them", async () => {
+    const world = await filled(6);
+    const all = await world.get("/api/v1/pods?resourceVersion=0");
+    assert.deepEqual(names(all), ["p0", "p2", "p4", "p1", "p3", "p5"]);
+    assert.equal(all.json.metadata?.resourceVersion, "7");
+    assert.ok(all.text.includes('"big":9007199254740993'));
+    const one = await world.get("/api/v1/namespaces/ns1/pods/p3?resourceVersion=0");
+    assert.equal(one.json.metadata?.resourceVersion, "5");
+    assert.deepEqual(
+      names(await world.get("/api/v1/namespaces/ns0/pods?resourceVersion=0&labelSelector=v%3D0")),
+      ["p0"],
+    );
+    assert.deepEqual(
+      names(await world.get("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn1")),
+      ["p4", "p1"],
+    );
+    const missing = await world.get("/api/v1/namespaces/ns1/pods/none?resourceVersion=0");
+    assert.equal(missing.json.message, 'pods "none" not found');
+    assert.equal(world.passed.length, 0);
+    await world.stop();
+  });
+
+  void it("passes through when it asks for what only the upstream can say", async () => {
+    const world = await filled(1);
+    const rows = [
+      "/api/v1/namespaces/ns0/pods/p0",
+      "/api/v1/namespaces/ns0/pods/p0/log",
+      "/api/v1/pods?fieldSelector=spec.nonsense%3D1",
+      "/api/v1/pods?labelSelector=%21%21",
+      "/api/v1/pods?resourceVersion=abc",
+      "/apis/apps/v1/deployments",
+    ];
+    for (const row of rows) assert.match((await world.get(row)).text, /^upstream answers GET/, row);
+    const protobuf = { accept: "application/vnd.kubernetes.protobuf" };
+    assert.match((await world.get("/api/v1/pods?resourceVersion=0", protobuf)).text, /^upstream/);
+    const headers = world.passed[0]?.headers ?? {};
+    assert.equal(headers["authorization"], "Bearer relay");
+    assert.equal(headers["impersonate-user"], "ann");
+    assert.deepEqual(headers["impersonate-group"], ann.groups);
+    await world.stop();
+  });
+
+  void it("pages through one moment, and its tokens have the upstream's form", async () => {
+    const world = await filled(5);
+    const first = await world.get("/api/v1/pods?limit=2");
+    assert.deepEqual(names(first), ["p0", "p2"]);
+    assert.equal(first.json.metadata?.remainingItemCount, 3);
+    world.fake.write(["ns0/p4", undefined], ["ns1/p9", "1"]);
+    await world.flow();
+    const token = first.json.metadata?.continue ?? "";
+    const form = JSON.parse(Buffer.from(token, "base64url").toString()) as unknown;
+    assert.deepEqual(form, { v: "meta.k8s.io/v1", rv: 6, start: "ns0/p2\0" });
+    const rest = await world.get(`/api/v1/pods?limit=9&continue=${token}`);
+    assert.deepEqual(names(rest), ["p4", "p1", "p3"]);
+    assert.equal(rest.json.metadata?.resourceVersion, "6");
+    await world.stop();
+  });
+
+  void it("of the most recent state asks the upstream once for all who wait, and never shows an older one", async () => {
+    const world = await filled(2);
+    const { lists } = world.fake;
+    world.fake.write(["ns0/new", "1"]);
+    const crowd = Array.from({ length: 50 }, () =>
+      world.relay.handler(plain("GET", "/api/v1/pods", {}, ann)),
+    );
+    await world.clock.advance(5_000);
+    for (const response of await Promise.all(crowd)) {
+      assert.ok(names(await bodyOf(response)).includes("new"));
+    }
+    assert.equal(world.fake.lists, lists + 1);
+    const late = world.relay.handler(plain("GET", "/api/v1/pods?resourceVersion=99", {}, ann));
+    await world.clock.advance(60_000);
+    assert.equal((await late).status, 504, "a revision nobody has reached");
+    await world.stop();
+  });
+
+  void it("is served from the last known state while the upstream is away, and says so", async () => {
+    const world = await filled(2);
+    world.fake.down = true;
+    world.fake.cut(false);
+    await world.clock.advance(30_000);
+    const answer = await world.get("/api/v1/pods");
+    assert.equal(answer.status, 200);
+    assert.match(
+      String(answer.headers["warning"]),
+      /^299 - "the relay cannot reach its upstream; this may be 30 s old"/,
+    );
+    await world.stop();
+  });
+
+  void it("shares one body, and one compression of it, with everybody at the same revision", async () => {
+    const world = await filled(1200);
+    const zipped = { "accept-encoding": "gzip" };
+    const [one, two] = [
+      await world.get("/api/v1/pods?resourceVersion=0", zipped),
+      await world.get("/api/v1/pods?resourceVersion=0", zipped),
+    ];
+    assert.equal(one.headers["content-encoding"], "gzip");
+    assert.equal(one.body[0], two.body[0]);
+    assert.equal(one.json.items?.length, 1200);
+    await world.stop();
+  });
+});
+
+void describe("a watch of a mirrored resource", () => {
+  void it("starts with the state or after a revision, and is told 410 only where history ends", async () => {
+    const world = await filled(3);
+    const state = await world.watch(
+      "/api/v1/pods?watch=true&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+    );
+    const after = await world.watch("/api/v1/pods?watch=true&resourceVersion=4");
+    const old = await world.watch("/api/v1/pods?watch=true&resourceVersion=2");
+    world.fake.write(["ns0/p0", "9"]);
+    await world.flow();
+    assert.deepEqual(state.lines, [
+      "ADDED p0@2",
+      "ADDED p2@4",
+      "ADDED p1@3",
+      "BOOKMARK @4",
+      "MODIFIED p0@5",
+    ]);
+    assert.ok(state.text.includes("k8s.io/initial-events-end"));
+    assert.deepEqual(after.lines, ["MODIFIED p0@5"]);
+    assert.deepEqual(old.lines, ["ERROR @410"]);
+    assert.ok(old.ended);
+    assert.equal(world.fake.watches, 1, "one upstream watch for all");
+    await world.stop();
+    assert.ok(state.ended);
+  });
+
+  void it("ends when its user may not read any more, and goes on while nobody can be asked", async () => {
+    const world = await filled(1, { reviewStreamsMs: 30_000 });
+    const watching = await world.watch("/api/v1/pods?watch=true&resourceVersion=0");
+    world.reviewsAway = true;
+    await world.clock.advance(31_000);
+    assert.equal(watching.ended, false);
+    world.reviewsAway = false;
+    world.revoked.add("ann");
+    await world.clock.advance(31_000);
+    assert.equal(watching.ended, true);
+    assert.equal((await world.get("/api/v1/pods?resourceVersion=0")).status, 403);
+    await world.stop();
+  });
+});
+
+void describe("who may read", () => {
+  void it("is the upstream's decision, asked once per user and place, selectors included", async () => {
+    const world = await filled(1);
+    for (let at = 0; at < 5; at++) {
+      await world.get("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn0");
+    }
+    assert.equal(world.reviews.length, 1);
+    assert.deepEqual(world.reviews[0]?.resourceAttributes?.["fieldSelector"], {
+      rawSelector: "spec.nodeName=n0",
+    });
+    const bearer = { authorization: "Bearer t1" };
+    assert.equal((await world.get("/api/v1/pods?resourceVersion=0", bearer, nobody)).status, 200);
+    assert.equal(world.reviews.at(-1)?.user, "user-of-t1");
+    const bad = { authorization: "Bearer bad" };
+    assert.equal((await world.get("/api/v1/pods?resourceVersion=0", bad, nobody)).status, 401);
+    world.revoked.add("system:anonymous");
+    assert.equal((await world.get("/api/v1/pods?resourceVersion=0", {}, nobody)).status, 403);
+    await world.stop();
+  });
+
+  void it("may be asked about for somebody else only by who may impersonate", async () => {
+    const world = await filled(1);
+    world.revoked.add("bob");
+    const asBob = { "impersonate-user": "bob" };
+    const refused = await world.get("/api/v1/pods?resourceVersion=0", asBob);
+    assert.match(refused.json.message ?? "", /User "bob" cannot list resource "pods"/);
+    const asked = world.reviews.find(
+      (review) => review.resourceAttributes?.["verb"] === "impersonate",
+    );
+    assert.deepEqual([asked?.user, asked?.resourceAttributes?.["name"]], ["ann", "bob"]);
+    world.revoked.add("ann");
+    await world.clock.advance(20_000);
+    const text = (await world.get("/api/v1/pods", asBob)).json.message;
+    assert.match(text ?? "", /User "ann" cannot impersonate resource "users"/);
+    await world.stop();
+  });
+});
+
+void describe("the ETag face", () => {
+  const path = "/etag/api/v1/pods";
+
+  void it("answers 304 until the content changes, and again when it comes back", async () => {
+    const world = await filled(3);
+    const first = await world.get(path);
+    const etag = String(first.headers["etag"]);
+    assert.equal(first.headers["x-count"], "3");
+    assert.equal((await world.get(path, { "if-none-match": etag })).status, 304);
+    const zipped = { "if-none-match": etag, "accept-encoding": "gzip" };
+    assert.equal((await world.get(path, zipped)).status, 304, "either encoding's tag is known");
+    world.fake.skip();
+    await world.flow();
+    assert.equal(
+      (await world.get(path, { "if-none-match": etag })).status,
+      304,
+      "a position is no content",
+    );
+    world.fake.write(["ns0/extra", "1"]);
+    await world.flow();
+    assert.equal((await world.get(path, { "if-none-match": etag })).status, 200);
+    world.fake.write(["ns0/extra", undefined]);
+    await world.flow();
+    assert.equal((await world.get(path, { "if-none-match": etag })).status, 304);
+    for (const key of [...world.fake.state().keys()]) world.fake.write([key, undefined]);
+    await world.flow();
+    const empty = await world.get(path, { "if-none-match": etag });
+    assert.deepEqual([empty.status, empty.headers["x-count"], names(empty)], [200, "0", []]);
+    await world.stop();
+  });
+
+  void it("tells only what changed since a position, and waits for it when asked to", async () => {
+    const world = await filled(3);
+    const first = await world.get(path);
+    const since = String(first.headers["x-revision"]);
+    const waiting = world.relay.handler(plain("GET", `${path}?since=${since}&wait=30s`, {}, ann));
+    world.fake.write(["ns0/p0", "8"], ["ns1/p1", undefined]);
+    await world.flow();
+    const changes = await bodyOf(await waiting);
+    assert.deepEqual(names(changes), ["p0"]);
+    assert.deepEqual(changes.json.deleted, [{ namespace: "ns1", name: "p1" }]);
+    const etag = String((await world.get(path)).headers["etag"]);
+    const poll = world.relay.handler(
+      plain("GET", `${path}?wait=5s`, { "if-none-match": etag }, ann),
+    );
+    await world.clock.advance(5_001);
+    assert.equal((await poll).status, 304);
+    assert.equal((await world.get(`${path}?since=1`)).status, 410);
+    await world.stop();
+  });
+
+  void it("streams to browsers, with positions to resume from", async () => {
+    const world = await filled(1);
+    const answer = world.relay.handler(plain("GET", path, { accept: "text/event-stream" }, ann));
+    await world.clock.advance(0);
+    const response = await answer;
+    const sink = new Watching();
+    if (response.kind === "stream") response.open(sink);
+    world.fake.write(["ns0/p7", "1"]);
+    await world.flow();
+    const heads = sink.text.match(/^(event|id): .*$/gm);
+    assert.deepEqual(heads, ["event: ADDED", "event: BOOKMARK", "id: 2", "event: ADDED", "id: 3"]);
+    await world.stop();
+  });
+});
+
+void describe("the relay itself", () => {
+  void it("is ready after the first lists, shows its metrics to who may, and drains", async () => {
+    const world = new World();
+    assert.equal((await world.relay.handler(plain("GET", "/relay/readyz", {}, ann))).status, 503);
+    await world.clock.advance(1);
+    assert.equal((await world.get("/relay/readyz")).status, 200);
+    const streams = [];
+    for (let at = 0; at < 10; at++)
+      streams.push(await world.watch("/api/v1/pods?watch=true&resourceVersion=0"));
+    const { text } = await world.get("/relay/metrics");
+    assert.match(text, /^relay_upstream_watches\{resource="v1\/pods"\} 1$/m);
+    assert.match(text, /^relay_watchers\{resource="v1\/pods"\} 10$/m);
+    const drained = world.relay.drain(1_000);
+    await world.clock.advance(450);
+    const ended = streams.filter((stream) => stream.ended).length;
+    assert.ok(ended > 2 && ended < 8, `${ended} of 10 ended half way`);
+    await world.clock.advance(1_000);
+    await drained;
+    assert.equal(
+      streams.every((stream) => stream.ended),
+      true,
+    );
+    assert.equal((await world.get("/api/v1/pods?watch=true&resourceVersion=0")).status, 429);
+    assert.equal((await world.get("/relay/readyz")).status, 503);
+    await world.stop();
+  });
+});
