@@ -1,35 +1,29 @@
 /**
- * The gRPC server: node:http2 streams in, calls of `call.ts` out.
+ * The gRPC server: HTTP/2 streams in, calls of `call.ts` out, over TCP or TLS.
  *
- * G1  A stream is answered at most once, and never touched after it is destroyed.
+ * G1  A stream is answered at most once, and never touched after it is closed.
  * G2  A request's length is bounded before it is kept; streams, connections and watches have limits.
- * Cost   about 25 us a unary call, nearly all of it in node:http2.
  */
-import {
-  createSecureServer,
-  createServer,
-  type Http2Server,
-  type Http2SecureServer,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import type { Log } from "#platform/log.ts";
-import { Code, Deframer, encodeGrpcMessage, framed, GrpcError } from "#wire/grpc.ts";
+import { grpcOkTrailers } from "#wire/grpc-frames.ts";
+import { Code, Deframer, framed, GrpcError } from "#wire/grpc.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import type { Method, ServerStream, StreamEnd } from "./call.ts";
+import { H2Connection, type H2Limits } from "./h2-connection.ts";
+import type { H2Stream } from "./h2-stream.ts";
 
-export interface ServerLimits {
+export interface ServerLimits extends H2Limits {
   /** A message of more bytes ends its call: etcd's request limit and its overhead. */
   readonly messageBytesMax: number;
-  /** Beyond it, a client's further calls on that connection wait, as HTTP/2 says. */
-  readonly streamsPerConnectionMax: number;
+  /** A connection beyond it is closed at once. */
   readonly connectionsMax: number;
 }
 
 export const recommendedServerLimits = {
   messageBytesMax: 2 * 2 ** 20,
+  // Beyond it, a client's further calls on that connection wait, as HTTP/2 says.
   streamsPerConnectionMax: 10_000,
   connectionsMax: 10_000,
 } as const satisfies ServerLimits;
@@ -48,31 +42,26 @@ export interface EtcdListening {
   close(): Promise<void>;
 }
 
-/** Per stream and per connection, so that a 1.5 MiB put does not wait for window updates. */
-const windowBytes = 2 * 2 ** 20;
-/** Megabytes; Node's default of 10 resets streams of a connection that carries many. */
-const sessionMemoryMax = 1024;
-/** Watches are cancelled by reset; Node's default of 33 a second is for strangers. */
-const resets = { streamResetBurst: 100_000, streamResetRate: 10_000 };
-
 export async function listenEtcd(
   methods: ReadonlyMap<string, Method>,
   log: Log,
   options: ListenOptions,
 ): Promise<EtcdListening> {
-  const sessions = new Set<ServerHttp2Session>();
-  const server = makeServer(options);
-  const refuseOver = options.limits.connectionsMax;
-  server.on("session", (session: ServerHttp2Session) => {
-    if (sessions.size >= refuseOver) return session.close();
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-    session.on("error", (error) => log.debug("a connection broke", { error: String(error) }));
-    session.setLocalWindowSize(windowBytes * 4);
-  });
-  server.on("sessionError", (error: Error) => log.debug("session", { error: String(error) }));
-  server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-    serve(methods, log, options.limits, stream, headers);
+  const { limits } = options;
+  const connections = new Set<H2Connection>();
+  const server = makeServer(options, (socket) => {
+    if (connections.size >= limits.connectionsMax) {
+      socket.destroy();
+      return;
+    }
+    socket.setNoDelay(true);
+    const connection = new H2Connection(socket, limits, (stream, head) => {
+      if (head.method === "POST" && head.contentType.startsWith("application/grpc")) {
+        serve({ methods, log, limits }, stream, head.path);
+      } else stream.fail(Code.internal, "this port speaks gRPC");
+    });
+    connections.add(connection);
+    socket.on("close", () => connections.delete(connection));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -81,63 +70,48 @@ export async function listenEtcd(
       resolve();
     });
   });
-  const { port } = server.address() as AddressInfo;
   return {
-    port,
+    port: (server.address() as AddressInfo).port,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const session of sessions) session.destroy();
+        for (const connection of connections) connection.close();
       }),
   };
 }
 
-function makeServer({ tls, limits }: ListenOptions): Http2Server | Http2SecureServer {
-  const http2 = {
-    maxSessionMemory: sessionMemoryMax,
-    ...resets,
-    settings: {
-      initialWindowSize: windowBytes,
-      maxConcurrentStreams: limits.streamsPerConnectionMax,
-    },
-  };
-  if (tls === undefined) return createServer(http2);
+function makeServer({ tls }: ListenOptions, connected: (socket: Socket) => void): Server {
+  if (tls === undefined) return createServer(connected);
   const { cert, key, clientCa } = tls;
-  return createSecureServer({
-    ...http2,
-    cert,
-    key,
-    minVersion: "TLSv1.2",
-    ...(clientCa === undefined
-      ? {}
-      : { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
-  });
+  const server = createTlsServer(
+    {
+      cert,
+      key,
+      minVersion: "TLSv1.2",
+      ALPNProtocols: ["h2"],
+      ...(clientCa === undefined
+        ? {}
+        : { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
+    },
+    connected,
+  );
+  // A handshake that failed is the client's affair; its socket is closed already.
+  server.on("tlsClientError", () => undefined);
+  return server;
 }
 
-const okHead = { ":status": 200, "content-type": "application/grpc" } as const;
-const okTrailers = { "grpc-status": "0" } as const;
-const withTrailers = { waitForTrailers: true } as const;
+interface Served {
+  readonly methods: ReadonlyMap<string, Method>;
+  readonly log: Log;
+  readonly limits: ServerLimits;
+}
 
-function serve(
-  methods: ReadonlyMap<string, Method>,
-  log: Log,
-  limits: ServerLimits,
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-): void {
-  const path = headers[":path"] ?? "";
-  const type = headers["content-type"] ?? "";
-  if (!type.startsWith("application/grpc") || headers[":method"] !== "POST") {
-    stream.on("error", () => undefined);
-    stream.respond({ ":status": 415, "content-type": "text/plain" });
-    stream.end("this port speaks gRPC\n");
-    return;
-  }
-  const call = new Call(stream, log, path);
-  const method = methods.get(path);
-  if (method === undefined) call.fail(unknownMethod(methods, path));
-  else if (method.kind === "unary") serveUnary(call, method.answer, limits);
-  else serveStream(call, method.open, limits);
+function serve(served: Served, stream: H2Stream, path: string): void {
+  const method = served.methods.get(path);
+  const call = new Call(stream, served.log, path);
+  if (method === undefined) call.fail(unknownMethod(served.methods, path));
+  else if (method.kind === "unary") serveUnary(call, method.answer, served.limits);
+  else serveStream(call, method.open, served.limits);
 }
 
 /** In the words of grpc-go. */
@@ -151,78 +125,42 @@ function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): Grpc
   return new GrpcError(Code.unimplemented, text);
 }
 
-/** One stream of HTTP/2, and its one answer. */
+/** One stream of HTTP/2 as the services see it. */
 class Call implements ServerStream {
-  readonly stream: ServerHttp2Stream;
+  readonly stream: H2Stream;
   readonly #log: Log;
   readonly #path: string;
 
-  constructor(stream: ServerHttp2Stream, log: Log, path: string) {
+  constructor(stream: H2Stream, log: Log, path: string) {
     this.stream = stream;
     this.#log = log;
     this.#path = path;
-    stream.on("error", () => undefined);
   }
 
   get closed(): boolean {
-    return this.stream.destroyed || this.stream.closed || this.stream.writableEnded;
+    return this.stream.closed;
   }
 
   get backlogBytes(): number {
-    return this.stream.writableLength;
-  }
-
-  answer(frame: Buffer): void {
-    const { stream } = this;
-    if (this.closed) return;
-    this.#head();
-    stream.end(frame);
+    return this.stream.backlogBytes;
   }
 
   send(withHeadroom: Buffer): void {
-    if (this.closed) return;
-    this.#head();
-    this.stream.write(framed(withHeadroom));
-  }
-
-  /** Headers at once: a client waits for them before it believes that its stream is open. */
-  open(): void {
-    if (!this.closed) this.#head();
+    this.stream.send(framed(withHeadroom));
   }
 
   onDrain(f: () => void): void {
-    if (this.closed) return;
-    if (this.stream.writableNeedDrain) this.stream.once("drain", f);
-    else setImmediate(f);
+    this.stream.onDrain(f);
   }
 
   end(): void {
-    if (this.closed) return;
-    this.#head();
-    this.stream.end();
+    this.stream.sendHead();
+    this.stream.end(grpcOkTrailers);
   }
 
   fail(error: unknown): void {
-    if (this.closed) return;
     const { code, message } = this.#errorOf(error);
-    const trailers = { "grpc-status": String(code), "grpc-message": encodeGrpcMessage(message) };
-    if (this.stream.headersSent) {
-      this.#trailers = trailers;
-      this.stream.end();
-    } else this.stream.respond({ ...okHead, ...trailers }, { endStream: true });
-    // What the client still sends is read and dropped. A reset would be tidier, but node:http2 lets
-    // it overtake the answer, and clients then report the reset.
-    this.stream.resume();
-  }
-
-  #trailers: Readonly<Record<string, string>> = okTrailers;
-
-  #head(): void {
-    if (this.stream.headersSent) return;
-    this.stream.respond(okHead, withTrailers);
-    this.stream.on("wantTrailers", () => {
-      if (!this.stream.destroyed) this.stream.sendTrailers(this.#trailers);
-    });
+    this.stream.fail(code, message);
   }
 
   #errorOf(error: unknown): { readonly code: Code; readonly message: string } {
@@ -242,20 +180,31 @@ function serveUnary(
   limits: ServerLimits,
 ): void {
   const deframer = new Deframer(limits.messageBytesMax);
+  const { stream } = call;
+  let answered = false;
   const fail = (error: unknown): void => call.fail(error);
   const take = (message: Buffer): void => {
+    // One message is one call; what else comes is dropped.
+    if (answered) return;
+    answered = true;
     const frame = answer(message);
-    if (frame instanceof Promise) frame.then((bytes) => call.answer(bytes), fail);
-    else call.answer(frame);
+    if (frame instanceof Promise) frame.then((bytes) => stream.answer(bytes), fail);
+    else stream.answer(frame);
   };
-  call.stream.on("data", (chunk: Buffer) => {
-    if (call.closed) return;
-    try {
-      deframer.push(chunk, take);
-    } catch (error) {
-      fail(error);
-    }
-  });
+  stream.take = {
+    data: (bytes) => {
+      if (stream.closed) return;
+      try {
+        deframer.push(bytes, take);
+      } catch (error) {
+        fail(error);
+      }
+    },
+    ended: () => {
+      if (!answered) fail(new GrpcError(Code.internal, "a request without a message"));
+    },
+    closed: () => undefined,
+  };
 }
 
 function serveStream(
@@ -264,19 +213,23 @@ function serveStream(
   limits: ServerLimits,
 ): void {
   const deframer = new Deframer(limits.messageBytesMax);
-  call.open();
+  const { stream } = call;
+  // A client waits for the head before it believes that its stream is open.
+  stream.sendHead();
   const end = open(call);
   const take = (message: Buffer): void => {
     if (!call.closed) end.message(message);
   };
-  call.stream.on("data", (chunk: Buffer) => {
-    if (call.closed) return;
-    try {
-      deframer.push(chunk, take);
-    } catch (error) {
-      call.fail(error);
-    }
-  });
-  call.stream.on("end", () => end.halfClosed());
-  call.stream.on("close", () => end.closed());
+  stream.take = {
+    data: (bytes) => {
+      if (call.closed) return;
+      try {
+        deframer.push(bytes, take);
+      } catch (error) {
+        call.fail(error);
+      }
+    },
+    ended: () => end.halfClosed(),
+    closed: () => end.closed(),
+  };
 }

@@ -1,0 +1,112 @@
+/** HTTP/2's frame head, numbers and settings (RFC 9113), and the constant header blocks of gRPC. */
+import { Buffer } from "node:buffer";
+
+export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+export const frameHeadBytes = 9;
+/** Of a connection and of each stream, until somebody says otherwise. */
+export const defaultWindowBytes = 65_535;
+
+export const FrameType = {
+  data: 0,
+  headers: 1,
+  reset: 3,
+  settings: 4,
+  pushPromise: 5,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+} as const;
+
+export const Flag = {
+  endStream: 1,
+  /** Of settings and pings. */
+  ack: 1,
+  endHeaders: 4,
+  padded: 8,
+  priority: 32,
+} as const;
+
+export const Setting = {
+  maxConcurrentStreams: 3,
+  initialWindowSize: 4,
+  maxFrameSize: 5,
+  maxHeaderListSize: 6,
+} as const;
+
+export const ErrorCode = {
+  none: 0,
+  protocol: 1,
+  internal: 2,
+  flowControl: 3,
+  frameSize: 6,
+  refusedStream: 7,
+  cancel: 8,
+  compression: 9,
+  enhanceYourCalm: 11,
+} as const;
+
+export function frameHead(type: number, flags: number, stream: number, length: number): Buffer {
+  const head = Buffer.allocUnsafe(frameHeadBytes);
+  writeFrameHead(head, 0, type, flags, stream, length);
+  return head;
+}
+
+// A frame's head is five plain fields in a fixed order; an object would be made per frame.
+export function writeFrameHead(
+  bytes: Buffer,
+  at: number,
+  type: number,
+  flags: number,
+  stream: number,
+  length: number,
+): void {
+  bytes[at] = length >>> 16;
+  bytes[at + 1] = length >>> 8;
+  bytes[at + 2] = length;
+  bytes[at + 3] = type;
+  bytes[at + 4] = flags;
+  bytes.writeUInt32BE(stream, at + 5);
+}
+
+export function settingsPayload(settings: readonly (readonly [number, number])[]): Buffer {
+  const payload = Buffer.alloc(settings.length * 6);
+  settings.forEach(([id, value], i) => {
+    payload.writeUInt16BE(id, i * 6);
+    payload.writeUInt32BE(value, i * 6 + 2);
+  });
+  return payload;
+}
+
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32BE(value >>> 0);
+  return bytes;
+}
+
+/** Literals that ask for no place in the peer's table: nothing to keep in step. */
+function literal(name: string, value: string): Buffer {
+  const parts = [name, value].flatMap((text) => {
+    const bytes = Buffer.from(text, "latin1");
+    return [integer(bytes.length, 7), bytes];
+  });
+  return Buffer.concat([Buffer.from([0]), ...parts]);
+}
+
+function integer(value: number, prefixBits: number): Buffer {
+  const mask = (1 << prefixBits) - 1;
+  if (value < mask) return Buffer.from([value]);
+  const bytes = [mask];
+  let left = value - mask;
+  for (; left >= 0x80; left >>>= 7) bytes.push((left & 0x7f) | 0x80);
+  return Buffer.from([...bytes, left]);
+}
+
+const status200 = Buffer.from([0x88]);
+/** `:status 200`, `content-type application/grpc`. */
+export const grpcHead = Buffer.concat([status200, literal("content-type", "application/grpc")]);
+export const grpcOkTrailers = literal("grpc-status", "0");
+
+export function grpcTrailers(code: number, message: string): Buffer {
+  return Buffer.concat([literal("grpc-status", String(code)), literal("grpc-message", message)]);
+}

@@ -1,0 +1,197 @@
+/**
+ * HPACK (RFC 7541), the receiving half: header blocks into names and values. What we send needs no
+ * table: a handful of constant blocks.
+ *
+ * Holds  the dynamic table follows the sender's exactly, so every block must be decoded, in order,
+ *        wanted or not; strings and blocks are bounded; a malformed block throws.
+ * Cost   about 0.3 us for a block of indexed fields, as clients send from their second call on.
+ */
+import { Buffer } from "node:buffer";
+
+/** The connection is no longer understood, and must end. */
+export class HpackError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "HpackError";
+  }
+}
+
+export type HeaderField = readonly [name: string, value: string];
+
+/** What we announce: HTTP/2's default. Entries count 32 bytes besides their text. */
+const tableBytesMax = 4096;
+const entryOverhead = 32;
+/** A decoded string; also bounds what a Huffman-coded one may grow to. */
+const stringBytesMax = 16 * 1024;
+
+const staticTable: readonly HeaderField[] = [
+  [":authority", ""],
+  [":method", "GET"],
+  [":method", "POST"],
+  [":path", "/"],
+  [":path", "/index.html"],
+  [":scheme", "http"],
+  [":scheme", "https"],
+  ...["200", "204", "206", "304", "400", "404", "500"].map((s): HeaderField => [":status", s]),
+  ["accept-charset", ""],
+  ["accept-encoding", "gzip, deflate"],
+  ...[
+    "accept-language accept-ranges accept access-control-allow-origin age allow authorization",
+    "cache-control content-disposition content-encoding content-language content-length",
+    "content-location content-range content-type cookie date etag expect expires from host",
+    "if-match if-modified-since if-none-match if-range if-unmodified-since last-modified link",
+    "location max-forwards proxy-authenticate proxy-authorization range referer refresh",
+    "retry-after server set-cookie strict-transport-security transfer-encoding user-agent vary",
+    "via www-authenticate",
+  ].flatMap((line) => line.split(" ").map((name): HeaderField => [name, ""])),
+];
+
+export class HpackDecoder {
+  /** Newest first. */
+  readonly #dynamic: HeaderField[] = [];
+  #bytes = 0;
+  #bytesMax = tableBytesMax;
+
+  /** Throws HpackError. */
+  decode(block: Buffer): HeaderField[] {
+    const fields: HeaderField[] = [];
+    const reader = { block, at: 0 };
+    while (reader.at < block.length) {
+      const first = block[reader.at] as number;
+      if (first >= 0x80) fields.push(this.#field(readInteger(reader, 7)));
+      else if (first >= 0x40) fields.push(this.#insert(this.#literal(reader, 6)));
+      else if (first >= 0x20) this.#resize(readInteger(reader, 5));
+      else fields.push(this.#literal(reader, 4));
+    }
+    return fields;
+  }
+
+  #literal(reader: Reader, prefixBits: number): HeaderField {
+    const index = readInteger(reader, prefixBits);
+    const name = index === 0 ? readString(reader) : this.#field(index)[0];
+    return [name, readString(reader)];
+  }
+
+  #field(index: number): HeaderField {
+    const found =
+      index <= staticTable.length
+        ? staticTable[index - 1]
+        : this.#dynamic[index - staticTable.length - 1];
+    if (found === undefined) throw new HpackError(`no header field ${index}`);
+    return found;
+  }
+
+  #insert(field: HeaderField): HeaderField {
+    this.#dynamic.unshift(field);
+    this.#bytes += sizeOf(field);
+    this.#evict();
+    return field;
+  }
+
+  #resize(bytes: number): void {
+    if (bytes > tableBytesMax) throw new HpackError(`table of ${bytes} bytes`);
+    this.#bytesMax = bytes;
+    this.#evict();
+  }
+
+  #evict(): void {
+    while (this.#bytes > this.#bytesMax) {
+      this.#bytes -= sizeOf(this.#dynamic.pop() as HeaderField);
+    }
+  }
+}
+
+function sizeOf([name, value]: HeaderField): number {
+  return name.length + value.length + entryOverhead;
+}
+
+interface Reader {
+  readonly block: Buffer;
+  at: number;
+}
+
+function readInteger(reader: Reader, prefixBits: number): number {
+  const mask = (1 << prefixBits) - 1;
+  let value = readByte(reader) & mask;
+  if (value < mask) return value;
+  for (let shift = 0; shift <= 21; shift += 7) {
+    const byte = readByte(reader);
+    value += (byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  throw new HpackError("an integer is too large");
+}
+
+function readByte(reader: Reader): number {
+  const byte = reader.block[reader.at++];
+  if (byte === undefined) throw new HpackError("a header block ends early");
+  return byte;
+}
+
+function readString(reader: Reader): string {
+  const coded = ((reader.block[reader.at] ?? 0) & 0x80) !== 0;
+  const length = readInteger(reader, 7);
+  const end = reader.at + length;
+  if (end > reader.block.length) throw new HpackError("a header block ends early");
+  if (length > stringBytesMax) throw new HpackError("a header is too long");
+  const start = reader.at;
+  reader.at = end;
+  return coded
+    ? huffmanDecode(reader.block, start, end)
+    : reader.block.toString("latin1", start, end);
+}
+
+// The Huffman code of appendix B is canonical: its codes follow from their lengths alone.
+
+/** Of the symbols 0 to 255, a base-32 digit each; the end-of-string symbol takes the last code. */
+const codeLengths =
+  "dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6ca" +
+  "d67777777777777777777777878djde6f56565666577666567655677777fbeds" +
+  "kmkkmmmnmnnnnnonoomnonnnnlmnmnnomlkmmnnlnmmolmnnllmlnmnnkmmmnmmn" +
+  "qqkjmnmpqqqrrqopjlqrrqrollqqsrrrkoklmllnmmppooqnqrqqrrrrrsrrrrrq";
+const codeBitsMax = 30;
+
+/** Per length: the first code, how many, and where their symbols begin in `symbols`. */
+const { firstCode, count, firstSymbol, symbols } = huffmanTables();
+
+function huffmanTables() {
+  const lengths = Array.from(codeLengths, (digit) => Number.parseInt(digit, 32));
+  const symbols: number[] = [];
+  const [firstCode, count, firstSymbol] = [[0], [0], [0]] as [number[], number[], number[]];
+  let code = 0;
+  for (let bits = 1; bits <= codeBitsMax; bits++) {
+    code *= 2;
+    const ofLength = lengths.flatMap((length, symbol) => (length === bits ? [symbol] : []));
+    firstCode[bits] = code;
+    count[bits] = ofLength.length;
+    firstSymbol[bits] = symbols.length;
+    symbols.push(...ofLength);
+    code += ofLength.length;
+  }
+  return { firstCode, count, firstSymbol, symbols };
+}
+
+function huffmanDecode(block: Buffer, start: number, end: number): string {
+  const out: number[] = [];
+  let code = 0;
+  let bits = 0;
+  for (let at = start; at < end; at++) {
+    for (let bit = 7; bit >= 0; bit--) {
+      code = code * 2 + (((block[at] as number) >> bit) & 1);
+      bits++;
+      const offset = code - (firstCode[bits] as number);
+      if (offset < (count[bits] as number)) {
+        out.push(symbols[(firstSymbol[bits] as number) + offset] as number);
+        code = 0;
+        bits = 0;
+      } else if (bits === codeBitsMax) throw new HpackError("a Huffman code that is none");
+    }
+  }
+  // What is left must be the first bits of the end-of-string code: ones, fewer than eight.
+  if (bits > 7 || code !== 2 ** bits - 1) throw new HpackError("bad padding");
+  return out.length > stringBytesMax ? tooLong() : String.fromCharCode(...out);
+}
+
+function tooLong(): never {
+  throw new HpackError("a header is too long");
+}
