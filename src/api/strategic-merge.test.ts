@@ -263,10 +263,10 @@ const refusals: readonly Refusal[] = [
     "an element without merge key cannot merge",
     { mergingList: [n(1)] },
     { mergingList: [{ value: "b" }] },
-    422,
+    500,
     /does not contain declared merge key: name/,
   ],
-  ["an unknown directive is refused", n(1), { $patch: "bogus" }, 422, /unknown patch type: bogus/],
+  ["an unknown directive is refused", n(1), { $patch: "bogus" }, 500, /unknown patch type: bogus/],
   [
     "$retainKeys must name what the patch sets",
     { retainKeysMap: { name: "a" } },

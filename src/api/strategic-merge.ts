@@ -16,7 +16,8 @@ import type { MutableJson, MutableObject } from "./json-value.ts";
 import { unprocessable } from "./json-patch.ts";
 import type { JsonObject, JsonValue } from "./object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
-import { badRequest } from "./status.ts";
+import { goValue } from "./go-value.ts";
+import { badRequest, failure } from "./status.ts";
 import { checkElementOrder, mergedOrder, partition } from "./strategic-order.ts";
 
 /** Finds a definition by name; undefined for one that is not known. */
@@ -30,9 +31,9 @@ const elementOrderPrefix = "$setElementOrder/";
 /** A patch that is well formed JSON but no strategic merge patch for this object. */
 export class StrategicMergeError extends Error {
   /** `format`: the directives are misused (400); `object`: the patch does not fit (422). */
-  readonly kind: "format" | "object";
+  readonly kind: "format" | "object" | "unexplained";
 
-  constructor(kind: "format" | "object", message: string) {
+  constructor(kind: StrategicMergeError["kind"], message: string) {
     super(message);
     this.name = "StrategicMergeError";
     this.kind = kind;
@@ -59,7 +60,21 @@ export function strategicMergePatch(
     ); // clones of objects
   } catch (error) {
     if (!(error instanceof StrategicMergeError)) throw error;
-    throw error.kind === "format" ? badRequest(error.message) : unprocessable(error);
+    throw refusal(error);
+  }
+}
+
+/** What upstream knows no reason for is a 500 with its text. */
+function refusal(error: StrategicMergeError): Error {
+  switch (error.kind) {
+    case "format":
+      return badRequest(error.message);
+    case "object":
+      return unprocessable(error);
+    case "unexplained":
+      return failure(500, "", error.message);
+    default:
+      return error.kind satisfies never;
   }
 }
 
@@ -209,8 +224,8 @@ function mergeKeyOf(element: MutableJson, key: string): MutableJson {
   const value = isJsonObject(element) ? getField(element, key) : undefined;
   if (value !== undefined) return value;
   throw new StrategicMergeError(
-    "object",
-    `map: ${JSON.stringify(element)} does not contain declared merge key: ${key}`,
+    "unexplained",
+    `map: ${goValue(element)} does not contain declared merge key: ${key}`,
   );
 }
 
@@ -288,9 +303,8 @@ function badRetainKeys(): StrategicMergeError {
 }
 
 function badDirective(directive: MutableJson, map: MutableObject): StrategicMergeError {
-  const shown = typeof directive === "string" ? directive : JSON.stringify(directive);
-  const text = `unknown patch type: ${shown} in map: ${JSON.stringify(map)}`;
-  return new StrategicMergeError("object", text);
+  const text = `unknown patch type: ${goValue(directive)} in map: ${goValue(map)}`;
+  return new StrategicMergeError("unexplained", text);
 }
 
 /** For values new to the object: nothing to delete, so nulls and directives mean nothing. */

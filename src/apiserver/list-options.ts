@@ -91,27 +91,26 @@ function unsupportedMatch(value: string, supported: readonly string[]): FieldErr
 
 function listFaults(options: ListQuery): readonly FieldError[] {
   const { resourceVersion, resourceVersionMatch: match } = options;
+  const initial = forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list");
+  const last = options.sendInitialEvents === undefined ? [] : [initial];
+  if (match === "") return last;
   const errors: FieldError[] = [];
-  if (options.sendInitialEvents !== undefined) {
-    errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-  }
-  if (match === "") return errors;
   const field = "resourceVersionMatch";
+  if (resourceVersion === "") {
+    const why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+    errors.push(forbiddenField(field, why));
+  }
   if (options.continue !== "") {
     errors.push(
       forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"),
     );
-  }
-  if (resourceVersion === "") {
-    const why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-    errors.push(forbiddenField(field, why));
   }
   if (!matches.includes(match)) errors.push(unsupportedMatch(match, matches));
   if (match === "Exact" && resourceVersion === "0") {
     const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
     errors.push(forbiddenField(field, why));
   }
-  return errors;
+  return [...errors, ...last];
 }
 
 function watchFaults(options: ListQuery): readonly FieldError[] {
@@ -123,14 +122,14 @@ function watchFaults(options: ListQuery): readonly FieldError[] {
       const why =
         "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
       errors.push(forbiddenField(field, why));
+      if (match !== "NotOlderThan") errors.push(unsupportedMatch(match, ["NotOlderThan"]));
     }
     return errors;
   }
-  if (match === "") {
+  if (match !== "NotOlderThan") {
     const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
     errors.push(forbiddenField(field, why));
-  } else if (match !== "NotOlderThan") {
-    errors.push(unsupportedMatch(match, ["NotOlderThan"]));
+    if (match !== "") errors.push(unsupportedMatch(match, ["NotOlderThan"]));
   }
   if (options.continue !== "") {
     const why = "continue is forbidden when sendInitialEvents is provided";

@@ -7,7 +7,7 @@ import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import { decoded, withKind } from "./body.ts";
 import type { Document } from "./body-text.ts";
-import { goValue } from "./go-value.ts";
+import { goValue } from "#api/go-value.ts";
 import type { ServedKind } from "./kind.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { named } from "./update.ts";

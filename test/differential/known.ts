@@ -11,6 +11,29 @@ export interface Known {
 
 export const known: readonly Known[] = [
   {
+    at: / > body /,
+    stock: /^null$/,
+    ours: /^$/,
+    reason: "fields Go cannot leave out and writes as null are left out",
+  },
+  {
+    at: /(?:FlowSchema|APIService|flowschemas|apiservices).*(?:managedFields|status conditions|resourceVersion)/,
+    reason: "conditions a controller inside the stock server writes are not written",
+  },
+  {
+    at: /namespaces on their way out > 18 |privileged/,
+    reason: "privileged pods are allowed; stock needs --allow-privileged",
+  },
+  {
+    at: / > body message$/,
+    ours: /: (?:No Object name found|no relationship found between node)/,
+    reason: "the node authorizer is on and says why; the recorded server had RBAC only",
+  },
+  {
+    at: /^server: who may > 2[78] .* > body message/,
+    reason: "the node authorizer is on and says why; the recorded server had RBAC only",
+  },
+  {
     at: / > body (?:serverAddressByClientCIDRs 0 serverAddress|spec ports 0 targetPort)$/,
     reason: "each server tells its own address",
   },

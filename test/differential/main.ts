@@ -3,12 +3,14 @@
  *
  * Without flags: our answers against the golden ones. `--record` asks a stock server and rewrites the
  * golden answers; `--live` compares with a stock server without keeping its answers. Both need
- * PILOTHOUSE_STOCK, a folder with the programs kube-apiserver and etcd-bin.
+ * PILOTHOUSE_STOCK, a folder with the programs kube-apiserver and etcd-bin. `--accept` keeps the list of
+ * differences that are left (all suites).
  */
-import { compareCase, show } from "./compare.ts";
+import { compareCase, type Difference, show } from "./compare.ts";
 import type { Recorded, Suite } from "./exchange.ts";
 import { readGolden, writeGolden } from "./golden.ts";
 import { isKnown } from "./known.ts";
+import { writeOpen } from "./open.ts";
 import { runSuite } from "./run.ts";
 import { startOurs, startStock, stockFolder, type Server } from "./servers.ts";
 import { suites } from "./suites.ts";
@@ -29,13 +31,14 @@ async function main(): Promise<void> {
     for (const suite of chosen) writeGolden(suite.name, stock.get(suite.name) ?? {});
   if (flags.includes("--only-record")) return;
   const ours = await answersOf(() => startOurs());
-  let count = 0;
+  const left: Difference[] = [];
   for (const suite of chosen) {
     const expected = stock?.get(suite.name) ?? readGolden(suite.name);
-    count += report(suite, expected, ours.get(suite.name) ?? {});
+    left.push(...report(suite, expected, ours.get(suite.name) ?? {}));
   }
-  console.log(`${count} differences`);
-  process.exitCode = count === 0 ? 0 : 1;
+  if (flags.includes("--accept")) writeOpen(left);
+  console.log(`${left.length} differences`);
+  process.exitCode = left.length === 0 ? 0 : 1;
 }
 
 function folder(): string {
@@ -55,11 +58,11 @@ async function answersOf(start: () => Promise<Server>): Promise<ReadonlyMap<stri
   }
 }
 
-function report(suite: Suite, stock: Answers, ours: Answers): number {
+function report(suite: Suite, stock: Answers, ours: Answers): readonly Difference[] {
   const found = suite.cases.flatMap(({ name }) =>
     compareCase(`${suite.name}: ${name}`, stock[name] ?? [], ours[name] ?? []),
   );
   const unknown = found.filter((difference) => !isKnown(difference));
   for (const difference of unknown) console.log(show(difference));
-  return unknown.length;
+  return unknown;
 }

@@ -82,6 +82,22 @@ const inlineStructs: ReadonlySet<string> = new Set([
   "updateStrategy",
 ]);
 
+/** Where a field is unlike others of its name. */
+const qualifiedInline: Readonly<Record<string, boolean>> = {
+  "Endpoint.conditions": true,
+  "Event.deprecatedSource": true,
+  "FlowSchemaSpec.priorityLevelConfiguration": true,
+  "NetworkPolicySpec.podSelector": true,
+  "ReplicationControllerSpec.template": false,
+  "ResourceClaimSpec.devices": true,
+};
+
+/** Texts that are written also when they are empty, so that to set them to "" changes nothing. */
+const neverLeftOut: ReadonlySet<string> = new Set([
+  "io.k8s.api.core.v1.Event.reportingComponent",
+  "io.k8s.api.core.v1.Event.reportingInstance",
+]);
+
 /** Defaults of list keys that a schema without `default` does not tell. */
 const builtInKeyDefaults: Readonly<Record<string, Readonly<Record<string, JsonValue>>>> = {
   "io.k8s.api.core.v1.ContainerPort": { protocol: "TCP" },
@@ -182,10 +198,16 @@ export class ShapeSource {
   }
 }
 
+function isInline(schema: ObjectSchema, name: string): boolean {
+  const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
+  return qualifiedInline[qualified] ?? inlineStructs.has(name);
+}
+
 function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {
   const field = Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
   if (field === undefined) return undefined;
-  if (field.type === "object") return inlineStructs.has(name) ? {} : undefined;
+  if (field.type === "string") return neverLeftOut.has(`${schema.name}.${name}`) ? "" : undefined;
+  if (field.type === "object") return isInline(schema, name) ? {} : undefined;
   const list = field.type === "array" || field.type === "map";
   return list && schema.required.includes(name) ? null : undefined;
 }

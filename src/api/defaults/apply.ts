@@ -27,6 +27,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "v1/LimitRange": core.limitRange,
   "v1/ResourceQuota": core.resourceQuota,
   "v1/Event": core.event,
+  "events.k8s.io/v1/Event": core.eventV1,
   "apps/v1/Deployment": workloads.deployment,
   "apps/v1/ReplicaSet": workloads.replicaSet,
   "apps/v1/DaemonSet": workloads.daemonSet,

@@ -171,6 +171,9 @@ export const resourceQuota: Rule = chain(
   always("status", resourceLists("hard", "used")),
 );
 
+/** Of events.k8s.io. */
+export const eventV1: Rule = always("deprecatedSource");
+
 export const event: Rule = chain(
   always("metadata"),
   always("source"),

@@ -29,7 +29,10 @@ export const ingressClass: Rule = always("spec", within("parameters", fill({ sco
 
 export const serviceCidr: Rule = chain(always("spec"), always("status"));
 
-export const endpointSlice: Rule = each("ports", fill({ name: "", protocol: "TCP" }));
+export const endpointSlice: Rule = chain(
+  each("ports", fill({ name: "", protocol: "TCP" })),
+  each("endpoints", always("conditions")),
+);
 
 export const storageClass: Rule = fill({
   reclaimPolicy: "Delete",

@@ -199,7 +199,17 @@ export const autoscalerV2: Rule = chain(
   always("status", fill({ desiredReplicas: 0 })),
 );
 
+/** v1 keeps metrics of other kinds in an annotation; without any, CPU is the metric. */
+function wantedCpu(object: Fields): Fields {
+  const metadata = object["metadata"] as { readonly annotations?: Fields } | undefined;
+  const others = metadata?.annotations?.["autoscaling.alpha.kubernetes.io/metrics"];
+  return others === undefined ? addCpu(object) : object;
+}
+
+const addCpu: Rule = always("spec", fill({ targetCPUUtilizationPercentage: 80 }));
+
 export const autoscalerV1: Rule = chain(
   always("spec", fill({ minReplicas: 1 })),
+  wantedCpu,
   always("status", fill({ currentReplicas: 0, desiredReplicas: 0 })),
 );

@@ -59,6 +59,13 @@ function cleanSecretReferences(account: AnyObject): AnyObject {
   return { ...account, secrets: secrets.map((secret) => ({ name: text(secret, "name") })) };
 }
 
+/** A volume is Pending since it is there. */
+function stampPhase(volume: AnyObject): AnyObject {
+  const lastPhaseTransitionTime = volume.metadata?.creationTimestamp;
+  if (lastPhaseTransitionTime === undefined) return volume;
+  return { ...volume, status: { ...wantedPending, lastPhaseTransitionTime } };
+}
+
 const wantedPending: Fields = { phase: "Pending" };
 
 export const coreRows: Readonly<Record<string, Row>> = {
@@ -71,7 +78,7 @@ export const coreRows: Readonly<Record<string, Row>> = {
     subresources: { finalize: prepareFinalize },
   },
   nodes: { status: {}, statusOnCreate: true },
-  persistentvolumes: { status: wantedPending },
+  persistentvolumes: { status: wantedPending, prepareForCreate: stampPhase },
   persistentvolumeclaims: {
     status: wantedPending,
     prepareForCreate: normalizeDataSources,

@@ -92,7 +92,7 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Row>>>>
     ipaddresses: {},
     servicecidrs: { status: {} },
   },
-  "node.k8s.io": { runtimeclasses: { unconditionalUpdate: false } },
+  "node.k8s.io": { runtimeclasses: { createOnUpdate: true, unconditionalUpdate: false } },
   policy: {
     poddisruptionbudgets: {
       status: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },

@@ -32,7 +32,7 @@ export function validateAutoscaler(scaler: Fields): FieldError[] {
   if (min !== undefined && min < 1) {
     out.push(invalidValue("spec.minReplicas", min, "must be greater than or equal to 1"));
   }
-  if (max < 1) out.push(invalidValue("spec.maxReplicas", max, "must be greater than 0"));
+  if (max < 1) out.push(required("spec.maxReplicas", "must be set and greater than 0"));
   if (min !== undefined && max < min) {
     const detail = "must be greater than or equal to `minReplicas`";
     out.push(invalidValue("spec.maxReplicas", max, detail));
@@ -55,6 +55,11 @@ function checkReference(out: FieldError[], reference: Fields, path: string): voi
     const at = child(path, field);
     if (value === "") out.push(required(at));
     else out.push(...invalidEach(at, value, pathSegmentName(value, false)));
+  }
+  const given = text(reference, "apiVersion");
+  const isCore = text(reference, "kind") === "ReplicationController" && given === "v1";
+  if (!given.includes("/") && !isCore) {
+    out.push(invalidValue(child(path, "apiVersion"), given, "apiVersion must specify API group"));
   }
 }
 

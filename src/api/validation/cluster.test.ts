@@ -10,7 +10,7 @@ const network = (kind: string, spec: string, metadata = "{name: n}"): string =>
 const rbac = (kind: string, fields: string): string =>
   `{apiVersion: rbac.authorization.k8s.io/v1, kind: ${kind}, metadata: {name: r}, ${fields}}`;
 const scaler = (spec: string): string =>
-  `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {scaleTargetRef: {kind: Deployment, name: d}, ${spec}}}`;
+  `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}, ${spec}}}`;
 const webhook = (fields: string): string =>
   `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: w}, webhooks: [{name: a.b.example, sideEffects: None, admissionReviewVersions: [v1], ${fields}}]}`;
 const definition = (fields: string, versions: string): string =>

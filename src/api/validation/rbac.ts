@@ -73,9 +73,8 @@ function checkBinding(
 ): FieldError[] {
   const out: FieldError[] = [];
   const role = part(binding, "roleRef");
-  if (text(role, "apiGroup") !== group) {
-    out.push(notSupported("roleRef.apiGroup", text(role, "apiGroup"), [group]));
-  }
+  const apiGroup = text(role, "apiGroup") || group; // empty is defaulted
+  if (apiGroup !== group) out.push(notSupported("roleRef.apiGroup", apiGroup, [group]));
   const kind = text(role, "kind");
   if (!kinds.includes(kind)) out.push(notSupported("roleRef.kind", kind, kinds));
   const name = text(role, "name");
