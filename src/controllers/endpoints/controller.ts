@@ -1,47 +1,55 @@
 /**
  * EndpointSlices and Endpoints of Services with a selector: which pods answer, and whether they are
- * ready. One loop for both, over one look at the pods.
+ * ready. One loop for both, over one look at the pods; two service accounts, as upstream has two.
  *
  * In    Services, Pods, Nodes (for zones), and the slices and Endpoints it writes.
- * Safe  slices that others manage are not touched; a reconcile waits until the cache shows the
- *       slices it wrote last (shared/barrier.ts), so it never makes a second set.
+ * Safe  slices that others manage are not touched; a reconcile waits until the cache shows what it
+ *       wrote last (shared/barrier.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
-import { ApiError } from "#api/status.ts";
 import { keyOf } from "#client/local-store.ts";
+import { isAlreadyExists, isNotFound } from "#client/refusal.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
 import { Barrier } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerReference } from "../shared/owner.ts";
+import { isNamespaceGoing, textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
-import { desiredGroups, type PortGroup } from "./desired.ts";
+import { memoSelector } from "../shared/selectors.ts";
+import { desiredGroups, familiesOf, type Desired, type Family, type PortGroup } from "./desired.ts";
+import {
+  isElection,
+  labelsFrom,
+  managedLabel,
+  serviceIndex,
+  serviceKeys,
+  serviceLabel,
+} from "./labels.ts";
 import { legacyEndpoints, overCapacityAnnotation } from "./legacy.ts";
 import { planSlices, type SliceContent } from "./slices.ts";
 
 const gvk = { group: "", version: "v1", kind: "Service" };
 const workers = 10;
-const serviceLabel = "kubernetes.io/service-name";
-const managedLabel = "endpointslice.kubernetes.io/managed-by";
 const manager = "endpointslice-controller.k8s.io";
 const legacyManagedLabel = "endpoints.kubernetes.io/managed-by";
 const legacyManager = "endpoint-controller";
-const headlessLabel = "service.kubernetes.io/headless";
+/** A pod on a node that is not known: the node comes, or the pod garbage collector. */
+const incompleteMs = 1_000;
 
-// long: one closure holds the informers that the small functions below share
+// long: one closure holds the informers and the barriers that the small functions below share
 export function endpointsController(deps: ControllerDeps): Controller {
-  const { client, informers } = deps;
+  const { client, informers, clock } = deps;
   const legacyClient = deps.clientFor("endpoint-controller");
   const services = informers.informer<Service>(refs.services);
   const pods = informers.informer<Pod>(refs.pods);
   const nodes = informers.informer<Node>(refs.nodes);
   const slices = informers.informer<EndpointSlice>(refs.endpointslices);
   const legacy = informers.informer<Endpoints>(refs.endpoints);
-  slices.addIndex("controllers.service", (slice) => {
-    const service = slice.metadata?.labels?.[serviceLabel];
-    return service === undefined ? [] : [`${slice.metadata?.namespace ?? ""}/${service}`];
-  });
-  const barrier = new Barrier(slices, deps.clock);
+  slices.addIndex(serviceIndex, serviceKeys);
+  const barrier = new Barrier(slices, clock);
+  const legacyBarrier = new Barrier(legacy, clock);
   const controller = queueController(
     deps,
     { name: "endpointslice-controller", workers },
@@ -54,8 +62,16 @@ export function endpointsController(deps: ControllerDeps): Controller {
     delete: (service) => queue.add(keyOf(service)),
   });
   pods.addHandler({ add: wake, delete: wake, update: wakeChanged });
-  slices.addHandler({ update: (_old, slice) => wakeSlice(slice), delete: wakeSlice });
-  legacy.addHandler({ delete: (object) => queue.add(keyOf(object)) });
+  slices.addHandler({
+    add: wakeSlice,
+    update: (_old, slice) => wakeSlice(slice),
+    delete: wakeSlice,
+  });
+  legacy.addHandler({
+    add: wakeLegacy,
+    update: (_old, object) => wakeLegacy(object),
+    delete: (object) => queue.add(keyOf(object)),
+  });
   return controller;
 
   function wake(pod: Pod): void {
@@ -70,6 +86,7 @@ export function endpointsController(deps: ControllerDeps): Controller {
       p.metadata?.labels,
       p.metadata?.deletionTimestamp,
       p.status?.podIP,
+      p.status?.podIPs,
       p.status?.phase,
       p.spec?.nodeName,
       p.status?.conditions?.find((c) => c.type === "Ready")?.status,
@@ -80,113 +97,144 @@ export function endpointsController(deps: ControllerDeps): Controller {
   }
 
   function wakeSlice(slice: EndpointSlice): void {
-    const service = slice.metadata?.labels?.[serviceLabel];
-    if (service !== undefined && isOurs(slice))
-      queue.add(`${slice.metadata?.namespace ?? ""}/${service}`);
+    if (isOurs(slice)) for (const key of serviceKeys(slice)) queue.add(key);
   }
 
-  async function reconcile(key: string): Promise<void> {
+  /** Also finds, at the start, what a Service that went while we were away has left. */
+  function wakeLegacy(object: Endpoints): void {
+    if (object.metadata?.labels?.[legacyManagedLabel] === legacyManager) queue.add(keyOf(object));
+  }
+
+  async function reconcile(key: string): Promise<ReconcileResult> {
     const service = services.getByKey(key);
     if (service === undefined) return removeLegacy(key);
-    const selector = service.spec?.selector ?? {};
-    const isManaged = Object.keys(selector).length > 0 && service.spec?.type !== "ExternalName";
-    if (!isManaged || service.metadata?.deletionTimestamp !== undefined || !barrier.passed(key))
-      return;
+    const { selector = {}, type } = service.spec ?? {};
+    if (Object.keys(selector).length === 0 || type === "ExternalName") return;
+    if (service.metadata?.deletionTimestamp !== undefined) return;
+    if (!barrier.passed(key) || !legacyBarrier.passed(key)) return;
     const matched = pods.list(service.metadata?.namespace).filter((pod) => selects(service, pod));
-    const byName = new Map(nodes.list().map((node) => [node.metadata?.name ?? "", node]));
-    const groups = desiredGroups({ service, pods: matched, nodes: byName });
-    await writeSlices(key, service, groups);
-    await writeLegacy(service, groups);
+    const families = familiesOf(service);
+    const desired = new Map(
+      families.map((family) => [family, desiredOf(service, family, matched)]),
+    );
+    try {
+      await writeAll(key, service, desired);
+    } catch (error) {
+      if (isNamespaceGoing(error)) return;
+      const text = `Error updating Endpoint Slices for Service ${key}: ${textOf(error)}`;
+      deps.recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", text);
+      throw error;
+    }
+    const incomplete = [...desired.values()].some((one) => one.incomplete);
+    return incomplete ? { requeueAfterMs: incompleteMs } : undefined;
+  }
+
+  function desiredOf(service: Service, family: Family, matched: readonly Pod[]): Desired {
+    const nodeOf = (name: string): Node | undefined => nodes.get("", name);
+    return desiredGroups({ service, family, pods: matched, nodeOf });
+  }
+
+  async function writeAll(
+    key: string,
+    service: Service,
+    desired: ReadonlyMap<Family, Desired>,
+  ): Promise<void> {
+    const existing = slices.byIndex(serviceIndex, key).filter(isOurs);
+    const mine = existing.filter((slice) => isOwnedBy(slice, service));
+    const strangers = existing.filter(
+      (slice) => !mine.includes(slice) || !desired.has(slice.addressType as Family),
+    );
+    for (const [family, { groups }] of desired) {
+      const same = mine.filter((slice) => slice.addressType === family);
+      await writeSlices(key, service, family, groups, same);
+    }
+    // Of an earlier Service of this name, or of a family it no longer has.
+    for (const slice of strangers) await removeSlice(key, slice);
+    const [primary] = familiesOf(service);
+    const groups = (primary === undefined ? undefined : desired.get(primary))?.groups ?? [];
+    await writeLegacy(key, service, groups);
   }
 
   async function writeSlices(
     key: string,
     service: Service,
+    family: Family,
     groups: readonly PortGroup[],
+    existing: readonly EndpointSlice[],
   ): Promise<void> {
-    const existing = slices.byIndex("controllers.service", key).filter(isOurs);
-    const plan = planSlices(groups.length === 0 ? [emptyGroup] : groups, existing);
-    const hasAny = existing.length - plan.remove.length + plan.create.length > 0;
-    // A Service without endpoints has one empty slice, as upstream's placeholder.
-    const create = hasAny ? plan.create : [{ ports: [], endpoints: [] }];
-    const keep = hasAny ? undefined : plan.remove[0];
+    const labels = labelsOf(service);
+    const plan = planSlices({ groups, existing, labels });
     const namespace = service.metadata?.namespace ?? "";
-    for (const content of keep === undefined ? create : []) {
-      barrier.wrote(
-        key,
-        await client.create(refs.endpointslices, namespace, sliceOf(service, content)),
-      );
+    for (const content of plan.create) {
+      const object = sliceOf(service, family, content);
+      barrier.wrote(key, await client.create(refs.endpointslices, namespace, object));
     }
-    const updates =
-      keep === undefined ? plan.update : [{ slice: keep, content: { ports: [], endpoints: [] } }];
-    for (const { slice, content } of updates) {
-      if (
-        jsonEqual(slice.endpoints ?? [], content.endpoints) &&
-        jsonEqual(slice.ports ?? [], content.ports)
-      )
-        continue;
-      const next = {
-        ...slice,
-        ...content,
-        metadata: { ...slice.metadata, labels: labelsOf(service) },
-      };
+    for (const { slice, content } of plan.update) {
+      const next = { ...slice, ...content, metadata: { ...slice.metadata, labels } };
       barrier.wrote(key, await client.update(refs.endpointslices, namespace, next));
     }
-    for (const slice of plan.remove) {
-      if (slice === keep) continue;
-      barrier.deleting(key, slice);
-      await client
-        .delete(refs.endpointslices, namespace, slice.metadata?.name ?? "")
-        .catch(ignoreGone);
+    for (const slice of plan.remove) await removeSlice(key, slice);
+  }
+
+  async function removeSlice(key: string, slice: EndpointSlice): Promise<void> {
+    const { namespace = "", name = "", uid = "" } = slice.metadata ?? {};
+    barrier.deleting(key, slice);
+    try {
+      await client.delete(refs.endpointslices, namespace, name, { preconditions: { uid } });
+    } catch (error) {
+      barrier.notDeleted(key, slice);
+      if (!isNotFound(error)) throw error;
     }
   }
 
-  async function writeLegacy(service: Service, groups: readonly PortGroup[]): Promise<void> {
+  async function writeLegacy(
+    key: string,
+    service: Service,
+    groups: readonly PortGroup[],
+  ): Promise<void> {
     const { namespace = "", name = "" } = service.metadata ?? {};
     const { subsets, truncated } = legacyEndpoints(groups);
+    const labels = { ...labelsFrom(service), [legacyManagedLabel]: legacyManager };
     const current = legacy.get(namespace, name);
-    const headless = service.spec?.clusterIP === "None" ? { [headlessLabel]: "" } : {};
-    const labels = {
-      ...service.metadata?.labels,
-      ...headless,
-      [legacyManagedLabel]: legacyManager,
-    };
-    const annotations = truncated ? { [overCapacityAnnotation]: "truncated" } : undefined;
-    const metadata = {
-      ...current?.metadata,
-      name,
-      namespace,
-      labels,
-      ...(annotations === undefined ? {} : { annotations }),
-    };
+    const { [overCapacityAnnotation]: _over, ...kept } = current?.metadata?.annotations ?? {};
+    const annotations = truncated ? { ...kept, [overCapacityAnnotation]: "truncated" } : kept;
+    const wanted = { subsets, labels, annotations };
     if (current === undefined) {
-      const object = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
-      return void (await legacyClient
-        .create<Endpoints>(refs.endpoints, namespace, object)
-        .catch(ignoreGone));
+      const metadata = { name, namespace, labels, annotations };
+      const object: Endpoints = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
+      return createLegacy(key, namespace, object);
     }
-    if (jsonEqual(current.subsets ?? [], subsets) && jsonEqual(current.metadata?.labels, labels))
-      return;
-    await legacyClient.update<Endpoints>(refs.endpoints, namespace, {
-      ...current,
-      metadata,
-      subsets,
-    });
+    const { metadata } = current;
+    const has = { subsets: current.subsets ?? [], labels: metadata?.labels ?? {} };
+    if (jsonEqual(wanted, { ...has, annotations: metadata?.annotations ?? {} })) return;
+    const next = { ...current, metadata: { ...metadata, labels, annotations }, subsets };
+    legacyBarrier.wrote(key, await legacyClient.update(refs.endpoints, namespace, next));
   }
 
-  async function removeLegacy(key: string): Promise<void> {
+  async function createLegacy(key: string, namespace: string, object: Endpoints): Promise<void> {
+    try {
+      legacyBarrier.wrote(key, await legacyClient.create(refs.endpoints, namespace, object));
+    } catch (error) {
+      // Made by hand a moment ago: its event brings us back.
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  async function removeLegacy(key: string): Promise<undefined> {
     barrier.forget(key);
+    legacyBarrier.forget(key);
     const object = legacy.getByKey(key);
-    if (object === undefined || object.metadata?.labels?.[legacyManagedLabel] !== legacyManager)
-      return;
-    const { namespace = "", name = "" } = object.metadata;
-    await legacyClient.delete(refs.endpoints, namespace, name).catch(ignoreGone);
+    if (object === undefined || isElection(object)) return;
+    const { namespace = "", name = "", uid = "" } = object.metadata ?? {};
+    try {
+      await legacyClient.delete(refs.endpoints, namespace, name, { preconditions: { uid } });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
 }
 
-const emptyGroup: PortGroup = { ports: [], endpoints: new Map() };
-
-function sliceOf(service: Service, content: SliceContent): EndpointSlice {
+function sliceOf(service: Service, addressType: Family, content: SliceContent): EndpointSlice {
   const { name = "", namespace = "" } = service.metadata ?? {};
   return {
     apiVersion: "discovery.k8s.io/v1",
@@ -197,34 +245,28 @@ function sliceOf(service: Service, content: SliceContent): EndpointSlice {
       labels: labelsOf(service),
       ownerReferences: [controllerReference(gvk, service)],
     },
-    addressType: service.spec?.ipFamilies?.[0] === "IPv6" ? "IPv6" : "IPv4",
+    addressType,
     ...content,
   };
 }
 
 function labelsOf(service: Service): Readonly<Record<string, string>> {
-  const headless = service.spec?.clusterIP === "None" ? { [headlessLabel]: "" } : {};
-  return {
-    ...service.metadata?.labels,
-    ...headless,
-    [serviceLabel]: service.metadata?.name ?? "",
-    [managedLabel]: manager,
-  };
+  const name = service.metadata?.name ?? "";
+  return { ...labelsFrom(service), [serviceLabel]: name, [managedLabel]: manager };
 }
 
 function isOurs(slice: EndpointSlice): boolean {
   return slice.metadata?.labels?.[managedLabel] === manager;
 }
 
-function selects(service: Service, pod: Pod): boolean {
-  const selector = service.spec?.selector ?? {};
-  return (
-    Object.keys(selector).length > 0 &&
-    labelsMatch(selectorFromMap(selector), pod.metadata?.labels ?? {})
-  );
+function isOwnedBy(slice: EndpointSlice, service: Service): boolean {
+  const owners = slice.metadata?.ownerReferences ?? [];
+  return owners.some(({ kind, uid }) => kind === "Service" && uid === service.metadata?.uid);
 }
 
-function ignoreGone(error: unknown): undefined {
-  if (error instanceof ApiError && [403, 404, 409].includes(error.code)) return undefined;
-  throw error;
+function selects(service: Service, pod: Pod): boolean {
+  const selector = service.spec?.selector ?? {};
+  if (Object.keys(selector).length === 0) return false;
+  const parsed = memoSelector(service, () => selectorFromMap(selector));
+  return labelsMatch(parsed, pod.metadata?.labels ?? {});
 }

@@ -1,6 +1,8 @@
 /** Which endpoints a Service has right now, pure: pods that match, with the ports they serve on. */
 import type { DiscoveryEndpointPort, Endpoint, Node, Pod, Service } from "#api/gen/types.ts";
-import { isReady } from "../shared/pod.ts";
+import { isFinished, isGoing, isReady } from "../shared/pod.ts";
+
+export type Family = "IPv4" | "IPv6";
 
 /** Endpoints that share one set of ports: the content of one or more slices. */
 export interface PortGroup {
@@ -11,31 +13,71 @@ export interface PortGroup {
 
 export interface DesiredInput {
   readonly service: Service;
+  readonly family: Family;
   readonly pods: readonly Pod[];
-  readonly nodes: ReadonlyMap<string, Node>;
+  readonly nodeOf: (name: string) => Node | undefined;
 }
 
-/** Groups in a stable order; a Service without matching pods has none. */
-export function desiredGroups(input: DesiredInput): readonly PortGroup[] {
-  const groups = new Map<
-    string,
-    { ports: readonly DiscoveryEndpointPort[]; endpoints: Map<string, Endpoint> }
-  >();
+export interface Desired {
+  /** In a stable order; a Service without matching pods has none. */
+  readonly groups: readonly PortGroup[];
+  /** A pod was left out because its node is not known (yet): look again. */
+  readonly incomplete: boolean;
+}
+
+/** The address families a Service has slices for. */
+export function familiesOf(service: Service): readonly Family[] {
+  const { ipFamilies = [], clusterIP = "" } = service.spec ?? {};
+  const families = ipFamilies.filter((one): one is Family => one === "IPv4" || one === "IPv6");
+  if (families.length > 0) return families;
+  if (clusterIP !== "" && clusterIP !== "None") return [familyOf(clusterIP)];
+  return ["IPv4", "IPv6"];
+}
+
+export function familyOf(ip: string): Family {
+  return ip.includes(":") ? "IPv6" : "IPv4";
+}
+
+export function desiredGroups(input: DesiredInput): Desired {
+  const groups = new Map<string, PortGroup & { readonly endpoints: Map<string, Endpoint> }>();
+  let incomplete = false;
   for (const pod of input.pods) {
     if (!isEndpoint(pod)) continue;
+    if (!isOnKnownNode(input, pod)) {
+      incomplete = true;
+      continue;
+    }
     const ports = portsOf(input.service, pod);
-    const key = JSON.stringify(ports);
+    const key = portKey(ports);
     const group = groups.get(key) ?? { ports, endpoints: new Map<string, Endpoint>() };
-    group.endpoints.set(pod.metadata?.uid ?? "", endpointOf(input, pod));
     groups.set(key, group);
+    const endpoint = endpointOf(input, pod);
+    if (endpoint.addresses.length > 0) group.endpoints.set(pod.metadata?.uid ?? "", endpoint);
   }
-  return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const filled = sorted.map(([, group]) => group).filter((group) => group.endpoints.size > 0);
+  return { groups: filled, incomplete };
 }
 
 /** Has an address and is not finished; a terminating pod still serves until it is gone. */
 function isEndpoint(pod: Pod): boolean {
-  const phase = pod.status?.phase;
-  return (pod.status?.podIP ?? "") !== "" && phase !== "Succeeded" && phase !== "Failed";
+  return (pod.status?.podIP ?? "") !== "" && !isFinished(pod);
+}
+
+function isOnKnownNode({ service, nodeOf }: DesiredInput, pod: Pod): boolean {
+  if (service.spec?.publishNotReadyAddresses === true) return true;
+  return nodeOf(pod.spec?.nodeName ?? "") !== undefined;
+}
+
+/** Equal for equal sets of ports, whatever their order. */
+export function portKey(ports: readonly DiscoveryEndpointPort[]): string {
+  const key = ({
+    name = "",
+    port = 0,
+    protocol = "TCP",
+    appProtocol = "",
+  }: DiscoveryEndpointPort) => JSON.stringify([name, port, protocol, appProtocol]);
+  return ports.map(key).toSorted().join();
 }
 
 /** A named target port is looked up in the pod; a pod that has none is left out of that port. */
@@ -46,14 +88,8 @@ export function portsOf(service: Service, pod: Pod): readonly DiscoveryEndpointP
     const number = typeof target === "number" ? target : namedPort(pod, target, protocol);
     if (number === undefined) return [];
     const { appProtocol } = port;
-    return [
-      {
-        name: port.name ?? "",
-        port: number,
-        protocol,
-        ...(appProtocol === undefined ? {} : { appProtocol }),
-      },
-    ];
+    const known = { name: port.name ?? "", port: number, protocol };
+    return [appProtocol === undefined ? known : { ...known, appProtocol }];
   });
 }
 
@@ -67,20 +103,46 @@ function namedPort(pod: Pod, name: string, protocol: string): number | undefined
     ?.containerPort;
 }
 
-function endpointOf({ service, nodes }: DesiredInput, pod: Pod): Endpoint {
+function endpointOf(input: DesiredInput, pod: Pod): Endpoint {
+  const { service, family, nodeOf } = input;
   const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
-  const terminating = pod.metadata?.deletionTimestamp !== undefined;
+  const terminating = isGoing(pod);
   const serving = isReady(pod);
   const ready = service.spec?.publishNotReadyAddresses === true || (serving && !terminating);
   const nodeName = pod.spec?.nodeName ?? "";
-  const zone = nodes.get(nodeName)?.metadata?.labels?.["topology.kubernetes.io/zone"];
-  const named = pod.spec?.hostname !== undefined && pod.spec.subdomain === service.metadata?.name;
+  const zone = nodeOf(nodeName)?.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
+  const hostname = pod.spec?.hostname ?? "";
+  const named = hostname !== "" && pod.spec?.subdomain === service.metadata?.name;
   return {
-    addresses: [pod.status?.podIP ?? ""],
+    addresses: addressesOf(pod, family),
     conditions: { ready, serving, terminating },
-    ...(named ? { hostname: pod.spec?.hostname ?? "" } : {}),
+    ...(named ? { hostname } : {}),
     targetRef: { kind: "Pod", namespace, name, uid },
     ...(nodeName === "" ? {} : { nodeName }),
-    ...(zone === undefined ? {} : { zone }),
+    ...(zone === "" ? {} : { zone }),
+    ...(ready ? hintsOf(service, { zone, nodeName }) : {}),
   };
+}
+
+function addressesOf(pod: Pod, family: Family): readonly string[] {
+  const { podIP = "", podIPs } = pod.status ?? {};
+  const all = podIPs === undefined ? [podIP] : podIPs.map(({ ip }) => ip);
+  return all.filter((ip) => ip !== "" && familyOf(ip) === family);
+}
+
+const nearby = new Set(["PreferClose", "PreferSameZone", "PreferSameNode"]);
+
+/** spec.trafficDistribution: who should use the endpoint first. */
+function hintsOf(
+  service: Service,
+  place: { readonly zone: string; readonly nodeName: string },
+): Pick<Endpoint, "hints"> {
+  const wanted = service.spec?.trafficDistribution ?? "";
+  if (!nearby.has(wanted)) return {};
+  const sameNode = wanted === "PreferSameNode" && place.nodeName !== "";
+  const hints = {
+    ...(place.zone === "" ? {} : { forZones: [{ name: place.zone }] }),
+    ...(sameNode ? { forNodes: [{ name: place.nodeName }] } : {}),
+  };
+  return Object.keys(hints).length === 0 ? {} : { hints };
 }

@@ -1,5 +1,10 @@
 /** The v1 Endpoints object of a Service, pure: old clients still read it. At most 1,000 addresses. */
-import type { EndpointAddress, EndpointSubset } from "#api/gen/types.ts";
+import type {
+  DiscoveryEndpointPort,
+  Endpoint,
+  EndpointAddress,
+  EndpointSubset,
+} from "#api/gen/types.ts";
 import type { PortGroup } from "./desired.ts";
 
 /** Upstream's bound; beyond it the annotation says `truncated`. */
@@ -11,37 +16,55 @@ export interface LegacyEndpoints {
   readonly truncated: boolean;
 }
 
+/** Addresses that are ready come first when not all fit. */
 export function legacyEndpoints(groups: readonly PortGroup[]): LegacyEndpoints {
-  let room = addressesMax;
-  let truncated = false;
-  const subsets = groups.flatMap((group) => {
-    const ready: EndpointAddress[] = [];
-    const notReady: EndpointAddress[] = [];
-    for (const endpoint of group.endpoints.values()) {
-      // A pod on its way out is in neither list: v1 Endpoints cannot say "terminating".
-      if (endpoint.conditions?.terminating === true && endpoint.conditions.ready !== true) continue;
-      if (room-- <= 0) truncated = true;
-      else (endpoint.conditions?.ready === true ? ready : notReady).push(addressOf(endpoint));
-    }
-    if (ready.length + notReady.length === 0) return [];
-    return [
-      {
-        ...(ready.length === 0 ? {} : { addresses: ready.toSorted(byIp) }),
-        ...(notReady.length === 0 ? {} : { notReadyAddresses: notReady.toSorted(byIp) }),
-        ...(group.ports.length === 0 ? {} : { ports: group.ports.map(portOf) }),
-      },
-    ];
+  const sorted = groups.map((group) => {
+    // A pod on its way out is in neither list: v1 Endpoints cannot say "terminating".
+    const shown = [...group.endpoints.values()].filter(
+      ({ conditions }) => conditions?.terminating !== true || conditions.ready === true,
+    );
+    return {
+      ports: group.ports,
+      ready: shown.filter(isReady).map(addressOf).toSorted(byIp),
+      notReady: shown
+        .filter((one) => !isReady(one))
+        .map(addressOf)
+        .toSorted(byIp),
+    };
   });
-  return { subsets, truncated };
+  let room = addressesMax;
+  const take = (list: readonly EndpointAddress[]): readonly EndpointAddress[] => {
+    const taken = list.slice(0, room);
+    room -= taken.length;
+    return taken;
+  };
+  const total = sorted.reduce((sum, one) => sum + one.ready.length + one.notReady.length, 0);
+  const withReady = sorted.map((one) => ({ ...one, ready: take(one.ready) }));
+  const cut = withReady.map((one) => ({ ...one, notReady: take(one.notReady) }));
+  return { subsets: cut.flatMap(subsetOf), truncated: total > addressesMax };
 }
 
-function addressOf(endpoint: {
-  readonly addresses: readonly string[];
-  readonly hostname?: string;
-  readonly nodeName?: string;
-  readonly targetRef?: object;
-}): EndpointAddress {
-  const { addresses, hostname, nodeName, targetRef } = endpoint;
+function subsetOf(group: {
+  readonly ports: readonly DiscoveryEndpointPort[];
+  readonly ready: readonly EndpointAddress[];
+  readonly notReady: readonly EndpointAddress[];
+}): readonly EndpointSubset[] {
+  const { ports, ready, notReady } = group;
+  if (ready.length + notReady.length === 0) return [];
+  return [
+    {
+      ...(ready.length === 0 ? {} : { addresses: ready }),
+      ...(notReady.length === 0 ? {} : { notReadyAddresses: notReady }),
+      ...(ports.length === 0 ? {} : { ports: ports.map(portOf) }),
+    },
+  ];
+}
+
+function isReady({ conditions }: Endpoint): boolean {
+  return conditions?.ready === true;
+}
+
+function addressOf({ addresses, hostname, nodeName, targetRef }: Endpoint): EndpointAddress {
   return {
     ip: addresses[0] ?? "",
     ...(hostname === undefined ? {} : { hostname }),
@@ -50,15 +73,20 @@ function addressOf(endpoint: {
   };
 }
 
-function portOf(port: {
-  readonly name?: string;
-  readonly port?: number;
-  readonly protocol?: string;
-}) {
-  const { name = "", port: number = 0, protocol = "TCP" } = port;
-  return { ...(name === "" ? {} : { name }), port: number, protocol };
+function portOf({
+  name = "",
+  port: number = 0,
+  protocol = "TCP",
+  appProtocol,
+}: DiscoveryEndpointPort) {
+  return {
+    ...(name === "" ? {} : { name }),
+    port: number,
+    protocol,
+    ...(appProtocol === undefined ? {} : { appProtocol }),
+  };
 }
 
 function byIp(a: EndpointAddress, b: EndpointAddress): number {
-  return a.ip < b.ip ? -1 : 1;
+  return a.ip === b.ip ? 0 : a.ip < b.ip ? -1 : 1;
 }

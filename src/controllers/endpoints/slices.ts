@@ -2,13 +2,15 @@
  * From the wanted endpoints and the slices there are to the fewest writes, pure.
  *
  * Holds  after the plan every wanted endpoint is in exactly one slice of its port set, no slice has
- *        more than `endpointsMax`, and a slice that need not change is not written.
+ *        more than `endpointsMax`, a slice that need not change is not written, and there is at least
+ *        one slice: an empty one says that there are no endpoints.
  * After  upstream's EndpointSlice reconciler: endpoints stay in the slice they are in; new ones fill
- *        the slices that are written anyway, then the fullest that has room for all, then new ones.
+ *        the slices that are written anyway, then the fullest that has room for all, then new ones;
+ *        a slice that would go is written anew where one would be made.
  */
 import type { DiscoveryEndpointPort, Endpoint, EndpointSlice } from "#api/gen/types.ts";
 import { jsonEqual } from "../shared/equal.ts";
-import type { PortGroup } from "./desired.ts";
+import { portKey, type PortGroup } from "./desired.ts";
 
 /** Upstream's --max-endpoints-per-slice. */
 export const endpointsMax = 100;
@@ -24,32 +26,69 @@ export interface SliceContent {
   readonly endpoints: readonly Endpoint[];
 }
 
+export interface SliceInput {
+  readonly groups: readonly PortGroup[];
+  /** Of this Service and this address family. */
+  readonly existing: readonly EndpointSlice[];
+  /** The labels every slice must have. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 interface Draft {
   readonly slice: EndpointSlice;
   readonly endpoints: Endpoint[];
   changed: boolean;
 }
 
-export function planSlices(
-  groups: readonly PortGroup[],
-  existing: readonly EndpointSlice[],
-): SlicePlan {
-  const left = new Set(existing);
-  const plans = groups.map((group) => {
-    const same = existing.filter((slice) => jsonEqual(slice.ports ?? [], group.ports));
+const placeholder: SliceContent = { ports: [], endpoints: [] };
+
+export function planSlices(input: SliceInput): SlicePlan {
+  const left = new Set(input.existing);
+  const plans = input.groups.map((group) => {
+    const key = portKey(group.ports);
+    const same = input.existing.filter((slice) => portKey(slice.ports ?? []) === key);
     for (const slice of same) left.delete(slice);
-    return planGroup(group, same);
+    return planGroup(input, group, same);
+  });
+  const plan = {
+    create: plans.flatMap((one) => one.create),
+    update: plans.flatMap((one) => one.update),
+    remove: [...plans.flatMap((one) => one.remove), ...left],
+  };
+  return recycled(withPlaceholder(input, plan));
+}
+
+function withPlaceholder({ existing, labels }: SliceInput, plan: SlicePlan): SlicePlan {
+  if (existing.length > plan.remove.length || plan.create.length > 0) return plan;
+  const kept = plan.remove.find(
+    (slice) =>
+      (slice.endpoints ?? []).length + (slice.ports ?? []).length === 0 &&
+      jsonEqual(slice.metadata?.labels, labels),
+  );
+  if (kept === undefined) return { ...plan, create: [placeholder] };
+  return { ...plan, remove: plan.remove.filter((slice) => slice !== kept) };
+}
+
+function recycled({ create, update, remove }: SlicePlan): SlicePlan {
+  const count = Math.min(create.length, remove.length);
+  const anew = create.slice(0, count).flatMap((content, at) => {
+    const slice = remove[at];
+    return slice === undefined ? [] : [{ slice, content }];
   });
   return {
-    create: plans.flatMap((plan) => plan.create),
-    update: plans.flatMap((plan) => plan.update),
-    remove: [...plans.flatMap((plan) => plan.remove), ...left],
+    create: create.slice(count),
+    update: [...update, ...anew],
+    remove: remove.slice(count),
   };
 }
 
-function planGroup(group: PortGroup, slices: readonly EndpointSlice[]): SlicePlan {
+function planGroup(
+  { labels }: SliceInput,
+  group: PortGroup,
+  slices: readonly EndpointSlice[],
+): SlicePlan {
   const waiting = new Map(group.endpoints);
-  const drafts = slices.map((slice) => keepWanted(slice, waiting));
+  const drafts = slices.map((slice) => keepWanted(slice, waiting, labels));
   const fresh = fill(drafts, [...waiting.values()]);
   const empty = drafts.filter((draft) => draft.endpoints.length === 0);
   const content = (endpoints: readonly Endpoint[]): SliceContent => ({
@@ -66,14 +105,17 @@ function planGroup(group: PortGroup, slices: readonly EndpointSlice[]): SlicePla
 }
 
 /** The slice's own endpoints that are still wanted, as they are wanted now; takes them off `waiting`. */
-function keepWanted(slice: EndpointSlice, waiting: Map<string, Endpoint>): Draft {
-  const old = slice.endpoints ?? [];
+function keepWanted(
+  slice: EndpointSlice,
+  waiting: Map<string, Endpoint>,
+  labels: SliceInput["labels"],
+): Draft {
   const endpoints: Endpoint[] = [];
-  let changed = false;
-  for (const endpoint of old) {
+  let changed = !jsonEqual(slice.metadata?.labels, labels);
+  for (const endpoint of slice.endpoints ?? []) {
     const uid = endpoint.targetRef?.uid ?? "";
     const wanted = waiting.get(uid);
-    if (wanted === undefined) {
+    if (wanted === undefined || endpoints.length >= endpointsMax) {
       changed = true;
       continue;
     }
@@ -91,12 +133,12 @@ function fill(drafts: readonly Draft[], endpoints: Endpoint[]): readonly (readon
     draft.endpoints.push(...endpoints.splice(0, room(draft)));
     draft.changed = true;
   };
-  for (const draft of drafts)
+  const fullestFirst = drafts.toSorted((a, b) => room(a) - room(b));
+  for (const draft of fullestFirst)
     if (draft.changed && endpoints.length > 0 && room(draft) > 0) put(draft);
   if (endpoints.length > 0 && endpoints.length < endpointsMax) {
-    const fits = drafts.filter((draft) => room(draft) >= endpoints.length);
-    const fullest = fits.toSorted((a, b) => room(a) - room(b))[0];
-    if (fullest !== undefined) put(fullest);
+    const fits = fullestFirst.find((draft) => room(draft) >= endpoints.length);
+    if (fits !== undefined) put(fits);
   }
   const fresh: Endpoint[][] = [];
   while (endpoints.length > 0) fresh.push(endpoints.splice(0, endpointsMax));

@@ -1,0 +1,116 @@
+/**
+ * What a hand-made Endpoints object of a Service without a selector is as slices, pure: one slice per
+ * set of ports and address family, at most `mirroredMax` addresses each.
+ */
+import type { DiscoveryEndpointPort, Endpoint, Endpoints, EndpointSlice } from "#api/gen/types.ts";
+import { jsonEqual } from "../shared/equal.ts";
+import { familyOf, portKey, type Family } from "./desired.ts";
+import type { SliceContent } from "./slices.ts";
+
+/** Upstream's --mirroring-max-endpoints-per-subset. */
+export const mirroredMax = 1000;
+
+export interface MirroredSlice extends SliceContent {
+  readonly family: Family;
+}
+
+export interface Mirrored {
+  readonly slices: readonly MirroredSlice[];
+  /** Addresses beyond the bound. */
+  readonly skipped: number;
+}
+
+export function mirrorOf(endpoints: Endpoints): Mirrored {
+  const groups = new Map<string, MirroredSlice & { readonly endpoints: Endpoint[] }>();
+  let skipped = 0;
+  for (const subset of endpoints.subsets ?? []) {
+    const ports = (subset.ports ?? []).map(portOf);
+    const all = [
+      ...(subset.addresses ?? []).map((address) => endpointOf(address, true)),
+      ...(subset.notReadyAddresses ?? []).map((address) => endpointOf(address, false)),
+    ];
+    for (const endpoint of all) {
+      const family = familyOf(endpoint.addresses[0] ?? "");
+      const key = `${family} ${portKey(ports)}`;
+      const group = groups.get(key) ?? { family, ports, endpoints: [] };
+      groups.set(key, group);
+      if (group.endpoints.length >= mirroredMax) skipped++;
+      else group.endpoints.push(endpoint);
+    }
+  }
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return { slices: sorted.map(([, group]) => group), skipped };
+}
+
+type Subset = NonNullable<Endpoints["subsets"]>[number];
+
+function portOf(port: NonNullable<Subset["ports"]>[number]): DiscoveryEndpointPort {
+  const { name = "", port: number, protocol = "TCP", appProtocol } = port;
+  const known = { name, port: number, protocol };
+  return appProtocol === undefined ? known : { ...known, appProtocol };
+}
+
+function endpointOf(address: NonNullable<Subset["addresses"]>[number], ready: boolean): Endpoint {
+  const { ip, hostname = "", nodeName, targetRef } = address;
+  return {
+    addresses: [ip],
+    conditions: { ready },
+    ...(hostname === "" ? {} : { hostname }),
+    ...(nodeName === undefined ? {} : { nodeName }),
+    ...(targetRef === undefined ? {} : { targetRef }),
+  };
+}
+
+export interface MirrorPlan {
+  readonly create: readonly MirroredSlice[];
+  readonly update: readonly { readonly slice: EndpointSlice; readonly content: MirroredSlice }[];
+  readonly remove: readonly EndpointSlice[];
+}
+
+/** What every mirrored slice has of its Endpoints object. */
+export interface MirrorMarks {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Each slice that is wanted is the first there is of its ports and family, or one that would go. */
+export function planMirror(
+  wanted: readonly MirroredSlice[],
+  existing: readonly EndpointSlice[],
+  marks: MirrorMarks,
+): MirrorPlan {
+  const free = new Set(existing);
+  const pairs = wanted.map((content) => {
+    const slice = existing.find((one) => free.has(one) && isSame(one, content));
+    if (slice !== undefined) free.delete(slice);
+    return { content, slice };
+  });
+  const placed = pairs.map(({ content, slice }) => {
+    if (slice !== undefined) return { content, slice };
+    const spare = [...free].find((one) => one.addressType === content.family);
+    if (spare !== undefined) free.delete(spare);
+    return { content, slice: spare };
+  });
+  return {
+    create: placed.filter(({ slice }) => slice === undefined).map(({ content }) => content),
+    update: placed.flatMap(({ content, slice }) =>
+      slice === undefined || isUpToDate(slice, content, marks) ? [] : [{ slice, content }],
+    ),
+    remove: [...free],
+  };
+}
+
+function isSame(slice: EndpointSlice, content: MirroredSlice): boolean {
+  return (
+    slice.addressType === content.family && portKey(slice.ports ?? []) === portKey(content.ports)
+  );
+}
+
+function isUpToDate(slice: EndpointSlice, content: MirroredSlice, marks: MirrorMarks): boolean {
+  return (
+    isSame(slice, content) &&
+    jsonEqual(slice.endpoints ?? [], content.endpoints) &&
+    jsonEqual(slice.metadata?.labels ?? {}, marks.labels) &&
+    jsonEqual(slice.metadata?.annotations ?? {}, marks.annotations)
+  );
+}
