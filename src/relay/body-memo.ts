@@ -2,7 +2,7 @@
  * Whole list bodies, made and compressed once for the crowd that asks at one revision: 5,000 clients
  * that start together share one encoding and one compression.
  *
- * Holds  a body is served only at the revision it was made for. Bounds `bodiesMax` bodies, the one
+ * Holds  a body is served only at the state (`at`) it was made for. Bounds `bodiesMax` bodies, the one
  *        made longest ago goes; blocks inside are shared with list-body.ts, so a new revision costs
  *        what changed and one compression, when somebody wants it compressed.
  */
@@ -33,22 +33,22 @@ export class BodyMemo {
   made = 0;
   reused = 0;
   readonly #bodiesMax: number;
-  readonly #bodies = new Map<string, { readonly revision: number; readonly body: Body }>();
+  readonly #bodies = new Map<string, { readonly at: string; readonly body: Body }>();
 
   constructor(options: { bodiesMax: number }) {
     this.#bodiesMax = options.bodiesMax;
   }
 
-  get(key: string, revision: number, make: () => readonly Uint8Array[]): Body {
+  get(key: string, at: string, make: () => readonly Uint8Array[]): Body {
     const known = this.#bodies.get(key);
-    if (known?.revision === revision) {
+    if (known?.at === at) {
       this.reused++;
       return known.body;
     }
     this.made++;
     const body = bodyOf(make());
     this.#bodies.delete(key);
-    this.#bodies.set(key, { revision, body });
+    this.#bodies.set(key, { at, body });
     for (const oldest of this.#bodies.keys()) {
       if (this.#bodies.size <= this.#bodiesMax) break;
       this.#bodies.delete(oldest);

@@ -43,10 +43,10 @@ export class Freshness {
 
   /** Rejects with 504 ResourceVersionTooLarge when the upstream itself has not got there. */
   async atLeast(revision: number): Promise<void> {
-    if (this.#mirror.revision >= revision) return;
+    if (this.#mirror.proven >= revision) return;
     if (await this.#reached(revision, this.#limits.streamWaitMs)) return;
     await Promise.race([this.#verified.get(), this.#reached(revision, this.#limits.freshWaitMs)]);
-    if (this.#mirror.revision < revision) throw this.#tooLarge(revision);
+    if (this.#mirror.proven < revision) throw this.#tooLarge(revision);
   }
 
   #reached(revision: number, waitMs: number): Promise<boolean> {
@@ -57,7 +57,7 @@ export class Freshness {
       });
       const timer = this.#clock.after("relay.fresh", waitMs, () => {
         forget();
-        resolve(this.#mirror.revision >= revision);
+        resolve(this.#mirror.proven >= revision);
       });
     });
   }
@@ -71,7 +71,7 @@ export class Freshness {
   }
 
   #tooLarge(revision: number): Error {
-    const text = `Timeout: Too large resource version: ${revision}, current: ${this.#mirror.revision}`;
+    const text = `Timeout: Too large resource version: ${revision}, current: ${this.#mirror.proven}`;
     return failure(504, "Timeout", text, {
       causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
       retryAfterSeconds: 1,

@@ -131,8 +131,9 @@ export class KubernetesFace {
     if (!asked.plain || asked.limit > 0 || asked.continue !== "" || page.pinned) {
       return compressed(request, bytesResponse(200, make(), form.contentType, headers));
     }
+    const { mirror } = resource;
     const key = `${asked.predicate.from} ${form.item.key}`;
-    const body = resource.bodies.get(key, resource.mirror.cache.revision, make);
+    const body = resource.bodies.get(key, `${mirror.cache.revision}/${mirror.proven}`, make);
     if (body.bytes < gzipBytesMin || !acceptsGzip(request)) {
       return bytesResponse(200, body.chunks, form.contentType, headers);
     }
@@ -259,7 +260,7 @@ function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page |
     if (asked.predicate.matches(object)) items.push(object);
     return true;
   });
-  const metadata = { resourceVersion: String(resource.mirror.revision) };
+  const metadata = { resourceVersion: String(resource.mirror.proven) };
   return { items, metadata, pinned: false };
 }
 

@@ -84,7 +84,7 @@ export const relayLimits: RelayLimits = {
   discoveryEntriesMax: 512,
   discoveryBytesMax: 16 * 2 ** 20,
   bodiesMax: 16,
-  viewsMax: 64,
+  viewsMax: 256,
   pollMsMax: 60_000,
   pollersMax: 50_000,
 };

@@ -14,7 +14,7 @@ import { TestSink } from "#watch/testing/feed.ts";
 import type { WatchItem } from "#watch/watch-item.ts";
 import { relayLimits } from "./limits.ts";
 import { Mirror } from "./mirror.ts";
-import { FakeUpstream, podKind } from "./testing/fake-upstream.ts";
+import { type FakeEvent, FakeUpstream, podKind } from "./testing/fake-upstream.ts";
 import { Upstream } from "./upstream.ts";
 import { View } from "./view.ts";
 
@@ -89,6 +89,15 @@ function truth(fake: FakeUpstream, revision: number): State {
   return state;
 }
 
+function held(mirror: Mirror): State {
+  const state: State = new Map();
+  mirror.cache.scan("", "\xff", (object) => {
+    state.set(object.key, { label: object.labels["v"], revision: object.resourceVersion });
+    return true;
+  });
+  return state;
+}
+
 type Command =
   | { readonly kind: "write"; readonly keys: readonly number[]; readonly label: Label }
   | { readonly kind: "skip" | "enqueue" | "bookmark" | "compact" | "watch" | "swap" | "verify" }
@@ -141,6 +150,10 @@ const broken: fc.Arbitrary<Command>[] = [
 interface Watcher {
   readonly sink: TestSink;
   readonly start: number;
+  /** What a list beside the start of the watch showed. */
+  readonly listed: State;
+  /** Of a revision that is told in parts, those the relay had not heard by then. */
+  readonly unheard: readonly FakeEvent[];
 }
 
 async function run(replica: Replica, command: Command, watchers: Watcher[]): Promise<void> {
@@ -176,9 +189,13 @@ async function run(replica: Replica, command: Command, watchers: Watcher[]): Pro
     case "watch": {
       if (!mirror.ready) return;
       const sink = new TestSink();
-      const after = mirror.revision;
+      const after = mirror.proven;
       mirror.cache.watch({ predicate: everything, bookmarks: true, start: { after } }, sink);
-      watchers.push({ sink, start: after });
+      const unheard = fake.events.filter(
+        ({ revision, key: changed }) =>
+          revision === after && after > mirror.cache.floor && !mirror.cache.holds(after, changed),
+      );
+      watchers.push({ sink, start: after, listed: held(mirror), unheard });
       return;
     }
     case "verify": {
@@ -235,20 +252,16 @@ function property(
 
 function checkConverged({ fake, mirror }: Replica, watchers: readonly Watcher[]): void {
   const end = truth(fake, fake.revision);
-  const state: State = new Map();
-  mirror.cache.scan("", "\xff", (object) => {
-    state.set(object.key, { label: object.labels["v"], revision: object.resourceVersion });
-    return true;
-  });
+  const state = held(mirror);
   assert.deepEqual(
     new Map([...state].sort()),
     new Map([...end].sort()),
     "the mirror is the upstream",
   );
   assert.equal(mirror.revision, fake.revision);
-  for (const { sink, start } of watchers) {
+  for (const { sink, start, listed } of watchers) {
     assert.equal(sink.ended, false, "nobody is sent away");
-    const copy = replay(truth(fake, start), sink.items);
+    const copy = replay(listed, sink.items);
     assert.deepEqual(
       new Map([...copy].sort()),
       new Map([...end].sort()),
@@ -282,10 +295,11 @@ void describe("a mirror whose upstream keeps its order", () => {
         checkResume(replica);
         assert.equal(replica.upstream.counts.lists <= 1 + replica.upstream.counts.failures, true);
         assert.equal(replica.mirror.counts.reconciled, 0, "cuts do not relist");
-        for (const { sink, start } of watchers) {
+        for (const { sink, start, unheard } of watchers) {
           checkOrder(sink.items, true);
           const seen = sink.items.filter((item) => item.type !== "BOOKMARK");
-          const wanted = replica.fake.events.filter((event) => event.revision > start);
+          const later = replica.fake.events.filter((event) => event.revision > start);
+          const wanted = [...unheard, ...later];
           assert.deepEqual(
             seen.map(
               (item) =>

@@ -71,6 +71,10 @@ export class Mirror {
   readonly #source: ObjectSource;
   readonly #waiters = new Set<{ readonly revision: number; readonly done: () => void }>();
   #gaps: readonly Gap[] = [];
+  /** Gaps beyond the number remembered: no position below this is good. */
+  #gapFloor = 0;
+  /** A list beside the stream found the state at `at` to be the state at `to` as well. */
+  #proof = { at: 0, to: 0 };
   /** The newest list holds everything at or below. */
   #coveredTo = 0;
   #ready = false;
@@ -116,6 +120,11 @@ export class Mirror {
     return wholeRevision(this.cache.revision);
   }
 
+  /** The state held is the state at this revision, which no event may have told yet. */
+  get proven(): number {
+    return this.cache.revision === this.#proof.at ? this.#proof.to : this.revision;
+  }
+
   /** The upstream answered, or sent bytes. */
   heard(): void {
     this.#connected = true;
@@ -139,8 +148,9 @@ export class Mirror {
   /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
   refusal(revision: number): Error | undefined {
     const inGap = this.#gaps.some((gap) => gap.above < revision && revision < gap.below);
-    if (!inGap && revision >= this.cache.floor) return undefined;
-    return expired(`too old resource version: ${revision} (${wholeRevision(this.cache.floor)})`);
+    const floor = Math.max(this.#gapFloor, this.cache.floor);
+    if (!inGap && revision >= floor) return undefined;
+    return expired(`too old resource version: ${revision} (${wholeRevision(floor)})`);
   }
 
   /** The whole state at `revision`, as a fresh list of the upstream told it. */
@@ -151,6 +161,7 @@ export class Mirror {
       // A first list; or the upstream went back in time, and no position of before means anything.
       this.cache.reset({ objects, revision }, expired(tooOld));
       this.#gaps = [];
+      this.#gapFloor = 0;
       this.#ready = true;
     } else {
       this.#reconcile(objects, revision);
@@ -161,9 +172,20 @@ export class Mirror {
     this.#wake();
   }
 
-  /** A list made beside the running stream; one that the stream has overtaken says nothing new. */
+  /**
+   * A list made beside the running stream. One that the stream has overtaken says nothing new; one
+   * that finds no difference proves the state to be newer than its last event, and leaves the stream
+   * to tell what came and went between; only a difference is taken, and leaves a gap.
+   */
   verify(list: readonly FormedObject[], revision: number): void {
-    if (revision > this.revision) this.replace(list, revision);
+    if (revision <= this.proven) return;
+    if (this.#difference(this.#objects(list), revision).size > 0) {
+      this.replace(list, revision);
+      return;
+    }
+    this.#heardMs = this.#clock.monotonicMs();
+    this.#proof = { at: this.cache.revision, to: revision };
+    this.#wake();
   }
 
   /** Throws OutOfOrderError; what came before it in `events` is applied. */
@@ -185,7 +207,7 @@ export class Mirror {
     this.cache.dispatch();
   }
 
-  /** Calls `done` once the cache holds `revision`; the result calls it off. */
+  /** Calls `done` once the state is that of `revision` or later; the result calls it off. */
   whenReached(revision: number, done: () => void): () => void {
     const waiter = { revision, done };
     this.#waiters.add(waiter);
@@ -285,9 +307,9 @@ export class Mirror {
 
   #remember(gap: Gap): void {
     const { floor } = this.cache;
-    this.#gaps = [...this.#gaps.filter(({ below }) => below > floor), gap].slice(
-      -this.#limits.gapsMax,
-    );
+    const gaps = [...this.#gaps.filter(({ below }) => below > floor), gap];
+    while (gaps.length > this.#limits.gapsMax) this.#gapFloor = gaps.shift()?.below ?? 0;
+    this.#gaps = gaps;
   }
 
   #objects(list: readonly FormedObject[]): readonly SharedObject[] {
@@ -308,7 +330,7 @@ export class Mirror {
 
   #wake(): void {
     for (const waiter of this.#waiters) {
-      if (waiter.revision > this.revision) continue;
+      if (waiter.revision > this.proven) continue;
       this.#waiters.delete(waiter);
       waiter.done();
     }

@@ -63,7 +63,7 @@ export interface RelayOptions {
 
 export interface Relay {
   readonly handler: PlainHandler;
-  /** Every mirror has its first list. */
+  /** Every mirror has its first list, or is refused one for good. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
   /** Resolves when every mirror has its first list, or `signal` aborts. */
@@ -135,7 +135,7 @@ class RelayServer implements Relay {
   }
 
   get ready(): boolean {
-    return this.resources.every(({ mirror }) => mirror.ready);
+    return this.resources.every(({ mirror, upstream }) => mirror.ready || upstream.refused);
   }
 
   async untilReady(signal: AbortSignal): Promise<void> {
@@ -242,6 +242,8 @@ class RelayServer implements Relay {
     const { request, info, query, user } = read;
     const asked = question(info, query);
     await this.#access.authorize(user, asked);
+    // What the relay may not mirror it still passes on.
+    if (!resource.mirror.ready && resource.upstream.refused) return "pass";
     await this.#untilServing(resource, request.signal);
     if (info.verb === "watch") this.#admitStream();
     const response = await this.#kubernetes.answer({ resource, request, info, query });

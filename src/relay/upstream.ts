@@ -67,6 +67,7 @@ export class Upstream {
   readonly #path: string;
   readonly #backoff: Backoff;
   #listed = false;
+  #refused = false;
   #eventsInWatch = 0;
 
   constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
@@ -77,6 +78,11 @@ export class Upstream {
     this.#path = collectionPath(mirror.kind);
     const { backoffFirstMs: firstMs, backoffMostMs: mostMs } = limits;
     this.#backoff = new Backoff(deps, { firstMs, mostMs });
+  }
+
+  /** The upstream will not let the relay list this resource, and time alone does not change that. */
+  get refused(): boolean {
+    return this.#refused;
   }
 
   /** Keeps the mirror equal to the upstream until `signal` aborts. */
@@ -118,6 +124,7 @@ export class Upstream {
     if (signal.aborted) return;
     this.mirror.replace(listing.objects, listing.revision);
     this.#listed = true;
+    this.#refused = false;
     this.#backoff.reset();
   }
 
@@ -223,6 +230,7 @@ export class Upstream {
     }
     const delayMs = Math.max(this.#backoff.nextMs(), retryAfterMs(error) ?? 0);
     const lasting = error instanceof ApiError && !lostPlace && !isTransient(error);
+    this.#refused = lasting;
     this.#deps.log[lasting ? "warn" : "info"]("upstream waits", {
       resource: kindId(this.mirror.kind),
       lostPlace,

@@ -73,7 +73,7 @@ function given(): number {
 function round(): void {
   if ((mirror?.cache.watchers ?? 0) < clients) return void setTimeout(round, 50);
   if (startedMs === 0) startedMs = performance.now();
-  take(frames());
+  void take(frames());
   rounds++;
   setImmediate(next);
 }
