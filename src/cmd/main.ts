@@ -45,7 +45,7 @@ Examples:
     await up(options);
   });
 
-program
+const store = program
   .command("store")
   .description("serve the etcd v3 API over a log in one directory; check, dump or restore one")
   .option("--data-dir <dir>", "where the log is kept; made when missing", ".pilothouse-store")
@@ -85,6 +85,28 @@ program
     const { serveStore } = await import("./store.ts");
     await serveStore(options);
   });
+
+store
+  .command("check <dir>")
+  .description("prove every record and checkpoint; say what is wrong where, and how much is safe")
+  .action(async (dir: string) => (await import("./store-tools.ts")).storeCheck(dir));
+
+store
+  .command("dump <dir>")
+  .description("print every key, one line of JSON each")
+  .action(async (dir: string) => (await import("./store-tools.ts")).storeDump(dir));
+
+store
+  .command("stats <dir>")
+  .description("print revisions, counts, and what takes the most room")
+  .action(async (dir: string) => (await import("./store-tools.ts")).storeStats(dir));
+
+store
+  .command("restore <snapshot> <dir>")
+  .description("make a new store of a snapshot, as `etcdctl snapshot save` takes it")
+  .action(async (snapshot: string, dir: string) =>
+    (await import("./store-tools.ts")).storeRestore(snapshot, dir),
+  );
 
 program
   .command("relay")

@@ -10,7 +10,15 @@ import { connect, type Socket } from "node:net";
 import * as m from "../../src/wire/etcd-messages.ts";
 import { framed, prefixBytes } from "../../src/wire/grpc.ts";
 
-const Frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8 } as const;
+const Frame = {
+  data: 0,
+  headers: 1,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  window: 8,
+} as const;
 const endStream = 1;
 const endHeaders = 4;
 const ack = 1;
@@ -110,7 +118,9 @@ class Connection {
     this.#flushing = true;
     process.nextTick(() => {
       this.#flushing = false;
-      this.#socket.write(this.#out.length === 1 ? (this.#out[0] as Buffer) : Buffer.concat(this.#out));
+      this.#socket.write(
+        this.#out.length === 1 ? (this.#out[0] as Buffer) : Buffer.concat(this.#out),
+      );
       this.#out = [];
     });
   }
@@ -122,7 +132,12 @@ class Connection {
       const length = bytes.readUIntBE(at, 3);
       if (bytes.length - at < 9 + length) break;
       const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
-      this.#frame(bytes[at + 3] as number, bytes[at + 4] as number, stream, bytes.subarray(at + 9, at + 9 + length));
+      this.#frame(
+        bytes[at + 3] as number,
+        bytes[at + 4] as number,
+        stream,
+        bytes.subarray(at + 9, at + 9 + length),
+      );
       at += 9 + length;
     }
     this.#held = bytes.subarray(at);

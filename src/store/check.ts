@@ -1,0 +1,248 @@
+/**
+ * Proves every record and every checkpoint of a store directory, also those that a start would not
+ * read; says what is wrong where, and up to which revision the data is safe. Changes nothing.
+ *
+ * Safe is the newest revision that can be rebuilt whole: by the log as far as it is unbroken from
+ * the beginning or from a whole checkpoint, or by a whole checkpoint alone.
+ */
+import type { Disk, DiskFile } from "#platform/disk.ts";
+import { CorruptionError } from "./engines/engine.ts";
+import { takeDirectory } from "./engines/local-directory.ts";
+import { decodeFileHeader, fileHeaderBytes, fileName } from "./engines/local-files.ts";
+import type { FileHeader, FileName } from "./engines/local-files.ts";
+import { laterBatchExists, readRecords } from "./engines/local-read.ts";
+import type { ReadEnd } from "./engines/local-read.ts";
+import { loadReadOnly } from "./read-only.ts";
+import type { LoadDeps } from "./read-only.ts";
+import { RecordKind, RecordReader } from "./record.ts";
+import type { Key } from "./store.ts";
+
+const emptyRevision = 1;
+
+export interface FileReport {
+  readonly file: string;
+  readonly bytes: number;
+  readonly records: number;
+  /** Of the last whole record; that of the header when there is none. */
+  readonly revision: number;
+  /** Torn: the last batch was cut off by a crash before anybody was told of it. */
+  readonly state: "whole" | "torn" | "unused" | "damaged";
+}
+
+export interface CheckReport {
+  readonly storeId: string;
+  readonly files: readonly FileReport[];
+  /** One sentence each: file, offset, what. */
+  readonly problems: readonly string[];
+  readonly safeRevision: number;
+  /** Of the whole store, when it opens. */
+  readonly keys: number | undefined;
+}
+
+/** `deps.disk` is one of `withDirectory`. */
+export async function checkDirectory(deps: LoadDeps, directory: string): Promise<CheckReport> {
+  const found = await takeDirectory(deps.disk, directory, () => "");
+  const checker = new Checker(deps.disk, directory, found.storeId);
+  for (const number of found.checkpoints) await checker.checkpoint(number);
+  for (const number of found.segments) {
+    await checker.segment(number, number === found.segments.at(-1));
+  }
+  const keys = await checkOpens(deps, directory, checker);
+  const { files, problems, safeRevision } = checker;
+  return { storeId: found.storeId, files, problems, safeRevision, keys };
+}
+
+/** What single files cannot tell: that they add up. */
+async function checkOpens(
+  deps: LoadDeps,
+  directory: string,
+  checker: Checker,
+): Promise<number | undefined> {
+  try {
+    const { mvcc } = await loadReadOnly(deps, directory);
+    const all = mvcc.range({ start: "" as Key, end: "\u0100" as Key, limit: 0 });
+    return all.kind === "ok" ? all.count : undefined;
+  } catch (error) {
+    if (!(error instanceof CorruptionError)) throw error;
+    // Where a single file is wrong, this says so once more.
+    if (checker.problems.length === 0) checker.problems.push(error.message);
+    return undefined;
+  }
+}
+
+class Checker {
+  readonly files: FileReport[] = [];
+  readonly problems: string[] = [];
+  readonly #disk: Disk;
+  readonly #directory: string;
+  readonly #storeId: string;
+  #wholeCheckpoint = 0;
+  /** The log is unbroken, from something whole, up to here; undefined: it is not. */
+  #reach: number | undefined;
+  #previous: { readonly number: number; readonly end: number } | undefined;
+  #broken = false;
+  #epoch = 0;
+
+  constructor(disk: Disk, directory: string, storeId: string) {
+    this.#disk = disk;
+    this.#directory = directory;
+    this.#storeId = storeId;
+  }
+
+  get safeRevision(): number {
+    return Math.max(this.#wholeCheckpoint, this.#reach ?? 0);
+  }
+
+  async checkpoint(number: number): Promise<void> {
+    const name = { kind: "checkpoint", number } as const;
+    await this.#withFile(name, async (file, path) => {
+      const header = await this.#header(file, path, name);
+      const walk = new Walk();
+      const end = await readRecords(file, fileHeaderBytes, (bytes) => walk.see(bytes));
+      const whole = header !== undefined && walk.ended && end.rest === "none";
+      if (header !== undefined && !whole) this.#problem(path, end.end, "bad record");
+      if (whole) this.#wholeCheckpoint = Math.max(this.#wholeCheckpoint, number);
+      this.#report(path, await file.size(), walk, number, whole ? "whole" : "damaged");
+    });
+  }
+
+  async segment(number: number, last: boolean): Promise<void> {
+    const name = { kind: "log", number } as const;
+    await this.#withFile(name, async (file, path) => {
+      const begun = !last || (await laterBatchExists(file, fileHeaderBytes));
+      const header = await this.#header(file, path, name, begun);
+      const walk = new Walk();
+      if (header === undefined && !begun) {
+        return this.#report(path, await file.size(), walk, 0, "unused");
+      }
+      const end = await readRecords(file, fileHeaderBytes, (bytes) => walk.see(bytes));
+      const state = await this.#segmentState(file, path, end, last);
+      this.#join(path, header, walk, end.end);
+      if (state === "damaged" || header === undefined) this.#broken = true;
+      const size = await file.size();
+      this.#report(
+        path,
+        size,
+        walk,
+        header?.revision ?? 0,
+        header === undefined ? "damaged" : state,
+      );
+    });
+  }
+
+  /** How this segment continues the one before it, and how far that reaches. */
+  #join(path: string, header: FileHeader | undefined, walk: Walk, end: number): void {
+    if (header === undefined) return;
+    const before = this.#previous;
+    this.#previous = { number: header.number, end };
+    if (before === undefined) {
+      const fromStart = header.number === 1 && header.revision <= emptyRevision;
+      if (fromStart || header.revision <= this.#wholeCheckpoint) this.#reach = header.revision;
+      else
+        this.#problem(
+          path,
+          0,
+          `log begins after revision ${header.revision}, and no whole checkpoint covers what is before`,
+        );
+    } else if (header.number !== before.number + 1) {
+      this.#problem(path, 0, `segment ${before.number + 1} is missing`);
+      this.#broken = true;
+    } else if (header.previousEnd !== before.end) {
+      this.#problem(
+        path,
+        0,
+        `the segment before ends at ${before.end}, and should at ${header.previousEnd}`,
+      );
+      this.#broken = true;
+    }
+    if (walk.epochFell || walk.epochFirst < this.#epoch) this.#problem(path, 0, "an epoch falls");
+    this.#epoch = Math.max(this.#epoch, walk.epoch);
+    if (!this.#broken && this.#reach !== undefined) {
+      this.#reach = Math.max(this.#reach, header.revision, walk.revision);
+    }
+  }
+
+  async #segmentState(
+    file: DiskFile,
+    path: string,
+    { end, rest }: ReadEnd,
+    last: boolean,
+  ): Promise<FileReport["state"]> {
+    if (rest !== "other") return "whole";
+    if (last && !(await laterBatchExists(file, end))) return "torn";
+    this.#problem(path, end, "bad record");
+    return "damaged";
+  }
+
+  async #header(
+    file: DiskFile,
+    path: string,
+    name: FileName,
+    required: boolean = true,
+  ): Promise<FileHeader | undefined> {
+    const header = decodeFileHeader(await file.read(0, fileHeaderBytes));
+    if (header === undefined) {
+      if (required) this.#problem(path, 0, "bad header");
+      return undefined;
+    }
+    if (header.storeId !== this.#storeId)
+      this.#problem(path, 16, `belongs to store ${header.storeId}`);
+    else if (header.kind !== name.kind || header.number !== name.number) {
+      this.#problem(path, 0, `is ${header.kind} ${header.number} under a wrong name`);
+    } else return header;
+    return undefined;
+  }
+
+  #problem(path: string, offset: number, what: string): void {
+    this.problems.push(`${path}: ${what} at offset ${offset}`);
+  }
+
+  #report(
+    file: string,
+    bytes: number,
+    walk: Walk,
+    revision: number,
+    state: FileReport["state"],
+  ): void {
+    const { records } = walk;
+    this.files.push({ file, bytes, records, revision: Math.max(walk.revision, revision), state });
+  }
+
+  async #withFile(
+    name: FileName,
+    f: (file: DiskFile, path: string) => Promise<void>,
+  ): Promise<void> {
+    const path = `${this.#directory}/${fileName(name)}`;
+    const file = await this.#disk.open(path, "read");
+    try {
+      await f(file, path);
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/** What the whole records of one file say together. */
+class Walk {
+  records = 0;
+  revision = 0;
+  epoch = 0;
+  epochFirst = Number.POSITIVE_INFINITY;
+  epochFell = false;
+  /** A checkpoint's end record was last, and counted right. */
+  ended = false;
+
+  see(bytes: Uint8Array): void {
+    const reader = new RecordReader(bytes);
+    for (let at = 0; at < bytes.length; at += reader.size(at)) {
+      const epoch = reader.epoch(at);
+      if (epoch < this.epoch) this.epochFell = true;
+      this.epoch = epoch;
+      this.epochFirst = Math.min(this.epochFirst, epoch);
+      this.revision = Math.max(this.revision, reader.revision(at));
+      this.ended =
+        reader.kind(at) === RecordKind.checkpointEnd && reader.version(at) === this.records;
+      this.records++;
+    }
+  }
+}

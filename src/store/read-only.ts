@@ -1,0 +1,148 @@
+/**
+ * A store directory, looked at and left as it is: the same recovery as at a start, over a disk that
+ * changes nothing. For `store check`, `dump` and `stats`.
+ */
+import type { Clock } from "#platform/clock.ts";
+import { DiskError } from "#platform/disk.ts";
+import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
+import type { Log } from "#platform/log.ts";
+import { takeDirectory } from "./engines/local-directory.ts";
+import { formatFileName } from "./engines/local-files.ts";
+import { recover } from "./engines/local-recover.ts";
+import { Leases } from "./leases.ts";
+import { Mvcc } from "./mvcc.ts";
+import { Recovery } from "./recover.ts";
+import { Slabs } from "./slabs.ts";
+
+const emptyRevision = 1;
+/** Nothing is written into slabs here; those read are as large as they come. */
+const slabBytes = 2 ** 20;
+
+export interface LoadDeps {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface LoadedStore {
+  readonly storeId: string;
+  readonly mvcc: Mvcc;
+  readonly leases: Leases;
+  readonly checkpointRevision: number;
+  readonly epoch: number;
+}
+
+/** Takes the directory's lock while `read` runs. Rejects as opening a store does. */
+export async function withDirectory<T>(
+  disk: Disk,
+  directory: string,
+  read: (disk: Disk) => Promise<T>,
+): Promise<T> {
+  const names = await disk.list(directory);
+  if (!names.includes(formatFileName)) {
+    const message = `directory ${directory} holds no ${formatFileName} file, so it is not a store`;
+    throw new DiskError(message, "ENOENT");
+  }
+  const lock = await disk.lock(directory);
+  try {
+    return await read(new ReadOnlyDisk(disk));
+  } finally {
+    await lock.release();
+  }
+}
+
+/** The state as the next start would find it. `disk` is one of `withDirectory`. */
+export async function loadReadOnly(deps: LoadDeps, directory: string): Promise<LoadedStore> {
+  const mvcc = new Mvcc(new Slabs(slabBytes), emptyRevision);
+  const leases = new Leases(deps.clock);
+  const recovery = new Recovery(mvcc, leases);
+  const found = await takeDirectory(deps.disk, directory, () => "");
+  const recovered = await recover({ ...deps, directory }, found, recovery);
+  await recovered.tail?.file.close();
+  recovery.finish();
+  const { checkpointRevision, epoch } = recovered;
+  return { storeId: found.storeId, mvcc, leases, checkpointRevision, epoch };
+}
+
+class ReadOnlyDisk implements Disk {
+  readonly #disk: Disk;
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  async open(path: string, mode: "create" | "write" | "read"): Promise<DiskFile> {
+    if (mode === "create") throw new DiskError(`${path} would be made`, "EROFS");
+    return new ReadOnlyFile(await this.#disk.open(path, "read"));
+  }
+
+  list(directory: string): Promise<readonly string[]> {
+    return this.#disk.list(directory);
+  }
+
+  freeBytes(directory: string): Promise<number> {
+    return this.#disk.freeBytes(directory);
+  }
+
+  lock(directory: string): Promise<DiskLock> {
+    return this.#disk.lock(directory);
+  }
+
+  // What recovery tidies stays untidy.
+
+  makeDirectory(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  rename(source: string): Promise<void> {
+    return Promise.reject(new DiskError(`${source} would be renamed`, "EROFS"));
+  }
+
+  remove(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  syncDirectory(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+class ReadOnlyFile implements DiskFile {
+  readonly #file: DiskFile;
+
+  constructor(file: DiskFile) {
+    this.#file = file;
+  }
+
+  read(position: number, length: number): Promise<Uint8Array> {
+    return this.#file.read(position, length);
+  }
+
+  size(): Promise<number> {
+    return this.#file.size();
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  write(): Promise<void> {
+    return Promise.reject(new DiskError("a file would be written", "EROFS"));
+  }
+
+  writeDurably(): Promise<void> {
+    return this.write();
+  }
+
+  sync(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  truncate(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  extend(): Promise<void> {
+    return Promise.resolve();
+  }
+}
