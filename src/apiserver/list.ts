@@ -62,7 +62,8 @@ function itemForm(kind: StoredKind, form: Negotiated): ReturnType<typeof madeFor
 }
 
 /** Items of a list of one kind do not repeat it. Direct callers get the shared objects as they are. */
-export function kindless({ kind: _, apiVersion: __, ...rest }: AnyObject): object {
+export function kindless(object: AnyObject): object {
+  const { kind: _, apiVersion: __, ...rest } = object;
   return rest;
 }
 
