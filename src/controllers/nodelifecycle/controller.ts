@@ -5,17 +5,18 @@
  * In    Nodes, their Leases in kube-node-lease, Pods. A node is silent when neither its Lease nor its
  *       Ready heartbeat changed for 50 s by our own clock (never by comparing clocks).
  * Out   node conditions and taints, the Ready condition of pods on silent nodes.
+ * Cost  zones are counted once per look (5 s), over all nodes; only suspects are reconciled.
  */
 import type { Lease, Node, Pod } from "#api/gen/types.ts";
-import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import { commonIndexes } from "#client/local-store.ts";
+import { isNotFound } from "#client/refusal.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { withCondition } from "../shared/conditions.ts";
 import { jsonEqual } from "../shared/equal.ts";
+import { podCondition } from "../shared/pod.ts";
 import { refs } from "../shared/refs.ts";
 import * as health from "./health.ts";
-import { evictionRates, TokenBucket, type ZoneCount } from "./zones.ts";
+import { evictionRates, isCutOff, TokenBucket, type ZoneCount } from "./zones.ts";
 
 const leaseNamespace = "kube-node-lease";
 const workers = 8;
@@ -30,69 +31,95 @@ interface Sign {
   seenMs: number;
 }
 
+/** How the zones stood at the last look. */
+interface Zones {
+  readonly rates: ReadonlyMap<string, number>;
+  readonly cutOff: boolean;
+}
+
 // long: one closure holds the informers and the signs of life that the small functions below share
 export function nodeLifecycleController(deps: ControllerDeps): Controller {
-  const { client, clock, informers } = deps;
+  const { client, clock, informers, recorder } = deps;
   const nodes = informers.informer<Node>(refs.nodes);
-  const leases = informers.informer<Lease>(refs.leases, { namespace: leaseNamespace });
+  // All namespaces, as the garbage collector watches them: one copy for both.
+  const leases = informers.informer<Lease>(refs.leases);
   const pods = informers.informer<Pod>(refs.pods);
   pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
   const signs = new Map<string, Sign>();
   const buckets = new Map<string, TokenBucket>();
-  let rates: ReadonlyMap<string, number> = new Map();
+  let zones: Zones = { rates: new Map(), cutOff: false };
   const controller = queueController(deps, { name: "node-controller", workers }, reconcile);
   const { queue } = controller;
   nodes.addHandler({
-    add: (node) => queue.add(node.metadata?.name ?? ""),
-    update: (old, node) => {
-      if (!jsonEqual(old.spec, node.spec) || !sameConditions(old, node))
-        queue.add(node.metadata?.name ?? "");
+    add(node) {
+      tell(node, "RegisteredNode", `Registered Node ${nameOf(node)} in Controller`);
+      queue.add(nameOf(node));
     },
-    delete: (node) => signs.delete(node.metadata?.name ?? ""),
+    update(old, node) {
+      if (!jsonEqual(old.spec, node.spec) || !sameConditions(old, node)) queue.add(nameOf(node));
+    },
+    delete(node) {
+      tell(node, "RemovingNode", `Removing Node ${nameOf(node)} from Controller`);
+      signs.delete(nameOf(node));
+    },
   });
   return { ...controller, run };
 
+  function tell(node: Node, reason: string, text: string): void {
+    recorder.event(node, "Normal", reason, `Node ${nameOf(node)} event: ${text}`);
+  }
+
   async function run(signal: AbortSignal): Promise<void> {
     await informers.synced(signal);
+    zones = lookAtZones();
     let timer = clock.after("controllers.resync", everyMs, tick);
     signal.addEventListener("abort", () => timer.cancel(), { once: true });
     function tick(): void {
-      rates = evictionRates(countZones());
-      for (const node of nodes.values()) if (isSuspect(node)) queue.add(node.metadata?.name ?? "");
+      const before = zones;
+      zones = lookAtZones();
+      if (before.cutOff && !zones.cutOff) startAnew();
+      for (const node of nodes.values()) if (isSuspect(node)) queue.add(nameOf(node));
       timer = clock.after("controllers.resync", everyMs, tick);
     }
     await controller.run(signal);
   }
 
-  function countZones(): ReadonlyMap<string, ZoneCount> {
-    const zones = new Map<string, { ready: number; notReady: number }>();
+  function lookAtZones(): Zones {
+    const counts = new Map<string, { ready: number; notReady: number }>();
     for (const node of nodes.values()) {
-      const zone = zones.get(health.zoneOf(node)) ?? { ready: 0, notReady: 0 };
+      if (health.isExcludedFromZones(node)) continue;
+      const zone = counts.get(health.zoneOf(node)) ?? { ready: 0, notReady: 0 };
       if (health.readinessOf(node) === "ready") zone.ready++;
       else zone.notReady++;
-      zones.set(health.zoneOf(node), zone);
+      counts.set(health.zoneOf(node), zone);
     }
-    return zones;
+    const seen: ReadonlyMap<string, ZoneCount> = counts;
+    return { rates: evictionRates(seen), cutOff: isCutOff(seen) };
+  }
+
+  /** We see nodes again: whoever was silent while nobody could be heard gets a new chance. */
+  function startAnew(): void {
+    for (const sign of signs.values()) sign.seenMs = clock.monotonicMs();
+    buckets.clear();
   }
 
   /** Cheap look at every node each tick; only these are reconciled. */
   function isSuspect(node: Node): boolean {
-    return isSilent(node) || health.readinessOf(node) !== "ready" || hasEvictionTaint(node);
+    return isSilent(node) || health.readinessOf(node) !== "ready" || health.isGivenUp(node);
   }
 
   function isSilent(node: Node): boolean {
-    const name = node.metadata?.name ?? "";
+    const name = nameOf(node);
     const lease = leases.get(leaseNamespace, name);
-    const heartbeat = health.conditionOf(node, "Ready")?.lastHeartbeatTime ?? "";
-    const mark = `${lease?.spec?.renewTime ?? ""} ${heartbeat}`;
+    const ready = health.conditionOf(node, "Ready");
+    const mark = `${lease?.spec?.renewTime ?? ""} ${ready?.lastHeartbeatTime ?? ""}`;
     const nowMs = clock.monotonicMs();
     const sign = signs.get(name);
     if (sign === undefined || sign.mark !== mark) {
       signs.set(name, { mark, seenMs: nowMs });
       return false;
     }
-    const started = health.conditionOf(node, "Ready") !== undefined;
-    return nowMs - sign.seenMs > (started ? graceMs : startupGraceMs);
+    return nowMs - sign.seenMs > (ready === undefined ? startupGraceMs : graceMs);
   }
 
   async function reconcile(name: string): Promise<void> {
@@ -100,88 +127,63 @@ export function nodeLifecycleController(deps: ControllerDeps): Controller {
     if (node === undefined) return;
     const current = isSilent(node) ? await markSilent(node) : node;
     if (current === undefined) return;
-    if (health.readinessOf(current) !== "ready") await markPods(name);
+    if (health.readinessOf(current) === "unknown" && health.conditionOf(current, "Ready"))
+      await markPods(name);
     await writeTaints(current);
   }
 
   async function markSilent(node: Node): Promise<Node | undefined> {
-    const now = formatTime(clock.nowMs());
-    const conditions = health.silentConditions(node, now);
+    const conditions = health.silentConditions(node, formatTime(clock.nowMs()));
     if (jsonEqual(conditions, node.status?.conditions)) return node;
-    deps.recorder.event(
-      node,
-      "Normal",
-      "NodeNotReady",
-      `Node ${node.metadata?.name ?? ""} status is now: NodeNotReady`,
-    );
-    const { name = "", uid, resourceVersion } = node.metadata ?? {};
-    const patch = { metadata: { uid, resourceVersion }, status: { conditions } };
-    return client
-      .patch<Node>(refs.nodes, "", name, "merge", patch, { subresource: "status" })
-      .catch(ignoreGone);
+    if (health.readinessOf(node) === "ready") {
+      const text = `Node ${nameOf(node)} status is now: NodeNotReady`;
+      recorder.event(node, "Normal", "NodeNotReady", text);
+    }
+    const next: Node = { ...node, status: { ...node.status, conditions } };
+    return client.update<Node>(refs.nodes, "", next, { subresource: "status" }).catch(ignoreGone);
   }
 
   async function markPods(nodeName: string): Promise<void> {
-    const now = formatTime(clock.nowMs());
+    const lastTransitionTime = formatTime(clock.nowMs());
     for (const pod of pods.byIndex("controllers.nodeName", nodeName)) {
-      const ready = pod.status?.conditions?.find((condition) => condition.type === "Ready");
+      const ready = podCondition(pod, "Ready");
       if (ready?.status !== "True") continue;
-      const conditions = withCondition(pod.status?.conditions, {
-        ...ready,
-        status: "False",
-        lastTransitionTime: now,
-      });
+      recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready");
       const { namespace = "", name = "", uid } = pod.metadata ?? {};
+      const conditions = [{ type: "Ready", status: "False", lastTransitionTime }];
       const patch = { metadata: { uid }, status: { conditions } };
-      await client
-        .patch(refs.pods, namespace, name, "merge", patch, { subresource: "status" })
-        .catch(ignoreGone);
+      const options = { subresource: "status" };
+      await client.patch(refs.pods, namespace, name, "strategic", patch, options).catch(ignoreGone);
     }
   }
 
   async function writeTaints(node: Node): Promise<void> {
     const now = formatTime(clock.nowMs());
-    const scheduled = {
-      ...node,
-      spec: { ...node.spec, taints: health.conditionTaints(node, now) },
-    };
-    const taints = health.evictionTaints(scheduled, evictionKey(node), now);
+    const spec = { ...node.spec, taints: health.conditionTaints(node, now) };
+    const taints = health.evictionTaints({ ...node, spec }, evictionKey(node), now);
     if (jsonEqual(taints, node.spec?.taints ?? [])) return;
-    const { name = "", resourceVersion } = node.metadata ?? {};
-    const patch = {
-      metadata: { resourceVersion },
-      spec: { taints: taints.length === 0 ? null : taints },
-    };
-    await client.patch(refs.nodes, "", name, "merge", patch).catch(ignoreGone);
+    const { resourceVersion } = node.metadata ?? {};
+    const wanted = { taints: taints.length === 0 ? null : taints };
+    const patch = { metadata: { resourceVersion }, spec: wanted };
+    await client.patch(refs.nodes, "", nameOf(node), "merge", patch).catch(ignoreGone);
   }
 
-  /** The NoExecute taint the node should have: what it has if its kind did not change, else by its zone's pace. */
+  /** The NoExecute taint the node should have: at once if it was given up before, else by its zone's pace. */
   function evictionKey(node: Node): string | undefined {
     const wanted = health.evictionKeyOf(node);
-    if (wanted === undefined) return undefined;
-    const zone = health.zoneOf(node);
-    const rate = rates.get(zone) ?? evictionRates(countZones()).get(zone) ?? 0;
-    const has = (node.spec?.taints ?? []).some(
-      (taint) => taint.effect === "NoExecute" && taint.key === wanted,
-    );
     // All zones lost: taints are withdrawn, for then it is the control plane that is cut off.
-    if (has) return rate === 0 && isCutOff() ? undefined : wanted;
+    if (wanted === undefined || zones.cutOff) return undefined;
+    if (health.isGivenUp(node)) return wanted;
+    const zone = health.zoneOf(node);
     const bucket = buckets.get(zone) ?? new TokenBucket(clock.monotonicMs());
     buckets.set(zone, bucket);
+    const rate = zones.rates.get(zone) ?? 0;
     return bucket.take(rate, clock.monotonicMs()) ? wanted : undefined;
-  }
-
-  function isCutOff(): boolean {
-    return [...countZones().values()].every((count) => count.ready === 0);
   }
 }
 
-function hasEvictionTaint(node: Node): boolean {
-  return (node.spec?.taints ?? []).some(
-    (taint) =>
-      taint.effect === "NoExecute" &&
-      [health.notReadyKey, health.unreachableKey].includes(taint.key),
-  );
+function nameOf(node: Node): string {
+  return node.metadata?.name ?? "";
 }
 
 function sameConditions(old: Node, node: Node): boolean {
@@ -191,6 +193,6 @@ function sameConditions(old: Node, node: Node): boolean {
 }
 
 function ignoreGone(error: unknown): undefined {
-  if (error instanceof ApiError && error.code === 404) return undefined;
+  if (isNotFound(error)) return undefined;
   throw error;
 }

@@ -26,33 +26,30 @@ export function zoneOf(node: Node): string {
   return `${region}:\0:${labels["topology.kubernetes.io/zone"] ?? ""}`;
 }
 
-/** The conditions of a node that has been silent for too long. */
+/** The conditions of a node that has been silent for too long; order and others' conditions stay. */
 export function silentConditions(node: Node, now: string): readonly NodeCondition[] {
-  const others = (node.status?.conditions ?? []).filter(
-    (condition) => !kubeletConditions.includes(condition.type),
-  );
-  const silenced = kubeletConditions.map((type): NodeCondition => {
-    const old = conditionOf(node, type);
-    if (old === undefined) {
-      const reason = "NodeStatusNeverUpdated";
-      const message = "Kubelet never posted node status.";
-      const created = node.metadata?.creationTimestamp ?? now;
-      return {
-        type,
-        status: "Unknown",
-        reason,
-        message,
-        lastHeartbeatTime: created,
-        lastTransitionTime: now,
-      };
-    }
-    if (old.status === "Unknown") return old;
-    const reason = "NodeStatusUnknown";
-    const message = "Kubelet stopped posting node status.";
-    return { ...old, status: "Unknown", reason, message, lastTransitionTime: now };
+  const all = node.status?.conditions ?? [];
+  const silenced = all.map((condition) => {
+    const ours = kubeletConditions.includes(condition.type) && condition.status !== "Unknown";
+    return ours ? { ...condition, ...stopped, lastTransitionTime: now } : condition;
   });
-  return [...silenced, ...others];
+  const known = new Set(all.map(({ type }) => type));
+  const created = node.metadata?.creationTimestamp ?? now;
+  const times = { lastHeartbeatTime: created, lastTransitionTime: now };
+  const missing = kubeletConditions.filter((type) => !known.has(type));
+  return [...silenced, ...missing.map((type) => ({ type, ...never, ...times }))];
 }
+
+const stopped = {
+  status: "Unknown",
+  reason: "NodeStatusUnknown",
+  message: "Kubelet stopped posting node status.",
+};
+const never = {
+  status: "Unknown",
+  reason: "NodeStatusNeverUpdated",
+  message: "Kubelet never posted node status.",
+};
 
 const pressureTaints: readonly (readonly [string, string])[] = [
   ["MemoryPressure", "node.kubernetes.io/memory-pressure"],
@@ -95,6 +92,18 @@ export function evictionTaints(node: Node, key: string | undefined, now: string)
 export function evictionKeyOf(node: Node): string | undefined {
   const keys = { ready: undefined, "not-ready": notReadyKey, unknown: unreachableKey };
   return keys[readinessOf(node)];
+}
+
+/** Has been given up before: another reason then takes its place at once. */
+export function isGivenUp(node: Node): boolean {
+  return (node.spec?.taints ?? []).some(
+    ({ effect, key }) => effect === "NoExecute" && [notReadyKey, unreachableKey].includes(key),
+  );
+}
+
+/** Its failure says nothing about its zone. */
+export function isExcludedFromZones(node: Node): boolean {
+  return node.metadata?.labels?.["node.kubernetes.io/exclude-disruption"] !== undefined;
 }
 
 function withTaints(

@@ -31,7 +31,8 @@ export function evictionRates(zones: ReadonlyMap<string, ZoneCount>): ReadonlyMa
   return new Map(states.map(([zone, count, state]) => [zone, allFull ? 0 : rateOf(state, count)]));
 }
 
-export function isMasterCutOff(zones: ReadonlyMap<string, ZoneCount>): boolean {
+/** Every node of every zone is lost: it is us who are cut off. */
+export function isCutOff(zones: ReadonlyMap<string, ZoneCount>): boolean {
   return zones.size > 0 && [...zones.values()].every((count) => zoneState(count) === "full");
 }
 

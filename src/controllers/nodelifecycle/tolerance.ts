@@ -1,0 +1,35 @@
+/** How long a pod may stay on a node with NoExecute taints, pure. */
+import type { Node, Pod, Taint, Toleration } from "#api/gen/types.ts";
+import { tolerates } from "#api/node-match.ts";
+
+export function noExecute(node: Node): readonly Taint[] {
+  return (node.spec?.taints ?? []).filter((taint) => taint.effect === "NoExecute");
+}
+
+/**
+ * Until the pod must go: undefined when it tolerates all for good, 0 or less when it must go now. Of a
+ * taint the first toleration that covers it counts, as upstream; its seconds run from the taint's
+ * timeAdded or, where that is not said, from `sinceMs`. The soonest wins.
+ */
+export function evictionInMs(
+  taints: readonly Taint[],
+  tolerations: readonly Toleration[],
+  times: { readonly nowMs: number; readonly sinceMs: number },
+): number | undefined {
+  const waits = taints.map((taint) => {
+    const covering = tolerations.find((toleration) => tolerates([toleration], taint));
+    if (covering === undefined) return 0;
+    const { tolerationSeconds } = covering;
+    if (tolerationSeconds === undefined) return Number.POSITIVE_INFINITY;
+    const added = Date.parse(taint.timeAdded ?? "");
+    const startMs = Number.isNaN(added) ? times.sinceMs : added;
+    return startMs + Math.max(0, tolerationSeconds) * 1000 - times.nowMs;
+  });
+  const soonest = Math.min(...waits);
+  return Number.isFinite(soonest) ? soonest : undefined;
+}
+
+/** What eviction looks at in a pod. */
+export function evictionView(pod: Pod): unknown {
+  return [pod.spec?.nodeName, pod.spec?.tolerations, pod.metadata?.deletionTimestamp];
+}
