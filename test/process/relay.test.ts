@@ -199,11 +199,11 @@ async function put(client: KubeHttp, name: string): Promise<void> {
 /** Watches of `resource` the server has open, by its own count. */
 async function watches(client: KubeHttp, resource: string): Promise<number> {
   const { body } = await client.request("GET", "/metrics");
-  const pattern = new RegExp(
-    `^apiserver_longrunning_requests\\{.*resource="${resource}".*WATCH.*\\} (\\d+)$`,
-    "gm",
-  );
-  return [...String(body["text"]).matchAll(pattern)].reduce((sum, m) => sum + Number(m[1]), 0);
+  const lines = String(body["text"])
+    .split("\n")
+    .filter((line) => line.startsWith("apiserver_longrunning_requests{"))
+    .filter((line) => line.includes(`resource="${resource}"`) && line.includes('verb="WATCH"'));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
 async function metric(client: KubeHttp, series: string): Promise<number> {
