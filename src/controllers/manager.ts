@@ -22,6 +22,7 @@ import { endpointsController } from "./endpoints/controller.ts";
 import { replicaSetController, replicationControllerController } from "./replicaset/controller.ts";
 import { nodeLifecycleController } from "./nodelifecycle/controller.ts";
 import { taintEvictionController } from "./nodelifecycle/taint-eviction.ts";
+import { claimProtectionController, volumeProtectionController } from "./protection/controller.ts";
 import { podGarbageCollector } from "./podgc/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
 import { statefulSetController } from "./statefulset/controller.ts";
@@ -72,6 +73,8 @@ const factories: readonly (readonly [string, string, Factory])[] = [
   ],
   ["pod-garbage-collector", "pod-garbage-collector", podGarbageCollector],
   ["disruption-controller", "disruption-controller", disruptionController],
+  ["pvc-protection-controller", "pvc-protection-controller", claimProtectionController],
+  ["pv-protection-controller", "pv-protection-controller", volumeProtectionController],
   ["node-controller", "node-controller", nodeLifecycleController],
   ["taint-eviction-controller", "node-controller", taintEvictionController],
 ];
