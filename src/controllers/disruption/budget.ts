@@ -1,5 +1,6 @@
 /** What a PodDisruptionBudget allows right now, pure. */
 import type { Pod, PodDisruptionBudget } from "#api/gen/types.ts";
+import { scaledUp } from "../shared/percent.ts";
 import { isReady } from "../shared/pod.ts";
 
 export interface BudgetStatus {
@@ -12,58 +13,56 @@ export interface BudgetStatus {
 }
 
 /** A granted eviction counts this long; after it the pod is taken to have stayed. */
-const disruptionTimeoutMs = 2 * 60_000;
+export const disruptionTimeoutMs = 2 * 60_000;
 
-/**
- * `expected` is how many pods the controllers of the matched pods want in all; undefined where some
- * pod has no controller with a scale (then only an absolute minAvailable can be honoured).
- */
+/** `expected` matters only where `needsExpected`. */
 export function budgetStatus(
   budget: PodDisruptionBudget,
   pods: readonly Pod[],
-  expected: number | undefined,
+  expected: number,
   nowMs: number,
 ): BudgetStatus {
   const disrupted = stillDisrupted(budget, pods, nowMs);
   const healthy = pods.filter((pod) => isReady(pod) && !isGoing(pod, disrupted)).length;
   const { expectedPods, desiredHealthy } = desired(budget, pods.length, expected);
-  const blocked = expectedPods <= 0 || expected === undefined;
-  const usesCount = typeof budget.spec?.minAvailable === "number";
-  const spare = Math.max(0, healthy - desiredHealthy);
+  // A budget that matches nothing (yet) allows nothing: pods may be on their way.
+  const allowed = expectedPods <= 0 ? 0 : Math.max(0, healthy - desiredHealthy);
   return {
     currentHealthy: healthy,
     desiredHealthy,
     expectedPods,
-    disruptionsAllowed: blocked && !usesCount ? 0 : expectedPods <= 0 ? 0 : spare,
+    disruptionsAllowed: allowed,
     ...(Object.keys(disrupted).length === 0 ? {} : { disruptedPods: disrupted }),
   };
 }
 
+/** An absolute minAvailable speaks of the pods there are; all else of those that are wanted. */
+export function needsExpected(budget: PodDisruptionBudget): boolean {
+  const { minAvailable, maxUnavailable } = budget.spec ?? {};
+  return maxUnavailable !== undefined || typeof minAvailable === "string";
+}
+
+/** When the first granted eviction is given up; undefined: none is pending. */
+export function recheckInMs(status: BudgetStatus, nowMs: number): number | undefined {
+  const times = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
+  return times.length === 0 ? undefined : Math.min(...times) + disruptionTimeoutMs - nowMs + 1;
+}
+
+/** Percentages of a budget round up, both ways, as upstream. */
 function desired(
   budget: PodDisruptionBudget,
   matched: number,
-  expected: number | undefined,
+  expected: number,
 ): { readonly expectedPods: number; readonly desiredHealthy: number } {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   if (maxUnavailable !== undefined) {
-    const expectedPods = expected ?? matched;
-    return {
-      expectedPods,
-      desiredHealthy: Math.max(0, expectedPods - scaled(maxUnavailable, expectedPods)),
-    };
+    const desiredHealthy = Math.max(0, expected - scaledUp(maxUnavailable, expected));
+    return { expectedPods: expected, desiredHealthy };
   }
   if (typeof minAvailable === "number")
     return { expectedPods: matched, desiredHealthy: minAvailable };
-  const expectedPods = expected ?? matched;
-  return {
-    expectedPods,
-    desiredHealthy: minAvailable === undefined ? 0 : scaled(minAvailable, expectedPods),
-  };
-}
-
-/** Percentages of a budget round up, both ways: the cautious side for minAvailable, upstream's for both. */
-function scaled(value: number | string, total: number): number {
-  return typeof value === "number" ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100);
+  if (minAvailable === undefined) return { expectedPods: 0, desiredHealthy: 0 };
+  return { expectedPods: expected, desiredHealthy: scaledUp(minAvailable, expected) };
 }
 
 function isGoing(pod: Pod, disrupted: Readonly<Record<string, string>>): boolean {
@@ -81,7 +80,7 @@ function stillDisrupted(
   const present = new Map(pods.map((pod) => [pod.metadata?.name ?? "", pod]));
   const kept = Object.entries(budget.status?.disruptedPods ?? {}).filter(([name, time]) => {
     const pod = present.get(name);
-    const fresh = nowMs - Date.parse(time) < disruptionTimeoutMs;
+    const fresh = nowMs - Date.parse(time) <= disruptionTimeoutMs;
     return pod !== undefined && pod.metadata?.deletionTimestamp === undefined && fresh;
   });
   return Object.fromEntries(kept);

@@ -1,140 +1,164 @@
 /**
  * Disruption controller: keeps the status of PodDisruptionBudgets, which the eviction subresource
  * spends. The budget is the server's to enforce; this loop says how much there is.
+ *
+ * Safe  what cannot be counted allows nothing, and the condition says why (SyncFailed).
+ * Also  takes a DisruptionTarget condition back from a pod that was to go and, two minutes later, has
+ *       not even begun to.
  */
-import type {
-  Deployment,
-  Pod,
-  PodDisruptionBudget,
-  ReplicaSet,
-  ReplicationController,
-  StatefulSet,
-} from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
-import { ApiError } from "#api/status.ts";
+import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
+import { labelsMatch } from "#api/label-selector.ts";
+import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import { keyOf } from "#client/local-store.ts";
+import { isConflict, isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { withCondition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
-import { controllerKey } from "../shared/owner.ts";
+import { isFinished, isGoing, podCondition } from "../shared/pod.ts";
+import { textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
-import { budgetStatus, type BudgetStatus } from "./budget.ts";
+import { selectorOf } from "../shared/selectors.ts";
+import { budgetStatus, disruptionTimeoutMs, needsExpected, recheckInMs } from "./budget.ts";
+import { ExpectedPods } from "./expected.ts";
 
 const workers = 5;
-/** While evictions are pending, look again after they time out. */
-const pendingMs = 2 * 60_000;
+/** A controller of another kind may get a scale, or come, without our being told. */
+const retryMs = 30_000;
+/** Keys of pods with a DisruptionTarget condition; keys of budgets have one slash only. */
+const podPrefix = "pods/";
 
 // long: one closure holds the informers that the small functions below share
 export function disruptionController(deps: ControllerDeps): Controller {
-  const { client, clock, informers } = deps;
+  const { client, clock, informers, recorder } = deps;
   const budgets = informers.informer<PodDisruptionBudget>(refs.poddisruptionbudgets);
   const pods = informers.informer<Pod>(refs.pods);
-  const owners = {
-    ReplicaSet: informers.informer<ReplicaSet>(refs.replicasets),
-    Deployment: informers.informer<Deployment>(refs.deployments),
-    StatefulSet: informers.informer<StatefulSet>(refs.statefulsets),
-    ReplicationController: informers.informer<ReplicationController>(refs.replicationcontrollers),
-  };
+  const expected = new ExpectedPods(deps);
   const controller = queueController(deps, { name: "disruption-controller", workers }, reconcile);
   const { queue } = controller;
   budgets.addHandler({
     add: (budget) => queue.add(keyOf(budget)),
     update: (_old, budget) => queue.add(keyOf(budget)),
   });
-  pods.addHandler({ add: wake, update: (_old, pod) => wake(pod), delete: wake });
-  for (const informer of Object.values(owners)) {
-    informer.addHandler({
-      update: (old, object) =>
-        void (
-          old.metadata?.generation !== object.metadata?.generation &&
-          wakeNamespace(object.metadata?.namespace)
-        ),
-    });
-  }
+  pods.addHandler({
+    add: wake,
+    delete: wake,
+    update(old, pod) {
+      wake(old);
+      wake(pod);
+    },
+  });
+  expected.onChange((owner: KubeObject) => {
+    for (const budget of budgets.list(owner.metadata?.namespace)) queue.add(keyOf(budget));
+  });
   return controller;
 
   function wake(pod: Pod): void {
     for (const budget of budgets.list(pod.metadata?.namespace)) {
       if (covers(budget, pod)) queue.add(keyOf(budget));
     }
-  }
-
-  function wakeNamespace(namespace: string | undefined): void {
-    for (const budget of budgets.list(namespace)) queue.add(keyOf(budget));
+    if (isStale(pod)) queue.add(`${podPrefix}${keyOf(pod)}`);
   }
 
   async function reconcile(key: string): Promise<ReconcileResult> {
+    if (key.startsWith(podPrefix)) return clearStale(key.slice(podPrefix.length));
     const budget = budgets.getByKey(key);
     if (budget === undefined) return undefined;
-    const matched = pods
-      .list(budget.metadata?.namespace)
-      .filter((pod) => isCounted(pod) && covers(budget, pod));
-    const status = budgetStatus(budget, matched, expectedOf(matched), clock.nowMs());
-    await writeStatus(budget, status);
-    return status.disruptedPods === undefined ? undefined : { requeueAfterMs: pendingMs };
-  }
-
-  /** The sum of what the controllers want, each counted once; undefined when one cannot be told. */
-  function expectedOf(matched: readonly Pod[]): number | undefined {
-    const wanted = new Map<string, number>();
-    for (const pod of matched) {
-      const scale = scaleOf(pod);
-      if (scale === undefined) return undefined;
-      wanted.set(scale.key, scale.replicas);
+    try {
+      return await reconcileBudget(budget);
+    } catch (error) {
+      if (isConflict(error)) throw error;
+      // What cannot be counted now may be after the next change of a pod or its controller.
+      const text = `Failed to calculate the number of expected pods: ${textOf(error)}`;
+      recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text);
+      await failSafe(budget, textOf(error));
+      return { requeueAfterMs: retryMs };
     }
-    return [...wanted.values()].reduce((sum, replicas) => sum + replicas, 0);
   }
 
-  function scaleOf(pod: Pod): { readonly key: string; readonly replicas: number } | undefined {
-    const rsKey = controllerKey(pod, { group: "apps", kind: "ReplicaSet" });
-    const rs = rsKey === undefined ? undefined : owners.ReplicaSet.getByKey(rsKey);
-    const deploymentKey =
-      rs === undefined ? undefined : controllerKey(rs, { group: "apps", kind: "Deployment" });
-    const statefulSetKey = controllerKey(pod, { group: "apps", kind: "StatefulSet" });
-    const rcKey = controllerKey(pod, { group: "", kind: "ReplicationController" });
-    const candidates = [
-      [deploymentKey, owners.Deployment.getByKey(deploymentKey ?? "")],
-      [deploymentKey === undefined ? rsKey : undefined, rs],
-      [statefulSetKey, owners.StatefulSet.getByKey(statefulSetKey ?? "")],
-      [rcKey, owners.ReplicationController.getByKey(rcKey ?? "")],
-    ] as const;
-    for (const [key, owner] of candidates) {
-      if (key !== undefined && owner !== undefined)
-        return { key: `${owner.kind}/${key}`, replicas: owner.spec?.replicas ?? 1 };
-    }
-    return undefined;
+  async function reconcileBudget(budget: PodDisruptionBudget): Promise<ReconcileResult> {
+    const matched = pods.list(budget.metadata?.namespace).filter((pod) => covers(budget, pod));
+    if (matched.length === 0) recorder.event(budget, "Normal", "NoPods", "No matching pods found");
+    const { count, unmanaged } = needsExpected(budget)
+      ? await expected.of(matched)
+      : { count: 0, unmanaged: [] };
+    if (unmanaged.length > 0) recorder.event(budget, "Warning", "UnmanagedPods", unmanagedText);
+    const status = budgetStatus(budget, matched, count, clock.nowMs());
+    const enough = status.disruptionsAllowed > 0;
+    const reason = enough ? "SufficientPods" : "InsufficientPods";
+    await writeStatus(budget, status, { status: enough ? "True" : "False", reason, message: "" });
+    const recheck = recheckInMs(status, clock.nowMs());
+    return recheck === undefined ? undefined : { requeueAfterMs: recheck };
   }
 
-  async function writeStatus(budget: PodDisruptionBudget, counted: BudgetStatus): Promise<void> {
-    const now = formatTime(clock.nowMs());
-    const enough = counted.disruptionsAllowed > 0;
+  /** The rest of the status stays: it was true once, and allows nothing now. */
+  async function failSafe(budget: PodDisruptionBudget, message: string): Promise<void> {
+    const { conditions: _old, ...kept } = budget.status ?? nothing;
+    const said = { status: "False", reason: "SyncFailed", message };
+    await writeStatus(budget, { ...kept, disruptionsAllowed: 0 }, said);
+  }
+
+  async function writeStatus(
+    budget: PodDisruptionBudget,
+    counted: Omit<PodDisruptionBudgetStatus, "conditions">,
+    said: { readonly status: string; readonly reason: string; readonly message: string },
+  ): Promise<void> {
+    const observedGeneration = budget.metadata?.generation ?? 0;
     const conditions = withCondition(budget.status?.conditions, {
       type: "DisruptionAllowed",
-      status: enough ? "True" : "False",
-      reason: enough ? "SufficientPods" : "InsufficientPods",
-      message: "",
-      lastTransitionTime: now,
-      observedGeneration: budget.metadata?.generation ?? 0,
+      ...said,
+      observedGeneration,
+      lastTransitionTime: formatTime(clock.nowMs()),
     });
-    const status = { ...counted, observedGeneration: budget.metadata?.generation ?? 0, conditions };
+    const status = { ...counted, observedGeneration, conditions };
     if (jsonEqual(status, budget.status)) return;
-    const next = { ...budget, status } as PodDisruptionBudget;
-    try {
-      await client.update(refs.poddisruptionbudgets, budget.metadata?.namespace ?? "", next, {
-        subresource: "status",
-      });
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 404) throw error;
-    }
+    const next: PodDisruptionBudget = { ...budget, status };
+    const namespace = budget.metadata?.namespace ?? "";
+    const options = { subresource: "status" };
+    await client.update(refs.poddisruptionbudgets, namespace, next, options).catch(ignoreMissing);
+  }
+
+  async function clearStale(key: string): Promise<ReconcileResult> {
+    const pod = pods.getByKey(key);
+    if (pod === undefined || !isStale(pod)) return undefined;
+    const since = Date.parse(podCondition(pod, "DisruptionTarget")?.lastTransitionTime ?? "");
+    const waitMs = (Number.isNaN(since) ? 0 : since) + disruptionTimeoutMs - clock.nowMs();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    const { namespace = "", name = "", uid } = pod.metadata ?? {};
+    const lastTransitionTime = formatTime(clock.nowMs());
+    const conditions = [{ type: "DisruptionTarget", status: "False", lastTransitionTime }];
+    const patch = { metadata: { uid }, status: { conditions } };
+    const options = { subresource: "status" };
+    await client
+      .patch(refs.pods, namespace, name, "strategic", patch, options)
+      .catch(ignoreMissing);
+    return undefined;
   }
 }
 
+const nothing: PodDisruptionBudgetStatus = {
+  currentHealthy: 0,
+  desiredHealthy: 0,
+  disruptionsAllowed: 0,
+  expectedPods: 0,
+};
+
+const unmanagedText =
+  'Pods selected by this PodDisruptionBudget were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
+
 function covers(budget: PodDisruptionBudget, pod: Pod): boolean {
-  return labelsMatch(selectorFromLabelSelector(budget.spec?.selector), pod.metadata?.labels ?? {});
+  return labelsMatch(selectorOf(budget), pod.metadata?.labels ?? {});
 }
 
-function isCounted(pod: Pod): boolean {
-  return pod.status?.phase !== "Succeeded" && pod.status?.phase !== "Failed";
+/** Says that it is to go, and does not; the kubelet's own word is never stale. */
+function isStale(pod: Pod): boolean {
+  const target = pod.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
+  const open = target?.status === "True" && target.reason !== "TerminationByKubelet";
+  return open && !isGoing(pod) && !isFinished(pod);
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
 }

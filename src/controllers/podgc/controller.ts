@@ -5,11 +5,11 @@
  *       pods are taken for orphans; deletes name the uid.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes } from "#client/local-store.ts";
-import { withCondition } from "../shared/conditions.ts";
+import { isNotFound } from "#client/refusal.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { isFinished } from "../shared/pod.ts";
+import { isGone, textOf } from "../shared/refusals.ts";
 import { refs } from "../shared/refs.ts";
 import * as garbage from "./garbage.ts";
 
@@ -26,7 +26,6 @@ export function podGarbageCollector(deps: ControllerDeps): Controller {
   const { client, clock, informers } = deps;
   const pods = informers.informer<Pod>(refs.pods);
   const nodes = informers.informer<Node>(refs.nodes);
-  pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
   /** Node name to the time it was first missed. */
   const missing = new Map<string, number>();
   const controller = queueController(deps, { name: "pod-garbage-collector", workers: 1 }, sweep);
@@ -67,33 +66,30 @@ export function podGarbageCollector(deps: ControllerDeps): Controller {
       await client.get(refs.nodes, "", name);
       return false;
     } catch (error) {
-      return error instanceof ApiError && error.code === 404;
+      return isNotFound(error);
     }
   }
 
-  async function remove({ pod, failed }: garbage.PodGarbage): Promise<void> {
+  /** A pod that was at work is marked as failed first: nobody else would ever say so. */
+  async function remove({ pod, disruption }: garbage.PodGarbage): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
     try {
-      if (failed !== undefined && !garbage.isFinished(pod)) await markFailed(pod, failed);
-      await client.delete(refs.pods, namespace, name, {
-        gracePeriodSeconds: 0,
-        preconditions: { uid },
-      });
+      if (!isFinished(pod)) await markFailed(pod, disruption);
+      const preconditions = { uid };
+      await client.delete(refs.pods, namespace, name, { gracePeriodSeconds: 0, preconditions });
     } catch (error) {
-      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
-      deps.log.warn("cannot delete pod", { namespace, name, error: String(error) });
+      if (!isGone(error))
+        deps.log.warn("cannot delete pod", { namespace, name, error: textOf(error) });
     }
   }
 
-  async function markFailed(
-    pod: Pod,
-    why: { readonly reason: string; readonly message: string },
-  ): Promise<void> {
+  async function markFailed(pod: Pod, why: garbage.PodGarbage["disruption"]): Promise<void> {
     const { namespace = "", name = "", uid } = pod.metadata ?? {};
     const lastTransitionTime = formatTime(clock.nowMs());
     const target = { type: "DisruptionTarget", status: "True", ...why, lastTransitionTime };
-    const conditions = withCondition(pod.status?.conditions, target);
-    const patch = { metadata: { uid }, status: { phase: "Failed", conditions } };
-    await client.patch(refs.pods, namespace, name, "merge", patch, { subresource: "status" });
+    const conditions = why === undefined ? {} : { conditions: [target] };
+    const patch = { metadata: { uid }, status: { phase: "Failed", ...conditions } };
+    const options = { subresource: "status" };
+    await client.patch(refs.pods, namespace, name, "strategic", patch, options);
   }
 }

@@ -1,15 +1,16 @@
 /** Which pods nobody will ever clean up, pure: the rules of upstream's pod garbage collector. */
 import type { Node, Pod } from "#api/gen/types.ts";
+import { isFinished } from "../shared/pod.ts";
 
 export interface PodGarbage {
   readonly pod: Pod;
-  /** Set where the phase must become Failed before the delete; a condition DisruptionTarget goes with it. */
-  readonly failed?: { readonly reason: string; readonly message: string };
+  /** Goes onto a pod that was at work, as condition DisruptionTarget. */
+  readonly disruption?: { readonly reason: string; readonly message: string };
 }
 
 const outOfService = "node.kubernetes.io/out-of-service";
 
-/** Finished pods beyond `threshold`, oldest first; 0 keeps all. */
+/** Finished pods beyond `threshold`, evicted ones first, then the oldest; 0 keeps all. */
 export function terminatedBeyond(pods: readonly Pod[], threshold: number): readonly PodGarbage[] {
   if (threshold <= 0) return [];
   const finished = pods.filter(
@@ -18,7 +19,7 @@ export function terminatedBeyond(pods: readonly Pod[], threshold: number): reado
   const excess = finished.length - threshold;
   if (excess <= 0) return [];
   return finished
-    .toSorted(oldestFirst)
+    .toSorted((a, b) => Number(isEvicted(b)) - Number(isEvicted(a)) || oldestFirst(a, b))
     .slice(0, excess)
     .map((pod) => ({ pod }));
 }
@@ -27,10 +28,7 @@ export function terminatedBeyond(pods: readonly Pod[], threshold: number): reado
 export function unscheduledTerminating(pods: readonly Pod[]): readonly PodGarbage[] {
   return pods
     .filter((pod) => pod.metadata?.deletionTimestamp !== undefined && nodeOf(pod) === "")
-    .map((pod) => ({
-      pod,
-      failed: { reason: "DeletionByPodGC", message: "PodGC: unscheduled and terminating" },
-    }));
+    .map((pod) => ({ pod }));
 }
 
 /** Being deleted on a node that an operator has declared out of service. */
@@ -55,7 +53,7 @@ export function orphaned(pods: readonly Pod[], gone: ReadonlySet<string>): reado
     .filter((pod) => gone.has(nodeOf(pod)))
     .map((pod) => ({
       pod,
-      failed: { reason: "DeletionByPodGC", message: "PodGC: node no longer exists" },
+      disruption: { reason: "DeletionByPodGC", message: "PodGC: node no longer exists" },
     }));
 }
 
@@ -63,10 +61,12 @@ export function nodeOf(pod: Pod): string {
   return pod.spec?.nodeName ?? "";
 }
 
-export function isFinished(pod: Pod): boolean {
-  return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+function isEvicted(pod: Pod): boolean {
+  return pod.status?.phase === "Failed" && pod.status.reason === "Evicted";
 }
 
 function oldestFirst(a: Pod, b: Pod): number {
-  return (a.metadata?.creationTimestamp ?? "") < (b.metadata?.creationTimestamp ?? "") ? -1 : 1;
+  const [bornA = "", bornB = ""] = [a.metadata?.creationTimestamp, b.metadata?.creationTimestamp];
+  if (bornA !== bornB) return bornA < bornB ? -1 : 1;
+  return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
 }

@@ -1,0 +1,135 @@
+/**
+ * How many pods the controllers of some pods want: the whole of which a budget takes a share.
+ *
+ * Known kinds are read from the caches; any other kind is asked for its `scale` subresource, which
+ * must exist. A pod without a controller is part of no whole.
+ */
+import type {
+  Deployment,
+  Pod,
+  ReplicaSet,
+  ReplicationController,
+  StatefulSet,
+} from "#api/gen/types.ts";
+import type { KubeObject, OwnerReference } from "#api/object.ts";
+import { parseApiVersion, qualifiedResource } from "#api/object.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import type { Informer } from "#client/informer.ts";
+import type { InformerSet } from "#client/informer-set.ts";
+import { isNotFound } from "#client/refusal.ts";
+import { controllerOf } from "../shared/owner.ts";
+import { refs } from "../shared/refs.ts";
+
+export interface Expected {
+  readonly count: number;
+  /** Names of pods without a controller. */
+  readonly unmanaged: readonly string[];
+}
+
+interface Scaled extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+}
+
+interface Scale {
+  readonly uid: string;
+  readonly replicas: number;
+}
+
+interface ResourceList {
+  readonly resources?: readonly { readonly name: string; readonly kind: string }[];
+}
+
+export class ExpectedPods {
+  readonly #client: Client;
+  readonly #replicaSets: Informer<ReplicaSet>;
+  /** `group/Kind` to the informer of what has replicas of its own. */
+  readonly #known: ReadonlyMap<string, Informer<Scaled>>;
+
+  constructor(deps: { readonly client: Client; readonly informers: InformerSet }) {
+    const { client, informers } = deps;
+    this.#client = client;
+    this.#replicaSets = informers.informer<ReplicaSet>(refs.replicasets);
+    this.#known = new Map<string, Informer<Scaled>>([
+      ["apps/ReplicaSet", this.#replicaSets],
+      ["apps/Deployment", informers.informer<Deployment>(refs.deployments)],
+      ["apps/StatefulSet", informers.informer<StatefulSet>(refs.statefulsets)],
+      [
+        "/ReplicationController",
+        informers.informer<ReplicationController>(refs.replicationcontrollers),
+      ],
+    ]);
+  }
+
+  /** Calls `f` when one of the known kinds comes, goes, or wants another number. */
+  onChange(f: (owner: KubeObject) => void): void {
+    for (const informer of this.#known.values()) {
+      informer.addHandler({
+        add: f,
+        delete: f,
+        update(old, owner) {
+          if (old.metadata?.generation !== owner.metadata?.generation) f(owner);
+        },
+      });
+    }
+  }
+
+  /** Throws when the controller of a pod cannot be found or has no scale. */
+  async of(pods: readonly Pod[]): Promise<Expected> {
+    const scales = new Map<string, number>();
+    const asked = new Set<string>();
+    const unmanaged: string[] = [];
+    for (const pod of pods) {
+      const owner = controllerOf(pod);
+      const name = pod.metadata?.name ?? "";
+      if (owner === undefined) unmanaged.push(name);
+      if (owner === undefined || asked.has(owner.uid)) continue;
+      asked.add(owner.uid);
+      const scale = await this.#scaleOf(owner, pod.metadata?.namespace ?? "");
+      if (scale === undefined)
+        throw new Error(`found no controllers for pod ${JSON.stringify(name)}`);
+      scales.set(scale.uid, scale.replicas);
+    }
+    const count = [...scales.values()].reduce((sum, replicas) => sum + replicas, 0);
+    return { count, unmanaged };
+  }
+
+  async #scaleOf(owner: OwnerReference, namespace: string): Promise<Scale | undefined> {
+    const group = parseApiVersion(owner.apiVersion)?.group ?? "";
+    const informer = this.#known.get(`${group}/${owner.kind}`);
+    if (informer === undefined) return this.#askScale(owner, namespace);
+    const object = informer.get(namespace, owner.name);
+    if (object?.metadata?.uid !== owner.uid) return undefined;
+    // A Deployment's ReplicaSets are parts of one whole.
+    const parent = informer === this.#replicaSets ? controllerOf(object) : undefined;
+    if (parent?.kind === "Deployment") return this.#scaleOf(parent, namespace);
+    return { uid: owner.uid, replicas: object.spec?.replicas ?? 1 };
+  }
+
+  async #askScale(owner: OwnerReference, namespace: string): Promise<Scale | undefined> {
+    const ref = await this.#scaledRef(owner);
+    if (ref === undefined) return undefined;
+    try {
+      const options = { subresource: "scale" };
+      const scale = await this.#client.get<Scaled>(ref, namespace, owner.name, options);
+      if (scale.metadata?.uid !== owner.uid) return undefined;
+      return { uid: owner.uid, replicas: scale.spec?.replicas ?? 0 };
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** The resource of the owner's kind; throws when it has no scale. */
+  async #scaledRef(owner: OwnerReference): Promise<ResourceRef | undefined> {
+    const gv = parseApiVersion(owner.apiVersion);
+    if (gv === undefined) return undefined;
+    const base = gv.group === "" ? "/api" : `/apis/${gv.group}`;
+    const list = (await this.#client.raw(`${base}/${gv.version}`)) as ResourceList;
+    const all = list.resources ?? [];
+    const found = all.find(({ kind, name }) => kind === owner.kind && !name.includes("/"));
+    if (found === undefined) return undefined;
+    const ref = { ...gv, resource: found.name };
+    if (all.some(({ name }) => name === `${found.name}/scale`)) return ref;
+    throw new Error(`${qualifiedResource(ref)} does not implement the scale subresource`);
+  }
+}
