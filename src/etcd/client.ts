@@ -161,7 +161,7 @@ function onEnd(stream: ClientHttp2Stream, done: (error: GrpcError | undefined) =
   const see = (headers: Record<string, unknown>): void => {
     const code = headers["grpc-status"];
     if (code === undefined) return;
-    const text = decodeGrpcMessage(String(headers["grpc-message"] ?? ""));
+    const text = decodeGrpcMessage([headers["grpc-message"] ?? ""].join());
     status = code === "0" ? undefined : new GrpcError(Number(code) as Code, text);
   };
   stream.on("response", see);

@@ -56,10 +56,13 @@ async function startEtcd(binary: string): Promise<Server> {
   const [url, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${await freePort()}`];
   return start("etcd", port, directory, [
     binary,
-    ...["--data-dir", directory, "--log-level", "error"],
-    ...["--listen-client-urls", url, "--advertise-client-urls", url],
-    ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
-    ...["--initial-cluster", `default=${peer}`],
+    `--data-dir=${directory}`,
+    "--log-level=error",
+    `--listen-client-urls=${url}`,
+    `--advertise-client-urls=${url}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
   ]);
 }
 

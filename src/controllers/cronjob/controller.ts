@@ -61,8 +61,10 @@ export function cronJobController(deps: ControllerDeps): Controller {
       recorder.event(cron, "Normal", reason, message);
     await trimHistory(cron, mine);
     const due = dueOf(cron);
-    if (due === undefined || cron.spec?.suspend === true)
-      return void (await writeStatus(cron, statusOf(cron, running, mine)));
+    if (due === undefined || cron.spec?.suspend === true) {
+      await writeStatus(cron, statusOf(cron, running, mine));
+      return undefined;
+    }
     const started = await startDue(cron, due, running);
     await writeStatus(cron, {
       ...statusOf(cron, [...running, ...started], mine),

@@ -118,7 +118,8 @@ export function jobController(deps: ControllerDeps): Controller {
     if (job === undefined) return forget(key);
     if (plan.isFinishedJob(job)) {
       forget(key);
-      return void (await releasePods(key, ownedBy(job).filter(isTracked)));
+      await releasePods(key, ownedBy(job).filter(isTracked));
+      return undefined;
     }
     if (!jobBarrier.passed(key) || !podBarrier.passed(key)) return undefined;
     return reconcileOpen(key, job);
