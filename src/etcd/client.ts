@@ -161,7 +161,8 @@ function onEnd(stream: ClientHttp2Stream, done: (error: GrpcError | undefined) =
   const see = (headers: Record<string, unknown>): void => {
     const code = headers["grpc-status"];
     if (code === undefined) return;
-    const text = decodeGrpcMessage([headers["grpc-message"] ?? ""].join());
+    const message = headers["grpc-message"];
+    const text = decodeGrpcMessage(typeof message === "string" ? message : "");
     status = code === "0" ? undefined : new GrpcError(Number(code) as Code, text);
   };
   stream.on("response", see);
