@@ -20,6 +20,8 @@ type ObjectType = Exclude<StreamItem["type"], "BOOKMARK">;
 export interface WatchFormat {
   /** Names the form in caches; short and constant: `json`, `table.v1.Metadata`. */
   readonly key: string;
+  /** All formats of this key make the same frames: a batch made for one stream is good for all. */
+  readonly shared?: true;
   event(type: ObjectType, object: CachedObject): Uint8Array;
   bookmark(object: AnyObject): Uint8Array;
   error(error: unknown): Uint8Array;
@@ -47,6 +49,7 @@ export function jsonFormat(
   const keys = { ADDED: `${key}:A`, MODIFIED: `${key}:M`, DELETED: `${key}:D` };
   return {
     key,
+    shared: true,
     event: (type, object) => object.encoded(keys[type], makers[type]),
     bookmark: (object) => plainFrame("BOOKMARK", bookmark(object)),
     error: (error) => plainFrame("ERROR", toStatus(error)),
@@ -82,6 +85,12 @@ export function isExpired(error: unknown): boolean {
   return error instanceof ApiError && error.code === 410;
 }
 
+/** One batch as it is written: joined blocks, none much larger than `blockBytesMax`. */
+export interface Batch {
+  readonly blocks: readonly Uint8Array[];
+  readonly bytes: number;
+}
+
 interface Joined {
   readonly key: string;
   readonly frames: readonly Uint8Array[];
@@ -99,6 +108,15 @@ export const blockBytesMax = 256 * 1024;
  */
 export class FrameJoiner {
   #recent: readonly Joined[] = [];
+  #last: { readonly key: string; readonly items: unknown; readonly batch: Batch } | undefined;
+
+  /** The batch made of these very `items`, when the last stream that got them has made it. */
+  batch(key: string, items: readonly StreamItem[], make: () => Batch): Batch {
+    if (this.#last?.items === items && this.#last.key === key) return this.#last.batch;
+    const batch = make();
+    this.#last = { key, items, batch };
+    return batch;
+  }
 
   join(key: string, frames: readonly Uint8Array[]): Uint8Array {
     const [only] = frames;

@@ -21,6 +21,7 @@ import type {
 } from "#platform/http.ts";
 import { toStatus } from "./status.ts";
 import {
+  type Batch,
   blockBytesMax,
   bookmarkObject,
   type FrameJoiner,
@@ -165,6 +166,16 @@ export class WatchStream {
   }
 
   #sendBytes(format: WatchFormat, sink: ByteSink, items: readonly StreamItem[]): boolean {
+    const make = (): Batch => this.#batch(format, items);
+    const { blocks, bytes } =
+      format.shared === true ? this.#deps.joiner.batch(format.key, items, make) : make();
+    this.#deps.sent(items.length, bytes);
+    let room = true;
+    for (const block of blocks) room = sink.write([block]);
+    return room;
+  }
+
+  #batch(format: WatchFormat, items: readonly StreamItem[]): Batch {
     const blocks: Uint8Array[] = [];
     let frames: Uint8Array[] = [];
     let length = 0;
@@ -181,10 +192,7 @@ export class WatchStream {
       bytes += frame.length;
     }
     if (frames.length > 0) blocks.push(this.#deps.joiner.join(format.key, frames));
-    this.#deps.sent(items.length, bytes);
-    let room = true;
-    for (const block of blocks) room = sink.write([block]);
-    return room;
+    return { blocks, bytes };
   }
 
   #frame(format: WatchFormat, item: StreamItem): Uint8Array {

@@ -108,7 +108,9 @@ static void drain(int port, int clients, double seconds, const char *path) {
     struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
     epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
   }
-  /* The first second is for slow starts. */
+  /* The first second is for slow starts; whoever measures the server waits for the line. */
+  printf("connected\n");
+  fflush(stdout);
   double begin = now() + 1, end = begin + seconds, bytes = 0;
   for (double t = now(); t < end;) {
     struct epoll_event events[BATCH];

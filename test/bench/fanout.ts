@@ -6,7 +6,7 @@
  * then one per write. Without a C compiler there is nobody to count: the benchmark says so and ends.
  */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -44,60 +44,76 @@ async function main(program: string): Promise<void> {
   console.log(
     `${cpus()[0]?.model ?? "?"}, ${clients} watchers, ${eventBytes} B events, ${seconds} s`,
   );
-  console.log("events per write   C epoll/s    relay/s   ratio   CPU s (relay)   RSS MB");
+  console.log(
+    "events per write     C epoll       relay  ratio   per CPU second: C       relay  ratio   RSS MB",
+  );
   for (const batch of [16, 1]) {
     const floor = await measureFloor(program, batch);
-    const { perSecond, own } = await measureRelay(program, batch);
-    const ratio = (perSecond / floor).toFixed(2);
-    const cpu = `${own.user.toFixed(1)} + ${own.system.toFixed(1)} of ${own.seconds.toFixed(1)}`;
-    const cells = [
-      batch,
-      Math.round(floor),
-      Math.round(perSecond),
-      ratio,
-      cpu,
-      Math.round(own.memory),
-    ];
-    console.log(
-      cells.map((cell, at) => String(cell).padStart([16, 12, 11, 8, 18, 9][at] ?? 9)).join(""),
-    );
+    const relay = await measureRelay(program, batch);
+    const ratio = (relay.perSecond / floor.perSecond).toFixed(2);
+    const cpuRatio = (relay.perCpuSecond / floor.perCpuSecond).toFixed(2);
+    const wall = [batch, Math.round(floor.perSecond), Math.round(relay.perSecond), ratio];
+    const cpu = [Math.round(floor.perCpuSecond), Math.round(relay.perCpuSecond), cpuRatio];
+    const cells = [...wall, ...cpu, Math.round(relay.memory)];
+    const widths = [16, 12, 12, 7, 20, 12, 7, 9];
+    console.log(cells.map((cell, at) => String(cell).padStart(widths[at] ?? 9)).join(""));
   }
 }
 
-async function measureFloor(program: string, batch: number): Promise<number> {
+/** On a machine with other work the rate says who got the core; per CPU second says what it costs. */
+interface Rate {
+  readonly perSecond: number;
+  readonly perCpuSecond: number;
+}
+
+async function measureFloor(program: string, batch: number): Promise<Rate> {
   const args = ["serve", String(floorPort), String(clients), String(batch * eventBytes)];
   const server = pinned(0, program, args);
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  const bytes = await drained(program, floorPort);
+  await pause(300);
+  const rate = await drained(program, floorPort, server);
   server.kill("SIGKILL");
-  return bytes / eventBytes;
+  return rate;
 }
 
-interface Own {
-  readonly user: number;
-  readonly system: number;
-  readonly memory: number;
-  readonly seconds: number;
-}
-
-async function measureRelay(
-  program: string,
-  batch: number,
-): Promise<{ perSecond: number; own: Own }> {
+async function measureRelay(program: string, batch: number): Promise<Rate & { memory: number }> {
   const script = join(here, "fanout-relay.ts");
   const args = [script, String(clients), String(batch), String(eventBytes)];
   const server = pinned(0, process.execPath, args);
   const lines = linesOf(server);
   const port = Number(await lines());
-  const bytes = await drained(program, port);
+  const rate = await drained(program, port, server);
   server.kill("SIGTERM");
-  const own = JSON.parse(await lines()) as Own;
-  return { perSecond: bytes / eventBytes, own };
+  const { memory } = JSON.parse(await lines()) as { memory: number };
+  return { ...rate, memory };
 }
 
-async function drained(program: string, port: number): Promise<number> {
+async function drained(program: string, port: number, server: ChildProcess): Promise<Rate> {
   const args = ["drain", String(port), String(clients), String(seconds), path];
-  return Number(await linesOf(pinned(1, program, args))());
+  const lines = linesOf(pinned(1, program, args));
+  await lines();
+  const counted = lines();
+  // The middle of the client's window, which starts a second after everybody is connected.
+  await pause(1_000 + (seconds * 1000) / 4);
+  const [cpu, since] = [cpuSeconds(server), performance.now()];
+  await pause((seconds * 1000) / 2);
+  const share = ((cpuSeconds(server) - cpu) * 1000) / (performance.now() - since);
+  const perSecond = Number(await counted) / eventBytes;
+  return { perSecond, perCpuSecond: perSecond / share };
+}
+
+/** User and system time so far; Linux only, NaN elsewhere. */
+function cpuSeconds(child: ChildProcess): number {
+  try {
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function pinned(core: number, program: string, args: readonly string[]): ChildProcess {
