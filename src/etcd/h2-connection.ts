@@ -161,8 +161,13 @@ export class H2Connection {
 
   onDrain(f: () => void): void {
     this.#waitingForDrain.add(f);
-    if (!this.#socket.writableNeedDrain && this.#outBytes === 0)
-      setImmediate(() => this.#drained());
+    if (!this.#flushing) this.#checkDrained();
+  }
+
+  /** A socket that took everything tells nobody: whoever waits is called in a later turn. */
+  #checkDrained(): void {
+    if (this.#waitingForDrain.size === 0 || this.#socket.writableNeedDrain) return;
+    setImmediate(() => this.#drained());
   }
 
   // Writing.
@@ -186,6 +191,7 @@ export class H2Connection {
       this.#socket.uncork();
     }
     if (this.#socket.writableLength > outputHighBytes) this.#socket.pause();
+    this.#checkDrained();
   }
 
   #drained(): void {

@@ -247,7 +247,8 @@ function readItem(
 }
 
 function readValue(one: PlanField, reader: Reader, end: number): unknown {
-  switch (one.kind) {
+  const { kind } = one;
+  switch (kind) {
     case "int":
       return readInt(reader, end);
     case "big":
@@ -263,16 +264,22 @@ function readValue(one: PlanField, reader: Reader, end: number): unknown {
       reader.depth--;
       return value;
     }
-    default: {
-      const start = reader.at;
-      const stop = readLength(reader, end);
-      const from = reader.at;
-      reader.at = stop;
-      if (one.kind === "key") return reader.bytes.toString("latin1", from, stop);
-      if (one.kind === "text") return reader.bytes.toString("utf8", from, stop);
-      return start === stop ? emptyBytes : reader.bytes.subarray(from, stop);
-    }
+    case "key":
+    case "text":
+    case "bytes":
+      return readBytes(kind, reader, end);
+    default:
+      return kind satisfies never;
   }
+}
+
+function readBytes(kind: "key" | "text" | "bytes", reader: Reader, end: number): unknown {
+  const stop = readLength(reader, end);
+  const from = reader.at;
+  reader.at = stop;
+  if (kind === "key") return reader.bytes.toString("latin1", from, stop);
+  if (kind === "text") return reader.bytes.toString("utf8", from, stop);
+  return from === stop ? emptyBytes : reader.bytes.subarray(from, stop);
 }
 
 function readLength(reader: Reader, end: number): number {
