@@ -11,6 +11,9 @@ import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import { horizontalPodAutoscalerController } from "./autoscaling/controller.ts";
+import { clusterRoleAggregationController } from "./clusterrole/controller.ts";
+import { endpointSliceMirroringController } from "./endpoints/mirroring.ts";
 import { garbageCollector } from "./garbage/controller.ts";
 import { jobController } from "./job/controller.ts";
 import { namespaceController } from "./namespace/controller.ts";
@@ -24,6 +27,7 @@ import { nodeLifecycleController } from "./nodelifecycle/controller.ts";
 import { taintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { claimProtectionController, volumeProtectionController } from "./protection/controller.ts";
 import { podGarbageCollector } from "./podgc/controller.ts";
+import { resourceQuotaController } from "./quota/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
 import { statefulSetController } from "./statefulset/controller.ts";
 import { ttlAfterFinishedController } from "./ttl/controller.ts";
@@ -65,6 +69,20 @@ const factories: readonly (readonly [string, string, Factory])[] = [
   ["cronjob-controller", "cronjob-controller", cronJobController],
   ["ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpoint-slice-controller", "endpointslice-controller", endpointsController],
+  [
+    "endpoint-slice-mirroring-controller",
+    "endpointslicemirroring-controller",
+    endpointSliceMirroringController,
+  ],
+  ["resourcequota-controller", "resourcequota-controller", resourceQuotaController],
+  [
+    "clusterrole-aggregation-controller",
+    "clusterrole-aggregation-controller",
+    clusterRoleAggregationController,
+  ],
+  ["pvc-protection-controller", "pvc-protection-controller", claimProtectionController],
+  ["pv-protection-controller", "pv-protection-controller", volumeProtectionController],
+  ["horizontal-pod-autoscaler", "horizontal-pod-autoscaler", horizontalPodAutoscalerController],
   ["serviceaccount-controller", "service-account-controller", serviceAccountController],
   [
     "root-ca-certificate-publisher",
@@ -73,8 +91,6 @@ const factories: readonly (readonly [string, string, Factory])[] = [
   ],
   ["pod-garbage-collector", "pod-garbage-collector", podGarbageCollector],
   ["disruption-controller", "disruption-controller", disruptionController],
-  ["pvc-protection-controller", "pvc-protection-controller", claimProtectionController],
-  ["pv-protection-controller", "pv-protection-controller", volumeProtectionController],
   ["node-controller", "node-controller", nodeLifecycleController],
   ["taint-eviction-controller", "node-controller", taintEvictionController],
 ];

@@ -12,13 +12,14 @@ import type {
   StatefulSet,
 } from "#api/gen/types.ts";
 import type { KubeObject, OwnerReference } from "#api/object.ts";
-import { parseApiVersion, qualifiedResource } from "#api/object.ts";
-import type { Client, ResourceRef } from "#client/client.ts";
+import { parseApiVersion } from "#api/object.ts";
+import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
 import { isNotFound } from "#client/refusal.ts";
 import { controllerOf } from "../shared/owner.ts";
 import { refs } from "../shared/refs.ts";
+import { scaledResource } from "../shared/scale.ts";
 
 export interface Expected {
   readonly count: number;
@@ -33,10 +34,6 @@ interface Scaled extends KubeObject {
 interface Scale {
   readonly uid: string;
   readonly replicas: number;
-}
-
-interface ResourceList {
-  readonly resources?: readonly { readonly name: string; readonly kind: string }[];
 }
 
 export class ExpectedPods {
@@ -106,7 +103,7 @@ export class ExpectedPods {
   }
 
   async #askScale(owner: OwnerReference, namespace: string): Promise<Scale | undefined> {
-    const ref = await this.#scaledRef(owner);
+    const ref = await scaledResource(this.#client, owner.apiVersion, owner.kind);
     if (ref === undefined) return undefined;
     try {
       const options = { subresource: "scale" };
@@ -117,19 +114,5 @@ export class ExpectedPods {
       if (isNotFound(error)) return undefined;
       throw error;
     }
-  }
-
-  /** The resource of the owner's kind; throws when it has no scale. */
-  async #scaledRef(owner: OwnerReference): Promise<ResourceRef | undefined> {
-    const gv = parseApiVersion(owner.apiVersion);
-    if (gv === undefined) return undefined;
-    const base = gv.group === "" ? "/api" : `/apis/${gv.group}`;
-    const list = (await this.#client.raw(`${base}/${gv.version}`)) as ResourceList;
-    const all = list.resources ?? [];
-    const found = all.find(({ kind, name }) => kind === owner.kind && !name.includes("/"));
-    if (found === undefined) return undefined;
-    const ref = { ...gv, resource: found.name };
-    if (all.some(({ name }) => name === `${found.name}/scale`)) return ref;
-    throw new Error(`${qualifiedResource(ref)} does not implement the scale subresource`);
   }
 }

@@ -1,15 +1,18 @@
 /**
- * Storage in use is not deleted: takes the protection finalizer off a claim that no pod uses any more,
- * and off a volume that is not bound. Admission puts the finalizers on.
+ * Protection of claims and volumes in use: the finalizer that admission puts on them is taken off only
+ * when nothing needs them any more.
  *
- * Safe  a claim is in use while any unfinished pod of its namespace names it, bound to a node or not;
- *       before the finalizer goes, the server is asked once more, past the cache.
+ * Safe  before a claim's finalizer goes, the pods of its namespace are listed live: a pod that the
+ *       cache does not show yet must not lose its volume.
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
-import { ApiError } from "#api/status.ts";
-import { keyOf, splitKey } from "#client/local-store.ts";
+import type { KubeObject } from "#api/object.ts";
+import type { ResourceRef } from "#client/client.ts";
+import { keyOf } from "#client/local-store.ts";
+import { isNotFound } from "#client/refusal.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { refs } from "../shared/refs.ts";
+import { claimsOf, usesClaim } from "./claims.ts";
 
 const workers = 5;
 const claimFinalizer = "kubernetes.io/pvc-protection";
@@ -20,92 +23,81 @@ export function claimProtectionController(deps: ControllerDeps): Controller {
   const { client, informers } = deps;
   const claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
   const pods = informers.informer<Pod>(refs.pods);
-  pods.addIndex(claimIndex, claimKeys);
+  pods.addIndex(claimIndex, claimsOf);
   const options = { name: "pvc-protection-controller", workers };
   const controller = queueController(deps, options, reconcile);
-  const { queue } = controller;
-  const wakeClaim = (claim: PersistentVolumeClaim): void => {
-    if (isReleasable(claim, claimFinalizer)) queue.add(keyOf(claim));
+  const wake = (claim: PersistentVolumeClaim): void => {
+    if (needsWork(claim, claimFinalizer)) controller.queue.add(keyOf(claim));
   };
-  const wakePod = (pod: Pod): void => {
-    for (const key of claimKeys(pod)) queue.add(key);
+  claims.addHandler({ add: wake, update: (_old, claim) => wake(claim) });
+  const wakeClaims = (pod: Pod): void => {
+    for (const key of claimsOf(pod)) {
+      const claim = claims.getByKey(key);
+      if (claim !== undefined) wake(claim);
+    }
   };
-  claims.addHandler({ add: wakeClaim, update: (_old, claim) => wakeClaim(claim) });
-  pods.addHandler({ update: (old) => wakePod(old), delete: wakePod });
+  pods.addHandler({ update: (_old, pod) => wakeClaims(pod), delete: wakeClaims });
   return controller;
 
   async function reconcile(key: string): Promise<void> {
     const claim = claims.getByKey(key);
-    if (
-      claim === undefined ||
-      !isReleasable(claim, claimFinalizer) ||
-      isUsed(pods.byIndex(claimIndex, key))
-    )
-      return;
-    const { namespace } = splitKey(key);
+    if (claim === undefined || !needsWork(claim, claimFinalizer)) return;
+    if (claim.metadata?.deletionTimestamp === undefined) return addFinalizer(claim);
+    if (pods.byIndex(claimIndex, key).some((pod) => usesClaim(pod, claim))) return;
+    const { namespace = "" } = claim.metadata;
     const live = await client.list<Pod>(refs.pods, { namespace });
-    if (
-      isUsed(
-        live.items.filter((pod) =>
-          claimKeys({ ...pod, metadata: { ...pod.metadata, namespace } }).includes(key),
-        ),
-      )
-    )
-      return;
-    await release(deps, refs.persistentvolumeclaims, claim, claimFinalizer);
+    if (live.items.some((pod) => usesClaim(pod, claim))) return;
+    await writeFinalizers(deps, refs.persistentvolumeclaims, claim, without(claim, claimFinalizer));
+  }
+
+  function addFinalizer(claim: PersistentVolumeClaim): Promise<void> {
+    const finalizers = [...(claim.metadata?.finalizers ?? []), claimFinalizer];
+    return writeFinalizers(deps, refs.persistentvolumeclaims, claim, finalizers);
   }
 }
 
 export function volumeProtectionController(deps: ControllerDeps): Controller {
   const volumes = deps.informers.informer<PersistentVolume>(refs.persistentvolumes);
   const options = { name: "pv-protection-controller", workers };
-  const controller = queueController(deps, options, async (name) => {
-    const volume = volumes.get("", name);
-    if (volume === undefined || !isReleasable(volume, volumeFinalizer)) return;
-    if (volume.status?.phase === "Bound") return;
-    await release(deps, refs.persistentvolumes, volume, volumeFinalizer);
-  });
+  const controller = queueController(deps, options, reconcile);
   const wake = (volume: PersistentVolume): void => {
-    if (isReleasable(volume, volumeFinalizer)) controller.queue.add(keyOf(volume));
+    if (needsWork(volume, volumeFinalizer)) controller.queue.add(keyOf(volume));
   };
   volumes.addHandler({ add: wake, update: (_old, volume) => wake(volume) });
   return controller;
+
+  async function reconcile(key: string): Promise<void> {
+    const volume = volumes.getByKey(key);
+    if (volume === undefined || !needsWork(volume, volumeFinalizer)) return;
+    const going = volume.metadata?.deletionTimestamp !== undefined;
+    if (going && volume.status?.phase === "Bound") return;
+    const finalizers = going
+      ? without(volume, volumeFinalizer)
+      : [...(volume.metadata?.finalizers ?? []), volumeFinalizer];
+    await writeFinalizers(deps, refs.persistentvolumes, volume, finalizers);
+  }
 }
 
-type Stored = PersistentVolume | PersistentVolumeClaim;
-
-/** Being deleted, and held by nothing but the finalizer asked about. */
-function isReleasable(object: Stored, finalizer: string): boolean {
-  const { deletionTimestamp, finalizers = [] } = object.metadata ?? {};
-  return deletionTimestamp !== undefined && finalizers.includes(finalizer);
+/** Going with the finalizer, or living without (made before admission put it on). */
+function needsWork(object: KubeObject, finalizer: string): boolean {
+  const has = (object.metadata?.finalizers ?? []).includes(finalizer);
+  return has === (object.metadata?.deletionTimestamp !== undefined);
 }
 
-function isUsed(users: readonly Pod[]): boolean {
-  return users.some((pod) => pod.status?.phase !== "Succeeded" && pod.status?.phase !== "Failed");
+function without(object: KubeObject, finalizer: string): readonly string[] {
+  return (object.metadata?.finalizers ?? []).filter((name) => name !== finalizer);
 }
 
-/** `namespace/name` of every claim a pod mounts, its own ephemeral ones included. */
-function claimKeys(pod: Pod): readonly string[] {
-  const { namespace = "", name = "" } = pod.metadata ?? {};
-  return (pod.spec?.volumes ?? []).flatMap((volume) => {
-    if (volume.ephemeral !== undefined) return [`${namespace}/${name}-${volume.name}`];
-    const claim = volume.persistentVolumeClaim?.claimName;
-    return claim === undefined ? [] : [`${namespace}/${claim}`];
-  });
-}
-
-async function release(
+async function writeFinalizers(
   { client }: ControllerDeps,
-  ref: typeof refs.persistentvolumes,
-  object: Stored,
-  finalizer: string,
+  ref: ResourceRef,
+  object: KubeObject,
+  finalizers: readonly string[],
 ): Promise<void> {
-  const { namespace = "", finalizers = [] } = object.metadata ?? {};
-  const rest = finalizers.filter((name) => name !== finalizer);
-  const next = { ...object, metadata: { ...object.metadata, finalizers: rest } };
+  const next = { ...object, metadata: { ...object.metadata, finalizers } };
   try {
-    await client.update(ref, namespace, next);
+    await client.update(ref, object.metadata?.namespace ?? "", next);
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    if (!isNotFound(error)) throw error;
   }
 }

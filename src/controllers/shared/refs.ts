@@ -28,5 +28,10 @@ export const refs = {
   endpointslices: { group: "discovery.k8s.io", version: "v1", resource: "endpointslices" },
   leases: { group: "coordination.k8s.io", version: "v1", resource: "leases" },
   poddisruptionbudgets: { group: "policy", version: "v1", resource: "poddisruptionbudgets" },
+  horizontalpodautoscalers: {
+    group: "autoscaling",
+    version: "v2",
+    resource: "horizontalpodautoscalers",
+  },
   clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },
 } as const satisfies Record<string, ResourceRef>;

@@ -1,0 +1,54 @@
+/** Aggregate roles have the rules of their parts. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
+import { refs } from "../shared/refs.ts";
+import { createWorld, type World } from "../testing/world.ts";
+import { clusterRoleAggregationController } from "./controller.ts";
+
+const rule = (resource: string): PolicyRule => ({
+  apiGroups: [""],
+  resources: [resource],
+  verbs: ["get"],
+});
+
+function put(
+  world: World,
+  name: string,
+  resources: readonly string[],
+  fields: Partial<ClusterRole> = {},
+): void {
+  const labels = { part: "yes" };
+  world.api.put<ClusterRole>(refs.clusterroles, {
+    metadata: { name, labels },
+    rules: resources.map(rule),
+    ...fields,
+  });
+}
+
+function rulesOf(world: World): readonly (string | undefined)[] {
+  const role = world.api.peek<ClusterRole>(refs.clusterroles, "", "all");
+  return (role?.rules ?? []).map((one) => one.resources?.[0]);
+}
+
+test("the rules of all parts by name, each once; they follow; a second run writes nothing", async () => {
+  const world = createWorld();
+  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { part: "yes" } }] };
+  put(world, "all", ["old"], { aggregationRule });
+  put(world, "b", ["pods", "nodes"]);
+  put(world, "a", ["services", "pods"]);
+  put(world, "c", ["secrets"], { metadata: { name: "c" } });
+  await world.start(clusterRoleAggregationController);
+  assert.deepEqual(rulesOf(world), ["services", "pods", "nodes"]);
+  put(world, "c", ["secrets"]);
+  await world.rest();
+  assert.deepEqual(rulesOf(world), ["services", "pods", "nodes", "secrets"]);
+  world.api.drop(refs.clusterroles, "", "a");
+  await world.rest();
+  assert.deepEqual(rulesOf(world), ["pods", "nodes", "secrets"]);
+  await world.stop();
+  world.forgetCalls();
+  await world.start(clusterRoleAggregationController);
+  assert.deepEqual(world.writes(), []);
+  await world.stop();
+});

@@ -1,0 +1,39 @@
+/** The status of a ResourceQuota, pure: what it limits, and what is used of it. */
+import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
+import { compareQuantities, formatQuantity, tryParseQuantity } from "#api/quantity.ts";
+import type { Usage } from "#api/quota-usage.ts";
+
+type Amounts = Readonly<Record<string, string>>;
+
+/** `usage` says nothing of names that nobody here can count: for those the old amount stays. */
+export function quotaStatus(quota: ResourceQuota, usage: Usage): ResourceQuotaStatus {
+  const hard: Amounts = quota.spec?.hard ?? {};
+  const old: Amounts = quota.status?.used ?? {};
+  const used = Object.keys(hard).flatMap((name) => {
+    const amount = usage[name];
+    if (amount !== undefined) return [[name, formatQuantity(amount)] as const];
+    return old[name] === undefined ? [] : [[name, old[name]] as const];
+  });
+  return { hard, used: Object.fromEntries(used) };
+}
+
+/** Amounts are compared by value: `1` and `1000m` are the same. */
+export function sameQuotaStatus(
+  a: ResourceQuotaStatus | undefined,
+  b: ResourceQuotaStatus,
+): boolean {
+  if (a?.hard === undefined || a.used === undefined) return false;
+  return sameAmounts(a.hard, b.hard ?? {}) && sameAmounts(a.used, b.used ?? {});
+}
+
+function sameAmounts(a: Amounts, b: Amounts): boolean {
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => {
+    const [left, right] = [a[name], b[name]];
+    if (left === undefined || right === undefined) return false;
+    const [amount, other] = [tryParseQuantity(left), tryParseQuantity(right)];
+    if (amount === undefined || other === undefined) return left === right;
+    return compareQuantities(amount, other) === 0;
+  });
+}
