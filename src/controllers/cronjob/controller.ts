@@ -9,7 +9,7 @@ import { formatTime } from "#api/time.ts";
 import { isAlreadyExists } from "#client/refusal.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
@@ -54,7 +54,8 @@ export function cronJobController(deps: ControllerDeps): Controller {
   async function reconcile(key: string): Promise<ReconcileResult> {
     const cron = crons.getByKey(key);
     if (cron === undefined) return barrier.forget(key);
-    if (cron.metadata?.deletionTimestamp !== undefined || !barrier.passed(key)) return undefined;
+    if (cron.metadata?.deletionTimestamp !== undefined) return undefined;
+    if (!barrier.passed(key)) return notYet;
     const mine = jobs.byIndex("controllers.controllerUid", cron.metadata?.uid ?? "");
     const running = mine.filter((job) => !isFinishedJob(job));
     for (const { reason, message } of goneFromActive(cron, mine))

@@ -11,7 +11,7 @@ import { labelsMatch } from "#api/label-selector.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
@@ -100,7 +100,8 @@ export function daemonSetController(deps: ControllerDeps): Controller {
     const set = sets.getByKey(key);
     if (set === undefined) return barrier.forget(key);
     // Its revisions may be gone already: nothing can be said of a set on its way out.
-    if (set.metadata?.deletionTimestamp !== undefined || !barrier.passed(key)) return undefined;
+    if (set.metadata?.deletionTimestamp !== undefined) return undefined;
+    if (!barrier.passed(key)) return notYet;
     if (selectorOf(set).requirements.length === 0) return warnSelector(set);
     const mine = await claimPods(set);
     const known = await claimRevisions(revisions, adopterOf(set), selectorOf(set));

@@ -13,7 +13,7 @@ import { formatTime } from "#api/time.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { findCondition, withReason, type Condition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
@@ -107,7 +107,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
   async function reconcile(key: string): Promise<ReconcileResult> {
     const deployment = deployments.getByKey(key);
     if (deployment === undefined) return barrier.forget(key);
-    if (!barrier.passed(key)) return undefined;
+    if (!barrier.passed(key)) return notYet;
     if (selectorOf(deployment).requirements.length === 0) return warnSelector(deployment);
     const sets = await claimSets(deployment);
     const newest = findNewReplicaSet(deployment, sets);

@@ -11,7 +11,7 @@ import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
 import { keyOf } from "#client/local-store.ts";
 import { isAlreadyExists, isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerReference } from "../shared/owner.ts";
@@ -111,7 +111,7 @@ export function endpointsController(deps: ControllerDeps): Controller {
     const { selector = {}, type } = service.spec ?? {};
     if (Object.keys(selector).length === 0 || type === "ExternalName") return;
     if (service.metadata?.deletionTimestamp !== undefined) return;
-    if (!barrier.passed(key) || !legacyBarrier.passed(key)) return;
+    if (!barrier.passed(key) || !legacyBarrier.passed(key)) return notYet;
     const matched = pods.list(service.metadata?.namespace).filter((pod) => selects(service, pod));
     const families = familiesOf(service);
     const desired = new Map(

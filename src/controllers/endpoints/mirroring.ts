@@ -8,7 +8,8 @@
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
 import { keyOf } from "#client/local-store.ts";
 import { isNotFound } from "#client/refusal.ts";
-import { Barrier } from "../shared/barrier.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { controllerReference } from "../shared/owner.ts";
 import { isNamespaceGoing } from "../shared/refusals.ts";
@@ -61,8 +62,8 @@ export function endpointSliceMirroringController(deps: ControllerDeps): Controll
     if (isOurs(slice)) for (const key of serviceKeys(slice)) controller.queue.add(key);
   }
 
-  async function reconcile(key: string): Promise<void> {
-    if (!barrier.passed(key)) return;
+  async function reconcile(key: string): Promise<ReconcileResult> {
+    if (!barrier.passed(key)) return notYet;
     const object = endpoints.getByKey(key);
     const existing = slices.byIndex(serviceIndex, key).filter(isOurs);
     if (object === undefined || !isMirrored(object, services.getByKey(key)))

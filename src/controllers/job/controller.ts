@@ -14,7 +14,7 @@ import { formatTime } from "#api/time.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
@@ -121,7 +121,7 @@ export function jobController(deps: ControllerDeps): Controller {
       await releasePods(key, ownedBy(job).filter(isTracked));
       return undefined;
     }
-    if (!jobBarrier.passed(key) || !podBarrier.passed(key)) return undefined;
+    if (!jobBarrier.passed(key) || !podBarrier.passed(key)) return notYet;
     return reconcileOpen(key, job);
   }
 

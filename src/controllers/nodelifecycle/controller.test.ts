@@ -86,6 +86,19 @@ test("a silent node is unknown after 50 s, its pods not ready, both taints there
   await world.stop();
 });
 
+test("a node whose kubelet never spoke has a minute to, and only then loses its pods", async () => {
+  const world = createWorld();
+  addNode(world, "other");
+  world.api.put<Node>(refs.nodes, { metadata: { name: "mute" }, spec: {}, status: {} });
+  await world.start(nodeLifecycleController);
+  await live(world, 55, ["other"]);
+  assert.deepEqual([condition(world, "mute"), taints(world, "mute")], [undefined, []]);
+  await live(world, 15, ["other"]);
+  assert.equal(condition(world, "mute"), "Unknown");
+  assert.deepEqual(taints(world, "mute"), ["unreachable:NoExecute", "unreachable:NoSchedule"]);
+  await world.stop();
+});
+
 test("of a zone no more than one node in 10 s is given up", async () => {
   const world = createWorld();
   const all = Array.from({ length: 10 }, (_one, at) => `n${at}`);

@@ -127,8 +127,7 @@ export function nodeLifecycleController(deps: ControllerDeps): Controller {
     if (node === undefined) return;
     const current = isSilent(node) ? await markSilent(node) : node;
     if (current === undefined) return;
-    if (health.readinessOf(current) === "unknown" && health.conditionOf(current, "Ready"))
-      await markPods(name);
+    if (health.readinessOf(current) === "unknown") await markPods(name);
     await writeTaints(current);
   }
 

@@ -52,7 +52,7 @@ const taints: readonly (readonly [string, Node, readonly string[]])[] = [
   ["ready", node("True"), []],
   ["not ready", node("False"), [notReady]],
   ["unknown", node("Unknown"), [unreachable]],
-  ["never heard of", node(), [unreachable]],
+  ["never heard of", node(undefined, { taints: [{ key: notReady, effect: "NoSchedule" }] }), []],
   ["cordoned", node("True", { unschedulable: true }), ["node.kubernetes.io/unschedulable"]],
   ["under pressure", node("True", {}, ["DiskPressure"]), ["node.kubernetes.io/disk-pressure"]],
 ];

@@ -7,12 +7,14 @@ export const unreachableKey = "node.kubernetes.io/unreachable";
 /** Conditions the kubelet owns; all become Unknown when it falls silent. */
 const kubeletConditions = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-export type Readiness = "ready" | "not-ready" | "unknown";
+/** `unheard`: its kubelet has not posted a status yet, and has time to. */
+export type Readiness = "ready" | "not-ready" | "unknown" | "unheard";
 
 export function readinessOf(node: Node): Readiness {
-  const status = conditionOf(node, "Ready")?.status;
-  if (status === "True") return "ready";
-  return status === "False" ? "not-ready" : "unknown";
+  const ready = conditionOf(node, "Ready");
+  if (ready === undefined) return "unheard";
+  if (ready.status === "True") return "ready";
+  return ready.status === "False" ? "not-ready" : "unknown";
 }
 
 export function conditionOf(node: Node, type: string): NodeCondition | undefined {
@@ -90,8 +92,9 @@ export function evictionTaints(node: Node, key: string | undefined, now: string)
 }
 
 export function evictionKeyOf(node: Node): string | undefined {
-  const keys = { ready: undefined, "not-ready": notReadyKey, unknown: unreachableKey };
-  return keys[readinessOf(node)];
+  const readiness = readinessOf(node);
+  if (readiness === "not-ready") return notReadyKey;
+  return readiness === "unknown" ? unreachableKey : undefined;
 }
 
 /** Has been given up before: another reason then takes its place at once. */

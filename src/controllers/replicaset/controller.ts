@@ -14,7 +14,7 @@ import type { ResourceRef } from "#client/client.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import type { Condition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
@@ -125,6 +125,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     await writeStatus(owner, mine, passed ? outcome : notTried);
     if (outcome.error !== undefined) throw outcome.error;
     const wait = nextAvailableMs(mine, owner.spec?.minReadySeconds ?? 0, clock.nowMs());
+    if (!passed) return { requeueAfterMs: Math.min(wait ?? Infinity, notYet.requeueAfterMs) };
     return wait === undefined ? undefined : { requeueAfterMs: wait };
   }
 

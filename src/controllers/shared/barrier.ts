@@ -7,6 +7,8 @@
  *        my write" is one comparison; counting expected events (client-go's expectations) drifts
  *        when an event is missed, this cannot. The event that satisfies it also wakes the key.
  * Bounds one entry per key with writes in flight; an entry older than `patienceMs` no longer blocks.
+ * Live   a key that may not pass is looked at again after `recheckMs`: a relist may swallow the very
+ *        event, when what was written is gone again.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Informer } from "#client/informer.ts";
@@ -14,6 +16,11 @@ import type { Clock } from "#platform/clock.ts";
 
 /** Upstream's expectations time out after 5 minutes; a lost write must not block a key for good. */
 const patienceMs = 5 * 60 * 1000;
+
+const recheckMs = 30_000;
+
+/** What a reconcile answers for a key that may not pass yet. */
+export const notYet = { requeueAfterMs: recheckMs };
 
 interface Pending {
   resourceVersion: number;

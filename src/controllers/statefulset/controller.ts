@@ -16,7 +16,7 @@ import { isAlreadyExists } from "#client/refusal.ts";
 import { commonIndexes, keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
-import { Barrier } from "../shared/barrier.ts";
+import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
@@ -77,7 +77,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
   async function reconcile(key: string): Promise<ReconcileResult> {
     const set = sets.getByKey(key);
     if (set === undefined) return barrier.forget(key);
-    if (!barrier.passed(key)) return undefined;
+    if (!barrier.passed(key)) return notYet;
     const known = await history.claimRevisions(revisions, adopterOf(set), selectorOf(set));
     const mine = await claimPods(set);
     const reference = controllerReference(gvk, set);
