@@ -28,12 +28,14 @@ interface Pending {
   readonly sinceMs: number;
 }
 
+type Cache<T extends KubeObject> = Pick<Informer<T>, "resourceVersion" | "getByKey">;
+
 export class Barrier<T extends KubeObject> {
-  readonly #informer: Informer<T>;
+  readonly #informer: Cache<T>;
   readonly #clock: Clock;
   readonly #pending = new Map<string, Pending>();
 
-  constructor(informer: Informer<T>, clock: Clock) {
+  constructor(informer: Cache<T>, clock: Clock) {
     this.#informer = informer;
     this.#clock = clock;
   }

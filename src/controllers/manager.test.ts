@@ -1,0 +1,63 @@
+/** All loops together over an API in memory: who they are, and that they rest. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { controllerRoleRules } from "#auth/bootstrap-controller-roles.ts";
+import type { Client } from "#client/client.ts";
+import { createControllerManager, type ControllerManager } from "./manager.ts";
+import { documents } from "./testing/discovery.ts";
+import { createWorld } from "./testing/world.ts";
+
+const rootCa = "-----BEGIN CERTIFICATE-----";
+
+/** Accounts are asked for as the loops are made. */
+function managerIn(world: ReturnType<typeof createWorld>): {
+  readonly manager: ControllerManager;
+  readonly accounts: ReadonlySet<string>;
+  start(): Promise<void>;
+} {
+  const accounts = new Set<string>();
+  let manager: ControllerManager | undefined;
+  return {
+    accounts,
+    get manager() {
+      assert.ok(manager !== undefined);
+      return manager;
+    },
+    start: () =>
+      world.start((deps) => {
+        const clientFor = (account: string): Client => {
+          accounts.add(account);
+          return world.api;
+        };
+        const made = createControllerManager({ ...deps, clientFor }, { rootCa });
+        manager = made;
+        return {
+          name: "all",
+          metrics: () => [...made.metrics().values()][0]!,
+          run: (signal) => made.run(signal),
+        };
+      }),
+  };
+}
+
+test("every loop has a name of its own, and an account with a role upstream has", async () => {
+  const world = createWorld(documents);
+  const all = managerIn(world);
+  await all.start();
+  const roles = controllerRoleRules.split("\n").filter((line) => /^\S/.test(line));
+  for (const account of all.accounts) assert.ok(roles.includes(account), account);
+  const names = [...all.manager.metrics().keys()];
+  assert.equal(names.length, 23);
+  await world.stop();
+});
+
+test("over an empty API nothing is written, and all come to rest and stop", async () => {
+  const world = createWorld(documents);
+  const all = managerIn(world);
+  await all.start();
+  await world.advance(60_000);
+  assert.deepEqual(world.writes(), []);
+  for (const [name, { waiting, working }] of all.manager.metrics())
+    assert.deepEqual([name, waiting, working], [name, 0, 0]);
+  await world.stop();
+});

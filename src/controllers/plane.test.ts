@@ -1,0 +1,233 @@
+/** All loops over a whole plane, each with the rights of its own account: all converge, none is refused. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Deployment, Pod, PodTemplateSpec, StatefulSet } from "#api/gen/types.ts";
+import type { KubeObject } from "#api/object.ts";
+import { ensurePki } from "#auth/pki-files.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import * as limits from "#cmd/limits.ts";
+import { startPlane } from "#cmd/plane.ts";
+import { silentLog } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { NodeDisk } from "#platform/node/disk.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import type { AuditLine } from "#server/audit.ts";
+import { refs } from "./shared/refs.ts";
+
+const template: PodTemplateSpec = {
+  metadata: { labels: { app: "web" } },
+  spec: { containers: [{ name: "c", image: "nginx" }] },
+};
+const selector = { matchLabels: { app: "web" } };
+const job = {
+  parallelism: 2,
+  completions: 3,
+  template: {
+    metadata: { annotations: { "pilothouse.dev/run-seconds": "0" } },
+    spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i", command: ["true"] }] },
+  },
+};
+const target = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
+const ports = [{ port: 80 }];
+const storage = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+const agg = { "agg/it": "true" };
+
+/** One of everything the loops work on: resource, name, the rest. */
+const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
+  ["services", "web", { spec: { selector: selector.matchLabels, ports } }],
+  ["services", "bare", { spec: { ports } }],
+  ["endpoints", "bare", { subsets: [{ addresses: [{ ip: "192.0.2.1" }], ports }] }],
+  ["resourcequotas", "q", { spec: { hard: { pods: "100", "count/jobs.batch": "10" } } }],
+  ["deployments", "web", { spec: { replicas: 3, selector, template } }],
+  ["poddisruptionbudgets", "web", { spec: { maxUnavailable: "50%", selector } }],
+  [
+    "horizontalpodautoscalers",
+    "web",
+    { spec: { minReplicas: 4, maxReplicas: 5, scaleTargetRef: target } },
+  ],
+  ["statefulsets", "db", { spec: { replicas: 2, serviceName: "db", ...labelled("db") } }],
+  ["daemonsets", "agent", { spec: labelled("agent") }],
+  ["jobs", "once", { spec: job }],
+  ["jobs", "brief", { spec: { ...job, ttlSecondsAfterFinished: 0 } }],
+  ["cronjobs", "each", { spec: { schedule: "* * * * *", jobTemplate: { spec: job } } }],
+  [
+    "replicationcontrollers",
+    "rc",
+    { spec: { replicas: 1, selector: { app: "rc" }, template: labelled("rc").template } },
+  ],
+  ["persistentvolumeclaims", "data", { spec: storage }],
+];
+
+function labelled(app: string) {
+  const labels = { app };
+  return { selector: { matchLabels: labels }, template: { ...template, metadata: { labels } } };
+}
+
+// long: one story over one plane, a start of which costs more than all its steps
+test("over a whole plane all converge, and no loop is refused a right or sends what is not valid", async () => {
+  const lines: AuditLine[] = [];
+  const { client, stop } = await start((line) => lines.push(line));
+  await created(client, "default");
+  const role = { metadata: { name: "part", labels: agg }, rules: [rule] };
+  await client.create(refs.clusterroles, "", role as KubeObject);
+  const whole = {
+    metadata: { name: "whole" },
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: agg }] },
+  };
+  await client.create(refs.clusterroles, "", whole as KubeObject);
+  for (const [kind, name, fields] of objects)
+    await client.create(refs[kind], "default", { metadata: { name }, ...fields } as KubeObject);
+
+  await settled(client, "deployments", "web", "availableReplicas=4 updatedReplicas=4 replicas=4");
+  await settled(client, "statefulsets", "db", "availableReplicas=2 currentReplicas=2");
+  await settled(client, "daemonsets", "agent", "numberAvailable=2");
+  await settled(client, "replicationcontrollers", "rc", "availableReplicas=1");
+  await settled(client, "jobs", "once", "succeeded=3");
+  await settled(client, "poddisruptionbudgets", "web", "expectedPods=4 disruptionsAllowed=2");
+  await settled(client, "horizontalpodautoscalers", "web", "desiredReplicas=4");
+  await until(client, refs.jobs, "brief", (one) => one === undefined);
+  await until(client, refs.resourcequotas, "q", used("count/jobs.batch", "1"));
+  await until(client, refs.clusterroles, "whole", (one) =>
+    JSON.stringify(one).includes("configmaps"),
+  );
+  await until(client, refs.endpoints, "web", (one) => addresses(one) === 4);
+
+  const [web, db] = await Promise.all([
+    client.get<Deployment>(refs.deployments, "default", "web"),
+    client.get<StatefulSet>(refs.statefulsets, "default", "db"),
+  ]);
+  for (const [ref, one] of [
+    [refs.deployments, web],
+    [refs.statefulsets, db],
+  ] as const) {
+    const image = [
+      { op: "replace", path: "/spec/template/spec/containers/0/image", value: "nginx:2" },
+    ];
+    await client.patch(ref, "default", one.metadata?.name ?? "", "json", image);
+  }
+  await settled(
+    client,
+    "deployments",
+    "web",
+    "observedGeneration=3 updatedReplicas=4 replicas=4 availableReplicas=4",
+  );
+  await settled(
+    client,
+    "statefulsets",
+    "db",
+    "observedGeneration=2 updatedReplicas=2 currentReplicas=2",
+  );
+
+  const foreground = { propagationPolicy: "Foreground" } as const;
+  await client.delete(refs.horizontalpodautoscalers, "default", "web");
+  await client.delete(refs.deployments, "default", "web", foreground);
+  await client.delete(refs.daemonsets, "default", "agent", { propagationPolicy: "Orphan" });
+  await client.delete(refs.persistentvolumeclaims, "default", "data");
+  await until(client, refs.deployments, "web", (one) => one === undefined);
+  await until(client, refs.persistentvolumeclaims, "data", (one) => one === undefined);
+  await until(client, refs.daemonsets, "agent", (one) => one === undefined);
+  const { items } = await client.list<Pod>(refs.pods, { namespace: "default" });
+  const owners = (app: string) =>
+    items
+      .filter((pod) => pod.metadata?.labels?.["app"] === app)
+      .map((pod) => pod.metadata?.ownerReferences?.length ?? 0);
+  assert.deepEqual([owners("web"), owners("agent")], [[], [0, 0]]);
+
+  await client.create(refs.namespaces, "", { metadata: { name: "brief" } });
+  await created(client, "brief");
+  await client.create(refs.replicasets, "brief", {
+    metadata: { name: "rs" },
+    spec: { replicas: 2, ...labelled("rs") },
+  } as KubeObject);
+  await client.delete(refs.namespaces, "", "brief");
+  await until(client, refs.namespaces, "brief", (one) => one === undefined);
+
+  await stop();
+  assert.ok(lines.some(({ user }) => user?.name.endsWith(":deployment-controller") === true));
+  assert.deepEqual(lines.filter(isRefusal).map(print), []);
+});
+
+async function start(audit: (line: AuditLine) => void) {
+  const host = {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log: silentLog,
+  };
+  const keys = mkdtempSync(join(tmpdir(), "pilothouse-controllers-"));
+  const { serviceAddress } = limits;
+  const pki = ensurePki(keys, { ...host, extraHosts: [], serviceAddress });
+  const plane = await startPlane(host, { pki, host: "127.0.0.1", port: 0, nodes: 2, audit });
+  await plane.registered;
+  const stop = async (): Promise<void> => {
+    await plane.stop();
+    rmSync(keys, { recursive: true });
+  };
+  return { client: plane.client, stop };
+}
+
+/** Of a loop; races apart, and a namespace that ends and takes nothing new. */
+function isRefusal({ user, code, info }: AuditLine): boolean {
+  const name = user?.name ?? "";
+  const isLoop =
+    name === "system:kube-controller-manager" || name.startsWith("system:serviceaccount:");
+  return isLoop && code >= 400 && ![404, 409].includes(code) && info.namespace !== "brief";
+}
+
+function print({ user, code, method, info }: AuditLine): string {
+  return `${code} ${user?.name} ${method} ${info.path}`;
+}
+
+const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] };
+
+/** Its account and authority are there: it takes pods. */
+async function created(client: Client, namespace: string): Promise<void> {
+  await until(client, refs.serviceaccounts, "default", (one) => one !== undefined, namespace);
+  await until(client, refs.configmaps, "kube-root-ca.crt", (one) => one !== undefined, namespace);
+}
+
+function used(what: string, amount: string): (object: KubeObject | undefined) => boolean {
+  return (object) => {
+    const { status } = (object ?? {}) as { status?: { used?: Record<string, string> } };
+    return status?.used?.[what] === amount;
+  };
+}
+
+function addresses(object: KubeObject | undefined): number {
+  const { subsets } = (object ?? {}) as { subsets?: { addresses?: unknown[] }[] };
+  return subsets?.[0]?.addresses?.length ?? 0;
+}
+
+/** Waits until its status has all of `fields`, as `replicas=3 readyReplicas=3`. */
+function settled(client: Client, kind: keyof typeof refs, name: string, fields: string) {
+  return until(client, refs[kind], name, (object) => {
+    const { status } = (object ?? {}) as { status?: Record<string, unknown> };
+    return fields.split(" ").every((field) => {
+      const [key = "", value] = field.split("=");
+      return String(status?.[key]) === value;
+    });
+  });
+}
+
+/** Watches until the object, undefined when it is not there, is as wished. */
+async function until(
+  client: Client,
+  ref: ResourceRef,
+  name: string,
+  isDone: (object: KubeObject | undefined) => boolean,
+  namespace = ref === refs.namespaces || ref === refs.clusterroles ? "" : "default",
+): Promise<void> {
+  const done = new AbortController();
+  const fieldSelector = `metadata.name=${name}`;
+  const { items, metadata } = await client.list(ref, { namespace, fieldSelector });
+  if (isDone(items[0])) return;
+  const { resourceVersion = "" } = metadata;
+  const call = { namespace, fieldSelector, resourceVersion, signal: done.signal };
+  await client.watch(ref, call, (events) => {
+    for (const { type, object } of events)
+      if (isDone(type === "DELETED" ? undefined : object)) done.abort();
+  });
+}
