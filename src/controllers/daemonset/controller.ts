@@ -13,6 +13,7 @@ import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
 import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { addGathered } from "../shared/gather.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
@@ -86,7 +87,7 @@ export function daemonSetController(deps: ControllerDeps): Controller {
 
   function wake(pod: Pod): void {
     const key = controllerKey(pod, gvk);
-    if (key !== undefined) return queue.add(key);
+    if (key !== undefined) return addGathered(queue, key, nodes.size);
     if (controllerOf(pod) !== undefined) return;
     for (const set of sets.list(pod.metadata?.namespace))
       if (selects(set, pod)) queue.add(keyOf(set));

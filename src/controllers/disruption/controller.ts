@@ -15,6 +15,7 @@ import { isConflict, isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { withCondition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { addGathered } from "../shared/gather.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { isFinished, isGoing, podCondition } from "../shared/pod.ts";
 import { textOf } from "../shared/refusals.ts";
@@ -56,7 +57,7 @@ export function disruptionController(deps: ControllerDeps): Controller {
 
   function wake(pod: Pod): void {
     for (const budget of budgets.list(pod.metadata?.namespace)) {
-      if (covers(budget, pod)) queue.add(keyOf(budget));
+      if (covers(budget, pod)) addGathered(queue, keyOf(budget), budget.status?.expectedPods ?? 0);
     }
     if (isStale(pod)) queue.add(`${podPrefix}${keyOf(pod)}`);
   }

@@ -13,6 +13,7 @@ import { isAlreadyExists, isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { addGathered } from "../shared/gather.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerReference } from "../shared/owner.ts";
 import { isNamespaceGoing, textOf } from "../shared/refusals.ts";
@@ -50,6 +51,8 @@ export function endpointsController(deps: ControllerDeps): Controller {
   slices.addIndex(serviceIndex, serviceKeys);
   const barrier = new Barrier(slices, clock);
   const legacyBarrier = new Barrier(legacy, clock);
+  /** Pods of each Service, as last counted. */
+  const sizes = new Map<string, number>();
   const controller = queueController(
     deps,
     { name: "endpointslice-controller", workers },
@@ -76,7 +79,8 @@ export function endpointsController(deps: ControllerDeps): Controller {
 
   function wake(pod: Pod): void {
     for (const service of services.list(pod.metadata?.namespace)) {
-      if (selects(service, pod)) queue.add(keyOf(service));
+      const key = keyOf(service);
+      if (selects(service, pod)) addGathered(queue, key, sizes.get(key) ?? 0);
     }
   }
 
@@ -97,7 +101,8 @@ export function endpointsController(deps: ControllerDeps): Controller {
   }
 
   function wakeSlice(slice: EndpointSlice): void {
-    if (isOurs(slice)) for (const key of serviceKeys(slice)) queue.add(key);
+    if (!isOurs(slice)) return;
+    for (const key of serviceKeys(slice)) addGathered(queue, key, sizes.get(key) ?? 0);
   }
 
   /** Also finds, at the start, what a Service that went while we were away has left. */
@@ -107,12 +112,16 @@ export function endpointsController(deps: ControllerDeps): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const service = services.getByKey(key);
-    if (service === undefined) return removeLegacy(key);
+    if (service === undefined) {
+      sizes.delete(key);
+      return removeLegacy(key);
+    }
     const { selector = {}, type } = service.spec ?? {};
     if (Object.keys(selector).length === 0 || type === "ExternalName") return;
     if (service.metadata?.deletionTimestamp !== undefined) return;
     if (!barrier.passed(key) || !legacyBarrier.passed(key)) return notYet;
     const matched = pods.list(service.metadata?.namespace).filter((pod) => selects(service, pod));
+    sizes.set(key, matched.length);
     const families = familiesOf(service);
     const desired = new Map(
       families.map((family) => [family, desiredOf(service, family, matched)]),

@@ -16,6 +16,7 @@ import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
 import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { addGathered } from "../shared/gather.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
@@ -99,7 +100,8 @@ export function jobController(deps: ControllerDeps): Controller {
 
   function wake(pod: Pod): void {
     const key = controllerKey(pod, gvk);
-    if (key !== undefined) return queue.add(key);
+    if (key !== undefined)
+      return addGathered(queue, key, jobs.getByKey(key)?.spec?.parallelism ?? 0);
     if (controllerOf(pod) !== undefined) return;
     const takers = jobs.list(pod.metadata?.namespace).filter((job) => selects(job, pod));
     for (const job of takers) queue.add(keyOf(job));

@@ -17,6 +17,7 @@ import { claim } from "../shared/adopt.ts";
 import { Barrier, notYet } from "../shared/barrier.ts";
 import type { Condition } from "../shared/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { addGathered } from "../shared/gather.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
 import { refs } from "../shared/refs.ts";
@@ -34,7 +35,7 @@ interface ReplicaOwner extends KubeObject {
     readonly selector?: LabelSelectorSpec | Readonly<Record<string, string>>;
     readonly template?: PodTemplateSpec;
   };
-  readonly status?: { readonly conditions?: readonly Condition[] };
+  readonly status?: { readonly replicas?: number; readonly conditions?: readonly Condition[] };
 }
 
 interface Kind {
@@ -92,11 +93,16 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
 
   owners.addHandler({
     add: (owner) => queue.add(keyOf(owner)),
-    update: (_old, owner) => queue.add(keyOf(owner)),
+    update: wakeOwner,
     delete: (owner) => queue.add(keyOf(owner)),
   });
   pods.addHandler({ add: wake, delete: wake, update: wakeChanged });
   return controller;
+
+  function wakeOwner(old: ReplicaOwner, owner: ReplicaOwner): void {
+    const isSame = old.metadata?.generation === owner.metadata?.generation;
+    addGathered(queue, keyOf(owner), isSame ? sizeOf(owner) : 0);
+  }
 
   function wakeChanged(old: Pod, pod: Pod): void {
     const orphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
@@ -108,7 +114,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
 
   function wake(pod: Pod): void {
     const key = controllerKey(pod, kind.gvk);
-    if (key !== undefined) return queue.add(key);
+    if (key !== undefined) return addGathered(queue, key, sizeOf(owners.getByKey(key)));
     if (controllerOf(pod) !== undefined || pod.metadata?.deletionTimestamp !== undefined) return;
     for (const owner of owners.list(pod.metadata?.namespace)) {
       if (labelsMatch(kind.selector(owner), pod.metadata?.labels ?? {})) queue.add(keyOf(owner));
@@ -261,3 +267,7 @@ interface Outcome {
 }
 
 const notTried: Outcome = { error: undefined, failure: "unknown" };
+
+function sizeOf(owner: ReplicaOwner | undefined): number {
+  return Math.max(owner?.spec?.replicas ?? 0, owner?.status?.replicas ?? 0);
+}

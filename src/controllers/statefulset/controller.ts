@@ -18,6 +18,7 @@ import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../shared/adopt.ts";
 import { Barrier, notYet } from "../shared/barrier.ts";
 import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
+import { addGathered } from "../shared/gather.ts";
 import { jsonEqual } from "../shared/equal.ts";
 import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
 import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
@@ -68,7 +69,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
 
   function wake(pod: Pod): void {
     const key = controllerKey(pod, gvk);
-    if (key !== undefined) return queue.add(key);
+    if (key !== undefined) return addGathered(queue, key, sets.getByKey(key)?.spec?.replicas ?? 0);
     if (controllerOf(pod) !== undefined) return;
     for (const set of sets.list(pod.metadata?.namespace))
       if (isCandidate(set, pod)) queue.add(keyOf(set));

@@ -1,0 +1,19 @@
+/**
+ * Wakes of a key that covers many objects are gathered for a while: each reconcile passes over all of
+ * them, so without a pause n changes of n objects would cost n * n.
+ *
+ * Cost  a key of `size` objects is reconciled for its pods at most once in `size / sizePerMs` ms. Small
+ *       ones are woken at once, the largest wait `gatherMostMs`.
+ */
+import type { WorkQueue } from "#client/workqueue.ts";
+
+const sizePerMs = 50;
+const gatherMostMs = 1_000;
+
+export function addGathered(queue: WorkQueue, key: string, size: number): void {
+  queue.addAfter(key, gatherMs(size));
+}
+
+export function gatherMs(size: number): number {
+  return Math.min(gatherMostMs, Math.floor(size / sizePerMs));
+}
