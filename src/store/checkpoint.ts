@@ -1,9 +1,10 @@
 /**
- * The records of a checkpoint: the leases alive now, then for each key in order its newest put at or
- * below `revision`, copied as it stands in its slab, then an end record that counts them.
+ * The records of a checkpoint: the leases alive now, the changes of `revision` itself, then for each
+ * key in order its newest put at or below `revision`, copied as it stands in its slab, then an end
+ * record that counts them.
  *
- * `revision` is the compact revision: so the log above it is all of history, and no version is
- * stored twice. Keys may change while this runs; versions at `revision` may not be pruned.
+ * `revision` is the compact revision: so the log above it is all of history but the compacted
+ * revision's own changes, which a watch may still begin with. Nothing else is stored twice. Keys may change while this runs; versions at `revision` may not be pruned.
  */
 import { assert } from "#base/assert.ts";
 import type { CheckpointSource } from "./engines/engine.ts";
@@ -35,16 +36,21 @@ export function stateSource(of: {
 }): CheckpointSource {
   const { mvcc, revision } = of;
   const leases = [...of.leases.all()];
-  let phase: "leases" | "keys" | "end" | "done" = "leases";
+  let phase: "leases" | "changes" | "keys" | "end" | "done" = "leases";
   let nextKey = "";
   let count = 0;
 
   const next = (): Uint8Array | undefined => {
     switch (phase) {
       case "leases":
-        phase = "keys";
+        phase = "changes";
         count += leases.length;
         return leases.length === 0 ? next() : leaseRecords(leases, revision);
+      case "changes":
+        phase = "keys";
+        if (revision <= mvcc.log.base) return next();
+        count++;
+        return changesRecord(mvcc, revision);
       case "keys": {
         const { rows, bytes, resume } = collect(mvcc, revision, nextKey);
         if (resume === undefined) phase = "end";
@@ -98,6 +104,33 @@ function copyRecords(mvcc: Mvcc, rows: readonly Row[], bytes: number): Uint8Arra
   return chunk;
 }
 
+/** A group, as a transaction's: a delete that was alone, or a lease's, is one too here. */
+function changesRecord(mvcc: Mvcc, revision: number): Uint8Array {
+  const changes = mvcc.log.rows(revision).map((row) => changeRecord(mvcc, row, revision));
+  const body = new Uint8Array(changes.reduce((sum, one) => sum + one.length, 0));
+  let at = 0;
+  for (const one of changes) {
+    body.set(one, at);
+    at += one.length;
+  }
+  const chunk = new Uint8Array(recordSize(0, body.length));
+  writeFields(
+    recordSpace(chunk),
+    { kind: RecordKind.group, revision, version: changes.length },
+    "",
+    body,
+  );
+  return chunk;
+}
+
+function changeRecord(mvcc: Mvcc, row: Row, revision: number): Uint8Array {
+  if (!mvcc.versions.isTombstone(row)) return mvcc.record(row);
+  const key = mvcc.versions.key(row);
+  const record = new Uint8Array(recordSize(key.length, 0));
+  writeFields(recordSpace(record), { kind: RecordKind.delete, revision, version: 0 }, key, empty);
+  return record;
+}
+
 function leaseRecords(
   leases: readonly { readonly id: bigint; readonly ttlMs: number }[],
   revision: number,
@@ -106,25 +139,26 @@ function leaseRecords(
   const chunk = new Uint8Array(size * leases.length);
   const space = recordSpace(chunk);
   leases.forEach(({ id, ttlMs }, i) => {
-    writeFields(space, i * size, RecordKind.leaseGrant, revision, ttlMs, id);
+    const header = { ...noFields, kind: RecordKind.leaseGrant, revision };
+    writeRecord(space, i * size, { ...header, version: ttlMs, lease: id }, "", empty);
   });
   return chunk;
 }
 
 function endRecord(revision: number, count: number): Uint8Array {
   const chunk = new Uint8Array(recordSize(0, 0));
-  writeFields(recordSpace(chunk), 0, RecordKind.checkpointEnd, revision, count, 0n);
+  const fields = { kind: RecordKind.checkpointEnd, revision, version: count };
+  writeFields(recordSpace(chunk), fields, "", empty);
   return chunk;
 }
 
+const noFields = { epoch: 0, batchOffset: 0, createRevision: 0, version: 0, lease: 0n };
+
 function writeFields(
   space: RecordSpace,
-  at: number,
-  kind: RecordKind,
-  revision: number,
-  version: number,
-  lease: bigint,
+  fields: { readonly kind: RecordKind; readonly revision: number; readonly version: number },
+  key: string,
+  body: Uint8Array,
 ): void {
-  const header = { kind, epoch: 0, batchOffset: 0, revision, createRevision: 0, version, lease };
-  writeRecord(space, at, header, "", empty);
+  writeRecord(space, 0, { ...noFields, ...fields }, key, body);
 }

@@ -88,6 +88,12 @@ export class Mvcc {
     this.compactRevision = revision;
   }
 
+  /** Right after `rebase`: the changes of `revision` itself are still to be appended. */
+  reopen(revision: number): void {
+    assert(revision === this.#pruned && this.index.size === 0, "reopened too late", { revision });
+    this.log = new RevisionLog(revision - 1);
+  }
+
   /** A put that is already in its slab. The caller appends the row to `log`. */
   addPut(fields: VersionFields): Row {
     const row = this.versions.add(fields, this.index.get(fields.key) ?? noRow);

@@ -4,8 +4,9 @@
  * R1  The state after replay equals the state the writer had when the last replayed record was
  *     sequenced: same revisions, versions, leases, attachments.
  * R2  Log revisions are dense from the checkpoint's on, and epochs never fall: else CorruptionError.
- * R3  Records at or below the checkpoint's revision change nothing but leases, and replaying those
- *     again is harmless: a lease's last record decides.
+ * R3  Log records at or below the checkpoint's revision change nothing but leases, and replaying
+ *     those again is harmless: a lease's last record decides.
+ * R4  The changes of the checkpoint's own revision are history again, as before the restart.
  * Values are not copied: the blocks read from disk become slabs.
  */
 import { CorruptionError } from "./engines/engine.ts";
@@ -20,18 +21,21 @@ export class Recovery implements ReplaySink {
   readonly #mvcc: Mvcc;
   readonly #leases: Leases;
   #compactRevision: number;
+  #checkpointRevision: number;
   #epoch = 0;
 
   constructor(mvcc: Mvcc, leases: Leases) {
     this.#mvcc = mvcc;
     this.#leases = leases;
     this.#compactRevision = mvcc.compactRevision;
+    this.#checkpointRevision = mvcc.headRevision;
   }
 
   checkpoint(revision: number): void {
     this.#mvcc.rebase(revision);
     this.#leases.clear();
     this.#compactRevision = revision;
+    this.#checkpointRevision = revision;
   }
 
   records(bytes: Uint8Array, source: RecordSource): void {
@@ -53,9 +57,25 @@ export class Recovery implements ReplaySink {
 
   #fromCheckpoint(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
     const kind = reader.kind(at);
-    if (kind === RecordKind.put) this.#put(reader, at, slab);
+    if (kind === RecordKind.put) this.#statePut(reader, at, slab);
+    else if (kind === RecordKind.group) this.#lastChanges(reader, at, slab, source);
     else if (kind === RecordKind.leaseGrant) this.#grant(reader, at);
     else if (kind !== RecordKind.checkpointEnd) throw unexpected(kind, at, source);
+  }
+
+  /** A key's newest put; one of the checkpoint's own revision was among its changes already. */
+  #statePut(reader: RecordReader, at: number, slab: Slab): void {
+    if (this.#mvcc.newestRevision(reader.key(at)) === this.#checkpointRevision) return;
+    this.#put(reader, at, slab);
+  }
+
+  #lastChanges(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
+    const revision = reader.revision(at);
+    if (revision !== this.#checkpointRevision || this.#mvcc.index.size > 0) {
+      throw corrupt("changes of another revision, or in a wrong place", at, source);
+    }
+    this.#mvcc.reopen(revision);
+    this.#group(reader, at, slab, source);
   }
 
   #fromLog(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
@@ -111,7 +131,7 @@ export class Recovery implements ReplaySink {
   }
 
   #addDelete(key: string, revision: number, at: number, source: RecordSource): Row {
-    if (this.#mvcc.newest(key) === undefined) {
+    if (this.#mvcc.newest(key) === undefined && revision > this.#checkpointRevision) {
       throw corrupt(`delete of a key that is not there`, at, source);
     }
     this.#leases.moveKey(key, this.#leaseOf(key), 0n);
@@ -162,7 +182,7 @@ export class Recovery implements ReplaySink {
     const head = this.#mvcc.headRevision;
     if (revision === head + 1) return true;
     // Older than the checkpoint: its effect is already there.
-    if (revision <= this.#mvcc.log.base && head === this.#mvcc.log.base) return false;
+    if (revision <= this.#checkpointRevision && head === this.#checkpointRevision) return false;
     throw corrupt(`revision ${revision} where ${head + 1} was expected`, at, source);
   }
 

@@ -72,15 +72,18 @@ async function restoreProve({
   readonly path: string;
 }): Promise<{ readonly records: number; readonly end: number }> {
   let records = 0;
+  let groups = 0;
   let counted: number | undefined;
   const { end } = await readRecords(file, fileHeaderBytes, (bytes) => {
     const reader = new RecordReader(bytes);
     for (let at = 0; at < bytes.length; at += reader.size(at)) {
-      if (reader.kind(at) === RecordKind.checkpointEnd) counted = reader.version(at);
+      const kind = reader.kind(at);
+      if (kind === RecordKind.checkpointEnd) counted = reader.version(at);
+      else if (kind === RecordKind.group) groups++;
       else records++;
     }
   });
-  if (counted === records) return { records, end };
+  if (counted === records + groups) return { records, end };
   throw new CorruptionError(`${path}: bad record at offset ${end}; take another snapshot`);
 }
 
