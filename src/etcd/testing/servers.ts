@@ -4,38 +4,48 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import type { Disk } from "#platform/disk.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { FullStore } from "#store/embedded.ts";
 import { openStore } from "#store/open.ts";
-import { recommendedOptions } from "#store/options.ts";
+import { recommendedOptions, type StoreOptions } from "#store/options.ts";
+import type { LocalEngineOptions } from "#store/engines/local.ts";
 import { EtcdClient } from "../client.ts";
-import { listenEtcd, recommendedServerLimits } from "../server.ts";
+import { listenEtcd, recommendedServerLimits, type ServerLimits } from "../server.ts";
 import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../services.ts";
 
 export interface TestServer {
   readonly url: string;
   readonly store?: FullStore;
   close(): Promise<void>;
+  /** Ours only: as kill -9 leaves it. The disk is left as it is, and the store never heard of again. */
+  kill?(): Promise<void>;
 }
 
 export type OurEngine = "memory" | "local";
 
-export async function startOurs(
-  engine: OurEngine,
-  options: Partial<EtcdOptions> & { readonly directory?: string } = {},
-): Promise<TestServer> {
+export interface OurOptions extends Partial<EtcdOptions> {
+  /** Kept at the end; a temporary one is not. */
+  readonly directory?: string;
+  /** Instead of the host's. */
+  readonly disk?: Disk;
+  readonly store?: Partial<StoreOptions & LocalEngineOptions>;
+  readonly server?: Partial<ServerLimits>;
+}
+
+export async function startOurs(engine: OurEngine, options: OurOptions = {}): Promise<TestServer> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), "pilothouse-etcd-"));
   const deps = {
     clock: new NodeClock(),
     random: new NodeRandom(),
-    disk: new NodeDisk(),
+    disk: options.disk ?? new NodeDisk(),
     log: silentLog,
   };
   const quotaBytes = options.quotaBytes ?? recommendedOptions.quotaBytes;
-  const limits = { ...recommendedOptions, quotaBytes };
+  const limits = { ...recommendedOptions, ...options.store, quotaBytes };
   const choice = engine === "memory" ? { engine } : { engine, directory };
   const store = await openStore(deps, { ...limits, ...choice });
   const ids = { clusterId: 11n, memberId: 12n, name: "test", clientUrls: () => [] };
@@ -43,11 +53,15 @@ export async function startOurs(
   const listening = await listenEtcd(etcdMethods({ ...deps, store }, all), silentLog, {
     host: "127.0.0.1",
     port: 0,
-    limits: recommendedServerLimits,
+    limits: { ...recommendedServerLimits, ...options.server },
   });
   return {
     url: `http://127.0.0.1:${listening.port}`,
     store,
+    kill: async () => {
+      await listening.close();
+      void store.close();
+    },
     close: async () => {
       await listening.close();
       await store.close();
