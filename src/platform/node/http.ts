@@ -89,13 +89,17 @@ export async function listen(
   };
 }
 
+/** Connections that wait for accept: a crowd that comes back at once. Node's 511 makes SYNs repeat. */
+const backlogMax = 4_096;
+
 function bind(server: AnyServer, options: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       reject(new Error(bindText(error, options), { cause: error }));
     };
     server.once("error", onError);
-    server.listen(options.port, options.host, () => {
+    const { port, host } = options;
+    server.listen({ port, host, backlog: backlogMax }, () => {
       server.off("error", onError);
       resolve();
     });

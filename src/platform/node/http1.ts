@@ -6,10 +6,11 @@
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import type { Rim } from "./http-rim.ts";
+import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
 const frames = new WeakMap<Uint8Array, Buffer>();
@@ -132,27 +133,41 @@ function sendStream(
   );
   response.flushHeaders();
   const socket = response.socket;
-  const sink = chunked && socket !== null ? rawSink(socket, response) : plainSink(response);
+  const sink = chunked && socket !== null ? new ChunkSink(socket, response) : plainSink(response);
   rim.track(response, sink, answer.open(sink));
 }
 
 /** Chunk frames written past ServerResponse, which only sends the head and the last chunk. */
-function rawSink(socket: Duplex, response: ServerResponse): ByteSink {
-  const closed = (): boolean => socket.destroyed || response.writableEnded || !socket.writable;
-  return {
-    write: (chunks) => {
-      if (closed()) return true;
-      return socket.write(frameOf(chunks));
-    },
-    onDrain: (f) => void socket.once("drain", f),
-    end: () => {
-      if (!closed()) response.end();
-    },
-    abort: () => void response.destroy(),
-    get closed() {
-      return closed();
-    },
-  };
+class ChunkSink implements ByteSink {
+  readonly #socket: Socket;
+  readonly #response: ServerResponse;
+  readonly #writer: SocketWriter;
+
+  constructor(socket: Socket, response: ServerResponse) {
+    this.#socket = socket;
+    this.#response = response;
+    this.#writer = socketWriter(socket);
+  }
+
+  write(chunks: readonly Uint8Array[]): boolean {
+    return this.closed || this.#writer.write(frameOf(chunks));
+  }
+
+  onDrain(f: () => void): void {
+    this.#writer.onDrain(f);
+  }
+
+  end(): void {
+    if (!this.closed) this.#response.end();
+  }
+
+  abort(): void {
+    this.#response.destroy();
+  }
+
+  get closed(): boolean {
+    return this.#socket.destroyed || this.#response.writableEnded || !this.#socket.writable;
+  }
 }
 
 function plainSink(response: ServerResponse): ByteSink {
@@ -174,15 +189,25 @@ function plainSink(response: ServerResponse): ByteSink {
   };
 }
 
+/** The last block framed: a crowd is written one after the other. */
+let lastBlock: Uint8Array | undefined;
+let lastFrame: Buffer = Buffer.alloc(0);
+
 function frameOf(chunks: readonly Uint8Array[]): Buffer {
   const only = chunks.length === 1 ? chunks[0] : undefined;
-  const known = only === undefined ? undefined : frames.get(only);
-  if (known !== undefined) return known;
+  if (only === undefined) return framed(chunks);
+  if (only === lastBlock) return lastFrame;
+  let frame = frames.get(only);
+  if (frame === undefined) frames.set(only, (frame = framed(chunks)));
+  lastBlock = only;
+  lastFrame = frame;
+  return frame;
+}
+
+function framed(chunks: readonly Uint8Array[]): Buffer {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   if (length === 0) return Buffer.alloc(0);
-  const frame = Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), ...chunks, crlf]);
-  if (only !== undefined) frames.set(only, frame);
-  return frame;
+  return Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), ...chunks, crlf]);
 }
 
 function writeHead(
