@@ -1,164 +1,75 @@
 /**
- * `npm run bench -- store [etcd binary]`: durable puts of 1 KB through the etcd API, ours beside a
- * real etcd, on the same machine and disk.
+ * `npm run bench -- store [case ...] [etcd binary]`: our etcd API beside a real etcd, on the same
+ * machine and disk. `--help` says what the cases are.
  *
- * Each server is alone on core 0 where taskset is there, the generator (h2-load.ts) on core 1. Runs
- * alternate between the two, median of five; CPU seconds are the server's own, RSS its largest.
+ * Each server is alone on core 0 where taskset is there, the generator on core 1. Runs alternate
+ * between the two; CPU is the server's own in the measured time, RSS its at the end of it.
  */
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { cpus, tmpdir } from "node:os";
-import { join } from "node:path";
-import { EtcdClient } from "../../src/etcd/client.ts";
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
 import { findEtcd } from "../../src/etcd/testing/servers.ts";
-import type { LoadResult } from "./h2-load.ts";
+import { cases } from "./store/cases.ts";
+import { pinned } from "./store/servers.ts";
 
-const clientCounts = [1, 16, 64, 256];
-const runs = 5;
-const seconds = 1;
-const valueBytes = 1024;
-const connectionsMax = 8;
-const ticksPerSecond = 100;
+const help = `npm run bench -- store [case ...] [etcd binary] [--runs N] [--seconds N] [--loads s,m,l,xl]
 
-interface Server {
-  readonly name: string;
-  readonly port: number;
-  readonly process: ChildProcess;
-  readonly directory: string;
-}
+The etcd API of "pilothouse store" beside a real etcd, durable writes in both. All cases take about
+ten minutes; name those you want:
 
-interface Run extends LoadResult {
-  readonly cpuUsPerPut: number;
-  readonly rssMiB: number;
-}
+${Object.entries(cases)
+  .map(([name, { about }]) => `  ${name.padEnd(8)}${about}`)
+  .join("\n")}
 
-const pinned = spawnSync("taskset", ["-c", "0", "true"]).status === 0 && cpus().length > 1;
-const root = new URL("../..", import.meta.url).pathname;
+  --runs N         runs of each figure, the median is shown (5)
+  --seconds N      length of one run (1)
+  --loads LIST     what "perf" checks, of s, m, l, xl (l)
 
-function start(name: string, port: number, directory: string, command: readonly string[]): Server {
-  const [program = "", ...args] = pinned ? ["taskset", "-c", "0", ...command] : command;
-  const server = spawn(program, args, { stdio: ["ignore", "ignore", "inherit"] });
-  return { name, port, directory, process: server };
-}
+etcd is 3.6 or later, from the argument, PILOTHOUSE_ETCD or the PATH; without one ours is measured
+alone. etcdctl is PILOTHOUSE_ETCDCTL or on the PATH. NODE_ARGS goes to our server's Node: try
+NODE_ARGS="--cpu-prof --cpu-prof-dir=/tmp/profile" with one case to see where its time goes.
 
-async function startOurs(): Promise<Server> {
-  const directory = mkdtempSync(join(tmpdir(), "bench-pilothouse-"));
-  const port = await freePort();
-  const main = join(root, "src/cmd/main.ts");
-  const flags = ["store", "--data-dir", directory, "--listen", `127.0.0.1:${port}`];
-  return start("pilothouse", port, directory, [process.execPath, main, ...flags]);
-}
+"x etcd" is our rate over etcd's, "p99 / etcd" our 99th percentile over etcd's: below 1 is better.
+"(generator)" warns that the load generator used up its own core, so the server could do more.
+`;
 
-async function startEtcd(binary: string): Promise<Server> {
-  const directory = mkdtempSync(join(tmpdir(), "bench-etcd-"));
-  const port = await freePort();
-  const [url, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${await freePort()}`];
-  return start("etcd", port, directory, [
-    binary,
-    `--data-dir=${directory}`,
-    "--log-level=error",
-    `--listen-client-urls=${url}`,
-    `--advertise-client-urls=${url}`,
-    `--listen-peer-urls=${peer}`,
-    `--initial-advertise-peer-urls=${peer}`,
-    `--initial-cluster=default=${peer}`,
-  ]);
-}
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    help: { type: "boolean", short: "h" },
+    runs: { type: "string", default: "5" },
+    seconds: { type: "string", default: "1" },
+    loads: { type: "string", default: "l" },
+  },
+});
 
-async function untilReady({ port, name }: Server): Promise<void> {
-  for (let left = 200; left > 0; left--) {
-    const client = new EtcdClient(`http://127.0.0.1:${port}`);
-    const ready = await client.status().then(
-      () => true,
-      () => false,
-    );
-    client.close();
-    if (ready) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+if (values.help) process.stdout.write(help);
+else await main();
+
+async function main(): Promise<void> {
+  const named = positionals.filter((one) => Object.hasOwn(cases, one));
+  const [binary, ...unknown] = positionals.filter((one) => !Object.hasOwn(cases, one));
+  if (unknown.length > 0 || (binary !== undefined && !binary.includes("/"))) {
+    usage(`"${unknown[0] ?? binary}" is no case; a binary is named by its path`);
   }
-  throw new Error(`${name} did not start`);
-}
-
-function run(server: Server, clients: number): Run {
-  const connections = Math.min(clients, connectionsMax);
-  const load = [
-    join(root, "test/bench/h2-load.ts"),
-    server.port,
-    clients,
-    connections,
-    seconds,
-    valueBytes,
-  ];
-  const command = [process.execPath, ...load.map(String)];
-  const [program = "", ...args] = pinned ? ["taskset", "-c", "1", ...command] : command;
-  const before = cpuSeconds(server);
-  const { stdout, stderr, status } = spawnSync(program, args, { encoding: "utf8" });
-  if (status !== 0) throw new Error(`load on ${server.name} failed: ${stderr}`);
-  const result = JSON.parse(stdout) as LoadResult;
-  // Warming up and tailing off is load as well: the rate is the same, the time is longer.
-  const puts = result.perSecond * (seconds + 0.5);
-  const cpuUsPerPut = Math.round(((cpuSeconds(server) - before) * 1e6) / Math.max(1, puts));
-  return { ...result, cpuUsPerPut, rssMiB: rssMiB(server) };
-}
-
-/** User and system time of the process, from Linux's /proc; taskset has become the server by exec. */
-function cpuSeconds({ process: { pid } }: Server): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
-function rssMiB({ process: { pid } }: Server): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-}
-
-function median(all: readonly Run[]): Run {
-  return all.toSorted((a, b) => a.perSecond - b.perSecond)[all.length >> 1] as Run;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() =>
-        resolve(typeof address === "object" && address !== null ? address.port : 0),
-      );
-    });
-  });
-}
-
-function row(name: string, clients: number, result: Run, times: string): string {
-  const { perSecond, p50Ms, p99Ms, cpuUsPerPut, rssMiB: rss } = result;
-  return `| ${name} | ${clients} | ${perSecond} | ${p50Ms} | ${p99Ms} | ${cpuUsPerPut} | ${rss} | ${times} |\n`;
-}
-
-const etcd = process.argv[2] ?? findEtcd();
-if (etcd === undefined)
-  process.stdout.write("no etcd found (argument, or PILOTHOUSE_ETCD): ours alone\n");
-const servers = [await startOurs(), ...(etcd === undefined ? [] : [await startEtcd(etcd)])];
-try {
-  for (const server of servers) await untilReady(server);
-  process.stdout.write(
-    `durable puts of ${valueBytes} B, median of ${runs} runs of ${seconds} s, ${pinned ? "server on one core" : "not pinned"}\n\n` +
-      "| server | clients | puts/s | p50 ms | p99 ms | CPU us/put | RSS MiB | x etcd |\n|---|---|---|---|---|---|---|---|\n",
-  );
-  for (const clients of clientCounts) {
-    const all = new Map<Server, Run[]>(servers.map((server) => [server, []]));
-    for (let i = 0; i < runs; i++)
-      for (const server of servers) all.get(server)?.push(run(server, clients));
-    const medians = servers.map((server) => median(all.get(server) as Run[]));
-    const theirs = medians[1]?.perSecond;
-    servers.forEach(({ name }, i) => {
-      const result = medians[i] as Run;
-      const times = theirs === undefined ? "" : (result.perSecond / theirs).toFixed(2);
-      process.stdout.write(row(name, clients, result, times));
-    });
+  const etcd = binary ?? findEtcd();
+  if (etcd === undefined) process.stdout.write("no etcd found: ours is measured alone\n");
+  const where = pinned ? "server on core 0, generator on core 1" : "not pinned";
+  process.stdout.write(`${availableParallelism()} cores, ${where}, Node ${process.version}\n`);
+  const { runs, seconds } = { runs: count("runs"), seconds: count("seconds") };
+  const loads = values.loads.split(",");
+  for (const [name, one] of Object.entries(cases)) {
+    if (named.length === 0 || named.includes(name)) await one.run({ etcd, runs, seconds, loads });
   }
-} finally {
-  for (const server of servers) {
-    server.process.kill("SIGKILL");
-    rmSync(server.directory, { recursive: true, force: true });
-  }
+}
+
+function count(name: "runs" | "seconds"): number {
+  const value = Number(values[name]);
+  if (!(value > 0 && value <= 600))
+    usage(`--${name} takes a number above 0, not "${values[name]}"`);
+  return value;
+}
+
+function usage(problem: string): never {
+  process.stderr.write(`bench store: ${problem}; see --help\n`);
+  process.exit(2);
 }

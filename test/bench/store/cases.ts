@@ -1,0 +1,28 @@
+/** The cases of `npm run bench -- store`, by name, in the order they are run. */
+import { puts, ranges, txns } from "./case-calls.ts";
+import { perf } from "./case-perf.ts";
+import { size } from "./case-size.ts";
+import { watch } from "./case-watch.ts";
+
+export interface CaseOptions {
+  /** The real etcd beside which ours is measured. */
+  readonly etcd: string | undefined;
+  readonly runs: number;
+  readonly seconds: number;
+  /** Of `etcdctl check perf`. */
+  readonly loads: readonly string[];
+}
+
+export interface BenchCase {
+  readonly about: string;
+  run(options: CaseOptions): Promise<void>;
+}
+
+export const cases: Readonly<Record<string, BenchCase>> = {
+  puts: { about: "durable puts of 1 KB at 1, 16, 64 and 256 clients", run: puts },
+  txn: { about: "updates guarded by mod_revision, as kube-apiserver makes them", run: txns },
+  range: { about: "gets of one key, lists of 10,000 keys of 1 KB", run: ranges },
+  watch: { about: "1,000 watchers x 1,000 events/s; 8 x 100,000/s in process", run: watch },
+  size: { about: "a million keys: memory, restart, compaction, RangeStream", run: size },
+  perf: { about: "etcdctl check perf against both (60 s a load and server)", run: perf },
+};

@@ -1,0 +1,106 @@
+/**
+ * Watches of the store itself, no gRPC: `node watch-inside.ts '<options as JSON>'` writes to a store
+ * on disk at a rate while watchers of all keys look on, and prints one Sample. Lag counts from when
+ * the put was due until the watcher's sink is called, which is after it was durable.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "../../../src/platform/log.ts";
+import { NodeClock } from "../../../src/platform/node/clock.ts";
+import { NodeDisk } from "../../../src/platform/node/disk.ts";
+import { NodeRandom } from "../../../src/platform/node/random.ts";
+import { AutoCompactor } from "../../../src/store/auto-compact.ts";
+import type { FullStore } from "../../../src/store/embedded.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { recommendedOptions } from "../../../src/store/options.ts";
+import type { Commit, Key } from "../../../src/store/store.ts";
+import { fail } from "./h2-client.ts";
+import { Histogram, sleep, Window } from "./sample.ts";
+
+export interface InsideOptions {
+  readonly watchers: number;
+  readonly eventsPerSecond: number;
+  readonly warmSeconds: number;
+  readonly seconds: number;
+  readonly valueBytes: number;
+}
+
+const compactEveryMs = 1000;
+const keys = 10_000;
+const options = JSON.parse(process.argv[2] ?? "{}") as InsideOptions;
+const lags = new Histogram();
+
+const directory = mkdtempSync(join(tmpdir(), "bench-inside-"));
+const deps = {
+  clock: new NodeClock(),
+  random: new NodeRandom(),
+  disk: new NodeDisk(),
+  log: silentLog,
+};
+try {
+  const store = await openStore(deps, { ...recommendedOptions, engine: "local", directory });
+  const compactor = new AutoCompactor({ ...deps, store }, { intervalMs: compactEveryMs });
+  compactor.start();
+  const sinks = Array.from({ length: options.watchers }, () => watch(store));
+  await write(store, options.warmSeconds);
+  lags.clear();
+  const window = new Window(process.pid);
+  const count = await write(store, options.seconds);
+  const sample = window.end(lags);
+  const due = count + Math.ceil(options.warmSeconds * options.eventsPerSecond);
+  if (sinks.some((seen) => seen() < due)) fail(new Error("a watcher missed an event"));
+  process.stdout.write(`${JSON.stringify(sample)}\n`);
+  compactor.stop();
+  await store.close();
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function watch(store: FullStore): () => number {
+  let seen = 0;
+  let last = 0;
+  const deliver = (commits: readonly Commit[]): boolean => {
+    const nowMs = performance.now();
+    for (const { revision, events } of commits) {
+      if (revision <= last) fail(new Error(`revision ${revision} after ${last}`));
+      last = revision;
+      for (const event of events) {
+        seen++;
+        if (event.kind === "put") lags.add(nowMs - dueOf(event.kv.value));
+      }
+    }
+    return true;
+  };
+  const compacted = (): void => fail(new Error("a watcher fell behind compaction"));
+  const all = { start: "\0" as Key, end: "\u00ff" as Key };
+  store.watch(all, store.commitRevision, { deliver, compacted });
+  return () => seen;
+}
+
+function dueOf(value: Uint8Array): number {
+  return new DataView(value.buffer, value.byteOffset, 8).getFloat64(0);
+}
+
+/** @returns the events made, all of them durable. */
+async function write(store: FullStore, seconds: number): Promise<number> {
+  const startMs = performance.now();
+  const count = Math.ceil(seconds * options.eventsPerSecond);
+  let waiting = 0;
+  const settled = (): void => {
+    waiting--;
+  };
+  for (let due = 0; due < count;) {
+    const until = ((performance.now() - startMs) / 1000) * options.eventsPerSecond;
+    for (; due < Math.min(until, count); due++) {
+      const value = Buffer.alloc(options.valueBytes);
+      value.writeDoubleBE(startMs + (due * 1000) / options.eventsPerSecond, 0);
+      const key = `bench/${String(due % keys).padStart(6, "0")}` as Key;
+      waiting++;
+      void store.put(key, value, {}).then(settled);
+    }
+    await sleep(1);
+  }
+  while (waiting > 0) await sleep(1);
+  return count;
+}
