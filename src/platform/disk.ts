@@ -24,6 +24,12 @@ export interface DiskFile {
   read(position: number, length: number): Promise<Uint8Array>;
   /** `write`, and these bytes survive a crash once it resolves; others may not. One trip to the host. */
   writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void>;
+  /**
+   * `writeDurably` for a caller that would rather hold the loop than wait for the host's threads:
+   * undefined when it is done on return, as it is unless the host must prepare something. Throws
+   * or rejects.
+   */
+  writeDurablyAtOnce(buffers: readonly Uint8Array[], position: number): Promise<void> | undefined;
   /** fdatasync: what was written before the call survives a crash once it resolves. */
   sync(): Promise<void>;
   size(): Promise<number>;

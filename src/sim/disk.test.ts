@@ -24,8 +24,10 @@ void test("what was synced survives every crash; what was not survives by the se
     await file.sync();
     await file.write([filled(2, 2048)], 0);
     await file.writeDurably([filled(3, 100)], 4096);
+    assert.equal(file.writeDurablyAtOnce([filled(4, 100)], 8192), undefined);
     const kept = disk.survivor().peek("/d/f");
     assert.deepEqual([...kept.subarray(4096, 4196)], [...filled(3, 100)]);
+    assert.deepEqual([...kept.subarray(8192, 8292)], [...filled(4, 100)]);
     const sectors = [0, 512, 1024, 1536].map((at) => new Set(kept.subarray(at, at + 512)));
     for (const sector of sectors) assert.equal(sector.size, 1, "sectors are whole");
     outcomes.add(sectors.map((sector) => [...sector].join()).join(" "));

@@ -245,6 +245,15 @@ export class SimDisk implements Disk {
         await this.#step("write", path);
         if (write !== undefined) await this.#sync(path, inode, overlapping(inode, write));
       },
+      writeDurablyAtOnce: (buffers, position) => {
+        const bytes = joined(buffers);
+        this.#reserve(path, inode, position + bytes.length);
+        const write = this.#dead ? undefined : writeLive(inode, position, bytes);
+        // Nothing runs between the steps of it, but a crash or a fault may come at each.
+        if (!this.#stepAtOnce("write", path) || write === undefined) return never();
+        const covered = overlapping(inode, write);
+        return this.#syncAtOnce(path, inode, covered) ? undefined : never();
+      },
       extend: async (size) => {
         this.#reserve(path, inode, size);
         if (!this.#dead && size > inode.size) {
@@ -263,23 +272,35 @@ export class SimDisk implements Disk {
       for (const write of covered) write.doubtful = true;
       throw error;
     }
-    for (const { doubtful, offset, bytes } of covered) {
-      if (doubtful) continue;
-      inode.durable = fitted(inode.durable, offset + bytes.length);
-      inode.durable.set(bytes, offset);
-    }
-    inode.unsynced = inode.unsynced.filter((write) => write.doubtful || !covered.includes(write));
+    keep(inode, covered);
     await this.#step(undefined, path);
+  }
+
+  /** @returns whether the world goes on. */
+  #syncAtOnce(path: string, inode: Inode, covered: readonly Write[]): boolean {
+    try {
+      if (!this.#stepAtOnce("sync", path)) return false;
+    } catch (error) {
+      for (const write of covered) write.doubtful = true;
+      throw error;
+    }
+    keep(inode, covered);
+    return this.#stepAtOnce(undefined, path);
   }
 
   /** One step of the world: may crash, may fail, takes a few microtasks. */
   async #step(operation: SimOperation | undefined, path: string): Promise<void> {
     for (let hops = this.#random.below(hopsMax); hops > 0; hops--) await Promise.resolve();
+    if (!this.#stepAtOnce(operation, path)) await never();
+  }
+
+  /** @returns whether the world goes on. */
+  #stepAtOnce(operation: SimOperation | undefined, path: string): boolean {
     this.#steps++;
     if (--this.#stepsLeft < 0) this.crash();
-    if (this.#dead) await new Promise<never>(() => {});
+    if (this.#dead) return false;
     const fault = this.#faults.find((f) => f.operation === operation && f.left-- <= 0);
-    if (fault === undefined) return;
+    if (fault === undefined) return true;
     this.#faults = this.#faults.filter((f) => f !== fault);
     throw diskError(fault.operation, path, fault.code);
   }
@@ -335,6 +356,21 @@ export class SimDisk implements Disk {
     kept.size = kept.live.length;
     return kept;
   }
+}
+
+/** What waits for a disk that is dead. */
+function never(): Promise<never> {
+  return new Promise<never>(() => {});
+}
+
+/** What a sync has covered is durable, unless one before failed on it. */
+function keep(inode: Inode, covered: readonly Write[]): void {
+  for (const { doubtful, offset, bytes } of covered) {
+    if (doubtful) continue;
+    inode.durable = fitted(inode.durable, offset + bytes.length);
+    inode.durable.set(bytes, offset);
+  }
+  inode.unsynced = inode.unsynced.filter((write) => write.doubtful || !covered.includes(write));
 }
 
 function writeLive(inode: Inode, offset: number, bytes: Uint8Array): Write {

@@ -158,6 +158,7 @@ export class Committer {
       lastRevision: batch.lastRevision,
       buffers: batch.buffers(),
       bytes: batch.bytes,
+      records: batch.items,
     });
     append.then(
       () => this.#appended(batch),

@@ -32,7 +32,8 @@ import type { World } from "./testing/fixture.ts";
 
 const seeds = 300;
 const lives = 4;
-const clients = 5;
+/** Between one, whose commits are written at once, and so many. */
+const clientsMax = 5;
 const opsPerClient = 12;
 const everything = { start: key(""), end: key("~") };
 
@@ -205,6 +206,7 @@ async function live(witness: Witness, world: World, random: Prng, last: boolean)
   const life = new Life(witness, world, random, store);
   await life.begin();
   if (last) return;
+  const clients = 1 + random.below(clientsMax);
   await Promise.all(Array.from({ length: clients }, (_, id) => life.client(id)));
   if (random.chance(0.5)) await store.close();
 }
@@ -224,6 +226,7 @@ function lyingDisk(disk: SimDisk): SimDisk {
   const lie = (file: DiskFile): DiskFile => ({
     ...file,
     writeDurably: (buffers, position) => file.write(buffers, position),
+    writeDurablyAtOnce: (buffers, position) => file.write(buffers, position),
   });
   return new Proxy(disk, {
     get(target, property) {

@@ -134,6 +134,10 @@ class ReadOnlyFile implements DiskFile {
     return this.write();
   }
 
+  writeDurablyAtOnce(): Promise<void> {
+    return this.write();
+  }
+
   sync(): Promise<void> {
     return Promise.resolve();
   }

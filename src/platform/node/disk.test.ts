@@ -35,6 +35,11 @@ void test("what is written in several buffers is read back, and reads stop at th
     await file.write(buffers, 4);
     await file.sync();
     await file.writeDurably([Uint8Array.of(0), Uint8Array.of(1)], 4);
+    const many = Array.from({ length: 1500 }, () => Uint8Array.of(9));
+    assert.equal(file.writeDurablyAtOnce(many, 4), undefined);
+    assert.equal((await file.read(1503, 1))[0], 9);
+    await file.write(buffers, 4);
+    assert.equal(file.writeDurablyAtOnce([Uint8Array.of(0), Uint8Array.of(1)], 4), undefined);
     assert.equal(await file.size(), 1504);
     assert.deepEqual([...(await file.read(2, 4))], [0, 0, 0, 1]);
     assert.deepEqual([...(await file.read(1502, 100))], [1498 & 255, 1499 & 255]);

@@ -58,6 +58,7 @@ export interface AppendBatch {
   /** Whole records, in order. Borrowed until the append settles; never changed. */
   readonly buffers: readonly Uint8Array[];
   readonly bytes: number;
+  readonly records: number;
 }
 
 /** Hands out the records of a checkpoint in chunks; the last one ends it. */

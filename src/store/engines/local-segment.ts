@@ -9,6 +9,7 @@
  *     which saves a quarter of its time. Large batches do without: zeros would double the writing.
  */
 import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { Way } from "./local-pace.ts";
 import { removeIfThere } from "./local-directory.ts";
 import { encodeFileHeader, fileHeaderBytes, fileName } from "./local-files.ts";
 
@@ -92,12 +93,14 @@ export class OpenSegment {
   }
 
   /** Durable when it resolves. */
-  async append(buffers: readonly Uint8Array[], bytes: number): Promise<void> {
+  async append(buffers: readonly Uint8Array[], bytes: number, way: Way): Promise<void> {
     const header = this.#header;
     const position = this.info.end;
     const end = position + bytes;
     await this.#zeros.clear(end);
-    if (header === undefined) await this.file.writeDurably(buffers, position);
+    if (header === undefined && way === "at once") {
+      await this.file.writeDurablyAtOnce(buffers, position);
+    } else if (header === undefined) await this.file.writeDurably(buffers, position);
     else await this.file.writeDurably([header, ...buffers], 0);
     this.#header = undefined;
     this.info.end = end;

@@ -34,6 +34,7 @@ import {
 } from "./local-files.ts";
 import { pathOf, recover } from "./local-recover.ts";
 import type { Recovered } from "./local-recover.ts";
+import { Pace } from "./local-pace.ts";
 import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
 import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
 
@@ -70,6 +71,7 @@ export class LocalEngine implements Engine {
   #open: OpenSegment | undefined;
   /** All segments that hold records, the open one last. */
   #segments: SegmentInfo[] = [];
+  readonly #pace = new Pace();
   #checkpoints: number[] = [];
   #checkpointBytes = 0;
   #headRevision = 0;
@@ -195,9 +197,17 @@ export class LocalEngine implements Engine {
       open = await this.#begin(full.info.number + 1, full.info.end, batch.bytes);
       await full.close();
     }
-    await open.append(batch.buffers, batch.bytes);
+    await this.#write(open, batch);
     this.#headRevision = batch.lastRevision;
     if (open.bytesLeft < open.size / 2) this.#ahead?.prepare(open.info.number + 1);
+  }
+
+  async #write(open: OpenSegment, batch: AppendBatch): Promise<void> {
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const way = this.#pace.choose(batch.records, startMs);
+    await open.append(batch.buffers, batch.bytes, way);
+    this.#pace.wrote(way, startMs, clock.monotonicMs());
   }
 
   async #begin(number: number, previousEnd: number, batchBytes: number): Promise<OpenSegment> {

@@ -43,7 +43,13 @@ function batch(epoch: number, revisions: readonly number[]): AppendBatch {
     batchOffset += bytes.length;
     return bytes;
   });
-  return { epoch, lastRevision: revisions.at(-1) as number, buffers, bytes: batchOffset };
+  return {
+    epoch,
+    lastRevision: revisions.at(-1) as number,
+    buffers,
+    bytes: batchOffset,
+    records: buffers.length,
+  };
 }
 
 function checkpointOf(revision: number, records: number): CheckpointSource {
