@@ -319,7 +319,7 @@ test(`17780: the revision does not fall when a crash meets a compaction up to a 
   let client = await lives.begin();
   let expected = 1;
   for (let round = 0; round < 12; round++) {
-    for (let i = 0; i < 10; i++) await client.put({ key: "gone", value: Buffer.alloc(300) });
+    for (let i = 0; i < 10; i++) await client.put({ key: "gone", value: Buffer.alloc(2000) });
     const { header } = await client.deleteRange({ key: "gone" });
     expected = header?.revision ?? 0;
     lives.disk.crashAfter(round * 2);
@@ -392,8 +392,8 @@ test("19179: a watch from the compacted revision gets its changes, after restart
   ];
   const expected = [["a deleted"], ["c=1", "b deleted", "d=1"], ["c=2"]];
   for (const [i, step] of steps.entries()) {
-    // More than a checkpoint's worth, so that the compaction makes one.
-    for (let n = 0; n < 20; n++) await client.put({ key: "pad", value: Buffer.alloc(400) });
+    // More than two segments, so that the compaction makes a checkpoint.
+    for (let n = 0; n < 40; n++) await client.put({ key: "pad", value: Buffer.alloc(1000) });
     const at = (await step()).header?.revision ?? 0;
     await client.put({ key: "after" });
     await client.compact(at);
