@@ -16,10 +16,12 @@ export class NodeClock implements Clock {
   }
 }
 
-/** Next host turn: `setTimeout(0)` would wait a whole millisecond. */
+/**
+ * Next host turn: `setTimeout(0)` would wait a whole millisecond. Not unref'd: for an immediate that
+ * nobody counts the host does not end its wait for sockets, so it could be due for minutes.
+ */
 function afterTurn(f: () => void): Timer {
   const immediate = setImmediate(f);
-  immediate.unref();
   return { cancel: () => clearImmediate(immediate) };
 }
 
