@@ -138,6 +138,12 @@ program
     integer("seconds", 0, 600),
     2,
   )
+  .option(
+    "--serving-workers <count>",
+    "processes that serve clients, all fed by this one; 0: this process serves them itself",
+    integer("count", 0, 64),
+    0,
+  )
   .addOption(
     new Option("--log-level <level>", "what to log, as JSON lines on stderr")
       .choices(["debug", "info", "warn", "error", "silent"])

@@ -1,4 +1,7 @@
-/** `pilothouse relay`: a coalescing proxy before any Kubernetes API server, until SIGTERM. */
+/**
+ * `pilothouse relay`: a coalescing proxy before any Kubernetes API server, until SIGTERM. Alone in
+ * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
+ */
 import { readFileSync } from "node:fs";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
@@ -17,6 +20,14 @@ import { createRelay, type Relay } from "#relay/relay.ts";
 import { chosen, discover, UnknownResourceError } from "#relay/resources.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { productVersion } from "./product.ts";
+import {
+  type Address,
+  innerSocket,
+  makeInnerSocket,
+  onOwnerGone,
+  reportToOwner,
+  Workers,
+} from "./relay-workers.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface RelayFlags {
@@ -29,6 +40,7 @@ export interface RelayFlags {
   readonly clientCa?: string;
   readonly reads: "verify" | "cache";
   readonly drainSeconds: number;
+  readonly servingWorkers: number;
   readonly logLevel: LogLevel;
 }
 
@@ -40,46 +52,113 @@ export async function relay(flags: RelayFlags): Promise<void> {
   const stopping = stopSignal();
   // Timers of the platform do not keep a process alive, and before we listen nothing else would.
   const alive = setInterval(() => {}, 60_000);
-  const address = addressOf(flags);
-  const log = nodeLog({ level: flags.logLevel, destination: 2 });
-  const access = await accessOf(flags);
-  const up = upstreamOf(access);
-  const resources = await resourcesOf(up, flags, log, stopping);
-  if (stopping.aborted) return clearInterval(alive);
-  const running = createRelay(
-    {
-      clock: up.clock,
-      random: new NodeRandom(),
-      log,
-      metrics: new MetricSet(),
-      http: up.http,
-      passHttp: up.passHttp,
-      client: up.client,
-      headers: up.headers,
-      peers: new CertificateAuthenticator(up),
-    },
-    { resources, consistency: flags.reads, limits: relayLimits },
-  );
-  const listening = await listenTo(flags, address, running, log);
-  await running.untilReady(stopping);
-  if (!stopping.aborted) process.stdout.write(readyText(flags, access, listening, resources));
-  await aborted(stopping);
-  await stop(running, listening, up, flags);
+  const inner = innerSocket();
+  if (inner !== undefined) await serveAsWorker(flags, inner, stopping);
+  else if (flags.servingWorkers > 0) await ownForWorkers(flags, stopping.signal);
+  else await serveAlone(flags, stopping.signal);
   clearInterval(alive);
 }
 
-async function stop(
-  running: Relay,
-  listening: Listening,
-  up: Upstreams,
-  flags: RelayFlags,
-): Promise<void> {
-  await running.drain(flags.drainSeconds * 1000);
-  await listening.close(shutdownMs);
-  await running.stop();
-  up.http.close();
-  up.passHttp.close();
+async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
+  const address = addressOf(flags);
+  const access = await accessOf(flags);
+  const made = await makeRelay(flags, upstreamOf(access), stopping);
+  if (made === undefined) return;
+  const listening = await listenTo(flags, address, made.running, made.log);
+  await made.running.untilReady(stopping);
+  if (!stopping.aborted) {
+    process.stdout.write(readyText(flags, access, listening.address, made.resources));
+  }
+  await aborted(stopping);
+  await stop(made, listening, flags.drainSeconds * 1000);
   process.stdout.write("stopped\n");
+}
+
+/** The upstream's one reader; whoever serves clients reads from it. */
+async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
+  addressOf(flags);
+  const access = await accessOf(flags);
+  const socket = makeInnerSocket();
+  const metrics = new MetricSet();
+  const log = nodeLog({ level: flags.logLevel, destination: 2 });
+  const workers = new Workers({ log }, { socketPath: socket.path });
+  const metricsText = (): Promise<string> => workers.metrics(metrics.text());
+  const made = await makeRelay(flags, upstreamOf(access), stopping, { metrics, metricsText });
+  if (made === undefined) return socket.remove();
+  const { innerHandler } = made.running;
+  const at = { host: "", port: 0, socketPath: socket.path };
+  const listening = await listen({ ...at, limits: httpLimits }, innerHandler, log);
+  await made.running.untilReady(stopping);
+  const address = await workers.start(flags.servingWorkers, stopping);
+  if (address !== undefined) {
+    process.stdout.write(readyText(flags, access, address, made.resources));
+  }
+  await aborted(stopping);
+  await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
+  await stop(made, listening, 0);
+  socket.remove();
+  process.stdout.write("stopped\n");
+}
+
+async function serveAsWorker(
+  flags: RelayFlags,
+  socketPath: string,
+  stopping: AbortController,
+): Promise<void> {
+  onOwnerGone(() => stopping.abort());
+  const { signal } = stopping;
+  const metrics = new MetricSet();
+  const upstream = upstreamOf({ server: "http://owner", socketPath });
+  const metricsText = (): Promise<string> => ownersMetrics(upstream, signal);
+  const made = await makeRelay(flags, upstream, signal, { metrics, metricsText });
+  if (made === undefined) return;
+  await made.running.untilReady(signal);
+  const listening = await listenTo(flags, addressOf(flags), made.running, made.log);
+  reportToOwner(listening.address, () => metrics.text());
+  await aborted(signal);
+  await stop(made, listening, flags.drainSeconds * 1000);
+  process.exit(0);
+}
+
+async function ownersMetrics(up: Upstreams, signal: AbortSignal): Promise<string> {
+  const asked = { method: "GET", target: "/relay/metrics", headers: {}, signal };
+  const body = await (await up.http.send(asked)).read(relayLimits.discoveryBytesMax);
+  return body === "too-large" ? "" : new TextDecoder().decode(body);
+}
+
+interface Made {
+  readonly running: Relay;
+  readonly resources: readonly MirroredKind[];
+  readonly up: Upstreams;
+  readonly log: Log;
+}
+
+/** Undefined: told to stop before the upstream said what it has. */
+async function makeRelay(
+  flags: RelayFlags,
+  up: Upstreams,
+  stopping: AbortSignal,
+  more: { readonly metrics: MetricSet; readonly metricsText?: () => Promise<string> } = {
+    metrics: new MetricSet(),
+  },
+): Promise<Made | undefined> {
+  const log = nodeLog({ level: flags.logLevel, destination: 2 });
+  const resources = await resourcesOf(up, flags, log, stopping);
+  if (stopping.aborted) return undefined;
+  const random = new NodeRandom();
+  const running = createRelay(
+    { ...up, random, log, ...more, peers: new CertificateAuthenticator(up) },
+    { resources, consistency: flags.reads, limits: relayLimits },
+  );
+  return { running, resources, up, log };
+}
+
+async function stop(made: Made, listening: Listening, drainMs: number): Promise<void> {
+  await made.running.drain(drainMs);
+  await listening.close(shutdownMs);
+  await made.running.stop();
+  made.up.http.close();
+  made.up.passHttp.close();
 }
 
 interface Upstreams {
@@ -90,7 +169,9 @@ interface Upstreams {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-function upstreamOf(access: KubeAccess): Upstreams {
+function upstreamOf(
+  access: Omit<KubeAccess, "namespace"> & { readonly socketPath?: string },
+): Upstreams {
   const { bearerToken } = access;
   const http = httpClient({ ...access, limits: httpClientLimits });
   // A crowd that passes through must not keep the mirrors from a connection.
@@ -142,11 +223,6 @@ async function resourcesOf(
   }
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
 function addressOf(flags: RelayFlags): Address {
   const match = /^\[?([^\]]*?)\]?:([0-9]{1,5})$/.exec(flags.listen);
   const [, host = "", port = ""] = match ?? [];
@@ -191,7 +267,7 @@ function readText(path: string): string {
 function readyText(
   flags: RelayFlags,
   access: KubeAccess,
-  { address }: Listening,
+  address: Address,
   resources: readonly MirroredKind[],
 ): string {
   const scheme = flags.cert === undefined ? "http" : "https";
@@ -207,7 +283,7 @@ function readyText(
 }
 
 /** A second signal ends the process at once. */
-function stopSignal(): AbortSignal {
+function stopSignal(): AbortController {
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {
@@ -215,7 +291,7 @@ function stopSignal(): AbortSignal {
       stopping.abort();
     });
   }
-  return stopping.signal;
+  return stopping;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

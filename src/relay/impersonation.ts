@@ -43,7 +43,7 @@ export async function actingUser(
     if (!others) return user;
     throw badRequest("impersonation of groups, uids and extras needs a user to impersonate");
   }
-  const wished = wishedUser(name, headers);
+  const wished = userOf(name, headers);
   await access.authorize(user, userQuestion(name));
   // Groups that go with the name were not wished for.
   const groups = headers["impersonate-group"] === undefined ? [] : wished.groups;
@@ -60,7 +60,13 @@ export async function actingUser(
   return wished;
 }
 
-function wishedUser(name: string, headers: PlainRequest["headers"]): UserInfo {
+/** Whom the headers ask to act for; undefined: nobody. Nothing is asked about the right to it. */
+export function wishedUser(headers: PlainRequest["headers"]): UserInfo | undefined {
+  const name = headers["impersonate-user"];
+  return name === undefined ? undefined : userOf(name, headers);
+}
+
+function userOf(name: string, headers: PlainRequest["headers"]): UserInfo {
   const listed = headers["impersonate-group"]?.split(",").map((group) => group.trim());
   const uid = headers["impersonate-uid"];
   const extra: Record<string, readonly string[]> = {};

@@ -12,7 +12,8 @@ import { failure } from "#api/status.ts";
 import { encodePath } from "#client/path.ts";
 import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { ByteTransportError } from "#platform/byte-transport.ts";
-import type { ByteSink, Headers, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Caller } from "./door.ts";
 import { impersonationHeaders } from "./impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
 
@@ -44,12 +45,12 @@ export async function passThrough(
   deps: PassDeps,
   limits: RelayLimits,
   request: PlainRequest,
-  user: UserInfo,
+  caller: Caller,
 ): Promise<PlainResponse> {
   const ending = new AbortController();
   const gone = (): void => ending.abort();
   request.signal.addEventListener("abort", gone, { once: true });
-  const response = await passOn(deps, limits, request, user, ending.signal);
+  const response = await passOn(deps, limits, request, caller, ending.signal);
   const headers = answerHeaders(response);
   const length = Number(response.headers["content-length"] ?? Number.NaN);
   if (request.method === "HEAD" || isBodyless(response.status)) {
@@ -73,16 +74,17 @@ async function passOn(
   deps: PassDeps,
   limits: RelayLimits,
   request: PlainRequest,
-  user: UserInfo,
+  caller: Caller,
   signal: AbortSignal,
 ): Promise<ByteResponse> {
   const body = await bodyOf(request, limits);
   const path = encodePath(request.path);
+  const acting = caller === undefined ? {} : impersonationHeaders(caller);
   try {
     return await deps.http.send({
       method: request.method,
       target: request.query === "" ? path : `${path}?${request.query}`,
-      headers: { ...clientHeaders(request), ...deps.headers(), ...impersonationHeaders(user) },
+      headers: { ...clientHeaders(request), ...deps.headers(), ...acting },
       ...(body === undefined ? {} : { body }),
       signal,
     });

@@ -14,7 +14,7 @@ import { ApiError, badRequest, failure, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
-import type { PlainHandler, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { PlainHandler, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -27,8 +27,8 @@ import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity, type Question } from "./access.ts";
 import { DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
+import { type Caller, type Door, innerDoor, publicDoor } from "./door.ts";
 import { EtagFace } from "./etag-face.ts";
-import { actingUser } from "./impersonation.ts";
 import { KubernetesFace } from "./kubernetes-face.ts";
 import type { RelayLimits } from "./limits.ts";
 import { describeRelay, RelayMetrics } from "./metrics.ts";
@@ -53,6 +53,8 @@ export interface RelayDeps {
   /** The relay's own credential, asked per request. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly peers: PeerIdentity;
+  /** Of all processes of this relay; absent: this one is the only one. */
+  readonly metricsText?: () => Promise<string>;
 }
 
 export interface RelayOptions {
@@ -63,6 +65,8 @@ export interface RelayOptions {
 
 export interface Relay {
   readonly handler: PlainHandler;
+  /** For the relay's own serving workers, who have asked already who it is and may: see door.ts. */
+  readonly innerHandler: PlainHandler;
   /** Every mirror has its first list, or is refused one for good. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
@@ -82,9 +86,18 @@ const ownPrefix = "/relay/";
 const readVerbs = new Set(["get", "list", "watch"]);
 const drainSteps = 100;
 
+/** A request on its way: which door it came in by, and for whom. */
+interface Asked {
+  readonly request: PlainRequest;
+  readonly query: URLSearchParams;
+  readonly door: Door;
+  readonly caller: Caller;
+}
+
 class RelayServer implements Relay {
   readonly resources: readonly Mirrored[];
   readonly handler: PlainHandler;
+  readonly innerHandler: PlainHandler;
   readonly #deps: RelayDeps;
   readonly #limits: RelayLimits;
   readonly #access: Access;
@@ -131,7 +144,9 @@ class RelayServer implements Relay {
       () => this.resources,
       () => this.#streams.size,
     );
-    this.handler = (request) => this.#handle(request);
+    const door = publicDoor(this.#access);
+    this.handler = (request) => this.#handle(request, door);
+    this.innerHandler = (request) => this.#handle(request, innerDoor);
   }
 
   get ready(): boolean {
@@ -174,10 +189,10 @@ class RelayServer implements Relay {
     });
   }
 
-  async #handle(request: PlainRequest): Promise<PlainResponse> {
+  async #handle(request: PlainRequest, door: Door): Promise<PlainResponse> {
     const query = new URLSearchParams(request.query);
     try {
-      const [by, response] = await this.#route(request, query);
+      const [by, response] = await this.#route(request, query, door);
       this.#metrics.requests.add([by, String(response.status)]);
       return response;
     } catch (error) {
@@ -196,27 +211,28 @@ class RelayServer implements Relay {
   async #route(
     request: PlainRequest,
     query: URLSearchParams,
+    door: Door,
   ): Promise<readonly [string, PlainResponse]> {
     if (request.path === `${ownPrefix}healthz`) return ["relay", textResponse(200, "ok")];
     if (request.path === `${ownPrefix}readyz`) return ["relay", this.#readyz()];
-    const caller = await this.#access.identify(request);
-    const user = await actingUser(this.#access, caller, request);
-    if (request.path.startsWith(ownPrefix)) return ["relay", await this.#own(request, user)];
+    const caller = await door.caller(request);
+    if (request.path.startsWith(ownPrefix))
+      return ["relay", await this.#own(request, door, caller)];
     if (request.path.startsWith(`${etagPrefix}/`)) {
-      return ["etag", await this.#answerEtag(request, query, user)];
+      return ["etag", await this.#answerEtag({ request, query, door, caller })];
     }
     const info = requestInfo(request.method, request.path, query);
     const resource = this.#mirroredRead(request, info);
     if (resource !== undefined) {
-      const response = await this.#answerMirrored(resource, { request, info, query, user });
+      const response = await this.#answerMirrored(resource, { request, info, query, door, caller });
       if (response !== "pass") return ["mirror", response];
     }
     if (isDiscovery(request)) {
-      await this.#access.authorizePath(user, request.path);
+      await door.authorizePath(caller, request.path);
       const response = await this.#discovery.answer(request);
       if (response !== undefined) return ["discovery", response];
     }
-    return ["upstream", await passThrough(this.#passDeps, this.#limits, request, user)];
+    return ["upstream", await passThrough(this.#passDeps, this.#limits, request, caller)];
   }
 
   get #passDeps(): { http: ByteTransport; headers: RelayDeps["headers"] } {
@@ -232,30 +248,22 @@ class RelayServer implements Relay {
 
   async #answerMirrored(
     resource: Mirrored,
-    read: {
-      readonly request: PlainRequest;
-      readonly info: RequestInfo;
-      readonly query: URLSearchParams;
-      readonly user: UserInfo;
-    },
+    read: Asked & { readonly info: RequestInfo },
   ): Promise<PlainResponse | "pass"> {
-    const { request, info, query, user } = read;
+    const { request, info, query, door, caller } = read;
     const asked = question(info, query);
-    await this.#access.authorize(user, asked);
+    await door.authorize(caller, asked);
     // What the relay may not mirror it still passes on.
     if (!resource.mirror.ready && resource.upstream.refused) return "pass";
     await this.#untilServing(resource, request.signal);
     if (info.verb === "watch") this.#admitStream();
     const response = await this.#kubernetes.answer({ resource, request, info, query });
     if (response === "pass" || response.kind !== "stream") return response;
-    return this.#reviewed(response, request, user, asked);
+    return this.#reviewed(response, read, asked);
   }
 
-  async #answerEtag(
-    request: PlainRequest,
-    query: URLSearchParams,
-    user: UserInfo,
-  ): Promise<PlainResponse> {
+  async #answerEtag(read: Asked): Promise<PlainResponse> {
+    const { request, query, door, caller } = read;
     if (request.method !== "GET" && request.method !== "HEAD") {
       throw failure(405, "MethodNotAllowed", "the ETag face takes GET and HEAD only");
     }
@@ -267,27 +275,21 @@ class RelayServer implements Relay {
     }
     // The answer tells of changes as well, so it takes the right to both.
     const asked = question({ ...info, verb: "watch" }, query);
-    await this.#access.authorize(user, { ...asked, verb: "list" });
-    await this.#access.authorize(user, asked);
+    await door.authorize(caller, { ...asked, verb: "list" });
+    await door.authorize(caller, asked);
     await this.#untilServing(resource, request.signal);
     const streams = (request.headers["accept"] ?? "").startsWith("text/event-stream");
     if (streams) this.#admitStream();
-    const read = { resource, request, namespace: info.namespace, query };
-    const response = await this.#etag.answer(read);
-    return this.#reviewed(response, request, user, asked);
+    const { namespace } = info;
+    const response = await this.#etag.answer({ resource, request, namespace, query });
+    return this.#reviewed(response, read, asked);
   }
 
-  #reviewed(
-    response: PlainResponse,
-    request: PlainRequest,
-    user: UserInfo,
-    asked: Question,
-  ): PlainResponse {
+  #reviewed(response: PlainResponse, { request, door }: Asked, asked: Question): PlainResponse {
     const deps = { clock: this.#deps.clock, ended: () => this.#metrics.endedByReview.add([]) };
     const review = async (): Promise<void> => {
       // The credential first: a token may have been revoked, a certificate may have run out.
-      await actingUser(this.#access, await this.#access.identify(request), request);
-      await this.#access.authorize(user, asked);
+      await door.authorize(await door.caller(request), asked);
     };
     return reviewed(deps, this.#limits.reviewStreamsMs, response, review);
   }
@@ -311,10 +313,11 @@ class RelayServer implements Relay {
     throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
   }
 
-  async #own(request: PlainRequest, user: UserInfo): Promise<PlainResponse> {
+  async #own(request: PlainRequest, door: Door, caller: Caller): Promise<PlainResponse> {
     if (request.path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
-    await this.#access.authorizePath(user, "/metrics");
-    return textResponse(200, this.#deps.metrics.text());
+    await door.authorizePath(caller, "/metrics");
+    const { metrics, metricsText } = this.#deps;
+    return textResponse(200, metricsText === undefined ? metrics.text() : await metricsText());
   }
 
   #readyz(): PlainResponse {

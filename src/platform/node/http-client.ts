@@ -34,6 +34,8 @@ export const httpClientLimits: HttpClientLimits = {
 export interface HttpClientOptions {
   /** `https://host:port`, perhaps with a path that goes before every target. */
   readonly server: string;
+  /** A socket in the file system to reach it by; `server` then only names it. */
+  readonly socketPath?: string;
   /** PEM. Absent: the host's trusted authorities. */
   readonly ca?: string;
   /** PEM, both or neither. */
@@ -55,7 +57,9 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
   const secure = url.protocol === "https:";
   const agent = secure ? httpsAgent(options) : new HttpAgent(agentOptions(options));
   const start = secure ? httpsRequest : httpRequest;
-  const fixed = { host: bareHost(url), port: url.port === "" ? (secure ? 443 : 80) : url.port };
+  const { socketPath } = options;
+  const port = url.port === "" ? (secure ? 443 : 80) : url.port;
+  const fixed = socketPath === undefined ? { host: bareHost(url), port } : { socketPath };
   const once = (request: ByteRequest): Promise<ByteResponse> => {
     const { method } = request;
     // Node takes lists of values as they are; its type only wants them mutable.

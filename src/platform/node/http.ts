@@ -44,10 +44,15 @@ export const httpLimits: HttpLimits = {
   idleMs: 180_000,
 };
 
+/** Connections that wait for accept: a crowd that comes back at once. Node's 511 makes SYNs repeat. */
+const backlogMax = 4_096;
+
 export interface ListenOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** A socket in the file system instead of host and port; who may open it is its folder's matter. */
+  readonly socketPath?: string;
   /** PEM. Both absent: HTTP/1.1 in the clear, without client certificates. */
   readonly key?: string;
   readonly cert?: string;
@@ -81,16 +86,18 @@ export async function listen(
   server.maxConnections = options.limits.connectionsMax;
   await bind(server, options);
   server.on("error", (error) => log.error("listener failed", { error: String(error) }));
-  const bound = server.address() as AddressInfo; // a TCP listener: never a pipe name, never null here
+  const bound = server.address() as AddressInfo | string; // it listens: never null here
   let closing: Promise<void> | undefined;
   return {
-    address: { host: bound.address, port: bound.port },
+    address: addressOf(bound),
     close: (deadlineMs) => (closing ??= shut(server, rim, sockets, deadlineMs)),
   };
 }
 
-/** Connections that wait for accept: a crowd that comes back at once. Node's 511 makes SYNs repeat. */
-const backlogMax = 4_096;
+function addressOf(bound: AddressInfo | string): Listening["address"] {
+  if (typeof bound === "string") return { host: bound, port: 0 };
+  return { host: bound.address, port: bound.port };
+}
 
 function bind(server: AnyServer, options: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -98,8 +105,9 @@ function bind(server: AnyServer, options: ListenOptions): Promise<void> {
       reject(new Error(bindText(error, options), { cause: error }));
     };
     server.once("error", onError);
-    const { port, host } = options;
-    server.listen({ port, host, backlog: backlogMax }, () => {
+    const { host, port, socketPath } = options;
+    const at = socketPath === undefined ? { host, port } : { path: socketPath };
+    server.listen({ ...at, backlog: backlogMax }, () => {
       server.off("error", onError);
       resolve();
     });

@@ -1,0 +1,140 @@
+/**
+ * Serving workers of a relay: the owner process holds the upstream and one mirror per resource; each
+ * worker is a relay of its own whose upstream is the owner, by a socket that only they can open. The
+ * rooms do not know: this is the tree mode within one machine.
+ *
+ *   clients ──► one port (node:cluster) ──► worker 1..N: mirror, crowd ──socket──► owner ──► upstream
+ *
+ * Holds  a worker that dies is replaced, its clients resume at another by resourceVersion; a worker
+ *        whose owner dies ends by itself; the metrics of all are one page, a label names the process.
+ */
+import cluster, { type Worker } from "node:cluster";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Log } from "#platform/log.ts";
+import { mergedMetrics } from "#server/merged-metrics.ts";
+
+/** Where the inner socket is, told to a worker by its environment. */
+const socketVariable = "PILOTHOUSE_RELAY_SOCKET";
+/** A worker that dies at its start must not be forked without end. */
+const restartMs = 1_000;
+/** A worker that does not answer has no metrics this time. */
+const metricsMs = 2_000;
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+type FromWorker =
+  | { readonly kind: "ready"; readonly address: Address }
+  | { readonly kind: "metrics"; readonly asked: number; readonly text: string };
+
+interface ToWorker {
+  readonly kind: "metrics";
+  readonly asked: number;
+}
+
+/** The inner socket's path when this process is a worker. */
+export function innerSocket(): string | undefined {
+  return cluster.isWorker ? process.env[socketVariable] : undefined;
+}
+
+/** A folder of mode 0700, so that only this user's processes reach the socket in it. */
+export function makeInnerSocket(): { readonly path: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "pilothouse-relay-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  return { path: join(folder, "owner"), remove };
+}
+
+/** Tells the owner where this worker listens, and answers its questions. */
+export function reportToOwner(address: Address, metrics: () => string): void {
+  const send = (message: FromWorker): void => void process.send?.(message);
+  process.on("message", ({ asked }: ToWorker) => send({ kind: "metrics", asked, text: metrics() }));
+  send({ kind: "ready", address });
+}
+
+/** Aborts when the owner is gone. */
+export function onOwnerGone(stop: () => void): void {
+  process.once("disconnect", stop);
+}
+
+export class Workers {
+  readonly #log: Log;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #waiting = new Map<number, (text: string) => void>();
+  readonly #address = Promise.withResolvers<Address>();
+  #ready = 0;
+  #asked = 0;
+  #stopping = false;
+
+  constructor(deps: { readonly log: Log }, options: { readonly socketPath: string }) {
+    this.#log = deps.log;
+    this.#env = { [socketVariable]: options.socketPath };
+  }
+
+  /** Resolves when all listen, or `signal` aborts. */
+  async start(count: number, signal: AbortSignal): Promise<Address | undefined> {
+    const enough = Promise.withResolvers<undefined>();
+    signal.addEventListener("abort", () => enough.resolve(undefined), { once: true });
+    cluster.on("message", (worker, message: FromWorker) => {
+      this.#heard(worker, message);
+      if (this.#ready >= count) enough.resolve(undefined);
+    });
+    cluster.on("exit", (worker, code, why) => this.#exited(worker, why ?? `exit code ${code}`));
+    for (let made = 0; made < count; made++) cluster.fork(this.#env);
+    await enough.promise;
+    return signal.aborted ? undefined : this.#address.promise;
+  }
+
+  /** One page of all processes; `own` is the owner's. */
+  async metrics(own: string): Promise<string> {
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    const texts = await Promise.all(workers.map((worker) => this.#ask(worker)));
+    const pages = workers.map((worker, at) => [`worker-${worker.id}`, texts[at] ?? ""] as const);
+    return mergedMetrics("process", [["owner", own], ...pages]);
+  }
+
+  /** Lets each worker drain; after `deadlineMs` what is left is ended. */
+  async stop(deadlineMs: number): Promise<void> {
+    this.#stopping = true;
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    const gone = workers.map(
+      (worker) => new Promise<void>((resolve) => worker.once("exit", () => resolve())),
+    );
+    for (const worker of workers) worker.process.kill("SIGTERM");
+    const late = setTimeout(() => {
+      for (const worker of workers) worker.process.kill("SIGKILL");
+    }, deadlineMs);
+    await Promise.all(gone);
+    clearTimeout(late);
+  }
+
+  #heard(worker: Worker, message: FromWorker): void {
+    if (message.kind === "metrics") return this.#waiting.get(message.asked)?.(message.text);
+    this.#ready++;
+    this.#log.info("serving worker listens", { worker: worker.id, pid: worker.process.pid });
+    this.#address.resolve(message.address);
+  }
+
+  #exited(worker: Worker, why: string): void {
+    if (this.#stopping) return;
+    this.#log.warn("serving worker ended; another takes its place", { worker: worker.id, why });
+    setTimeout(() => {
+      if (!this.#stopping) cluster.fork(this.#env);
+    }, restartMs);
+  }
+
+  #ask(worker: Worker): Promise<string> {
+    const asked = ++this.#asked;
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const late = setTimeout(() => resolve(""), metricsMs);
+    this.#waiting.set(asked, resolve);
+    worker.send({ kind: "metrics", asked } satisfies ToWorker, () => {});
+    return promise.finally(() => {
+      clearTimeout(late);
+      this.#waiting.delete(asked);
+    });
+  }
+}
