@@ -1,3 +1,4 @@
+/** One page of metrics for several processes: names together, samples labelled. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { mergedMetrics } from "./merged-metrics.ts";

@@ -1,3 +1,4 @@
+/** The host clock as promised: never early, never stuck, and no reason for a process to live on. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
