@@ -17,6 +17,9 @@ export interface RelayLimits {
   readonly watchSecondsMin: number;
   readonly backoffFirstMs: number;
   readonly backoffMostMs: number;
+  /** A resumed upstream watch tells again what the last one told in the end: so many frames, so old. */
+  readonly overlapFrames: number;
+  readonly overlapMs: number;
   /** Busy watchers are written once per window; 0: at once, always. */
   readonly flushMs: number;
   readonly bookmarkPeriodMs: number;
@@ -65,6 +68,8 @@ export const relayLimits: RelayLimits = {
   watchSecondsMin: 300,
   backoffFirstMs: 100,
   backoffMostMs: 30_000,
+  overlapFrames: 64,
+  overlapMs: 5_000,
   flushMs: 4,
   bookmarkPeriodMs: 60_000,
   bookmarkSlots: 12,

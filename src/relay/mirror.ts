@@ -2,16 +2,24 @@
  * The mirror of one resource: a watch cache fed by one upstream stream, and the judge of that stream.
  *
  * In     `replace` with a whole list at one revision, `apply` with events in the upstream's order.
- * Holds  1. state(revision) is the upstream's, for every revision reached outside of a gap. 2. what a
+ * Holds  1. state(revision) is the upstream's, for every closed revision outside of a gap. 2. what a
  *        stream repeats is dropped; what comes too late to be in order is OutOfOrderError, and the
  *        next list mends it. 3. a later list becomes the events it takes, each at its object's own
  *        revision: watchers see a difference, never a flood, and are never sent away.
+ * Open   upstream may tell several changes of one revision one by one (a lease that takes its objects
+ *        along). They are applied as one when they come together; later parts get fractions. Nothing
+ *        marks the last part: a revision stays open until something above it is told, or a list holds
+ *        it. No bookmark names an open revision, and an upstream watch resumes below it.
  * Gap    a list at L after a loss at C says what is there, not what came and went between. Positions
- *        strictly between C and L are therefore refused (410) from then on; C and L are good.
- * Parts  upstream may tell several changes of one revision one by one (a lease that takes its objects
- *        along). They are applied as one when they come together; later parts get fractions.
+ *        strictly between C and L are therefore refused (410) from then on. L is good; C is good when
+ *        it is closed: of an open one an object may be missing here that was gone again before L.
+ * Late   what a stream tells after its time is found out when it comes. A cut may swallow it first:
+ *        so a watch resumes as many as `overlapFrames` frames heard within `overlapMs` before the end
+ *        of the last one, which tells them again. What came is dropped as a repeat, what did not
+ *        come is out of order.
  */
 import { expired } from "#api/status.ts";
+import { Ring } from "#base/ring.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Change } from "#watch/cache.ts";
 import { WatchCache } from "#watch/cache.ts";
@@ -50,6 +58,12 @@ const indexedField = "spec.nodeName";
 const part = 2 ** -12;
 const tooOld = "The resourceVersion for the provided watch is too old.";
 
+/** Frames of late, and what was told before each: where a watch may have to resume. */
+interface Heard {
+  readonly ms: number;
+  readonly before: number;
+}
+
 export interface MirrorDeps {
   readonly clock: Clock;
   readonly memos: MemoPool;
@@ -82,11 +96,19 @@ export class Mirror {
   #heardMs: number;
   #flushedMs = Number.NEGATIVE_INFINITY;
   #flushTimer: Timer | undefined;
+  /** The newest revision that something above it has closed; below it all are. */
+  #closedAt = 0;
+  readonly #late: Ring<Heard>;
+  #endedMs = 0;
+  #framesSinceEnd = false;
+  /** Shares of the watchers whose bookmark waits for the newest revision to be closed. */
+  readonly #dueSlots = new Map<number, number>();
 
   constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
     this.kind = kind;
     this.#clock = deps.clock;
     this.#limits = limits;
+    this.#late = new Ring(limits.overlapFrames);
     this.#heardMs = deps.clock.monotonicMs();
     this.#source = {
       fieldValue: (object, field) => fieldValue(kind.group, kind.resource, object, field),
@@ -95,7 +117,7 @@ export class Mirror {
     };
     const indexed = selectableFields(kind.group, kind.resource).includes(indexedField);
     this.cache = new WatchCache(
-      { history: noHistory },
+      { history: noHistory, whole: () => !this.#open },
       { objects: [], revision: 0 },
       { ...limits, indexedField: indexed ? indexedField : undefined },
     );
@@ -131,18 +153,44 @@ export class Mirror {
     this.#heardMs = this.#clock.monotonicMs();
   }
 
+  /** The stream is over, one way or the other. */
+  ended(): void {
+    if (!this.#framesSinceEnd) return;
+    this.#framesSinceEnd = false;
+    this.#endedMs = this.#clock.monotonicMs();
+  }
+
   lost(): void {
     if (this.#connected) this.#heardMs = this.#clock.monotonicMs();
     this.#connected = false;
   }
 
-  /**
-   * Where the upstream's watch goes on. A cut may have come between the parts of a revision, so the
-   * last one is asked for again, unless a bookmark or a list has closed it; repeats are dropped.
-   */
+  /** More of the newest revision may be on its way. */
+  get #open(): boolean {
+    const { revision } = this;
+    if (revision <= this.#coveredTo || revision === this.#closedAt) return false;
+    return wholeRevision(this.cache.changedAt) === revision;
+  }
+
+  /** The newest revision that holds nothing but what is held. */
+  get #closed(): number {
+    return this.#open ? this.revision - 1 : this.revision;
+  }
+
+  /** Where the upstream's watch goes on: below what is open, and below what may have come late. */
   get resumeFrom(): number {
-    const open = wholeRevision(this.cache.changedAt) === this.revision;
-    return open && this.revision > this.#coveredTo ? this.revision - 1 : this.revision;
+    // Repeats are known by the ring: below it they would look late.
+    const overlap = Math.max(this.#beforeLate(), wholeRevision(this.cache.floor));
+    return Math.max(Math.min(this.#closed, overlap), this.#coveredTo);
+  }
+
+  #beforeLate(): number {
+    const sinceMs = this.#endedMs - this.#limits.overlapMs;
+    for (let at = this.#late.oldest; at < this.#late.next; at++) {
+      const heard = this.#late.get(at);
+      if (heard !== undefined && heard.ms >= sinceMs) return heard.before;
+    }
+    return this.revision;
   }
 
   /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
@@ -167,6 +215,8 @@ export class Mirror {
       this.#reconcile(objects, revision);
     }
     this.#coveredTo = revision;
+    this.#late.clear();
+    this.#dueSlots.clear();
     this.flush();
     this.cache.bookmark(0, 1);
     this.#wake();
@@ -188,15 +238,27 @@ export class Mirror {
     this.#wake();
   }
 
-  /** Throws OutOfOrderError; what came before it in `events` is applied. */
-  apply(events: readonly UpstreamEvent[]): void {
+  /**
+   * @returns whether any of it was news.
+   * Throws OutOfOrderError; what came before it in `events` is applied.
+   */
+  apply(events: readonly UpstreamEvent[]): boolean {
     this.heard();
+    const before = this.cache.revision;
     try {
       for (let at = 0; at < events.length;) at = this.#applyRevision(events, at);
     } finally {
       this.#flushSoon();
       this.#wake();
     }
+    return this.cache.revision > before;
+  }
+
+  /** Bookmarks for one of `slots` shares of the watchers: now, or once the newest revision is closed. */
+  bookmark(slot: number, slots: number): void {
+    if (this.#open) return void this.#dueSlots.set(slot, slots);
+    this.flush();
+    this.cache.bookmark(slot, slots);
   }
 
   /** Brings what was applied to watchers now. */
@@ -222,11 +284,10 @@ export class Mirror {
   /** All events of one revision that stand together. @returns the index after them. */
   #applyRevision(events: readonly UpstreamEvent[], start: number): number {
     const first = events[start];
-    if (first === undefined || first.type === "BOOKMARK") {
-      if (first !== undefined) this.cache.advance(first.revision);
-      return start + 1;
-    }
-    const { revision } = first.object;
+    if (first === undefined) return start + 1;
+    const revision = first.type === "BOOKMARK" ? first.revision : first.object.revision;
+    this.#hear(first.type, revision);
+    if (first.type === "BOOKMARK") return start + 1;
     const changes = new Map<string, Change>();
     let at = start;
     for (; at < events.length; at++) {
@@ -238,6 +299,19 @@ export class Mirror {
     }
     if (changes.size > 0) this.cache.apply(this.#position(revision), [...changes.values()]);
     return at;
+  }
+
+  /** A frame at `revision`: it closes whatever is below it. */
+  #hear(type: UpstreamEvent["type"], revision: number): void {
+    this.#late.push({ ms: this.#clock.monotonicMs(), before: this.#closed });
+    this.#framesSinceEnd = true;
+    if (revision <= this.revision) return;
+    this.#closedAt = this.revision;
+    if (type === "BOOKMARK") this.cache.advance(revision);
+    if (this.#dueSlots.size === 0) return;
+    this.flush();
+    for (const [slot, slots] of this.#dueSlots) this.cache.bookmark(slot, slots);
+    this.#dueSlots.clear();
   }
 
   #change(event: Exclude<UpstreamEvent, { type: "BOOKMARK" }>): Change {
@@ -267,7 +341,7 @@ export class Mirror {
   }
 
   #reconcile(objects: readonly SharedObject[], revision: number): void {
-    const above = this.revision;
+    const above = this.#closed;
     const timeline = this.#difference(objects, revision);
     const at = [...timeline.keys()].sort((a, b) => a - b);
     for (const position of at) {

@@ -133,7 +133,7 @@ class RelayServer implements Relay {
     this.resources = this.#mirrors(options.resources);
     this.#byId = new Map(this.resources.map((resource) => [kindId(resource.kind), resource]));
     this.#running = this.resources.map(({ upstream }) => upstream.run(this.#stopping.signal));
-    const sources = this.resources.map(({ mirror }) => mirror.cache);
+    const sources = this.resources.map(({ mirror }) => mirror);
     this.#bookmarks = startBookmarks(
       { clock, sources: () => sources },
       { periodMs: limits.bookmarkPeriodMs, slots: limits.bookmarkSlots },

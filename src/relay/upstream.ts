@@ -54,7 +54,7 @@ export interface Listing {
   readonly revision: number;
 }
 
-/** A watch that ended sooner than this without an event counts as a failure: no tight loop. */
+/** A watch that ended sooner than this without news counts as a failure: no tight loop. */
 const shortWatchMs = 1_000;
 const statusBytesMax = 1024 * 1024;
 
@@ -68,7 +68,7 @@ export class Upstream {
   readonly #backoff: Backoff;
   #listed = false;
   #refused = false;
-  #eventsInWatch = 0;
+  #newsInWatch = false;
 
   constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
     this.#deps = deps;
@@ -149,7 +149,7 @@ export class Upstream {
     const { clock, random } = this.#deps;
     const { watchSecondsMin } = this.#limits;
     const started = clock.monotonicMs();
-    this.#eventsInWatch = 0;
+    this.#newsInWatch = false;
     const seconds = watchSecondsMin + random.below(watchSecondsMin);
     const from = this.mirror.resumeFrom;
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}`;
@@ -161,8 +161,9 @@ export class Upstream {
       await this.#follow(response, signal);
     } finally {
       this.counts.watching--;
+      this.mirror.ended();
     }
-    if (this.#eventsInWatch > 0) this.#backoff.reset();
+    if (this.#newsInWatch) this.#backoff.reset();
     else if (clock.monotonicMs() - started < shortWatchMs) throw new Error("watch ended at once");
   }
 
@@ -177,8 +178,7 @@ export class Upstream {
         if (event instanceof Error) refused ??= event;
         else if (refused === undefined) events.push(event);
       }
-      this.#eventsInWatch += events.length;
-      if (events.length > 0) this.mirror.apply(events);
+      if (events.length > 0 && this.mirror.apply(events)) this.#newsInWatch = true;
       if (refused !== undefined) throw refused;
     });
   }
@@ -221,8 +221,8 @@ export class Upstream {
   async #failed(error: unknown, signal: AbortSignal): Promise<void> {
     this.mirror.lost();
     this.counts.failures++;
-    if (this.#eventsInWatch > 0) this.#backoff.reset();
-    this.#eventsInWatch = 0;
+    if (this.#newsInWatch) this.#backoff.reset();
+    this.#newsInWatch = false;
     const lostPlace = isLost(error);
     if (lostPlace) {
       this.counts.expired++;

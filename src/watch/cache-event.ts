@@ -41,6 +41,11 @@ export class CacheEvent {
     return (this.next?.value.length ?? 0) + (this.previous?.value.length ?? 0);
   }
 
+  /** Bytes of the object that watchers are sent. */
+  get sentBytes(): number {
+    return (this.next ?? this.previous)?.value.length ?? 0;
+  }
+
   /** Leaves the recent past: what it was before is of no more use to anyone who keeps up. */
   release(): void {
     this.previous?.release();

@@ -9,8 +9,9 @@ import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Predicate } from "./predicate.ts";
 import { compilePredicate } from "./predicate.ts";
-import { describeItem, TestFeed, TestSink } from "./testing/feed.ts";
+import { describeItem, testDigest, TestFeed, TestSink } from "./testing/feed.ts";
 import type { Write } from "./testing/feed.ts";
+import type { ViewState } from "./watch-item.ts";
 
 function predicate(namespace = "", labels = "", fields = ""): Predicate {
   return compilePredicate({
@@ -30,7 +31,8 @@ function start(
   wanted = everything,
 ): Cursor {
   const position = from === "state" ? from : { after: from };
-  return feed.cache.watch({ predicate: wanted, bookmarks: true, start: position }, sink);
+  const options = { predicate: wanted, bookmarks: true, checksums: true, start: position } as const;
+  return feed.cache.watch(options, sink);
 }
 
 void describe("a watcher", () => {
@@ -76,6 +78,46 @@ void describe("a watcher", () => {
     feed.write({ key: "a/y", labels: {}, node: "n2" });
     feed.write({ key: "a/x", labels: {}, node: "n2" });
     assert.deepEqual(sink.lines, ["ADDED a/x@3", "DELETED a/x@5"]);
+  });
+
+  void it("by a label is found by it, and by namespace when too many labels are selected by", () => {
+    const feed = new TestFeed();
+    const sinks = Array.from({ length: 40 }, (_, at) => {
+      const sink = new TestSink();
+      const cursor = start(feed, sink, 1, predicate(at % 2 === 0 ? "" : "a", `key${at}=v`));
+      return { sink, cursor };
+    });
+    feed.write({ key: "a/x", labels: { key3: "v", key38: "v", constructor: "v" } });
+    feed.write({ key: "b/x", labels: { key3: "v", key38: "w" } });
+    feed.write({ key: "a/x", labels: { key38: "u" } });
+    const seen = sinks.map(({ sink }) => sink.lines.length);
+    assert.deepEqual(
+      seen.map((count, at) => `${at}:${count}`).filter((text) => !text.endsWith(":0")),
+      ["3:2", "38:2"],
+    );
+    for (const { cursor } of sinks) cursor.close();
+    feed.write({ key: "a/x", labels: { key3: "v" } });
+    assert.deepEqual(
+      sinks.map(({ sink }) => sink.lines.length),
+      seen,
+    );
+  });
+
+  void it("is handed a large change in pieces, so that its sink may refuse the rest", () => {
+    const feed = new TestFeed({ ringBytesMax: 64 << 20 });
+    const sink = new TestSink(1);
+    const cursor = start(feed, sink, 1);
+    const filler = "x".repeat(300_000);
+    for (let at = 0; at < 20; at++) feed.apply({ key: `a/${at}`, labels: { filler } });
+    feed.dispatch();
+    assert.equal(sink.items.length, 4);
+    sink.room = 1;
+    cursor.resume();
+    assert.equal(sink.items.length, 8);
+    sink.room = 100;
+    cursor.resume();
+    assert.equal(sink.items.length, 20);
+    assert.equal(cursor.live, true);
   });
 
   void it("shares its items with every other watcher of the same thing", () => {
@@ -204,6 +246,8 @@ const predicates = [
   predicate("a"),
   predicate("a", "", "metadata.name=x"),
   predicate("", "app=web"),
+  predicate("a", "app in (web),v!=1"),
+  predicate("", "app in (web,db)"),
   predicate("b", "app!=db"),
   predicate("", "", "spec.nodeName=n1"),
   predicate("a", "app", "spec.nodeName=n2"),
@@ -330,6 +374,7 @@ function checkWatcher(feed: TestFeed, watcher: Watcher): void {
   const { sink, cursor } = watcher;
   sink.room = Number.POSITIVE_INFINITY;
   cursor.resume();
+  checkViews(feed, watcher);
   const isPlainBookmark = (line: string): boolean => /^BOOKMARK @\d+$/.test(line);
   checkBookmarks(sink);
   const seen = sink.lines.filter((line) => !isPlainBookmark(line));
@@ -340,6 +385,24 @@ function checkWatcher(feed: TestFeed, watcher: Watcher): void {
   }
   assert.deepEqual(seen, wanted.slice(0, seen.length));
   assert.ok(feed.compactRevision > watcher.start, "410 without compaction");
+}
+
+/** A bookmark's sum is that of the state it names; who keeps up is told one. */
+function checkViews(feed: TestFeed, { sink, cursor, predicate: wanted }: Watcher): void {
+  if (cursor.live) cursor.bookmark();
+  for (const { view, resourceVersion } of sink.items) {
+    if (view !== undefined) assert.deepEqual(view, viewAt(feed, wanted, Number(resourceVersion)));
+  }
+  if (cursor.live) assert.ok(sink.items.at(-1)?.view !== undefined, "a live watcher is told");
+}
+
+function viewAt(feed: TestFeed, wanted: Predicate, revision: number): ViewState {
+  const held = [...feed.stateAt(revision).values()].filter(
+    (object) => object.key >= wanted.from && object.key < wanted.to && wanted.matches(object),
+  );
+  const sum = held.reduce((total, object) => total + testDigest(object), 0n);
+  const checksum = BigInt.asUintN(128, sum).toString(16).padStart(32, "0");
+  return { count: held.length, checksum };
 }
 
 /** What follows a bookmark is above it; what came before is not. */

@@ -18,11 +18,12 @@ import type { CursorHome, CursorStart } from "./cursor.ts";
 import { Cursor } from "./cursor.ts";
 import type { Bucket } from "./cursor-index.ts";
 import { CursorIndex } from "./cursor-index.ts";
-import { EventRing } from "./event-ring.ts";
+import { batchBytesMax, EventRing } from "./event-ring.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
 import { SortedSet } from "./sorted-set.ts";
+import { type DigestOf, type ViewSum, ViewSums } from "./view-sum.ts";
 import type { WatchItem, WatchSink } from "./watch-item.ts";
 
 /** One object's change: `next` undefined deletes `key`. */
@@ -40,6 +41,14 @@ export interface CacheOptions {
   readonly indexedField: string | undefined;
 }
 
+export interface CacheDeps {
+  readonly history: History;
+  /** Whether all of the newest revision is here: no bookmark names it before. Absent: always. */
+  readonly whole?: () => boolean;
+  /** Absent: no checksums. */
+  readonly digestOf?: DigestOf;
+}
+
 /** The state at one revision; never changes. */
 export interface Snapshot {
   readonly revision: number;
@@ -53,6 +62,8 @@ export interface CacheWatchOptions {
   readonly start: { readonly after: number } | "state";
   /** Close the initial events with a marked bookmark; absent: when bookmarks are wanted. */
   readonly marker?: boolean;
+  /** Bookmarks say what the view holds: count and checksum. */
+  readonly checksums?: boolean;
 }
 
 export class WatchCache {
@@ -67,22 +78,24 @@ export class WatchCache {
   readonly #index: CursorIndex;
   readonly #cursors = new Set<Cursor>();
   readonly #pinned = new Map<number, Snapshot>();
+  readonly #views: ViewSums;
   readonly #home: CursorHome;
   #cursorCount = 0;
 
   /** `objects` are the state at `revision`, in key order. */
   constructor(
-    deps: { history: History },
+    deps: CacheDeps,
     initial: { objects: readonly SharedObject[]; revision: number },
     options: CacheOptions,
   ) {
     this.history = deps.history;
     this.#options = options;
     this.#index = new CursorIndex(options);
+    this.#views = new ViewSums(deps.digestOf);
     this.#objects = SortedSet.from(initial.objects);
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
-    this.#home = this.#makeHome();
+    this.#home = this.#makeHome(deps.whole ?? (() => true));
   }
 
   /** Newest revision known to be included. */
@@ -150,9 +163,19 @@ export class WatchCache {
     const last = this.#revision;
     const events = this.#undelivered;
     this.#undelivered = [];
-    if (events.length > 0) {
-      for (const bucket of this.#index.assign(events)) dispatchBucket(bucket, base, last);
+    for (let at = 0; at < events.length;) {
+      const end = runEnd(events, at);
+      const run = at === 0 && end === events.length ? events : events.slice(at, end);
+      const to = end === events.length ? last : (events[end - 1]?.revision ?? last);
+      this.#dispatchRun(run, at === 0 ? base : this.#delivered, to);
+      at = end;
     }
+    this.#delivered = Math.max(this.#delivered, last);
+  }
+
+  #dispatchRun(events: readonly CacheEvent[], base: number, last: number): void {
+    this.#views.take(events, last);
+    for (const bucket of this.#index.assign(events)) dispatchBucket(bucket, base, last);
     this.#delivered = Math.max(this.#delivered, last);
   }
 
@@ -190,9 +213,12 @@ export class WatchCache {
 
   /** Starts at once: initial events may reach the sink before this returns. */
   watch(options: CacheWatchOptions, sink: WatchSink): Cursor {
+    const { predicate, bookmarks } = options;
+    const view =
+      options.checksums === true ? this.#views.join(predicate, () => this.snapshot()) : undefined;
     const cursor = new Cursor(
-      { home: this.#home, predicate: options.predicate, sink },
-      { id: this.#cursorCount++, bookmarks: options.bookmarks, start: this.#start(options) },
+      { home: this.#home, predicate, sink },
+      { id: this.#cursorCount++, bookmarks, view, start: this.#start(options, view) },
     );
     this.#cursors.add(cursor);
     cursor.resume();
@@ -224,9 +250,11 @@ export class WatchCache {
     return new EventRing(this.#revision, { itemsMax, bytesMax });
   }
 
-  #start(options: CacheWatchOptions): CursorStart {
+  #start(options: CacheWatchOptions, view: ViewSum | undefined): CursorStart {
     if (options.start !== "state") return { kind: "after", revision: options.start.after };
-    return { kind: "state", ...this.snapshot(), marker: options.marker ?? options.bookmarks };
+    const isNow = this.#undelivered.length === 0 || view?.position === this.#revision;
+    const marker = options.marker ?? options.bookmarks;
+    return { kind: "state", ...this.snapshot(), marker, view: isNow ? view?.state : undefined };
   }
 
   /** The present with every event above `revision` undone. */
@@ -240,8 +268,9 @@ export class WatchCache {
     return { revision, objects };
   }
 
-  #makeHome(): CursorHome {
+  #makeHome(whole: () => boolean): CursorHome {
     return {
+      whole,
       revision: () => this.#revision,
       delivered: () => this.#delivered,
       floor: () => this.#ring.floor,
@@ -249,9 +278,29 @@ export class WatchCache {
       ringAfter: (after, max) => this.#ring.after(after, max),
       enlist: (cursor) => this.#index.add(cursor),
       retire: (cursor) => this.#index.remove(cursor),
-      ended: (cursor) => void this.#cursors.delete(cursor),
+      ended: (cursor) => {
+        this.#cursors.delete(cursor);
+        if (cursor.view !== undefined) this.#views.leave(cursor.view);
+      },
     };
   }
+}
+
+/**
+ * Where the run of whole revisions from `start` on ends that is brought to watchers at once: however
+ * much came together, a watcher is handed about `batchBytesMax` before its sink may refuse the rest.
+ */
+function runEnd(events: readonly CacheEvent[], start: number): number {
+  let bytes = 0;
+  let end = start;
+  while (end < events.length) {
+    const event = events[end];
+    if (event === undefined) break;
+    if (bytes >= batchBytesMax && event.revision !== events[end - 1]?.revision) break;
+    bytes += event.sentBytes;
+    end++;
+  }
+  return end;
 }
 
 function dispatchBucket(bucket: Bucket, base: number, last: number): void {

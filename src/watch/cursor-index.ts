@@ -2,15 +2,19 @@
  * Live cursors by what they watch, so that an event touches only those it concerns.
  *
  * A cursor is in exactly one bucket, by the narrowest thing its predicate fixes: one key, one value
- * of the indexed field (pods: spec.nodeName), one namespace, or everything. A bucket keeps cursors
- * with nothing more to check (`plain`: all get one shared array) apart from those with selectors.
+ * of the indexed field (pods: spec.nodeName), one value of a label (in one namespace or in all), one
+ * namespace, or everything. A bucket keeps cursors with nothing more to check (`plain`: all get one
+ * shared array) apart from those with selectors.
  *
  * Invariant: the buckets of an event hold every live cursor whose predicate it can satisfy, before
  * or after the change; empty buckets are removed.
- * Cost: an event costs its buckets (at most 5 look-ups) and the cursors in them.
+ * Cost: an event costs its buckets (at most 5 look-ups, and 4 per label key that somebody selects by)
+ * and the cursors in them.
+ * Bounds: `labelKeysMax` label keys; who selects by another is found by namespace.
  */
 import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor } from "./cursor.ts";
+import type { SharedObject } from "./shared-object.ts";
 
 export interface Bucket {
   readonly plain: Set<Cursor>;
@@ -19,31 +23,46 @@ export interface Bucket {
   readonly events: CacheEvent[];
 }
 
+/** Where a bucket is found: `key` of `map`, which `label` of the label index holds, if it does. */
+interface Place {
+  readonly map: Map<string, Bucket>;
+  readonly key: string;
+  readonly label?: string;
+}
+
+/** Look-ups an event may cost for labels; more distinct keys than that are a mistake or an attack. */
+const labelKeysMax = 16;
+
 export class CursorIndex {
   readonly #field: string | undefined;
   readonly #all: Bucket = emptyBucket();
   readonly #byNamespace = new Map<string, Bucket>();
   readonly #byKey = new Map<string, Bucket>();
   readonly #byField = new Map<string, Bucket>();
+  /** By label key, then `namespace/value`; "" for all namespaces. */
+  readonly #byLabel = new Map<string, Map<string, Bucket>>();
+  /** Cursors in #byLabel: which label they are found by depends on what was indexed when they came. */
+  readonly #labelPlaces = new Map<Cursor, Place>();
 
   constructor(options: { indexedField: string | undefined }) {
     this.#field = options.indexedField;
   }
 
   add(cursor: Cursor): void {
-    const place = this.#place(cursor);
+    const place = this.#place(cursor) ?? this.#addLabelPlace(cursor) ?? this.#namespace(cursor);
     const bucket = place === undefined ? this.#all : addBucket(place.map, place.key);
     side(bucket, cursor).add(cursor);
   }
 
   remove(cursor: Cursor): void {
-    const place = this.#place(cursor);
+    const place = this.#place(cursor) ?? this.#labelPlaces.get(cursor) ?? this.#namespace(cursor);
+    this.#labelPlaces.delete(cursor);
     const bucket = place === undefined ? this.#all : place.map.get(place.key);
     if (bucket === undefined) return;
     side(bucket, cursor).delete(cursor);
-    if (place !== undefined && bucket.plain.size + bucket.selective.size === 0) {
-      place.map.delete(place.key);
-    }
+    if (place === undefined || bucket.plain.size + bucket.selective.size > 0) return;
+    place.map.delete(place.key);
+    if (place.label !== undefined && place.map.size === 0) this.#byLabel.delete(place.label);
   }
 
   /** Sorts `events` into the buckets they concern. @returns those buckets. */
@@ -56,6 +75,7 @@ export class CursorIndex {
       }
       if (this.#byKey.size > 0) assignTo(touched, this.#byKey.get(event.key), event);
       if (this.#byField.size > 0) this.#assignByField(touched, event);
+      for (const [label, map] of this.#byLabel) assignByLabel(touched, map, label, event);
     }
     return touched;
   }
@@ -70,13 +90,29 @@ export class CursorIndex {
     }
   }
 
-  #place(cursor: Cursor): { map: Map<string, Bucket>; key: string } | undefined {
+  #place(cursor: Cursor): Place | undefined {
     const { predicate } = cursor;
     if (predicate.key !== undefined) return { map: this.#byKey, key: predicate.key };
     const value = this.#field === undefined ? undefined : predicate.required(this.#field);
-    if (value !== undefined) return { map: this.#byField, key: value };
-    if (predicate.namespace !== "") return { map: this.#byNamespace, key: predicate.namespace };
-    return undefined;
+    return value === undefined ? undefined : { map: this.#byField, key: value };
+  }
+
+  #addLabelPlace(cursor: Cursor): Place | undefined {
+    const { requiredLabels, namespace } = cursor.predicate;
+    const indexed = requiredLabels.find(({ key }) => this.#byLabel.has(key));
+    const chosen = this.#byLabel.size < labelKeysMax ? (indexed ?? requiredLabels[0]) : indexed;
+    if (chosen === undefined) return undefined;
+    let map = this.#byLabel.get(chosen.key);
+    if (map === undefined) this.#byLabel.set(chosen.key, (map = new Map()));
+    const place = { map, key: `${namespace}/${chosen.value}`, label: chosen.key };
+    this.#labelPlaces.set(cursor, place);
+    return place;
+  }
+
+  #namespace({ predicate }: Cursor): Place | undefined {
+    return predicate.namespace === ""
+      ? undefined
+      : { map: this.#byNamespace, key: predicate.namespace };
   }
 }
 
@@ -98,6 +134,35 @@ function assignTo(touched: Bucket[], bucket: Bucket | undefined, event: CacheEve
   if (bucket === undefined || bucket.plain.size + bucket.selective.size === 0) return;
   if (bucket.events.length === 0) touched.push(bucket);
   bucket.events.push(event);
+}
+
+function assignByLabel(
+  touched: Bucket[],
+  map: ReadonlyMap<string, Bucket>,
+  label: string,
+  event: CacheEvent,
+): void {
+  const next = labelOf(event.next, label);
+  const previous = labelOf(event.previous, label);
+  if (next !== undefined) assignByValue(touched, map, next, event);
+  if (previous !== undefined && previous !== next) assignByValue(touched, map, previous, event);
+}
+
+function assignByValue(
+  touched: Bucket[],
+  map: ReadonlyMap<string, Bucket>,
+  value: string,
+  event: CacheEvent,
+): void {
+  assignTo(touched, map.get(`/${value}`), event);
+  const namespace = namespaceOf(event.key);
+  if (namespace !== "") assignTo(touched, map.get(`${namespace}/${value}`), event);
+}
+
+/** Own labels only: a label may be called `constructor`. */
+function labelOf(object: SharedObject | undefined, label: string): string | undefined {
+  if (object === undefined) return undefined;
+  return Object.hasOwn(object.labels, label) ? object.labels[label] : undefined;
 }
 
 function namespaceOf(key: string): string {

@@ -18,12 +18,13 @@
  */
 import { expired } from "#api/status.ts";
 import type { CacheEvent } from "./cache-event.ts";
-import { watchItem } from "./cache-event.ts";
+import { watchItem, wholeRevision } from "./cache-event.ts";
 import type { History, HistoryReader } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
 import type { SortedSet } from "./sorted-set.ts";
-import type { WatchItem, WatchSink } from "./watch-item.ts";
+import type { ViewSum } from "./view-sum.ts";
+import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 
 /** What a cache is to its cursors. */
 export interface CursorHome {
@@ -31,6 +32,8 @@ export interface CursorHome {
   revision(): number;
   /** Live cursors were brought everything up to here. */
   delivered(): number;
+  /** False while parts of the newest revision may be missing. */
+  whole(): boolean;
   /** The ring holds every event above this. */
   floor(): number;
   readonly history: History;
@@ -49,6 +52,8 @@ export type CursorStart =
       readonly revision: number;
       /** Close the initial events with a marked bookmark. */
       readonly marker: boolean;
+      /** Of that state, when it was asked for. */
+      readonly view?: ViewState | undefined;
     };
 
 type Phase = "initial" | "behind" | "history" | "live" | "ended";
@@ -60,6 +65,8 @@ const ringBatchItems = 1000;
 export class Cursor {
   readonly predicate: Predicate;
   readonly bookmarks: boolean;
+  /** What its bookmarks speak of, when the client checks. */
+  readonly view: ViewSum | undefined;
   /** Decides in which slot of the bookmark period this cursor gets its bookmark. */
   readonly id: number;
   readonly #home: CursorHome;
@@ -74,13 +81,14 @@ export class Cursor {
 
   constructor(
     deps: { home: CursorHome; predicate: Predicate; sink: WatchSink },
-    options: { id: number; bookmarks: boolean; start: CursorStart },
+    options: { id: number; bookmarks: boolean; view: ViewSum | undefined; start: CursorStart },
   ) {
     this.#home = deps.home;
     this.predicate = deps.predicate;
     this.#sink = deps.sink;
     this.id = options.id;
     this.bookmarks = options.bookmarks;
+    this.view = options.view;
     this.#after = options.start.revision;
     this.#initial = options.start.kind === "state" ? options.start : undefined;
     this.#initialFrom = deps.predicate.from;
@@ -118,7 +126,15 @@ export class Cursor {
     this.#leaveHistoryWhenRead();
     if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
     const revision = this.live ? Math.max(this.#after, this.#home.delivered()) : this.#after;
-    this.#deliver([watchItem("BOOKMARK", undefined, revision)]);
+    if (!this.#home.whole() && revision >= wholeRevision(this.#home.revision())) return;
+    this.#deliver([{ ...watchItem("BOOKMARK", undefined, revision), ...this.#viewAt(revision) }]);
+  }
+
+  /** The sum is that of what was delivered: good for who is just there. */
+  #viewAt(revision: number): { view?: ViewState } {
+    const { view } = this;
+    if (view === undefined || !this.live || this.#after > this.#home.delivered()) return {};
+    return view.position <= revision ? { view: view.state } : {};
   }
 
   close(): void {
@@ -207,7 +223,9 @@ export class Cursor {
       return true;
     });
     if (next === undefined && start.marker) {
-      items.push({ ...watchItem("BOOKMARK", undefined, start.revision), initialEventsEnd: true });
+      const { view } = start;
+      const end = watchItem("BOOKMARK", undefined, start.revision);
+      items.push({ ...end, initialEventsEnd: true, ...(view === undefined ? {} : { view }) });
     }
     return { items, next };
   }

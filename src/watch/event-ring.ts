@@ -7,6 +7,9 @@
  */
 import type { CacheEvent } from "./cache-event.ts";
 
+/** Bytes of objects handed to one watcher at a time, and a revision more. */
+export const batchBytesMax = 1 << 20;
+
 export class EventRing {
   readonly #itemsMax: number;
   readonly #bytesMax: number;
@@ -42,10 +45,17 @@ export class EventRing {
     if (this.#head > 64 && this.#head > this.length) this.#compact();
   }
 
-  /** Whole revisions after `after` (at least `floor`), about `max` events: never part of a revision. */
+  /**
+   * Whole revisions after `after` (at least `floor`), about `max` events or `batchBytesMax`: never part
+   * of a revision.
+   */
   after(after: number, max: number): readonly CacheEvent[] {
     const start = this.#find(after);
-    let end = Math.min(start + max, this.#events.length);
+    const last = Math.min(start + max, this.#events.length);
+    let end = start;
+    for (let bytes = 0; end < last && bytes < batchBytesMax; end++) {
+      bytes += this.#events[end]?.sentBytes ?? 0;
+    }
     while (end < this.#events.length && this.#same(end - 1, end)) end++;
     return this.#events.slice(start, end);
   }

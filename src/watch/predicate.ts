@@ -33,6 +33,10 @@ export interface Predicate extends KeyRange {
   /** The one key that can match, when name (and namespace) are given. */
   readonly key: string | undefined;
   readonly selective: boolean;
+  /** One text per selection: watchers of the same share what is kept of it. */
+  readonly text: string;
+  /** Labels that must have one value: let an index serve them. */
+  readonly requiredLabels: readonly { readonly key: string; readonly value: string }[];
   /** Labels and fields; the key is known to be in the range. */
   matches(object: CachedObject): boolean;
   /** The value required of a field, when there is one: lets an index serve it. */
@@ -46,18 +50,31 @@ const none: FieldSelector = { requirements: [] };
 export function compilePredicate(selection: Selection): Predicate {
   const labels = selection.labels ?? { requirements: [] };
   const scope = compileScope(selection, selection.fields ?? none);
+  const range = compileRange(scope);
   const selective = labels.requirements.length > 0 || scope.fields.requirements.length > 0;
   return {
-    ...compileRange(scope),
+    ...range,
     namespace: scope.namespace,
     key: scope.key,
     selective,
+    text: JSON.stringify([range.from, labels.requirements, scope.fields.requirements]),
+    requiredLabels: requiredLabels(labels),
     matches: (object) =>
       !selective ||
       ((labels.requirements.length === 0 || labelsMatch(labels, object.labels)) &&
         fieldsMatch(scope.fields, (field) => object.field(field))),
     required: (field) => requiredFieldValue(scope.fields, field),
   };
+}
+
+function requiredLabels({ requirements }: LabelSelector): Predicate["requiredLabels"] {
+  const required: { readonly key: string; readonly value: string }[] = [];
+  for (const { key, operator, values } of requirements) {
+    const [value] = values;
+    const equal = operator === "=" || operator === "==" || operator === "in";
+    if (equal && value !== undefined && values.length === 1) required.push({ key, value });
+  }
+  return required;
 }
 
 interface Scope {

@@ -7,6 +7,13 @@
 import type { WatchEventType } from "#platform/http.ts";
 import type { CachedObject } from "./cached-object.ts";
 
+/** What a selection holds at a revision, as a client can add it up. */
+export interface ViewState {
+  readonly count: number;
+  /** 32 hexadecimal digits. */
+  readonly checksum: string;
+}
+
 /** One step of a watch. */
 export interface WatchItem {
   readonly type: Exclude<WatchEventType, "ERROR">;
@@ -15,6 +22,8 @@ export interface WatchItem {
   readonly resourceVersion: string;
   /** BOOKMARK that ends the initial events. */
   readonly initialEventsEnd?: boolean;
+  /** BOOKMARK of a watcher that asked for checksums, when the sum at this revision is at hand. */
+  readonly view?: ViewState | undefined;
 }
 
 export interface WatchSink {

@@ -34,6 +34,15 @@ export const testCacheOptions: CacheOptions = {
   indexedField: "spec.nodeName",
 };
 
+/** Of key and revision, which is all that differs here. */
+export function testDigest(object: SharedObject): bigint {
+  let digest = 0xcbf29ce484222325n;
+  for (const char of `${object.key}@${object.revision}`) {
+    digest = BigInt.asUintN(128, (digest ^ BigInt(char.charCodeAt(0))) * 0x100000001b3n);
+  }
+  return digest;
+}
+
 export function testObject(key: string, write: Omit<Write, "key">, revision: number): SharedObject {
   const [namespace, name] = key.includes("/") ? key.split("/") : ["", key];
   const object: AnyObject = {
@@ -56,7 +65,7 @@ export class TestFeed implements History {
 
   constructor(options: Partial<CacheOptions> = {}) {
     this.cache = new WatchCache(
-      { history: this },
+      { history: this, digestOf: testDigest },
       { objects: [], revision: 1 },
       { ...testCacheOptions, ...options },
     );

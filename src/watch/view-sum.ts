@@ -1,0 +1,116 @@
+/**
+ * Count and checksum of what one selection of a resource holds, kept up to date in O(1) per change:
+ * a client that adds up what it was told can see that it missed nothing.
+ *
+ * Checksum  sum of the members' 128-bit digests mod 2^128, so neither order nor path matters: equal on
+ *           every replica that holds the same.
+ * Holds     after `take(events, last)` it is that of the state at `last`.
+ * Cost      one digest per object for all views; one pass over the state when the first watcher asks,
+ *           then per event and view a range check. Nobody asks: nothing.
+ * Bounds    `viewsMax` selections per resource; who asks for more gets bookmarks without.
+ */
+import type { CacheEvent } from "./cache-event.ts";
+import type { Predicate } from "./predicate.ts";
+import type { SharedObject } from "./shared-object.ts";
+import type { SortedSet } from "./sorted-set.ts";
+import type { ViewState } from "./watch-item.ts";
+
+/** 128 bits of an object's content, its resourceVersion included; the same bits on every replica. */
+export type DigestOf = (object: SharedObject) => bigint;
+
+const viewsMax = 64;
+/** 128 bits. */
+const checksumDigits = 32;
+
+export class ViewSum {
+  readonly predicate: Predicate;
+  readonly #digestOf: DigestOf;
+  #count = 0;
+  #sum = 0n;
+  #position: number;
+  #state: ViewState | undefined;
+  watchers = 0;
+
+  constructor(
+    predicate: Predicate,
+    digestOf: DigestOf,
+    start: { readonly objects: SortedSet<SharedObject>; readonly revision: number },
+  ) {
+    this.predicate = predicate;
+    this.#digestOf = digestOf;
+    this.#position = start.revision;
+    start.objects.scan(predicate.from, predicate.to, (object) => {
+      if (predicate.matches(object)) this.#add(object, 1);
+      return true;
+    });
+  }
+
+  /** The revision its state is known to be that of. */
+  get position(): number {
+    return this.#position;
+  }
+
+  get state(): ViewState {
+    this.#state ??= {
+      count: this.#count,
+      checksum: this.#sum.toString(16).padStart(checksumDigits, "0"),
+    };
+    return this.#state;
+  }
+
+  /** Events up to `last`; those the start knew already are skipped. */
+  take(events: readonly CacheEvent[], last: number): void {
+    const { from, to } = this.predicate;
+    for (const event of events) {
+      if (event.revision <= this.#position || event.key < from || event.key >= to) continue;
+      this.#turn(event.previous, -1);
+      this.#turn(event.next, 1);
+    }
+    this.#position = Math.max(this.#position, last);
+  }
+
+  #turn(object: SharedObject | undefined, sign: 1 | -1): void {
+    if (object === undefined || !this.predicate.matches(object)) return;
+    this.#add(object, sign);
+  }
+
+  #add(object: SharedObject, sign: 1 | -1): void {
+    const digest = this.#digestOf(object);
+    this.#sum = BigInt.asUintN(128, sign > 0 ? this.#sum + digest : this.#sum - digest);
+    this.#count += sign;
+    this.#state = undefined;
+  }
+}
+
+/** The sums of one cache, by what they select; each lives as long as somebody watches it. */
+export class ViewSums {
+  readonly #digestOf: DigestOf | undefined;
+  readonly #views = new Map<string, ViewSum>();
+
+  constructor(digestOf: DigestOf | undefined) {
+    this.#digestOf = digestOf;
+  }
+
+  /** Undefined: this cache has no digests, or as many views as it may. */
+  join(
+    predicate: Predicate,
+    start: () => { readonly objects: SortedSet<SharedObject>; readonly revision: number },
+  ): ViewSum | undefined {
+    let view = this.#views.get(predicate.text);
+    if (view === undefined) {
+      if (this.#digestOf === undefined || this.#views.size >= viewsMax) return undefined;
+      view = new ViewSum(predicate, this.#digestOf, start());
+      this.#views.set(predicate.text, view);
+    }
+    view.watchers++;
+    return view;
+  }
+
+  leave(view: ViewSum): void {
+    if (--view.watchers === 0) this.#views.delete(view.predicate.text);
+  }
+
+  take(events: readonly CacheEvent[], last: number): void {
+    for (const view of this.#views.values()) view.take(events, last);
+  }
+}
