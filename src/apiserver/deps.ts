@@ -6,8 +6,7 @@ import type { Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import type { FrameJoiner } from "#server/watch-frames.ts";
-import type { WatchStream } from "#server/watch-stream.ts";
+import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { RequestMetrics } from "#server/metrics.ts";
 import type { Catalog } from "./kind.ts";
 
@@ -26,8 +25,8 @@ export interface ApiDeps {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: RequestMetrics;
-  readonly joiner: FrameJoiner;
-  readonly streams: Set<WatchStream>;
+  /** What all watches share but their counts, which are per kind. */
+  readonly streams: Omit<WatchStreamDeps, "sent">;
   readonly limits: ApiLimits;
 }
 

@@ -22,7 +22,7 @@ import type { MetricSet } from "#server/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
-import type { WatchStream } from "#server/watch-stream.ts";
+import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { ResourceCatalog } from "./catalog.ts";
 import type { Component } from "./component-statuses.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
@@ -147,8 +147,7 @@ function routeDeps(
     ...(tokens === undefined ? {} : { tokens }),
     ...(tokenMinter === undefined ? {} : { tokenMinter }),
     metrics,
-    joiner: new FrameJoiner(),
-    streams,
+    streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
     limits: options.limits,
     components: deps.components ?? (() => [{ name: "etcd-0", problem: undefined }]),
   };

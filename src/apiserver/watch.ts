@@ -71,12 +71,10 @@ function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchSt
   const timeoutMs = asked > 0 ? asked * 1000 : min + deps.random.below(min);
   return new WatchStream(
     {
-      clock: deps.clock,
-      joiner: deps.joiner,
-      open: deps.streams,
-      sent: (events, bytes) => {
-        deps.metrics.watchEvents.add(labels, events);
-        deps.metrics.watchEventBytes.add(labels, bytes);
+      ...deps.streams,
+      sent: {
+        events: deps.metrics.watchEvents.cell(labels),
+        bytes: deps.metrics.watchEventBytes.cell(labels),
       },
     },
     {

@@ -15,9 +15,9 @@
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
-import type { FrameJoiner, WatchFormat } from "#server/watch-frames.ts";
+import type { WatchFormat } from "#server/watch-frames.ts";
 import { toStatus } from "#server/status.ts";
-import { WatchStream } from "#server/watch-stream.ts";
+import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { textOfKey } from "#watch/shared-object.ts";
 import type { WatchItem } from "#watch/watch-item.ts";
@@ -30,8 +30,7 @@ import type { View } from "./view.ts";
 
 export interface EtagDeps {
   readonly clock: Clock;
-  readonly joiner: FrameJoiner;
-  readonly streams: Set<WatchStream>;
+  readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
 }
 
@@ -164,17 +163,15 @@ export class EtagFace {
 
   #events(read: EtagRead, view: View): PlainResponse {
     const { resource, request } = read;
-    const { clock, joiner, streams: open, metrics } = this.#deps;
     const { apiVersion, kind } = resource.kind;
-    const sent = (events: number, bytes: number): void => {
-      metrics.eventsOut.add([], events);
-      metrics.bytesOut.add([], bytes);
-    };
     const timeoutMs = this.#limits.watchMsMin;
-    const stream = new WatchStream(
-      { clock, joiner, open, sent },
-      { apiVersion, kind, timeoutMs, allowBookmarks: true, convert: (object) => object },
-    );
+    const stream = new WatchStream(this.#deps.streams, {
+      apiVersion,
+      kind,
+      timeoutMs,
+      allowBookmarks: true,
+      convert: (object) => object,
+    });
     const last = Number(request.headers["last-event-id"] ?? Number.NaN);
     const resumes = Number.isSafeInteger(last) && resource.mirror.refusal(last) === undefined;
     const start = resumes ? { after: last } : "state";

@@ -12,8 +12,7 @@ import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { bytesResponse, compressed } from "#server/respond.ts";
-import type { FrameJoiner } from "#server/watch-frames.ts";
-import { WatchStream } from "#server/watch-stream.ts";
+import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import type { Snapshot } from "#watch/cache.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import { namespaceRange } from "#watch/predicate.ts";
@@ -37,8 +36,7 @@ import {
 export interface FaceDeps {
   readonly clock: Clock;
   readonly random: Random;
-  readonly joiner: FrameJoiner;
-  readonly streams: Set<WatchStream>;
+  readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
   /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
   readonly consistency: "verify" | "cache";
@@ -193,21 +191,19 @@ export class KubernetesFace {
   }
 
   #stream(resource: Mirrored, asked: WatchQuery): WatchStream {
-    const { clock, joiner, streams: open, metrics, random } = this.#deps;
+    const { random } = this.#deps;
     const { watchMsMin } = this.#limits;
     const { timeoutSeconds, allowBookmarks } = asked;
     const timeoutMs =
       timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
-    const sent = (events: number, bytes: number): void => {
-      metrics.eventsOut.add([], events);
-      metrics.bytesOut.add([], bytes);
-    };
     const { apiVersion, kind } = resource.kind;
-    return new WatchStream(
-      { clock, joiner, open, sent },
-      { apiVersion, kind, timeoutMs, allowBookmarks, convert: (object) => object },
-    );
+    const options = { apiVersion, kind, timeoutMs, allowBookmarks, convert: asStored };
+    return new WatchStream(this.#deps.streams, options);
   }
+}
+
+function asStored<T>(object: T): T {
+  return object;
 }
 
 function isListForm(asked: ListQuery): boolean {

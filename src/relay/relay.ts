@@ -22,7 +22,7 @@ import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { textResponse } from "#server/respond.ts";
 import { statusResponse } from "#server/status.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
-import type { WatchStream } from "#server/watch-stream.ts";
+import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity, type Question } from "./access.ts";
@@ -36,7 +36,7 @@ import { Mirror } from "./mirror.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
 import { passThrough } from "./pass-through.ts";
-import { reviewed } from "./stream-review.ts";
+import { reviewDeadlines, reviewed, type StreamReviewDeps } from "./stream-review.ts";
 import { Upstream } from "./upstream.ts";
 
 export interface RelayDeps {
@@ -109,6 +109,7 @@ class RelayServer implements Relay {
   readonly #streams = new Set<WatchStream>();
   readonly #stopping = new AbortController();
   readonly #running: readonly Promise<void>[];
+  readonly #reviews: StreamReviewDeps;
   readonly #bookmarks: { stop(): void };
   #draining = false;
 
@@ -119,12 +120,21 @@ class RelayServer implements Relay {
     this.#limits = limits;
     this.#access = new Access(deps, limits);
     this.#metrics = new RelayMetrics(deps.metrics);
+    this.#reviews = {
+      deadlines: reviewDeadlines(clock),
+      everyMs: limits.reviewStreamsMs,
+      ended: () => this.#metrics.endedByReview.add([]),
+    };
     this.#discovery = new DiscoveryCache(deps, limits);
     const shared = {
       clock,
       random,
-      joiner: new FrameJoiner(),
-      streams: this.#streams,
+      streams: {
+        deadlines: streamDeadlines(clock),
+        joiner: new FrameJoiner(),
+        open: this.#streams,
+        sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut.cell([]) },
+      },
       metrics: this.#metrics,
       consistency: options.consistency,
     };
@@ -255,7 +265,7 @@ class RelayServer implements Relay {
     await door.authorize(caller, asked);
     // What the relay may not mirror it still passes on.
     if (!resource.mirror.ready && resource.upstream.refused) return "pass";
-    await this.#untilServing(resource, request.signal);
+    await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#admitStream();
     const response = await this.#kubernetes.answer({ resource, request, info, query });
     if (response === "pass" || response.kind !== "stream") return response;
@@ -277,7 +287,7 @@ class RelayServer implements Relay {
     const asked = question({ ...info, verb: "watch" }, query);
     await door.authorize(caller, { ...asked, verb: "list" });
     await door.authorize(caller, asked);
-    await this.#untilServing(resource, request.signal);
+    await this.#untilServing(resource, request);
     const streams = (request.headers["accept"] ?? "").startsWith("text/event-stream");
     if (streams) this.#admitStream();
     const { namespace } = info;
@@ -286,12 +296,11 @@ class RelayServer implements Relay {
   }
 
   #reviewed(response: PlainResponse, { request, door }: Asked, asked: Question): PlainResponse {
-    const deps = { clock: this.#deps.clock, ended: () => this.#metrics.endedByReview.add([]) };
     const review = async (): Promise<void> => {
       // The credential first: a token may have been revoked, a certificate may have run out.
       await door.authorize(await door.caller(request), asked);
     };
-    return reviewed(deps, this.#limits.reviewStreamsMs, response, review);
+    return reviewed(this.#reviews, response, review);
   }
 
   #admitStream(): void {
@@ -300,10 +309,10 @@ class RelayServer implements Relay {
   }
 
   /** A client that comes before the first list waits for it, within bounds. */
-  async #untilServing(resource: Mirrored, signal: AbortSignal): Promise<void> {
+  async #untilServing(resource: Mirrored, request: PlainRequest): Promise<void> {
     const { mirror } = resource;
     if (mirror.ready) return;
-    const late = AbortSignal.any([signal, this.#stopping.signal]);
+    const late = AbortSignal.any([request.signal, this.#stopping.signal]);
     const endMs = this.#deps.clock.monotonicMs() + this.#limits.freshWaitMs;
     while (!mirror.ready && !late.aborted && this.#deps.clock.monotonicMs() < endMs) {
       await sleep(this.#deps.clock, "relay.fresh", 20, late);

@@ -28,18 +28,14 @@ class Series<T> {
     this.#make = make;
   }
 
-  at(values: readonly string[]): { key: string; value: T } {
+  at(values: readonly string[]): T {
     const wanted = values.join(separator);
     const known = this.#values.get(wanted);
-    if (known !== undefined) return { key: wanted, value: known };
+    if (known !== undefined) return known;
     const key = this.#values.size < seriesMax ? wanted : this.#other;
     const value = this.#values.get(key) ?? this.#make();
     this.#values.set(key, value);
-    return { key, value };
-  }
-
-  set(key: string, value: T): void {
-    this.#values.set(key, value);
+    return value;
   }
 
   entries(): IterableIterator<[string, T]> {
@@ -47,35 +43,44 @@ class Series<T> {
   }
 }
 
+/** One series of a counter, for those who count often: no look-up. */
+export interface CounterCell {
+  count: number;
+}
+
 export class Counter implements Metric {
   readonly #described: Described;
-  readonly #series: Series<number>;
+  readonly #series: Series<CounterCell>;
   readonly #type: "counter" | "gauge";
 
   constructor(described: Described, type: "counter" | "gauge") {
     this.#described = described;
     this.#type = type;
-    this.#series = new Series(described.labels, () => 0);
+    this.#series = new Series(described.labels, () => ({ count: 0 }));
   }
 
   /** Values in the order of the metric's labels. */
   add(values: readonly string[], by = 1): void {
-    const { key, value } = this.#series.at(values);
-    this.#series.set(key, value + by);
+    this.cell(values).count += by;
   }
 
   set(values: readonly string[], value: number): void {
-    this.#series.set(this.#series.at(values).key, value);
+    this.cell(values).count = value;
   }
 
   value(values: readonly string[]): number {
-    return this.#series.at(values).value;
+    return this.cell(values).count;
+  }
+
+  /** To be kept and added to. */
+  cell(values: readonly string[]): CounterCell {
+    return this.#series.at(values);
   }
 
   text(lines: string[]): void {
     describe(lines, this.#described, this.#type);
-    for (const [key, value] of this.#series.entries()) {
-      lines.push(`${this.#described.name}${labelText(this.#described.labels, key)} ${value}`);
+    for (const [key, { count }] of this.#series.entries()) {
+      lines.push(`${this.#described.name}${labelText(this.#described.labels, key)} ${count}`);
     }
   }
 }
@@ -99,7 +104,7 @@ export class Histogram implements Metric {
   }
 
   observe(values: readonly string[], value: number): void {
-    const row = this.#series.at(values).value;
+    const row = this.#series.at(values);
     row.sum += value;
     row.count++;
     const at = this.#bounds.findIndex((bound) => value <= bound);

@@ -87,7 +87,8 @@ export function isExpired(error: unknown): boolean {
 
 /** One batch as it is written: joined blocks, none much larger than `blockBytesMax`. */
 export interface Batch {
-  readonly blocks: readonly Uint8Array[];
+  /** Each as the sink takes it. */
+  readonly blocks: readonly (readonly [Uint8Array])[];
   readonly bytes: number;
 }
 
@@ -111,11 +112,13 @@ export class FrameJoiner {
   #last: { readonly key: string; readonly items: unknown; readonly batch: Batch } | undefined;
 
   /** The batch made of these very `items`, when the last stream that got them has made it. */
-  batch(key: string, items: readonly StreamItem[], make: () => Batch): Batch {
-    if (this.#last?.items === items && this.#last.key === key) return this.#last.batch;
-    const batch = make();
+  known(key: string, items: readonly StreamItem[]): Batch | undefined {
+    const last = this.#last;
+    return last?.items === items && last.key === key ? last.batch : undefined;
+  }
+
+  remember(key: string, items: readonly StreamItem[], batch: Batch): void {
     this.#last = { key, items, batch };
-    return batch;
   }
 
   join(key: string, frames: readonly Uint8Array[]): Uint8Array {

@@ -11,7 +11,8 @@
  * Time   ends cleanly after `timeoutMs`, with a bookmark just before; the periodic ones are registry's.
  */
 import type { AnyObject } from "#api/object.ts";
-import type { Clock, Timer } from "#platform/clock.ts";
+import type { Clock } from "#platform/clock.ts";
+import { Deadlines, type DeadlineStep, type Expiring } from "#platform/deadlines.ts";
 import type {
   ByteSink,
   Headers,
@@ -19,6 +20,7 @@ import type {
   ObjectEventSink,
   PlainResponse,
 } from "#platform/http.ts";
+import type { CounterCell } from "./metric-set.ts";
 import { toStatus } from "./status.ts";
 import {
   type Batch,
@@ -36,13 +38,14 @@ export interface StreamSource {
   close(): void;
 }
 
+/** What all streams of one face share. */
 export interface WatchStreamDeps {
-  readonly clock: Clock;
+  readonly deadlines: Deadlines;
   readonly joiner: FrameJoiner;
   /** Every open stream, so that a closing server can end them. */
   readonly open: Set<WatchStream>;
   /** Counts what was sent. */
-  sent(events: number, bytes: number): void;
+  readonly sent: { readonly events: CounterCell; readonly bytes: CounterCell };
 }
 
 export interface WatchStreamOptions {
@@ -57,6 +60,12 @@ export interface WatchStreamOptions {
 /** As upstream: a bookmark this long before the stream ends by its timeout. */
 const lastBookmarkMs = 2_000;
 
+/** The deadlines of a server's streams; a watch may last this much longer than it asked for. */
+export function streamDeadlines(clock: Clock): Deadlines {
+  return new Deadlines(clock, { name: "server.watch", stepMs: 50 });
+}
+
+/** One end of a stream; a class each for bytes and objects, so that the hot call knows two shapes. */
 interface Outlet {
   /** False when full. */
   send(items: readonly StreamItem[]): boolean;
@@ -65,7 +74,7 @@ interface Outlet {
   onDrain(f: () => void): void;
 }
 
-export class WatchStream {
+export class WatchStream implements Expiring {
   readonly #deps: WatchStreamDeps;
   readonly #options: WatchStreamOptions;
   #source: StreamSource | undefined;
@@ -73,7 +82,9 @@ export class WatchStream {
   #state: "waiting" | "flowing" | "full" | "ended" = "waiting";
   /** Set when registry ended the watch before the rim opened the stream. */
   #early: { readonly error: unknown } | undefined;
-  readonly #timers: Timer[] = [];
+  #deadline: DeadlineStep | undefined;
+  /** What is due at the deadline. */
+  #due: "bookmark" | "end" = "end";
 
   constructor(deps: WatchStreamDeps, options: WatchStreamOptions) {
     this.#deps = deps;
@@ -82,8 +93,7 @@ export class WatchStream {
 
   /** For registry: false means nothing was kept. */
   deliver(items: readonly StreamItem[]): boolean {
-    if (this.#state === "ended") return true;
-    if (this.#state !== "flowing" || this.#outlet === undefined) return false;
+    if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
     if (!this.#outlet.send(items)) this.#fill(this.#outlet);
     return true;
   }
@@ -101,13 +111,15 @@ export class WatchStream {
 
   /** The answer for sockets. */
   byteResponse(format: WatchFormat, headers: Headers): PlainResponse {
-    const open = (sink: ByteSink): (() => void) => this.#open(this.#byteOutlet(format, sink));
+    const open = (sink: ByteSink): (() => void) =>
+      this.#open(new ByteOutlet(this.#deps, this.#options, format, sink));
     return { kind: "stream", status: 200, headers, open };
   }
 
   /** The answer for direct callers: frozen objects, nothing encoded. */
   eventResponse(): PlainResponse {
-    const open = (sink: ObjectEventSink): (() => void) => this.#open(this.#eventOutlet(sink));
+    const open = (sink: ObjectEventSink): (() => void) =>
+      this.#open(new EventOutlet(this.#deps, this.#options, sink));
     return { kind: "events", status: 200, headers: {}, open };
   }
 
@@ -122,13 +134,20 @@ export class WatchStream {
   }
 
   #arm(): void {
-    const { clock } = this.#deps;
     const { timeoutMs, allowBookmarks } = this.#options;
-    this.#timers.push(clock.after("server.watch", timeoutMs, () => this.#finish(undefined)));
-    if (!allowBookmarks) return;
-    const last = (): void => this.#source?.bookmark();
-    const delayMs = Math.max(0, timeoutMs - lastBookmarkMs);
-    this.#timers.push(clock.after("watch.bookmark", delayMs, last));
+    this.#due = allowBookmarks ? "bookmark" : "end";
+    const delayMs = allowBookmarks ? Math.max(0, timeoutMs - lastBookmarkMs) : timeoutMs;
+    this.#deadline = this.#deps.deadlines.add(this, delayMs);
+  }
+
+  /** For the deadlines. */
+  expire(): void {
+    if (this.#state === "ended") return;
+    if (this.#due === "end") return this.#finish(undefined);
+    this.#due = "end";
+    const leftMs = Math.min(lastBookmarkMs, this.#options.timeoutMs);
+    this.#deadline = this.#deps.deadlines.add(this, leftMs);
+    this.#source?.bookmark();
   }
 
   #fill(outlet: Outlet): void {
@@ -151,39 +170,66 @@ export class WatchStream {
   #close(): void {
     if (this.#state === "ended") return;
     this.#state = "ended";
-    for (const timer of this.#timers) timer.cancel();
+    if (this.#deadline !== undefined) this.#deps.deadlines.delete(this, this.#deadline);
     this.#deps.open.delete(this);
     this.#source?.close();
   }
+}
 
-  #byteOutlet(format: WatchFormat, sink: ByteSink): Outlet {
-    return {
-      send: (items) => this.#sendBytes(format, sink, items),
-      fail: (error) => void sink.write([format.error(error)]),
-      end: () => sink.end(),
-      onDrain: (f) => sink.onDrain(f),
-    };
+class ByteOutlet implements Outlet {
+  readonly #deps: WatchStreamDeps;
+  readonly #options: WatchStreamOptions;
+  readonly #format: WatchFormat;
+  readonly #sink: ByteSink;
+
+  constructor(
+    deps: WatchStreamDeps,
+    options: WatchStreamOptions,
+    format: WatchFormat,
+    sink: ByteSink,
+  ) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#format = format;
+    this.#sink = sink;
   }
 
-  #sendBytes(format: WatchFormat, sink: ByteSink, items: readonly StreamItem[]): boolean {
-    const make = (): Batch => this.#batch(format, items);
-    const { blocks, bytes } =
-      format.shared === true ? this.#deps.joiner.batch(format.key, items, make) : make();
-    this.#deps.sent(items.length, bytes);
+  send(items: readonly StreamItem[]): boolean {
+    const { joiner, sent } = this.#deps;
+    const format = this.#format;
+    const known = format.shared === true ? joiner.known(format.key, items) : undefined;
+    const batch = known ?? this.#batch(items);
+    sent.events.count += items.length;
+    sent.bytes.count += batch.bytes;
+    const { blocks } = batch;
     let room = true;
-    for (const block of blocks) room = sink.write([block]);
+    for (let at = 0; at < blocks.length; at++) room = this.#sink.write(blocks[at] ?? noBlock);
     return room;
   }
 
-  #batch(format: WatchFormat, items: readonly StreamItem[]): Batch {
-    const blocks: Uint8Array[] = [];
+  fail(error: unknown): void {
+    this.#sink.write([this.#format.error(error)]);
+  }
+
+  end(): void {
+    this.#sink.end();
+  }
+
+  onDrain(f: () => void): void {
+    this.#sink.onDrain(f);
+  }
+
+  #batch(items: readonly StreamItem[]): Batch {
+    const format = this.#format;
+    const { joiner } = this.#deps;
+    const blocks: (readonly [Uint8Array])[] = [];
     let frames: Uint8Array[] = [];
     let length = 0;
     let bytes = 0;
     for (const item of items) {
-      const frame = this.#frame(format, item);
+      const frame = this.#frame(item);
       if (length + frame.length > blockBytesMax && frames.length > 0) {
-        blocks.push(this.#deps.joiner.join(format.key, frames));
+        blocks.push([joiner.join(format.key, frames)]);
         frames = [];
         length = 0;
       }
@@ -191,35 +237,57 @@ export class WatchStream {
       length += frame.length;
       bytes += frame.length;
     }
-    if (frames.length > 0) blocks.push(this.#deps.joiner.join(format.key, frames));
-    return { blocks, bytes };
+    if (frames.length > 0) blocks.push([joiner.join(format.key, frames)]);
+    const batch = { blocks, bytes };
+    if (format.shared === true) joiner.remember(format.key, items, batch);
+    return batch;
   }
 
-  #frame(format: WatchFormat, item: StreamItem): Uint8Array {
+  #frame(item: StreamItem): Uint8Array {
+    const format = this.#format;
     if (item.type !== "BOOKMARK" && item.object !== undefined) {
       return format.event(item.type, item.object);
     }
     return format.bookmark(bookmarkObject(this.#options.apiVersion, this.#options.kind, item));
   }
+}
 
-  #eventOutlet(sink: ObjectEventSink): Outlet {
+const noBlock: readonly Uint8Array[] = [];
+
+class EventOutlet implements Outlet {
+  readonly #deps: WatchStreamDeps;
+  readonly #options: WatchStreamOptions;
+  readonly #sink: ObjectEventSink;
+
+  constructor(deps: WatchStreamDeps, options: WatchStreamOptions, sink: ObjectEventSink) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#sink = sink;
+  }
+
+  send(items: readonly StreamItem[]): boolean {
+    this.#deps.sent.events.count += items.length;
+    this.#sink.deliver(items.map((item) => this.#event(item)));
+    return true;
+  }
+
+  fail(error: unknown): void {
+    this.#sink.deliver([{ type: "ERROR", object: toStatus(error) }]);
+  }
+
+  end(): void {
+    this.#sink.end();
+  }
+
+  /** Never full. */
+  onDrain(): void {}
+
+  #event(item: StreamItem): ObjectEvent {
     const { apiVersion, kind, convert } = this.#options;
-    const event = (item: StreamItem): ObjectEvent => ({
-      type: item.type,
-      object:
-        item.object === undefined
-          ? bookmarkObject(apiVersion, kind, item)
-          : convert(item.object.object),
-    });
-    return {
-      send: (items) => {
-        this.#deps.sent(items.length, 0);
-        sink.deliver(items.map(event));
-        return true;
-      },
-      fail: (error) => sink.deliver([{ type: "ERROR", object: toStatus(error) }]),
-      end: () => sink.end(),
-      onDrain: () => {},
-    };
+    const object =
+      item.object === undefined
+        ? bookmarkObject(apiVersion, kind, item)
+        : convert(item.object.object);
+    return { type: item.type, object };
   }
 }

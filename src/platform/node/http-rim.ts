@@ -3,6 +3,27 @@ import type { EventEmitter } from "node:events";
 import type { ByteSink, PlainHandler } from "../http.ts";
 import type { Log } from "../log.ts";
 
+/** The client's departure; the signal is made when somebody asks for it, and few do. */
+export class Departure {
+  #controller: AbortController | undefined;
+  #left = false;
+
+  get left(): boolean {
+    return this.#left;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#left) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  leave(): void {
+    this.#left = true;
+    this.#controller?.abort();
+  }
+}
+
 export class Rim {
   readonly handler: PlainHandler;
   readonly log: Log;

@@ -116,3 +116,27 @@ test("a stream sends its head at once, shares one frame among clients, and close
   assert.equal(closed, 2);
   agent.destroy();
 });
+
+test("a request's signal aborts when its client leaves, whenever the signal is asked for", async () => {
+  const requests: PlainRequest[] = [];
+  let early: AbortSignal | undefined;
+  const came = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<void>();
+  const handler: PlainHandler = (request) => {
+    requests.push(request);
+    early = request.signal;
+    early.addEventListener("abort", () => left.resolve());
+    came.resolve();
+    return new Promise(() => {});
+  };
+  const server = await listen(clear, handler, silentLog);
+  const client = httpRequest({ host: "127.0.0.1", port: server.address.port, path: "/" });
+  client.on("error", () => {});
+  client.end();
+  await came.promise;
+  assert.equal(early?.aborted, false);
+  client.destroy();
+  await left.promise;
+  assert.equal(requests[0]?.signal.aborted, true);
+  await server.close(1000);
+});

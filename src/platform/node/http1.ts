@@ -9,7 +9,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
-import type { Rim } from "./http-rim.ts";
+import { Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
@@ -22,20 +22,21 @@ export async function serveHttp1(
   message: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const gone = new AbortController();
+  const gone = new Departure();
+  const leave = (): void => gone.leave();
   response.on("close", () => {
-    if (!response.writableFinished) gone.abort();
+    if (!response.writableFinished) gone.leave();
   });
-  message.on("error", () => gone.abort());
-  response.on("error", () => gone.abort());
+  message.on("error", leave);
+  response.on("error", leave);
   const target = splitTarget(message.url ?? "");
   if (target === undefined) return refuse(response, 400, "400 Bad Request");
-  const request = plainRequest(message, target, peer, gone.signal);
+  const request = plainRequest(message, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
-  await send(rim, message, response, answer, gone.signal);
+  await send(rim, message, response, answer, gone);
 }
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
@@ -52,7 +53,7 @@ function plainRequest(
   message: IncomingMessage,
   target: { path: string; query: string },
   peer: Peer,
-  signal: AbortSignal,
+  gone: Departure,
 ): PlainRequest {
   const length = message.headers["content-length"];
   const bodyless =
@@ -64,7 +65,9 @@ function plainRequest(
     headers: flatHeaders(message.headers),
     body: bodyless ? noBody : streamBody(message, declaredLength(length)),
     peer,
-    signal,
+    get signal() {
+      return gone.signal;
+    },
   };
 }
 
@@ -81,7 +84,7 @@ async function send(
   message: IncomingMessage,
   response: ServerResponse,
   answer: PlainResponse,
-  gone: AbortSignal,
+  gone: Departure,
 ): Promise<void> {
   switch (answer.kind) {
     case "bytes":
@@ -101,14 +104,14 @@ async function sendBytes(
   message: IncomingMessage,
   response: ServerResponse,
   answer: Extract<PlainResponse, { kind: "bytes" }>,
-  gone: AbortSignal,
+  gone: Departure,
 ): Promise<void> {
   const length = answer.body.reduce((sum, chunk) => sum + chunk.length, 0);
   writeHead(response, answer.status, answer.headers, { "content-length": length });
   if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
   if (answer.body.length === 1) return void response.end(answer.body[0]);
   for (const chunk of answer.body) {
-    if (gone.aborted || response.destroyed) return;
+    if (gone.left || response.destroyed) return;
     if (!response.write(chunk)) await drained(response);
   }
   response.end();

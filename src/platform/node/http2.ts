@@ -7,7 +7,7 @@ import { constants } from "node:http2";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { closedSink } from "./http1.ts";
-import type { Rim } from "./http-rim.ts";
+import { Departure, type Rim } from "./http-rim.ts";
 
 /** Headers HTTP/2 forbids (RFC 9113 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
@@ -18,14 +18,15 @@ export async function serveHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
-  const gone = new AbortController();
-  stream.on("close", () => gone.abort());
-  stream.on("error", () => gone.abort());
+  const gone = new Departure();
+  const leave = (): void => gone.leave();
+  stream.on("close", leave);
+  stream.on("error", leave);
   const target = splitTarget(headers[":path"] ?? "");
   if (target === undefined) return refuse(stream, 400, "400 Bad Request");
-  const request = plainRequest(stream, headers, target, peer, gone.signal);
+  const request = plainRequest(stream, headers, target, peer, gone);
   const answer = await answerOf(rim, request);
-  if (gone.signal.aborted || stream.destroyed) return abandon(answer);
+  if (gone.left || stream.destroyed) return abandon(answer);
   await send(rim, stream, answer, request.method);
 }
 
@@ -44,7 +45,7 @@ function plainRequest(
   headers: IncomingHttpHeaders,
   target: { path: string; query: string },
   peer: Peer,
-  signal: AbortSignal,
+  gone: Departure,
 ): PlainRequest {
   return {
     method: headers[":method"] ?? "GET",
@@ -55,7 +56,9 @@ function plainRequest(
       ? noBody
       : streamBody(stream, declaredLength(headers["content-length"])),
     peer,
-    signal,
+    get signal() {
+      return gone.signal;
+    },
   };
 }
 
