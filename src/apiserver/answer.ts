@@ -6,7 +6,9 @@ import type { AnyObject } from "#api/object.ts";
 import { failure } from "#api/status.ts";
 import type { Headers, PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { negotiate, type Negotiated } from "#server/negotiate.ts";
+import { negotiate, type Negotiated, protobufType } from "#server/negotiate.ts";
+import { protobufForm } from "#server/list-body.ts";
+import { objectOfEntry } from "#server/protobuf/envelope.ts";
 import { bytesResponse, objectResponse } from "#server/respond.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
@@ -45,7 +47,17 @@ export function answerCached(
   if (!direct && asStored && json && form.transform === undefined) {
     return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
   }
+  const binary = form.mediaType === protobufType && form.transform === undefined;
+  if (!direct && binary) return answerBinary(kind, status, cached);
   return answerObject(context, kind, form, status, kind.fromStored(cached.object));
+}
+
+/** The entry that lists hold, too: made once per object. */
+function answerBinary(kind: ServedKind, status: number, cached: CachedObject): PlainResponse {
+  const { apiVersion } = kind;
+  const type = { apiVersion, kind: kind.info.kind };
+  const form = protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
+  return bytesResponse(status, [objectOfEntry(type, form.bytes(cached))], protobufType);
 }
 
 function unversioned(object: AnyObject): AnyObject {

@@ -15,13 +15,18 @@ import { schemaOfKind } from "#api/schema.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { contentType, objectMediaTypes, unsupportedMediaType } from "#server/negotiate.ts";
+import {
+  contentType,
+  objectMediaTypes,
+  protobufType,
+  unsupportedMediaType,
+} from "#server/negotiate.ts";
 import { checkedKind } from "./builtin-kind.ts";
 import { type BodyFormat, type Document, parseBody, type Repeats } from "./body-text.ts";
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
-import { decodeProtobuf } from "./protobuf/decode.ts";
+import { decodeProtobuf } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413. A body that is a frozen object has none. */
@@ -50,14 +55,13 @@ export async function readDocument(
   if (request.body.kind === "none") return undefined;
   if (request.body.kind === "object") return { value: request.body.object };
   const format = bodyFormats[contentType(request.headers)];
-  if (format === undefined) throw unsupportedMediaType([...objectMediaTypes, protobufType]);
+  if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
   const bytes = await readBytes(request, limitBytes);
   if (bytes.length === 0) return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
   return parseDocument(bytes, format, kindName, noting);
 }
 
-const protobufType = "application/vnd.kubernetes.protobuf";
 const bodyFormats: Readonly<Record<string, BodyFormat | "protobuf">> = {
   [protobufType]: "protobuf",
   "application/json": "json",

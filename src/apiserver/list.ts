@@ -6,14 +6,14 @@ import { failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { ListPage } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
-import { madeForm, storedForm } from "#server/list-body.ts";
-import type { Negotiated } from "#server/negotiate.ts";
+import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
+import { type Negotiated, protobufType } from "#server/negotiate.ts";
 import { bytesResponse, compressed, objectResponse } from "#server/respond.ts";
 import { contentHeaders, formFor, goType } from "./answer.ts";
 import { namespaceOf } from "./get.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { includeObject, partial, tableOf } from "./table.ts";
+import { includeObject, metadataType, partial, tableOf } from "./table.ts";
 
 export async function listObjects(
   context: RequestContext,
@@ -44,21 +44,35 @@ function answerList(
   page: ListPage,
 ): PlainResponse {
   const direct = context.request.peer.kind === "direct";
-  const json = form.mediaType === "application/json" && !form.pretty && !direct;
-  if (!json || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
+  const json = form.mediaType === "application/json" && !form.pretty;
+  const inBlocks = (json || form.mediaType === protobufType) && !direct;
+  if (!inBlocks || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
   const head = listHeadOf(kind, form, page);
   const body = kind.blocks.body(head, page.items, itemForm(kind, form));
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
 }
 
-function itemForm(kind: StoredKind, form: Negotiated): ReturnType<typeof madeForm> {
+function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
   const wanted = form.transform;
+  if (form.mediaType === protobufType) return binaryForm(kind, wanted);
   if (wanted !== undefined) {
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
   if (kind.apiVersion === kind.storedApiVersion) return storedForm(kind.apiVersion, kind.info.kind);
   return madeForm(kind.apiVersion, (object) => kindless(kind.fromStored(object)));
+}
+
+function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm {
+  if (wanted === undefined) {
+    const { apiVersion } = kind;
+    const type = { apiVersion, kind: kind.info.kind };
+    return protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
+  }
+  const { version } = wanted;
+  return protobufForm(`pb.pom.${version}`, metadataType(version), (cached) =>
+    partial(cached.object, version),
+  );
 }
 
 /** Items of a list of one kind do not repeat it. Direct callers get the shared objects as they are. */

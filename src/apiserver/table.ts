@@ -13,6 +13,7 @@ import {
   type TableOptions,
 } from "#api/table.ts";
 import { assert } from "#base/assert.ts";
+import type { TypeMeta } from "#server/protobuf/envelope.ts";
 import type { ServedKind } from "./kind.ts";
 
 export type MetaVersion = "v1" | "v1beta1";
@@ -39,4 +40,8 @@ export function tableOf(
 /** Metadata only, as an object of kind PartialObjectMetadata. */
 export function partial(object: AnyObject, version: MetaVersion): AnyObject {
   return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
+}
+
+export function metadataType(version: MetaVersion): TypeMeta {
+  return { apiVersion: `meta.k8s.io/${version}`, kind: "PartialObjectMetadata" };
 }

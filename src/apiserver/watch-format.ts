@@ -5,12 +5,12 @@
 import type { AnyObject } from "#api/object.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
-import type { Negotiated } from "#server/negotiate.ts";
+import { type Negotiated, protobufType } from "#server/negotiate.ts";
 import { toStatus } from "#server/status.ts";
-import { jsonFormat, plainFrame, type WatchFormat } from "#server/watch-frames.ts";
+import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { includeObject, type MetaVersion, partial, tableOf } from "./table.ts";
+import { includeObject, metadataType, type MetaVersion, partial, tableOf } from "./table.ts";
 
 export function watchFormat(
   clock: Clock,
@@ -19,8 +19,9 @@ export function watchFormat(
   form: Negotiated,
 ): WatchFormat {
   const wanted = form.transform;
-  if (wanted === undefined) return objectFormat(kind);
-  if (wanted.kind !== "Table") return metadataFormat(wanted.version);
+  const binary = form.mediaType === protobufType;
+  if (wanted === undefined) return binary ? binaryFormat(kind) : objectFormat(kind);
+  if (wanted.kind !== "Table") return metadataFormat(wanted.version, binary);
   return tableFormat(clock, context, kind, wanted.version);
 }
 
@@ -29,8 +30,18 @@ function objectFormat(kind: StoredKind): WatchFormat {
   return jsonFormat(kind.apiVersion, (cached) => encode(kind.fromStored(cached.object)));
 }
 
-function metadataFormat(version: MetaVersion): WatchFormat {
+function binaryFormat(kind: StoredKind): WatchFormat {
+  const { apiVersion } = kind;
+  const type = { apiVersion, kind: kind.info.kind };
+  return protobufFormat(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
+}
+
+function metadataFormat(version: MetaVersion, binary: boolean): WatchFormat {
   const show = (object: AnyObject): AnyObject => partial(object, version);
+  if (binary)
+    return protobufFormat(`pb.pom.${version}`, metadataType(version), (cached) =>
+      show(cached.object),
+    );
   return jsonFormat(`pom.${version}`, (cached) => encode(show(cached.object)), show);
 }
 

@@ -7,10 +7,10 @@
 import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { notAcceptable } from "#server/negotiate.ts";
+import { streamable, streamType } from "#server/negotiate.ts";
 import { isExpired } from "#server/watch-frames.ts";
 import { WatchStream } from "#server/watch-stream.ts";
-import { contentHeaders, formFor } from "./answer.ts";
+import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
 import { namespaceOf } from "./get.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
@@ -22,13 +22,13 @@ export async function watchObjects(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  const form = formFor(context, kind);
-  if (form.mediaType !== "application/json") throw notAcceptable(["application/json"]);
+  const form = streamable(formFor(context, kind));
   const query = listQuery(kind.info, context.query, true, kind.selectableFields);
   const stream = watchStream(deps, kind, query);
   await attach(context, kind, query, stream);
   if (context.request.peer.kind === "direct") return stream.eventResponse();
-  return stream.byteResponse(watchFormat(deps.clock, context, kind, form), contentHeaders(form));
+  const headers = { "content-type": streamType(form.mediaType) };
+  return stream.byteResponse(watchFormat(deps.clock, context, kind, form), headers);
 }
 
 async function attach(

@@ -10,6 +10,7 @@ import { ApiError, notFound } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
+import { streamType } from "#server/negotiate.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { bytesResponse, compressed } from "#server/respond.ts";
 import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
@@ -22,7 +23,7 @@ import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import type { Mirrored } from "./mirrored.ts";
-import { encode, type ReadForm, readForm, table, watchFormat } from "./read-form.ts";
+import { encode, oneBody, type ReadForm, readForm, table, watchFormat } from "./read-form.ts";
 import {
   formOf,
   getVersion,
@@ -80,7 +81,7 @@ export class KubernetesFace {
   async #get(read: Read): Promise<Answer> {
     const { resource, request, info, query } = read;
     const version = getVersion(query);
-    const negotiated = formOf(request, query);
+    const negotiated = formOf(resource.kind, request, query);
     if (version === "pass" || negotiated === "pass") return "pass";
     // One object straight from the upstream costs it less than a proof that ours is the newest.
     if (version.kind === "latest" && this.#deps.consistency === "verify") return "pass";
@@ -97,7 +98,7 @@ export class KubernetesFace {
   }
 
   #one(resource: Mirrored, form: ReadForm, cached: SharedObject): Uint8Array {
-    if (form.kind !== "table") return form.item.bytes(cached);
+    if (form.kind !== "table") return oneBody(resource, form, cached);
     const { resourceVersion, object } = cached;
     return encode(
       table(resource, form, [object], { nowMs: this.#deps.clock.nowMs(), resourceVersion }),
@@ -187,7 +188,8 @@ export class KubernetesFace {
       stream.end(refused);
     }
     const format = watchFormat(this.#deps.clock, resource, form);
-    return stream.byteResponse(format, { "content-type": form.contentType, ...headers });
+    const contentType = streamType(form.contentType);
+    return stream.byteResponse(format, { "content-type": contentType, ...headers });
   }
 
   #stream(resource: Mirrored, asked: WatchQuery): WatchStream {

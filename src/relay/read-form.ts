@@ -6,10 +6,14 @@ import { partialObjectMetadata } from "#api/convert.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type IncludeObject, parseIncludeObject, tableFor, type TableOptions } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
-import { type ItemForm, madeForm } from "#server/list-body.ts";
-import type { Negotiated } from "#server/negotiate.ts";
+import { type ItemForm, madeForm, protobufForm } from "#server/list-body.ts";
+import { type MediaType, type Negotiated, protobufType } from "#server/negotiate.ts";
+import { objectOfEntry, type TypeMeta } from "#server/protobuf/envelope.ts";
+import { exactObject } from "#server/protobuf/exact-numbers.ts";
 import { toStatus } from "#server/status.ts";
-import { jsonFormat, plainFrame, type WatchFormat } from "#server/watch-frames.ts";
+import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import type { MirroredKind } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 
 type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
@@ -17,20 +21,25 @@ type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
 const encoder = new TextEncoder();
 
 /** Objects whole, apiVersion and kind included: in lists, too (upstream leaves them out of most). */
-export const wholeForm: ItemForm = { key: "json", bytes: (object) => object.json };
+export const wholeForm: ItemForm = {
+  key: "json",
+  layout: "json",
+  bytes: (object) => object.json,
+};
 
 /** Undefined: the relay cannot make this form of this resource. */
 export type ReadForm =
-  | { readonly kind: "objects"; readonly item: ItemForm; readonly contentType: string }
+  | { readonly kind: "objects"; readonly item: ItemForm; readonly contentType: MediaType }
   | {
       readonly kind: "metadata";
       readonly item: ItemForm;
-      readonly contentType: string;
+      /** Of whole bodies; a watch may add to it. */
+      readonly contentType: MediaType;
       readonly version: MetaVersion;
     }
   | {
       readonly kind: "table";
-      readonly contentType: string;
+      readonly contentType: MediaType;
       readonly version: MetaVersion;
       readonly include: IncludeObject;
     };
@@ -41,17 +50,52 @@ export function readForm(
   query: URLSearchParams,
 ): ReadForm | undefined {
   const wanted = form.transform;
-  const contentType = "application/json";
-  if (wanted === undefined) return { kind: "objects", item: wholeForm, contentType };
+  const contentType = form.mediaType;
+  const binary = contentType === protobufType;
+  if (wanted === undefined) {
+    return { kind: "objects", item: binary ? binaryForm(resource.kind) : wholeForm, contentType };
+  }
   const { version } = wanted;
-  const named = `${contentType};as=${wanted.kind};v=${version};g=meta.k8s.io`;
   if (wanted.kind === "Table") {
     const include = parseIncludeObject(query.get("includeObject") ?? "");
     if (include === undefined || resource.printer === undefined) return undefined;
-    return { kind: "table", contentType: named, version, include };
+    return { kind: "table", contentType, version, include };
   }
-  const item = madeForm(`pom.${version}`, (object) => partial(object, version));
-  return { kind: "metadata", item, contentType: named, version };
+  const item = binary
+    ? protobufForm(`pb.pom.${version}`, metadataType(version), ({ object }) =>
+        partial(object, version),
+      )
+    : madeForm(`pom.${version}`, (object) => partial(object, version));
+  return { kind: "metadata", item, contentType, version };
+}
+
+/** The message type of whole objects of `kind`. */
+export function binaryForm(kind: MirroredKind): ItemForm {
+  return protobufForm("pb", kind, exactObject);
+}
+
+/** One object as the whole body of an answer. */
+export function oneBody(
+  resource: Mirrored,
+  form: Exclude<ReadForm, { kind: "table" }>,
+  cached: SharedObject,
+): Uint8Array {
+  const bytes = form.item.bytes(cached);
+  if (form.item.layout === "json") return line(bytes);
+  const type = form.kind === "metadata" ? metadataType(form.version) : resource.kind;
+  return objectOfEntry(type, bytes);
+}
+
+/** As upstream ends every JSON body. */
+function line(json: Uint8Array): Uint8Array {
+  const out = new Uint8Array(json.length + 1);
+  out.set(json);
+  out[json.length] = 0x0a;
+  return out;
+}
+
+function metadataType(version: MetaVersion): TypeMeta {
+  return { apiVersion: `meta.k8s.io/${version}`, kind: "PartialObjectMetadata" };
 }
 
 export function table(
@@ -80,9 +124,16 @@ export function partial(object: AnyObject, version: MetaVersion): AnyObject {
 export function watchFormat(clock: Clock, resource: Mirrored, form: ReadForm): WatchFormat {
   switch (form.kind) {
     case "objects":
+      if (form.contentType === protobufType)
+        return protobufFormat("pb", resource.kind, exactObject);
       return jsonFormat("json", (cached) => cached.json);
     case "metadata": {
       const { item, version } = form;
+      if (form.contentType === protobufType) {
+        return protobufFormat(`pb.pom.${version}`, metadataType(version), ({ object }) =>
+          partial(object, version),
+        );
+      }
       return jsonFormat(
         `pom.${version}`,
         (cached) => item.bytes(cached),

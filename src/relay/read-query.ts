@@ -7,7 +7,8 @@
 import { type FieldSelector, parseFieldSelector, printFieldSelector } from "#api/field-selector.ts";
 import { type LabelSelector, parseLabelSelector } from "#api/label-selector.ts";
 import { checkFieldSelector } from "#api/selectable-fields.ts";
-import { negotiate, type Negotiated } from "#server/negotiate.ts";
+import { negotiate, type Negotiated, protobufType } from "#server/negotiate.ts";
+import { hasProtobufForm } from "#server/protobuf/envelope.ts";
 import { isTrue, type RequestInfo } from "#server/request-info.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import { compilePredicate, type Predicate } from "#watch/predicate.ts";
@@ -57,7 +58,7 @@ export function listQuery(
   request: PlainRequest,
   query: URLSearchParams,
 ): ListQuery | Pass {
-  const form = formOf(request, query);
+  const form = formOf(kind, request, query);
   const selectors = selectorsOf(kind, query);
   const limit = count(query.get("limit"));
   if (form === "pass" || selectors === "pass" || limit === "pass") return "pass";
@@ -76,14 +77,14 @@ export function listQuery(
   };
 }
 
-/** Whether the relay can watch this way: watches are always JSON. */
+/** The watch that is asked for. */
 export function watchQuery(
   kind: MirroredKind,
   info: RequestInfo,
   request: PlainRequest,
   query: URLSearchParams,
 ): WatchQuery | Pass {
-  const form = formOf(request, query);
+  const form = formOf(kind, request, query);
   const selectors = selectorsOf(kind, query);
   const timeoutSeconds = count(query.get("timeoutSeconds"));
   if (form === "pass" || selectors === "pass" || timeoutSeconds === "pass") return "pass";
@@ -104,9 +105,14 @@ export function getVersion(query: URLSearchParams): Version | Pass {
   return asked(query.get("resourceVersion"));
 }
 
-export function formOf(request: PlainRequest, query: URLSearchParams): Negotiated | Pass {
+export function formOf(
+  kind: MirroredKind,
+  request: PlainRequest,
+  query: URLSearchParams,
+): Negotiated | Pass {
   try {
-    const form = negotiate(request.headers, query, "objects");
+    const form = negotiate(request.headers, query, hasProtobufForm(kind) ? "objects" : "custom");
+    if (form.mediaType === protobufType) return form;
     return form.mediaType === "application/json" && !form.pretty ? form : "pass";
   } catch {
     return "pass";

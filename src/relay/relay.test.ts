@@ -10,6 +10,8 @@ import type { ByteSink, PlainRequest, PlainResponse, UserInfo } from "#platform/
 import { silentLog } from "#platform/log.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { relayLimits } from "./limits.ts";
+import { decodeProtobuf } from "#server/protobuf/decode.ts";
+import { readEnvelope } from "#wire/protobuf.ts";
 import { createRelay, type Relay } from "./relay.ts";
 import { FakeUpstream, podKind } from "./testing/fake-upstream.ts";
 
@@ -248,12 +250,31 @@ void describe("a read of a mirrored resource", () => {
       "/apis/apps/v1/deployments",
     ];
     for (const row of rows) assert.match((await world.get(row)).text, /^upstream answers GET/, row);
-    const protobuf = { accept: "application/vnd.kubernetes.protobuf" };
-    assert.match((await world.get("/api/v1/pods?resourceVersion=0", protobuf)).text, /^upstream/);
+    const yaml = { accept: "application/yaml" };
+    assert.match((await world.get("/api/v1/pods?resourceVersion=0", yaml)).text, /^upstream/);
     const headers = world.passed[0]?.headers ?? {};
     assert.equal(headers["authorization"], "Bearer relay");
     assert.equal(headers["impersonate-user"], "ann");
     assert.deepEqual(headers["impersonate-group"], ann.groups);
+    await world.stop();
+  });
+
+  void it("answers in protobuf, but for what has no protobuf", async () => {
+    const world = await filled(2);
+    const accept = "application/vnd.kubernetes.protobuf";
+    const listed = await world.get("/api/v1/pods?resourceVersion=0", { accept });
+    assert.equal(listed.headers["content-type"], accept);
+    const { kind, raw } = readEnvelope(Buffer.concat(listed.body));
+    const list = decodeProtobuf({ group: "", version: "v1", kind }, raw) as unknown as Json;
+    assert.deepEqual(
+      list.items?.map(({ metadata }) => metadata?.name),
+      ["p0", "p1"],
+    );
+    const one = await world.get("/api/v1/namespaces/ns0/pods/p0?resourceVersion=0", { accept });
+    assert.equal(readEnvelope(Buffer.concat(one.body)).kind, "Pod");
+    const only = `${accept};as=Table;g=meta.k8s.io;v=v1`;
+    assert.match((await world.get("/api/v1/pods", { accept: only })).text, /^upstream/);
+    assert.equal(world.passed.length, 1);
     await world.stop();
   });
 

@@ -1,7 +1,7 @@
 /**
  * List bodies: the bytes of many objects, concatenated into blocks that later lists reuse.
  *
- * Holds  a block is the comma-joined JSON of a run of neighbours. Runs end where an object's revision
+ * Holds  a block is a run of neighbours: their JSON joined by commas, or their protobuf entries. Runs end where an object's revision
  *        is a multiple of 32, so one write changes one run and all others stay shared: the same list
  *        again costs a pointer comparison per object, not a copy.
  * Memory a block dies with its first object (WeakMap); at most `blockBytesMax` plus one object each,
@@ -9,6 +9,7 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
+import { concatenated, entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
 
 const blockBytesMax = 256 * 1024;
 const blockObjectsMax = 256;
@@ -36,6 +37,8 @@ export interface ListHead {
 export interface ItemForm {
   /** Names the form in caches; "" is the stored JSON. */
   readonly key: string;
+  /** JSON objects, or entries of a protobuf list (`protobuf/envelope.ts`). */
+  readonly layout: "json" | "protobuf";
   bytes(object: CachedObject): Uint8Array;
 }
 
@@ -45,7 +48,7 @@ export interface ItemForm {
  */
 export function storedForm(apiVersion: string, kind: string): ItemForm {
   const head = encoder.encode(`{${JSON.stringify({ apiVersion, kind }).slice(1, -1)},`);
-  return { key: "", bytes: (object) => withoutHead(object.json, head) };
+  return { key: "", layout: "json", bytes: (object) => withoutHead(object.json, head) };
 }
 
 function withoutHead(json: Uint8Array, head: Uint8Array): Uint8Array {
@@ -57,25 +60,45 @@ function withoutHead(json: Uint8Array, head: Uint8Array): Uint8Array {
 export function madeForm(key: string, make: (object: AnyObject) => object): ItemForm {
   const encode = (cached: CachedObject): Uint8Array =>
     encoder.encode(JSON.stringify(make(cached.object)));
-  return { key, bytes: (object) => object.encoded(key, encode) };
+  return { key, layout: "json", bytes: (object) => object.encoded(key, encode) };
+}
+
+/** Objects of `type` as entries of protobuf lists; `make` leads to another version or shape. */
+export function protobufForm(
+  key: string,
+  type: TypeMeta,
+  make: (cached: CachedObject) => AnyObject,
+): ItemForm {
+  const encode = (cached: CachedObject): Uint8Array => entryBytes(type, make(cached));
+  return { key, layout: "protobuf", bytes: (object) => object.encoded(key, encode) };
 }
 
 /** Blocks of one resource, by form. */
 export class ListBlocks {
   readonly #byForm = new Map<string, WeakMap<CachedObject, Block>>();
 
-  /** The whole body of a list in JSON, as chunks to send in order. */
+  /** The whole body of a list, as chunks to send in order. */
   body(head: ListHead, items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
+    const blocks = this.#blocks(items, form);
+    if (form.layout === "protobuf") return merged(listParts(head, head.metadata, blocks));
     const chunks: Uint8Array[] = [encoder.encode(listHead(head))];
+    blocks.forEach((block, index) => {
+      if (index > 0) chunks.push(comma);
+      chunks.push(block);
+    });
+    chunks.push(tail);
+    return merged(chunks);
+  }
+
+  #blocks(items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
+    const blocks: Uint8Array[] = [];
     const known = this.#known(form.key);
     for (let at = 0; at < items.length;) {
       const block = blockAt(known, items, at, form);
-      if (at > 0) chunks.push(comma);
-      chunks.push(block.bytes);
+      blocks.push(block.bytes);
       at += block.objects.length;
     }
-    chunks.push(tail);
-    return merged(chunks);
+    return blocks;
   }
 
   #known(key: string): WeakMap<CachedObject, Block> {
@@ -126,7 +149,8 @@ function makeBlock(items: readonly CachedObject[], start: number, form: ItemForm
     if ((object.revision & boundaryMask) === 0) break;
     if (length >= blockBytesMax || parts.length >= blockObjectsMax) break;
   }
-  return { objects: items.slice(start, start + parts.length), bytes: joined(parts, length) };
+  const bytes = form.layout === "json" ? joined(parts, length) : concatenated(parts);
+  return { objects: items.slice(start, start + parts.length), bytes };
 }
 
 function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
@@ -144,12 +168,5 @@ function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
 /** Short bodies leave as one chunk: one write, one TLS record. */
 function merged(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  if (length > blockBytesMax) return chunks;
-  const out = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    out.set(chunk, at);
-    at += chunk.length;
-  }
-  return [out];
+  return length > blockBytesMax ? chunks : [concatenated(chunks)];
 }

@@ -7,7 +7,9 @@
  */
 import { failure, type ApiError } from "#api/status.ts";
 
-export type MediaType = "application/json" | "application/yaml";
+export const protobufType = "application/vnd.kubernetes.protobuf";
+
+export type MediaType = "application/json" | "application/yaml" | typeof protobufType;
 
 export interface Transform {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
@@ -28,14 +30,18 @@ export interface AcceptClause {
   readonly params: Readonly<Record<string, string>>;
 }
 
-const served: readonly MediaType[] = ["application/json", "application/yaml"];
+const served: readonly MediaType[] = ["application/json", "application/yaml", protobufType];
+const textTypes: readonly MediaType[] = ["application/json", "application/yaml"];
 const transformKinds = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
 /** Clients send the same few headers for ever: parsed once each. */
 const parsedMax = 256;
 const parsed = new Map<string, readonly AcceptClause[]>();
 
-/** Which transforms an endpoint can serve: none for discovery and virtual kinds, all for objects. */
-export type TransformRule = "none" | "objects";
+/**
+ * What an endpoint can serve: no transforms for discovery and virtual kinds, all for objects. Custom
+ * objects have no protobuf but for their metadata; tables have none at all.
+ */
+export type TransformRule = "none" | "objects" | "custom";
 
 /** @throws ApiError 406 when no clause fits. */
 export function negotiate(
@@ -47,14 +53,32 @@ export function negotiate(
   const accept = headers["accept"] ?? "";
   if (accept === "") return { mediaType: "application/json", pretty };
   for (const clause of parseAccept(accept)) {
-    const mediaType = served.find((candidate) => clauseMatches(clause, candidate));
-    if (mediaType === undefined) continue;
     const transform = clauseTransform(clause, rule);
     if (transform === "refused") continue;
+    const mediaType = served.find(
+      (type) => clauseMatches(clause, type) && canTake(type, transform, rule),
+    );
+    if (mediaType === undefined) continue;
     const more = clause.params["pretty"] === "1" || pretty;
     return { mediaType, pretty: more, ...(transform === undefined ? {} : { transform }) };
   }
-  throw notAcceptable(served);
+  throw notAcceptable(rule === "custom" ? textTypes : served);
+}
+
+function canTake(type: MediaType, transform: Transform | undefined, rule: TransformRule): boolean {
+  if (type !== protobufType) return true;
+  return transform === undefined ? rule !== "custom" : transform.kind !== "Table";
+}
+
+/** The form of a watch: YAML has no frames. @throws ApiError 406. */
+export function streamable(form: Negotiated): Negotiated {
+  if (form.mediaType !== "application/yaml") return form;
+  throw notAcceptable([`application/json;stream=watch`, `${protobufType};stream=watch`]);
+}
+
+/** The Content-Type of a watch: as upstream, only JSON goes without the parameter. */
+export function streamType(mediaType: MediaType): string {
+  return mediaType === "application/json" ? mediaType : `${mediaType};stream=watch`;
 }
 
 /** The form of an error: never refused, JSON when nothing fits. */

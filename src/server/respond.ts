@@ -1,5 +1,5 @@
 /**
- * Answers: objects and Status as bytes (JSON, YAML) or, for direct callers, as they are.
+ * Answers: objects and Status as bytes (JSON, YAML, protobuf) or, for direct callers, as they are.
  *
  * JSON ends in a newline unless it is pretty, as upstream's encoder does. gzip only past 128 KiB.
  */
@@ -7,7 +7,9 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { stringify } from "yaml";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
-import type { Negotiated } from "./negotiate.ts";
+import type { AnyObject } from "#api/object.ts";
+import { type Negotiated, protobufType } from "./negotiate.ts";
+import { objectBytes } from "./protobuf/envelope.ts";
 
 /** Below this a body is not worth compressing (upstream's threshold). */
 const gzipBytesMin = 128 * 1024;
@@ -17,6 +19,8 @@ const compress = promisify(gzip);
 const encoder = new TextEncoder();
 
 export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
+  // Whoever negotiated protobuf has an object of a built-in kind.
+  if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
   if (form.mediaType === "application/yaml") return encoder.encode(stringify(object, yamlOptions));
   if (form.pretty) return encoder.encode(JSON.stringify(object, undefined, 2));
   return encoder.encode(`${JSON.stringify(object)}\n`);

@@ -5,6 +5,7 @@
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
+import { type TypeMeta, watchFrame } from "./protobuf/envelope.ts";
 import { toStatus } from "./status.ts";
 
 /** One step of a watch, as registry delivers it. */
@@ -55,6 +56,33 @@ export function jsonFormat(
     error: (error) => plainFrame("ERROR", toStatus(error)),
   };
 }
+
+/** Objects of `type` in protobuf; `make` leads to another version or shape. */
+export function protobufFormat(
+  key: string,
+  type: TypeMeta,
+  make: (cached: CachedObject) => AnyObject,
+): WatchFormat {
+  const maker =
+    (event: ObjectType) =>
+    (cached: CachedObject): Uint8Array =>
+      watchFrame(event, type, make(cached));
+  const makers = {
+    ADDED: maker("ADDED"),
+    MODIFIED: maker("MODIFIED"),
+    DELETED: maker("DELETED"),
+  };
+  const keys = { ADDED: `${key}:A`, MODIFIED: `${key}:M`, DELETED: `${key}:D` };
+  return {
+    key,
+    shared: true,
+    event: (event, object) => object.encoded(keys[event], makers[event]),
+    bookmark: (object) => watchFrame("BOOKMARK", type, object),
+    error: (error) => watchFrame("ERROR", statusType, { ...toStatus(error) }),
+  };
+}
+
+const statusType: TypeMeta = { apiVersion: "v1", kind: "Status" };
 
 function framed(head: Uint8Array, body: Uint8Array): Uint8Array {
   const end = body[body.length - 1] === 0x0a ? body.length - 1 : body.length;

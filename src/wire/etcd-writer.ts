@@ -8,6 +8,8 @@
 import { Buffer } from "node:buffer";
 
 const startBytes = 64 * 1024;
+/** Up to here a loop is quicker than a call into the runtime. */
+const shortChars = 40;
 const keepBytesMax = 4 * 2 ** 20;
 
 export class BackWriter {
@@ -71,7 +73,24 @@ export class BackWriter {
   }
 
   utf8(value: string): void {
-    this.bytes(Buffer.from(value, "utf8"));
+    if (value.length <= shortChars && this.#shortAscii(value)) return;
+    const size = Buffer.byteLength(value);
+    this.#room(size);
+    this.#at -= size;
+    this.#buffer.write(value, this.#at, "utf8");
+  }
+
+  /** False, and nothing written, for a text that is not ASCII. */
+  #shortAscii(value: string): boolean {
+    this.#room(value.length);
+    let at = this.#at;
+    for (let i = value.length - 1; i >= 0; i--) {
+      const code = value.charCodeAt(i);
+      if (code > 0x7f) return false;
+      this.#buffer[--at] = code;
+    }
+    this.#at = at;
+    return true;
   }
 
   #wideVarint(value: bigint): void {

@@ -3,33 +3,24 @@
  *
  * The schema says what a field is, `numbers.ts` under which number it travels and what its zero means
  * in JSON. Unknown numbers are skipped, as protobuf wants it.
- * Cost   the table is parsed on the first protobuf body; a plan per definition is made on first use.
+ * Cost   a plan per definition is made on first use.
  */
 import type { FieldSchema } from "#api/schema-types.ts";
-import { schemaOf, schemaOfKind } from "#api/schema.ts";
+import { schemaOfKind } from "#api/schema.ts";
 import type { GroupVersionKind } from "#api/object.ts";
 import { formatMicroTime, formatTime } from "#api/time.ts";
 import { ProtobufError, readFields, utf8, type ProtobufField } from "#wire/protobuf.ts";
-import { fieldNumbers } from "./numbers.ts";
-import { readFree, type FreeForm, freeFormOf } from "./free.ts";
+import { type FreeForm, readFree } from "./free.ts";
+import { type NumberedField, numberedFields } from "./numbered-fields.ts";
 
 type Bag = Record<string, unknown>;
 
-interface FieldPlan {
-  readonly name: string;
-  readonly schema: FieldSchema;
-  readonly free: FreeForm | undefined;
-  /** What Go's JSON does with a zero value. */
-  readonly zero: "pointer" | "always" | "omit";
-}
-
 /** A number leads to a field, or to an embedded struct whose fields stand in the same object. */
-type Plan = Map<number, FieldPlan | Plan>;
+type Plan = Map<number, NumberedField | Plan>;
 
 /** How deep messages may nest; upstream's decoders stop at the same. */
 const depthMax = 100;
 
-let lines: ReadonlyMap<string, string> | undefined;
 const plans = new Map<string, Plan>();
 
 /** The object of kind `gvk` that `raw` encodes, without apiVersion and kind; undefined for an unknown kind. */
@@ -54,7 +45,7 @@ function decodeInto(bag: Bag, plan: Plan, bytes: Uint8Array, depth: number): voi
   });
 }
 
-function decodeField(bag: Bag, plan: FieldPlan, field: ProtobufField, depth: number): void {
+function decodeField(bag: Bag, plan: NumberedField, field: ProtobufField, depth: number): void {
   const { name, schema } = plan;
   if (plan.free !== undefined && schema.type !== "map" && schema.type !== "array") {
     setUnlessUndefined(bag, name, readFree(plan.free, field.bytes, decodeSchemaProps));
@@ -226,27 +217,12 @@ function planOf(definition: string): Plan {
 }
 
 function makePlan(definition: string): Plan {
-  lines ??= new Map(
-    fieldNumbers.split("\n").map((line) => [line.slice(0, line.indexOf(" ")), line]),
-  );
   const plan: Plan = new Map();
-  const fields = schemaOf(definition)?.fields ?? {};
-  for (const part of (lines.get(definition) ?? "").split(" ").slice(1)) {
-    const [, name = "", path = "", flag = ""] = /^(.+)=([\d.]+)([*!]?)$/.exec(part) ?? [];
-    const schema = fields[name];
-    if (schema === undefined) continue;
-    const zero = flag === "*" ? "pointer" : flag === "!" ? "always" : "omit";
-    planPut(plan, path.split(".").map(Number), {
-      name,
-      schema,
-      zero,
-      free: freeFormOf(definition, name, schema),
-    });
-  }
+  for (const field of numberedFields(definition)) planPut(plan, field.path, field);
   return plan;
 }
 
-function planPut(plan: Plan, path: readonly number[], field: FieldPlan): void {
+function planPut(plan: Plan, path: readonly number[], field: NumberedField): void {
   const [first = 0, ...rest] = path;
   if (rest.length === 0) return void plan.set(first, field);
   const inner = plan.get(first);

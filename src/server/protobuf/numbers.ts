@@ -738,7 +738,7 @@ io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig url
 io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion clientConfig=2* conversionReviewVersions=3!
 io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup name=1! versions=2! preferredVersion=3 serverAddressByClientCIDRs=4
 io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList groups=1!
-io.k8s.apimachinery.pkg.apis.meta.v1.APIResource name=1! singularName=6! namespaced=2! group=8 version=9 kind=3! verbs=4! shortNames=5 categories=7 storageVersionHash=10
+io.k8s.apimachinery.pkg.apis.meta.v1.APIResource name=1! singularName=6! namespaced=2! group=8 version=9 kind=3! verbs=4.1! shortNames=5 categories=7 storageVersionHash=10
 io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList groupVersion=1! resources=2!
 io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions versions=1! serverAddressByClientCIDRs=2!
 io.k8s.apimachinery.pkg.apis.meta.v1.Condition type=1! status=2! observedGeneration=3 lastTransitionTime=4! reason=5! message=6!

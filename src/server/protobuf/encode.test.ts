@@ -1,0 +1,59 @@
+/** Every kind of the upstream test data encodes from its JSON to exactly upstream's bytes. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { AnyObject } from "#api/object.ts";
+import { builtinResources } from "#api/resources.ts";
+import { readEnvelope } from "#wire/protobuf.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import { encodeProtobuf } from "./encode.ts";
+import { objectBytes } from "./envelope.ts";
+import { exactObject } from "./exact-numbers.ts";
+
+const folder = join(
+  process.env["PILOTHOUSE_TESTDATA"] ??
+    join(import.meta.dirname, "..", "..", "..", "..", "shared", "data"),
+  "kubernetes-1.36",
+  "api-testdata",
+);
+const skip = existsSync(folder)
+  ? false
+  : `${folder} is absent: upstream's encoded objects are not here`;
+
+for (const info of builtinResources()) {
+  const { group, version, kind } = info;
+  const base = join(folder, `${group === "" ? "core" : group}.${version}.${kind}`);
+  test(`${group}/${version} ${kind} encodes to upstream's bytes`, { skip }, (context) => {
+    if (!existsSync(`${base}.pb`)) return context.skip("no sample of this kind");
+    const object = JSON.parse(readFileSync(`${base}.json`, "utf8")) as AnyObject; // a sample
+    const { raw } = readEnvelope(readFileSync(`${base}.pb`));
+    assert.equal(hex(encodeProtobuf(info, object)), hex(raw));
+  });
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
+}
+
+/** Sparse objects, where zeros, nils and embedded structs differ: an object and upstream's bytes of it. */
+const sparse = readFileSync(join(import.meta.dirname, "testdata", "sparse.txt"), "utf8")
+  .trim()
+  .split("\n\n")
+  .map((pair) => pair.split("\n"));
+
+for (const [json = "", expected = ""] of sparse) {
+  const object = JSON.parse(json) as AnyObject; // the test's own data
+  test(`a sparse ${object.kind} encodes to upstream's bytes`, () => {
+    assert.equal(hex(objectBytes(object)), expected);
+  });
+}
+
+test("an integer that no double holds keeps its digits", () => {
+  const json = new TextEncoder().encode(
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","generation":9007199254740993}}',
+  );
+  const cached = { json, object: {} } as CachedObject; // only these two are read
+  const bytes = encodeProtobuf({ group: "", version: "v1", kind: "Pod" }, exactObject(cached));
+  assert.ok(hex(bytes).includes("3881808080808080" + "10"), hex(bytes));
+});
