@@ -6,6 +6,8 @@ import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
 
+const mirroredByDefault = "pods,nodes,namespaces,services,configmaps,endpointslices";
+
 const program = new Command("pilothouse")
   .description("A Kubernetes control plane: one commit, encoded once, read by a crowd.")
   .version(productVersion, "-v, --version")
@@ -32,12 +34,18 @@ program
       .default("warn"),
   )
   .option("--audit-log <file>", "append one JSON line per request")
+  .option(
+    "--relay <address:port>",
+    "also serve through a relay here, for clients that come in crowds",
+  )
+  .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault)
   .addHelpText(
     "after",
     `
 Examples:
   pilothouse up                              a cluster of 10 hollow nodes, data in ./.pilothouse
   pilothouse up --nodes 1000 --port 0        a thousand nodes, any free port
+  pilothouse up --relay 127.0.0.1:6444       a crowd may watch there, the API server sees one watch
   export KUBECONFIG=.pilothouse/kubeconfig   then: kubectl get nodes`,
   )
   .action(async (options: UpFlags) => {
@@ -118,7 +126,7 @@ program
   .option(
     "--resources <list>",
     "what to mirror, comma separated (pods, apps/v1/deployments), or all; the rest passes through",
-    "pods,nodes,namespaces,services,configmaps,endpointslices",
+    mirroredByDefault,
   )
   .option("--listen <address:port>", "where clients come", "127.0.0.1:6444")
   .option(
@@ -161,6 +169,8 @@ export interface UpFlags {
   readonly nodes: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;
+  readonly relay?: string;
+  readonly relayResources: string;
 }
 
 function integer(what: string, least: number, most: number): (text: string) => number {

@@ -44,6 +44,11 @@ export interface RelayFlags {
   readonly logLevel: LogLevel;
 }
 
+type MirrorFlags = Pick<RelayFlags, "resources" | "reads" | "logLevel">;
+type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
+
+/** A crowd is what a relay is for. */
+export const relayHttpLimits = { ...httpLimits, connectionsMax: 60_000 };
 const shutdownMs = 5_000;
 const userAgent = `pilothouse-relay/${productVersion}`;
 const retryMs = 1_000;
@@ -70,7 +75,7 @@ async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<voi
     process.stdout.write(readyText(flags, access, listening.address, made.resources));
   }
   await aborted(stopping);
-  await stop(made, listening, flags.drainSeconds * 1000);
+  await stopRelay(made, listening, flags.drainSeconds * 1000);
   process.stdout.write("stopped\n");
 }
 
@@ -95,7 +100,7 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
   }
   await aborted(stopping);
   await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
-  await stop(made, listening, 0);
+  await stopRelay(made, listening, 0);
   socket.remove();
   process.stdout.write("stopped\n");
 }
@@ -116,7 +121,7 @@ async function serveAsWorker(
   const listening = await listenTo(flags, addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
   await aborted(signal);
-  await stop(made, listening, flags.drainSeconds * 1000);
+  await stopRelay(made, listening, flags.drainSeconds * 1000);
   process.exit(0);
 }
 
@@ -126,7 +131,7 @@ async function ownersMetrics(up: Upstreams, signal: AbortSignal): Promise<string
   return body === "too-large" ? "" : new TextDecoder().decode(body);
 }
 
-interface Made {
+export interface Made {
   readonly running: Relay;
   readonly resources: readonly MirroredKind[];
   readonly up: Upstreams;
@@ -134,8 +139,8 @@ interface Made {
 }
 
 /** Undefined: told to stop before the upstream said what it has. */
-async function makeRelay(
-  flags: RelayFlags,
+export async function makeRelay(
+  flags: MirrorFlags,
   up: Upstreams,
   stopping: AbortSignal,
   more: { readonly metrics: MetricSet; readonly metricsText?: () => Promise<string> } = {
@@ -153,15 +158,19 @@ async function makeRelay(
   return { running, resources, up, log };
 }
 
-async function stop(made: Made, listening: Listening, drainMs: number): Promise<void> {
+export async function stopRelay(made: Made, listening: Listening, drainMs: number): Promise<void> {
   await made.running.drain(drainMs);
   await listening.close(shutdownMs);
+  await endRelay(made);
+}
+
+export async function endRelay(made: Made): Promise<void> {
   await made.running.stop();
   made.up.http.close();
   made.up.passHttp.close();
 }
 
-interface Upstreams {
+export interface Upstreams {
   readonly clock: NodeClock;
   readonly http: ByteTransport;
   readonly passHttp: ByteTransport;
@@ -169,7 +178,7 @@ interface Upstreams {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-function upstreamOf(
+export function upstreamOf(
   access: Omit<KubeAccess, "namespace"> & { readonly socketPath?: string },
 ): Upstreams {
   const { bearerToken } = access;
@@ -198,7 +207,7 @@ async function accessOf(flags: RelayFlags): Promise<KubeAccess> {
 /** An upstream that is away at the start is waited for; a name it does not know is a mistake. */
 async function resourcesOf(
   up: Upstreams,
-  flags: RelayFlags,
+  flags: MirrorFlags,
   log: Log,
   stopping: AbortSignal,
 ): Promise<readonly MirroredKind[]> {
@@ -223,11 +232,11 @@ async function resourcesOf(
   }
 }
 
-function addressOf(flags: RelayFlags): Address {
+export function addressOf(flags: ListenFlags, flag = "--listen"): Address {
   const match = /^\[?([^\]]*?)\]?:([0-9]{1,5})$/.exec(flags.listen);
   const [, host = "", port = ""] = match ?? [];
   if (match === null || Number(port) > 65_535) {
-    throw new UsageError(`--listen must be ADDRESS:PORT, not ${flags.listen}`);
+    throw new UsageError(`${flag} must be ADDRESS:PORT, not ${flags.listen}`);
   }
   const address = { host: host === "" ? "0.0.0.0" : host, port: Number(port) };
   if ((flags.cert === undefined) !== (flags.key === undefined)) {
@@ -252,8 +261,11 @@ function listenTo(
       ? {}
       : { cert: readText(flags.cert), key: readText(flags.key) };
   const clientCa = flags.clientCa === undefined ? {} : { clientCa: readText(flags.clientCa) };
-  const limits = { ...httpLimits, connectionsMax: 60_000 };
-  return listen({ ...address, ...secure, ...clientCa, limits }, running.handler, log);
+  return listen(
+    { ...address, ...secure, ...clientCa, limits: relayHttpLimits },
+    running.handler,
+    log,
+  );
 }
 
 function readText(path: string): string {

@@ -14,6 +14,7 @@ import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
 import { startPlane, type Host, type Plane } from "./plane.ts";
 import { productVersion } from "./product.ts";
+import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function up(flags: UpFlags): Promise<void> {
@@ -22,10 +23,12 @@ export async function up(flags: UpFlags): Promise<void> {
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
   const plane = await start(host, directory, pki, flags);
+  const relay = await relayBeside(host, plane, pki, flags);
   writeKubeconfig(directory, pki, plane);
-  process.stdout.write(readyText(plane, directory, flags));
+  process.stdout.write(readyText(plane, directory, flags, relay));
   const failure = await Promise.race([stopped, plane.failed]);
   if (failure instanceof Error) return die(failure);
+  await relay?.stop();
   await plane.stop();
   await directory.lock.release();
   process.stdout.write("stopped\n");
@@ -85,6 +88,23 @@ async function start(
   }
 }
 
+/** Undefined: not asked for. Its code is loaded only then. */
+async function relayBeside(
+  host: Host,
+  plane: Plane,
+  pki: Pki,
+  flags: UpFlags,
+): Promise<BesideRelay | undefined> {
+  if (flags.relay === undefined) return undefined;
+  try {
+    const { startRelayBeside } = await import("./up-relay.ts");
+    return await startRelayBeside(host, plane, pki, { ...flags, relay: flags.relay });
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
 function startError(error: unknown, directory: DataDirectory, flags: UpFlags): unknown {
   // The listener says what was wrong; which of our flags mends it is said here.
   const { code = "" } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
@@ -126,12 +146,18 @@ function writeKubeconfig(directory: DataDirectory, pki: Pki, plane: Plane): void
   renameSync(next, directory.kubeconfig);
 }
 
-function readyText(plane: Plane, directory: DataDirectory, flags: UpFlags): string {
+function readyText(
+  plane: Plane,
+  directory: DataDirectory,
+  flags: UpFlags,
+  relay: BesideRelay | undefined,
+): string {
+  const beside = relay === undefined ? "" : `\n  relay       ${relay.url}`;
   const seconds = (performance.now() / 1000).toFixed(2);
   const path = relative(process.cwd(), directory.kubeconfig);
   const shown = path.startsWith("..") ? directory.kubeconfig : path;
   return `pilothouse ${productVersion} (Kubernetes 1.36) ready in ${seconds} s
-  API         ${plane.url}
+  API         ${plane.url}${beside}
   data        ${directory.path}
   kubeconfig  ${directory.kubeconfig}
   nodes       ${flags.nodes} hollow

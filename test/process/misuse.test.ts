@@ -63,6 +63,14 @@ describe("pilothouse up", () => {
     assertOneSentence(pilothouse(["upp"]), /unknown command 'upp'/);
   });
 
+  test("ends with a sentence when the relay beside it cannot be had", () => {
+    const up = ["up", "--port", "0", "--nodes", "0", "--data-dir", join(directory, "beside")];
+    const address = pilothouse([...up, "--relay", "127.0.0.1:x"]);
+    assertOneSentence(address, /--relay must be ADDRESS:PORT, not 127\.0\.0\.1:x/);
+    const resource = [...up, "--relay", "127.0.0.1:0", "--relay-resources", "nosuch"];
+    assertOneSentence(pilothouse(resource), /nosuch/);
+  });
+
   test("refuses a second process on the same directory; the first goes on and stops cleanly", async () => {
     const data = join(directory, "shared");
     const up = await startUp(["--port", "0", "--data-dir", data, "--nodes", "0"]);

@@ -1,0 +1,59 @@
+/**
+ * `pilothouse up --relay ADDRESS:PORT`: a relay before the plane of the same process, for clients that
+ * come in crowds. It reaches the API server by its socket, as the administrator, like any other relay.
+ */
+import type { Pki } from "#auth/pki-files.ts";
+import { listen } from "#platform/node/http.ts";
+import type { Host, Plane } from "./plane.ts";
+import { addressOf, endRelay, makeRelay, relayHttpLimits, stopRelay, upstreamOf } from "./relay.ts";
+import type { LogLevel } from "#platform/node/log.ts";
+
+export interface UpRelayFlags {
+  readonly relay: string;
+  readonly relayResources: string;
+  readonly logLevel: LogLevel;
+}
+
+export interface BesideRelay {
+  /** `https://127.0.0.1:6444`. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Resolves when every mirror has its first list. Throws UsageError for a bad address or resource. */
+export async function startRelayBeside(
+  host: Host,
+  plane: Plane,
+  pki: Pki,
+  flags: UpRelayFlags,
+): Promise<BesideRelay> {
+  const { relay, relayResources: resources, logLevel } = flags;
+  const { admin, authority, server } = pki;
+  const ends = new AbortController();
+  const upstream = upstreamOf({
+    server: plane.url,
+    ca: authority.certificate,
+    certificate: admin.certificate,
+    key: admin.privateKey,
+  });
+  const keys = {
+    cert: server.certificate,
+    key: server.privateKey,
+    clientCa: authority.certificate,
+  };
+  const at = addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
+  const made = await makeRelay({ resources, reads: "verify", logLevel }, upstream, ends.signal);
+  if (made === undefined) throw new Error("a relay that nobody stopped was not made");
+  const options = { ...at, ...keys, limits: relayHttpLimits };
+  const listening = await listen(options, made.running.handler, host.log).catch(async (error) => {
+    await endRelay(made);
+    throw error;
+  });
+  await made.running.untilReady(ends.signal);
+  const { address } = listening;
+  const name = address.host.includes(":") ? `[${address.host}]` : address.host;
+  return {
+    url: `https://${name}:${address.port}`,
+    stop: () => stopRelay(made, listening, 0),
+  };
+}
