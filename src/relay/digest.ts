@@ -6,7 +6,7 @@
  * Sums of hashes resist accidents, not an adversary who can choose members: this is a cache key among
  * replicas of one upstream, not a signature.
  */
-import { createHash } from "node:crypto";
+import { hash as hashOf } from "node:crypto";
 import type { CachedObject } from "#watch/cached-object.ts";
 
 const hashes = new WeakMap<CachedObject, bigint>();
@@ -15,7 +15,7 @@ const hashes = new WeakMap<CachedObject, bigint>();
 export function memberHash(object: CachedObject): bigint {
   const known = hashes.get(object);
   if (known !== undefined) return known;
-  const hex = createHash("sha256").update(object.json).digest("hex");
+  const hex = hashOf("sha256", object.json, "hex");
   const hash = BigInt(`0x${hex.slice(0, 32)}`);
   hashes.set(object, hash);
   return hash;

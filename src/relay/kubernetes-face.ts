@@ -171,6 +171,9 @@ export class KubernetesFace {
     const headers = await this.#fresh(resource, asked.version);
     const stream = this.#stream(resource, asked);
     const refused = asked.after === undefined ? undefined : resource.mirror.refusal(asked.after);
+    const begun =
+      asked.after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
+    this.#deps.metrics.watchesStarted.add([begun]);
     if (refused === undefined) {
       stream.attach(
         resource.mirror.cache.watch(
@@ -179,6 +182,8 @@ export class KubernetesFace {
             bookmarks: asked.allowBookmarks,
             start: asked.after === undefined ? "state" : { after: asked.after },
             marker: asked.marker,
+            // The sum is over whole objects: who gets other forms could not add it up.
+            checksums: asked.checksums && form.kind === "objects",
           },
           stream,
         ),

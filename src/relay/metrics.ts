@@ -11,6 +11,7 @@ export class RelayMetrics {
   readonly notModified: Counter;
   readonly expired: Counter;
   readonly staleReads: Counter;
+  readonly watchesStarted: Counter;
   readonly endedByReview: Counter;
 
   constructor(set: MetricSet) {
@@ -23,6 +24,11 @@ export class RelayMetrics {
     this.bytesOut = set.counter("relay_watch_bytes_sent_total", "Watch bytes sent.", []);
     this.notModified = set.counter("relay_not_modified_total", "Polls answered 304.", []);
     this.expired = set.counter("relay_expired_total", "Watches and deltas told 410.", []);
+    this.watchesStarted = set.counter(
+      "relay_watches_started_total",
+      "Watches by how they began: with the state, resumed after a resourceVersion, refused with 410.",
+      ["start"],
+    );
     this.staleReads = set.counter(
       "relay_stale_reads_total",
       "Reads of the most recent state answered from the last known one, the upstream being away.",
@@ -58,6 +64,8 @@ export function describeRelay(
   perResource("relay_events_received_total", "Events received.", (r) => r.mirror.counts.events);
   perResource("relay_events_repeated_total", "Dropped.", (r) => r.mirror.counts.duplicates);
   perResource("relay_events_out_of_order_total", "Late.", (r) => r.mirror.counts.outOfOrder);
+  perResource("relay_checksums_total", "Sums compared.", (r) => r.mirror.counts.checked);
+  perResource("relay_checksum_mismatches_total", "Not ours.", (r) => r.mirror.counts.mismatched);
   perResource("relay_differences_total", "Lists merged.", (r) => r.mirror.counts.reconciled);
   perResource("relay_objects", "Objects held.", (r) => r.mirror.cache.size);
   perResource("relay_revision", "Newest resourceVersion held.", (r) => r.mirror.revision);

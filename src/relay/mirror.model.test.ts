@@ -20,7 +20,7 @@ import { View } from "./view.ts";
 
 const limits = { ...relayLimits, pageObjects: 3, flushMs: 0, ringItemsMax: 1000 };
 /** fast-check prints the seed of a run that fails; thousands of runs are a command of their own. */
-const numRuns = Number(process.env["PILOTHOUSE_RUNS"] ?? 100);
+const numRuns = Number(process.env["PILOTHOUSE_RUNS"] ?? 40);
 const everything = compilePredicate({ namespace: "", namespaced: true });
 
 class Replica {

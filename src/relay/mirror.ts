@@ -28,20 +28,37 @@ import { noHistory } from "#watch/history.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import { type ObjectSource, SharedObject } from "#watch/shared-object.ts";
 import { SortedSet } from "#watch/sorted-set.ts";
+import { compilePredicate } from "#watch/predicate.ts";
+import type { ViewState } from "#watch/watch-item.ts";
 import { fieldValue, selectableFields } from "#api/selectable-fields.ts";
+import { memberHash } from "./digest.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
 import type { FormedObject } from "./object-form.ts";
 
 export type UpstreamEvent =
   | { readonly type: "SET" | "DELETED"; readonly object: FormedObject }
-  | { readonly type: "BOOKMARK"; readonly revision: number };
+  | {
+      readonly type: "BOOKMARK";
+      readonly revision: number;
+      /** What the upstream holds at `revision`, when it says so (a relay does). */
+      readonly view?: ViewState | undefined;
+    };
 
 /** The stream broke its promise of order: only a list tells what is true now. */
 export class OutOfOrderError extends Error {
   constructor(revision: number, key: string, at: number) {
     super(`upstream sent ${key} at resourceVersion ${revision} after ${at}`);
     this.name = "OutOfOrderError";
+  }
+}
+
+/** What the mirror holds is not what the upstream holds: only a list tells what is true now. */
+export class ChecksumError extends Error {
+  constructor(held: ViewState, told: ViewState, revision: number) {
+    const text = (view: ViewState): string => `${view.count} objects ${view.checksum}`;
+    super(`the mirror holds ${text(held)} at ${revision}, its upstream ${text(told)}`);
+    this.name = "ChecksumError";
   }
 }
 
@@ -53,6 +70,7 @@ interface Gap {
 /** Changes of one resource by the revision they are told at. */
 type Timeline = Map<number, Change[]>;
 
+const everything = compilePredicate({ namespace: "", namespaced: true });
 const indexedField = "spec.nodeName";
 /** Parts of one revision; the sum stays exact for revisions up to 2^41. */
 const part = 2 ** -12;
@@ -74,12 +92,22 @@ export interface MirrorCounts {
   duplicates: number;
   reconciled: number;
   outOfOrder: number;
+  /** Bookmarks whose sum was compared, and those that differed. */
+  checked: number;
+  mismatched: number;
 }
 
 export class Mirror {
   readonly kind: MirroredKind;
   readonly cache: WatchCache;
-  readonly counts: MirrorCounts = { events: 0, duplicates: 0, reconciled: 0, outOfOrder: 0 };
+  readonly counts: MirrorCounts = {
+    events: 0,
+    duplicates: 0,
+    reconciled: 0,
+    outOfOrder: 0,
+    checked: 0,
+    mismatched: 0,
+  };
   readonly #clock: Clock;
   readonly #limits: RelayLimits;
   readonly #source: ObjectSource;
@@ -99,10 +127,10 @@ export class Mirror {
   /** The newest revision that something above it has closed; below it all are. */
   #closedAt = 0;
   readonly #late: Ring<Heard>;
+  /** The upstream's sums say that the mirror is wrong; "unfounded": a list said it is not. */
+  #suspicion: "none" | "open" | "unfounded" = "none";
   #endedMs = 0;
   #framesSinceEnd = false;
-  /** Shares of the watchers whose bookmark waits for the newest revision to be closed. */
-  readonly #dueSlots = new Map<number, number>();
 
   constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
     this.kind = kind;
@@ -117,7 +145,7 @@ export class Mirror {
     };
     const indexed = selectableFields(kind.group, kind.resource).includes(indexedField);
     this.cache = new WatchCache(
-      { history: noHistory, whole: () => !this.#open },
+      { history: noHistory, whole: () => !this.#open, digestOf: memberHash },
       { objects: [], revision: 0 },
       { ...limits, indexedField: indexed ? indexedField : undefined },
     );
@@ -216,7 +244,6 @@ export class Mirror {
     }
     this.#coveredTo = revision;
     this.#late.clear();
-    this.#dueSlots.clear();
     this.flush();
     this.cache.bookmark(0, 1);
     this.#wake();
@@ -240,7 +267,7 @@ export class Mirror {
 
   /**
    * @returns whether any of it was news.
-   * Throws OutOfOrderError; what came before it in `events` is applied.
+   * Throws OutOfOrderError or ChecksumError; what came before it in `events` is applied.
    */
   apply(events: readonly UpstreamEvent[]): boolean {
     this.heard();
@@ -254,9 +281,8 @@ export class Mirror {
     return this.cache.revision > before;
   }
 
-  /** Bookmarks for one of `slots` shares of the watchers: now, or once the newest revision is closed. */
+  /** Bookmarks for one of `slots` shares of the watchers; who is at an open revision gets it later. */
   bookmark(slot: number, slots: number): void {
-    if (this.#open) return void this.#dueSlots.set(slot, slots);
     this.flush();
     this.cache.bookmark(slot, slots);
   }
@@ -287,7 +313,10 @@ export class Mirror {
     if (first === undefined) return start + 1;
     const revision = first.type === "BOOKMARK" ? first.revision : first.object.revision;
     this.#hear(first.type, revision);
-    if (first.type === "BOOKMARK") return start + 1;
+    if (first.type === "BOOKMARK") {
+      if (first.view !== undefined) this.#check(first.view, revision);
+      return start + 1;
+    }
     const changes = new Map<string, Change>();
     let at = start;
     for (; at < events.length; at++) {
@@ -308,10 +337,22 @@ export class Mirror {
     if (revision <= this.revision) return;
     this.#closedAt = this.revision;
     if (type === "BOOKMARK") this.cache.advance(revision);
-    if (this.#dueSlots.size === 0) return;
+    if (!this.cache.bookmarksDue) return;
     this.flush();
-    for (const [slot, slots] of this.#dueSlots) this.cache.bookmark(slot, slots);
-    this.#dueSlots.clear();
+    this.cache.payBookmarks();
+  }
+
+  /** Throws ChecksumError. A list that follows and finds no difference ends the checks: they are wrong. */
+  #check(told: ViewState, revision: number): void {
+    if (revision !== this.revision || this.#open || this.#suspicion === "unfounded") return;
+    this.flush();
+    const held = this.cache.viewState(everything);
+    if (held === undefined) return;
+    this.counts.checked++;
+    if (held.count === told.count && held.checksum === told.checksum) return;
+    this.counts.mismatched++;
+    this.#suspicion = "open";
+    throw new ChecksumError(held, told, revision);
   }
 
   #change(event: Exclude<UpstreamEvent, { type: "BOOKMARK" }>): Change {
@@ -342,12 +383,14 @@ export class Mirror {
 
   #reconcile(objects: readonly SharedObject[], revision: number): void {
     const above = this.#closed;
+    this.cache.expireStarts(above, revision);
     const timeline = this.#difference(objects, revision);
     const at = [...timeline.keys()].sort((a, b) => a - b);
     for (const position of at) {
       this.cache.apply(this.#position(position), timeline.get(position) ?? []);
     }
     this.cache.advance(revision);
+    if (this.#suspicion === "open") this.#suspicion = at.length > 0 ? "none" : "unfounded";
     this.counts.reconciled++;
     if (revision - above > 1) this.#remember({ above, below: revision });
   }

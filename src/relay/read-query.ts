@@ -47,10 +47,15 @@ export interface WatchQuery {
   /** The end of the initial events is marked. */
   readonly marker: boolean;
   readonly allowBookmarks: boolean;
+  /** Bookmarks say what the view holds, to be checked: a parameter of ours, which others ignore. */
+  readonly checksums: boolean;
   readonly timeoutSeconds: number;
 }
 
 type Pass = "pass";
+
+/** `?watch=true&allowWatchBookmarks=true&viewChecksums=true` */
+export const checksumsParameter = "viewChecksums";
 
 export function listQuery(
   kind: MirroredKind,
@@ -96,6 +101,7 @@ export function watchQuery(
     predicate: predicateOf(kind, info.namespace, selectors),
     ...start,
     allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
+    checksums: query.get(checksumsParameter) === "true",
     timeoutSeconds,
   };
 }

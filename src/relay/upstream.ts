@@ -10,6 +10,7 @@
  *        list may run beside the watch when readers need proof of freshness (`list`, freshness.ts).
  * Bounds a page `pageBytesMax`, a frame `frameBytesMax`; failures wait with jitter, or as a 429 says.
  */
+import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import { Backoff } from "#client/backoff.ts";
 import { textOrJson } from "#client/direct.ts";
@@ -20,9 +21,11 @@ import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import { viewChecksumAnnotation, viewCountAnnotation } from "#server/watch-frames.ts";
 import { elements, members, parseSpan, type Span, textOf } from "./json-bytes.ts";
 import type { RelayLimits } from "./limits.ts";
-import { type Mirror, OutOfOrderError, type UpstreamEvent } from "./mirror.ts";
+import { ChecksumError, type Mirror, OutOfOrderError, type UpstreamEvent } from "./mirror.ts";
+import { checksumsParameter } from "./read-query.ts";
 import { collectionPath, kindId } from "./mirrored-kind.ts";
 import {
   type FormedObject,
@@ -152,7 +155,7 @@ export class Upstream {
     this.#newsInWatch = false;
     const seconds = watchSecondsMin + random.below(watchSecondsMin);
     const from = this.mirror.resumeFrom;
-    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}`;
+    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}&${checksumsParameter}=true`;
     const response = await this.#send(query, signal);
     this.counts.watches++;
     this.counts.watching++;
@@ -196,7 +199,7 @@ export class Upstream {
       case "DELETED":
         return { type: "DELETED", object: this.#toObject(frame, object.value) };
       case "BOOKMARK":
-        return { type: "BOOKMARK", revision: revisionOf(frame, object.value) };
+        return bookmark(frame, object.value);
       case "ERROR":
         return statusError(frame, object.value);
       default:
@@ -243,11 +246,26 @@ export class Upstream {
 
 /** Only a list helps: history is gone, the stream is out of order, or the upstream is of another past. */
 function isLost(error: unknown): boolean {
-  if (error instanceof OutOfOrderError) return true;
+  if (error instanceof OutOfOrderError || error instanceof ChecksumError) return true;
   if (!(error instanceof ApiError)) return false;
   if (error.code === 410) return true;
   const causes = error.status.details?.causes ?? [];
   return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
+}
+
+function bookmark(frame: Uint8Array, span: Span): UpstreamEvent {
+  const revision = revisionOf(frame, span);
+  const annotations = annotationsOf(parseSpan(frame, span));
+  const checksum = annotations[viewChecksumAnnotation];
+  const count = annotations[viewCountAnnotation];
+  if (checksum === undefined || count === undefined) return { type: "BOOKMARK", revision };
+  return { type: "BOOKMARK", revision, view: { checksum, count: Number(count) } };
+}
+
+/** A decoder: what is not there is not there. */
+function annotationsOf(object: unknown): Readonly<Record<string, string | undefined>> {
+  const { metadata } = object as { readonly metadata?: AnyObject["metadata"] };
+  return metadata?.annotations ?? {};
 }
 
 function statusError(frame: Uint8Array, span: Span): Error {

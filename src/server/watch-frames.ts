@@ -14,6 +14,8 @@ export interface StreamItem {
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
   readonly initialEventsEnd?: boolean;
+  /** Of a BOOKMARK for who asked: what was told adds up to this. */
+  readonly view?: { readonly count: number; readonly checksum: string } | undefined;
 }
 
 type ObjectType = Exclude<StreamItem["type"], "BOOKMARK">;
@@ -97,15 +99,22 @@ export function plainFrame(type: string, object: unknown): Uint8Array {
   return encoder.encode(`{"type":"${type}","object":${JSON.stringify(object)}}\n`);
 }
 
-/** The object of a BOOKMARK: kind and resourceVersion, and the mark that ends the initial events. */
+export const viewCountAnnotation = "pilothouse.dev/view-count";
+export const viewChecksumAnnotation = "pilothouse.dev/view-checksum";
+
+/** The object of a BOOKMARK: kind and resourceVersion, and what it says beyond. */
 export function bookmarkObject(apiVersion: string, kind: string, item: StreamItem): AnyObject {
-  const metadata = {
-    resourceVersion: item.resourceVersion,
-    ...(item.initialEventsEnd === true
-      ? { annotations: { "k8s.io/initial-events-end": "true" } }
-      : {}),
-  };
-  return { kind, apiVersion, metadata };
+  const { resourceVersion, initialEventsEnd, view } = item;
+  if (initialEventsEnd !== true && view === undefined) {
+    return { kind, apiVersion, metadata: { resourceVersion } };
+  }
+  const annotations: Record<string, string> = {};
+  if (initialEventsEnd === true) annotations["k8s.io/initial-events-end"] = "true";
+  if (view !== undefined) {
+    annotations[viewChecksumAnnotation] = view.checksum;
+    annotations[viewCountAnnotation] = String(view.count);
+  }
+  return { kind, apiVersion, metadata: { resourceVersion, annotations } };
 }
 
 /** True for the refusal that must come inside the stream (HTTP 200, then ERROR). */

@@ -12,6 +12,7 @@
  * Why not a queue per watcher: 10,000 watchers x 1,000 events are 10 M references; 10,000 cursors
  * are 10,000 numbers, and a slow one costs the others nothing.
  */
+import { expired } from "#api/status.ts";
 import { assert } from "#base/assert.ts";
 import { CacheEvent } from "./cache-event.ts";
 import type { CursorHome, CursorStart } from "./cursor.ts";
@@ -24,7 +25,7 @@ import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
 import { SortedSet } from "./sorted-set.ts";
 import { type DigestOf, type ViewSum, ViewSums } from "./view-sum.ts";
-import type { WatchItem, WatchSink } from "./watch-item.ts";
+import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 
 /** One object's change: `next` undefined deletes `key`. */
 export interface Change {
@@ -78,6 +79,8 @@ export class WatchCache {
   readonly #index: CursorIndex;
   readonly #cursors = new Set<Cursor>();
   readonly #pinned = new Map<number, Snapshot>();
+  /** Cursors whose bookmark waits for the rest of the newest revision. */
+  readonly #due = new Set<Cursor>();
   readonly #views: ViewSums;
   readonly #home: CursorHome;
   #cursorCount = 0;
@@ -147,7 +150,7 @@ export class WatchCache {
       }
     }
     this.#ring.push(events);
-    if (this.#cursors.size > 0) this.#undelivered.push(...events);
+    if (this.#cursors.size > 0 || this.#views.size > 0) this.#undelivered.push(...events);
   }
 
   /** Everything up to `revision` is included: the resource did not change since. */
@@ -225,6 +228,11 @@ export class WatchCache {
     return cursor;
   }
 
+  /** What `predicate` selects of what was dispatched; kept up from the first call on. */
+  viewState(predicate: Predicate): ViewState | undefined {
+    return this.#views.keep(predicate, () => this.snapshot())?.state;
+  }
+
   /** Bookmarks for the cursors of one of `slots` equal shares. */
   bookmark(slot: number, slots: number): void {
     for (const cursor of this.#cursors) if (cursor.id % slots === slot) cursor.bookmark();
@@ -233,11 +241,34 @@ export class WatchCache {
   /** The feed lost its place: watchers are told `error`, and the state starts anew. */
   reset(initial: { objects: readonly SharedObject[]; revision: number }, error: Error): void {
     this.end(error);
+    this.#views.clear();
     this.#pinned.clear();
     this.#undelivered = [];
     this.#objects = SortedSet.from(initial.objects);
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
+  }
+
+  get bookmarksDue(): boolean {
+    return this.#due.size > 0;
+  }
+
+  /** All of the newest revision is here, and dispatched. */
+  payBookmarks(): void {
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const cursor of due) cursor.bookmark();
+  }
+
+  /**
+   * The feed jumps from `above` to `below`, and what came and went between it does not know: ends the
+   * watches that were to start strictly between, whose clients may know of it from elsewhere.
+   */
+  expireStarts(above: number, below: number): void {
+    for (const cursor of this.#cursors) {
+      if (!cursor.startedWithin(above, below)) continue;
+      cursor.end(expired(`too old resource version: ${above + 1} (${below})`));
+    }
   }
 
   /** Ends every watch; `error` as WatchSink.end. */
@@ -271,6 +302,7 @@ export class WatchCache {
   #makeHome(whole: () => boolean): CursorHome {
     return {
       whole,
+      bookmarkDue: (cursor) => void this.#due.add(cursor),
       revision: () => this.#revision,
       delivered: () => this.#delivered,
       floor: () => this.#ring.floor,
@@ -280,6 +312,7 @@ export class WatchCache {
       retire: (cursor) => this.#index.remove(cursor),
       ended: (cursor) => {
         this.#cursors.delete(cursor);
+        this.#due.delete(cursor);
         if (cursor.view !== undefined) this.#views.leave(cursor.view);
       },
     };

@@ -34,6 +34,8 @@ export interface CursorHome {
   delivered(): number;
   /** False while parts of the newest revision may be missing. */
   whole(): boolean;
+  /** `cursor` is to get its bookmark when they are all here. */
+  bookmarkDue(cursor: Cursor): void;
   /** The ring holds every event above this. */
   floor(): number;
   readonly history: History;
@@ -73,6 +75,8 @@ export class Cursor {
   readonly #sink: WatchSink;
   #phase: Phase;
   #after: number;
+  /** 0: with the state. */
+  readonly #startedAfter: number;
   #initial: Extract<CursorStart, { kind: "state" }> | undefined;
   #initialFrom: string;
   #reader: HistoryReader | undefined;
@@ -90,9 +94,15 @@ export class Cursor {
     this.bookmarks = options.bookmarks;
     this.view = options.view;
     this.#after = options.start.revision;
+    this.#startedAfter = options.start.kind === "after" ? options.start.revision : 0;
     this.#initial = options.start.kind === "state" ? options.start : undefined;
     this.#initialFrom = deps.predicate.from;
     this.#phase = this.#initial === undefined ? "behind" : "initial";
+  }
+
+  /** Whether it was to start strictly between: at a position the feed then jumped over. */
+  startedWithin(above: number, below: number): boolean {
+    return this.#startedAfter > above && this.#startedAfter < below;
   }
 
   get live(): boolean {
@@ -126,7 +136,10 @@ export class Cursor {
     this.#leaveHistoryWhenRead();
     if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
     const revision = this.live ? Math.max(this.#after, this.#home.delivered()) : this.#after;
-    if (!this.#home.whole() && revision >= wholeRevision(this.#home.revision())) return;
+    if (!this.#home.whole() && revision >= wholeRevision(this.#home.revision())) {
+      this.#home.bookmarkDue(this);
+      return;
+    }
     this.#deliver([{ ...watchItem("BOOKMARK", undefined, revision), ...this.#viewAt(revision) }]);
   }
 

@@ -30,6 +30,8 @@ export class ViewSum {
   #position: number;
   #state: ViewState | undefined;
   watchers = 0;
+  /** Counted among the watchers once, for whoever asks without watching. */
+  kept = false;
 
   constructor(
     predicate: Predicate,
@@ -108,6 +110,26 @@ export class ViewSums {
 
   leave(view: ViewSum): void {
     if (--view.watchers === 0) this.#views.delete(view.predicate.text);
+  }
+
+  /** The view of `predicate`, which from now on lives whoever watches. */
+  keep(
+    predicate: Predicate,
+    start: () => { readonly objects: SortedSet<SharedObject>; readonly revision: number },
+  ): ViewSum | undefined {
+    const known = this.#views.get(predicate.text);
+    if (known?.kept === true) return known;
+    const view = this.join(predicate, start);
+    if (view !== undefined) view.kept = true;
+    return view;
+  }
+
+  get size(): number {
+    return this.#views.size;
+  }
+
+  clear(): void {
+    this.#views.clear();
   }
 
   take(events: readonly CacheEvent[], last: number): void {

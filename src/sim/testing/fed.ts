@@ -1,0 +1,62 @@
+/**
+ * What the behaviour suite of watches needs to know of a cache and whoever feeds it: two replicas over
+ * one truth, faults on the way to them, and the truth itself to judge by.
+ */
+import type { FakeEvent } from "#relay/testing/fake-upstream.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { Predicate } from "#watch/predicate.ts";
+import type { WatchSink } from "#watch/watch-item.ts";
+
+/** One change of the truth; `label` of a deletion is the last it had. */
+export type Written = FakeEvent;
+
+/** One revision: keys `ns0/p0`, and the value of their label `v`; undefined deletes. */
+export type Draft = readonly (readonly [key: string, label: string | undefined])[];
+
+/** What may happen on the way; a feed that has no such fault does nothing. */
+export type Fault =
+  | { readonly kind: "enqueue" | "upstreamBookmark" | "compact" | "swap" | "verify" | "restart" }
+  | { readonly kind: "deliver"; readonly count: number; readonly torn: boolean }
+  | { readonly kind: "repeat"; readonly count: number }
+  | { readonly kind: "cut"; readonly clean: boolean }
+  | { readonly kind: "down"; readonly down: boolean };
+
+export interface OpenWatch {
+  resume(): void;
+  close(): void;
+}
+
+export interface Fed {
+  readonly replicas: number;
+  /** Everything that ever changed, in order. */
+  readonly history: readonly Written[];
+  /** Newest revision of the truth. */
+  readonly head: number;
+  /** 128 bits of an object, when bookmarks carry sums. */
+  readonly digestOf: ((object: CachedObject) => bigint) | undefined;
+  write(draft: Draft): Promise<void>;
+  /** A revision of something else. */
+  skip(): Promise<void>;
+  fault(replica: number, fault: Fault): Promise<void>;
+  time(ms: number): Promise<void>;
+  /** Periodic bookmarks are due. */
+  bookmark(): void;
+  /** Undefined: 410. */
+  watch(
+    replica: number,
+    predicate: Predicate,
+    start: number | "state",
+    sink: WatchSink,
+  ): OpenWatch | undefined;
+  /** Whether a client at `revision` may be told 410 by that replica. */
+  mayRefuse(replica: number, revision: number): boolean;
+  /** Whether a watch begun at `start` that has been told everything to `position` may end with 410. */
+  mayEnd(replica: number, start: number, position: number): boolean;
+  /** No list ever came between: every event is owed, not just the difference. */
+  readonly exact: boolean;
+  /** Faults are over: everything arrives. */
+  settle(): Promise<void>;
+  /** What this feed promises besides; asserts. */
+  check(): void;
+  close(): Promise<void>;
+}

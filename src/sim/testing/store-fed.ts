@@ -1,0 +1,137 @@
+/** Watch caches that registries feed from one store, in virtual time. */
+import { objectKey, resourcePrefix, storeKey } from "#registry/keys.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
+import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
+import { SimRandom } from "../random.ts";
+import type { FullStore } from "#store/embedded.ts";
+import type { LeaseId, Revision } from "#store/store.ts";
+import { encodeObject } from "#watch/object-bytes.ts";
+import type { Predicate } from "#watch/predicate.ts";
+import type { WatchSink } from "#watch/watch-item.ts";
+import type { Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
+
+const pods = { group: "", resource: "pods" };
+const prefix = resourcePrefix(pods);
+
+export interface StoreFedOptions {
+  readonly ringItemsMax: number;
+}
+
+export async function storeFed(options: StoreFedOptions): Promise<Fed> {
+  const registryOptions = { ...options, pinnedMax: 2 };
+  const world = await newWorld(registryOptions);
+  return new StoreFed(world, registryOptions);
+}
+
+class StoreFed implements Fed {
+  readonly replicas = 2;
+  readonly history: Written[] = [];
+  readonly digestOf = undefined;
+  readonly exact = true;
+  readonly #world: World;
+  readonly #store: FullStore;
+  readonly #options: { readonly ringItemsMax: number; readonly pinnedMax: number };
+  readonly #registries: OpenRegistry[];
+  readonly #labels = new Map<string, string>();
+
+  constructor(world: World, options: { ringItemsMax: number; pinnedMax: number }) {
+    this.#world = world;
+    this.#store = world.store as FullStore;
+    this.#options = options;
+    this.#registries = [world.registry, this.#open()];
+    for (const registry of this.#registries) registry.cache(pods);
+  }
+
+  get head(): number {
+    return this.#store.commitRevision;
+  }
+
+  async write(draft: Draft): Promise<void> {
+    await this.#store.transact((transaction) => {
+      for (const [key, label] of draft) {
+        const at = keyOf(key);
+        if (label === undefined) transaction.delete(at);
+        else transaction.put(at, podBytes(key, label), 0n as LeaseId);
+      }
+    });
+    for (const [key, label] of draft) this.#record(key, label);
+  }
+
+  async skip(): Promise<void> {
+    const other = storeKey(resourcePrefix({ group: "", resource: "configmaps" }), "a/b");
+    await this.#store.put(other, podBytes("a/b", "1"), {});
+  }
+
+  async fault(replica: number, fault: Fault): Promise<void> {
+    if (fault.kind === "compact") await this.#store.compact(this.head as Revision);
+    if (fault.kind !== "restart") return;
+    this.#registries[replica] = this.#open();
+    this.#registries[replica].cache(pods);
+  }
+
+  time(ms: number): Promise<void> {
+    return this.#world.clock.run(ms);
+  }
+
+  bookmark(): void {
+    for (const registry of this.#registries) registry.cache(pods).bookmark(0, 1);
+  }
+
+  watch(
+    replica: number,
+    predicate: Predicate,
+    start: number | "state",
+    sink: WatchSink,
+  ): OpenWatch | undefined {
+    const from = start === "state" ? start : { after: start };
+    const cache = this.#registries[replica]?.cache(pods);
+    return cache?.watch({ predicate, bookmarks: true, start: from }, sink);
+  }
+
+  mayRefuse(_replica: number, revision: number): boolean {
+    return revision < this.#store.compactRevision;
+  }
+
+  mayEnd(_replica: number, _start: number, position: number): boolean {
+    return position < this.#store.compactRevision;
+  }
+
+  settle(): Promise<void> {
+    return this.#world.clock.run(130_000);
+  }
+
+  check(): void {}
+
+  async close(): Promise<void> {
+    for (const registry of this.#registries) await registry.close();
+  }
+
+  #open(): OpenRegistry {
+    const { clock, store } = this.#world;
+    return openRegistry({ clock, store, random: new SimRandom(3) }, this.#options).registry;
+  }
+
+  #record(key: string, label: string | undefined): void {
+    const known = this.#labels.get(key);
+    if (label === undefined && known === undefined) return;
+    const type = label === undefined ? "DELETED" : known === undefined ? "ADDED" : "MODIFIED";
+    this.history.push({ revision: this.head, key, label: label ?? known, uid: key, type });
+    if (label === undefined) this.#labels.delete(key);
+    else this.#labels.set(key, label);
+  }
+}
+
+function keyOf(key: string): ReturnType<typeof storeKey> {
+  const [namespace = "", name = ""] = key.split("/");
+  return storeKey(prefix, objectKey(namespace, name));
+}
+
+function podBytes(key: string, label: string): Uint8Array {
+  const [namespace = "", name = ""] = key.split("/");
+  return encodeObject({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, uid: key, labels: { v: label } },
+    spec: { nodeName: `n${label}` },
+  });
+}
