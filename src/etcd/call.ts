@@ -8,6 +8,8 @@ import { framed, prefixBytes } from "#wire/grpc.ts";
 export interface ServerStream {
   /** A message with `prefixBytes` left free before it. Given. Nothing happens once closed. */
   send(withHeadroom: Buffer): void;
+  /** One framed message in pieces. Given. */
+  sendPieces(pieces: readonly Buffer[]): void;
   /** Sent but not yet taken by the socket. */
   readonly backlogBytes: number;
   /** Calls once, when the backlog has been taken. */
@@ -32,8 +34,8 @@ export interface StreamEnd {
 export type Method =
   | {
       readonly kind: "unary";
-      /** @returns a frame. Throws, or rejects with, GrpcError. */
-      readonly answer: (request: Buffer) => Buffer | Promise<Buffer>;
+      /** @returns a frame, in pieces when it is large. Throws, or rejects with, GrpcError. */
+      readonly answer: (request: Buffer) => Buffer | readonly Buffer[] | Promise<Buffer>;
     }
   | { readonly kind: "stream"; readonly open: (call: ServerStream) => StreamEnd };
 

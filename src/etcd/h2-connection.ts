@@ -11,6 +11,7 @@
  * H4  A frame that breaks the protocol ends the connection with GOAWAY and its reason.
  */
 import type { Duplex } from "node:stream";
+import { pieces } from "#wire/buffer-pool.ts";
 import { HpackDecoder, HpackError } from "#wire/grpc-hpack.ts";
 import {
   defaultWindowBytes,
@@ -183,15 +184,20 @@ export class H2Connection {
     this.#out = [];
     this.#outBytes = 0;
     if (this.#socket.destroyed) return;
-    if (out.length === 1) this.#socket.write(out[0]);
-    else if (bytes <= joinBytesMax) this.#socket.write(Buffer.concat(out, bytes));
-    else {
-      this.#socket.cork();
-      for (const one of out) this.#socket.write(one);
-      this.#socket.uncork();
-    }
+    if (out.length > 1 && bytes <= joinBytesMax) {
+      this.#socket.write(Buffer.concat(out, bytes));
+      pieces.sent(out);
+    } else if (out.length > 0) this.#writeAll(out);
     if (this.#socket.writableLength > outputHighBytes) this.#socket.pause();
     this.#checkDrained();
+  }
+
+  #writeAll(out: readonly Buffer[]): void {
+    const last = out.length - 1;
+    this.#socket.cork();
+    for (let i = 0; i < last; i++) this.#socket.write(out[i]);
+    this.#socket.write(out[last], () => pieces.sent(out));
+    this.#socket.uncork();
   }
 
   #drained(): void {

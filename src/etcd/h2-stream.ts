@@ -94,6 +94,14 @@ export class H2Stream {
     this.#answered();
   }
 
+  /** The same of one message that is in several pieces. */
+  answerPieces(pieces: readonly Buffer[]): void {
+    const [first] = pieces;
+    if (pieces.length === 1) return this.answer(first as Buffer);
+    for (const piece of pieces) this.send(piece);
+    this.end(grpcOkTrailers);
+  }
+
   /** Trailers, after all data. */
   end(trailers: Buffer): void {
     if (this.closed) return;

@@ -9,11 +9,12 @@ import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
 import type { Transaction } from "#store/transaction.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
-import { GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
-import { stream, unary, type Method, type ServerStream } from "./call.ts";
+import { stream, unary, type Method, type ServerStream, type StreamEnd } from "./call.ts";
 import type { Identity } from "./identity.ts";
-import { checkRange, executeRange, type RangeAnswer, type ReadView } from "./range.ts";
+import { inKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
+import { checkRange, executeRange, type ReadView } from "./range.ts";
 import { etcdError, readError, writeError } from "./rpc-error.ts";
 import { checkDelete, checkPut, checkTxn } from "./txn-check.ts";
 import { deleteRange, hasPut, isReadOnly, put, runReadOnly, runTxn } from "./txn.ts";
@@ -53,7 +54,7 @@ export class KvService {
 
   methods(): Readonly<Record<string, Method>> {
     return {
-      Range: unary(m.rangeRequest, m.rangeResponse, (request) => this.#range(request)),
+      Range: { kind: "unary", answer: (bytes) => this.#range(m.rangeRequest.decode(bytes)) },
       RangeStream: stream((call) => this.#rangeStream(call)),
       Put: unary(m.putRequest, m.putResponse, (request) => this.#put(request)),
       DeleteRange: unary(m.deleteRangeRequest, m.deleteRangeResponse, (request) =>
@@ -66,9 +67,11 @@ export class KvService {
     };
   }
 
-  #range(request: m.RangeRequest): RangeAnswer {
+  #range(request: m.RangeRequest): Buffer | Buffer[] {
     checkRange(request);
-    return this.#withHeader(executeRange(this.#view, request));
+    if (inKeyOrder(request)) return rangeBytes(this.#store, this.#identity, request);
+    const answer = this.#withHeader(executeRange(this.#view, request));
+    return framed(m.rangeResponse.encode(answer, prefixBytes));
   }
 
   async #put(request: m.PutRequest): Promise<m.Of<typeof m.putResponse>> {
@@ -151,44 +154,19 @@ export class KvService {
     return { ...answer, header: this.#identity.header(answer.header.revision) };
   }
 
-  #rangeStream(call: ServerStream): ReturnType<Extract<Method, { kind: "stream" }>["open"]> {
+  #rangeStream(call: ServerStream): StreamEnd {
     let begun = false;
     return {
       message: (bytes) => {
         if (begun) return;
         begun = true;
-        this.#sendChunks(call, this.#range(m.rangeRequest.decode(bytes)), 0);
+        const request = m.rangeRequest.decode(bytes);
+        checkRange(request);
+        const deps = { store: this.#store, identity: this.#identity };
+        new RangeStream(deps, request, this.#limits.rangeChunkBytes).pump(call);
       },
       halfClosed: () => undefined,
       closed: () => undefined,
     };
-  }
-
-  /** Keys only in all chunks but the last, which says the rest. One answer is one revision. */
-  #sendChunks(call: ServerStream, answer: RangeAnswer, from: number): void {
-    let at = from;
-    while (!call.closed) {
-      const end = this.#chunkEnd(answer, at);
-      const kvs = answer.kvs.slice(at, end);
-      const last = end === answer.kvs.length;
-      const rangeResponse = last ? { ...answer, kvs } : { kvs };
-      call.send(m.rangeStreamResponse.encode({ rangeResponse }, prefixBytes));
-      if (last) return call.end();
-      at = end;
-      if (call.backlogBytes > this.#limits.rangeChunkBytes) {
-        call.onDrain(() => this.#sendChunks(call, answer, at));
-        return;
-      }
-    }
-  }
-
-  #chunkEnd(answer: RangeAnswer, from: number): number {
-    let bytes = 0;
-    let at = from;
-    while (at < answer.kvs.length && bytes < this.#limits.rangeChunkBytes) {
-      const kv = answer.kvs[at++];
-      bytes += (kv?.value.length ?? 0) + (kv?.key.length ?? 0);
-    }
-    return at;
   }
 }

@@ -71,7 +71,7 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
   return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more: cut, count };
 }
 
-function filtered(request: RangeRequest): boolean {
+export function filtered(request: RangeRequest): boolean {
   return (
     request.minModRevision !== 0 ||
     request.maxModRevision !== 0 ||

@@ -33,6 +33,10 @@ const errors = {
   noInflightDowngrade: [failedPrecondition, "etcdserver: no inflight downgrade job"],
   invalidDowngradeTarget: [invalidArgument, "etcdserver: invalid downgrade target version"],
   stopped: [Code.unavailable, "etcdserver: server stopped"],
+  streamInOrder: [
+    Code.unimplemented,
+    "etcdserver: a range stream is in key order and without filters; use Range",
+  ],
   oneMember: [
     Code.unimplemented,
     "etcdserver: this store is a single member; members cannot be added, changed or removed",

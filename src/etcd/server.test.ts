@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
-import { framed, prefixBytes } from "#wire/grpc.ts";
+import type { Input } from "#wire/etcd-codec.ts";
+import { Code, framed, prefixBytes } from "#wire/grpc.ts";
 import * as m from "#wire/etcd-messages.ts";
-import { EtcdClient } from "./client.ts";
+import { EtcdClient, type EtcdStream } from "./client.ts";
 import { startOurs, type TestServer } from "./testing/servers.ts";
 
 async function start(
@@ -99,13 +100,7 @@ test("a full database answers NOSPACE until room was made and the alarm disarmed
 test("RangeStream's chunks add up to Range's answer", async (t) => {
   const { client } = await start(t, { rangeChunkBytes: 1000 });
   for (let i = 0; i < 20; i++) await client.put({ key: `k${i}`, value: Buffer.alloc(300) });
-  const stream = client.stream(
-    "/etcdserverpb.KV/RangeStream",
-    m.rangeRequest,
-    m.rangeStreamResponse,
-  );
-  stream.send({ key: "k", rangeEnd: "l", limit: 15 });
-  stream.end();
+  const stream = rangeStream(client, { key: "k", rangeEnd: "l", limit: 15 });
   const chunks: m.RangeResponse[] = [];
   for (let one = await stream.next(); one !== undefined; one = await stream.next()) {
     if (one.rangeResponse !== undefined) chunks.push(one.rangeResponse);
@@ -118,6 +113,50 @@ test("RangeStream's chunks add up to Range's answer", async (t) => {
   );
   const last = chunks.at(-1);
   assert.deepEqual({ ...last, kvs: [] }, { ...whole, kvs: [] });
+});
+
+test("RangeStream reads one revision to the end, whatever is written or left out meanwhile", async (t) => {
+  const { client } = await start(t, { rangeChunkBytes: 100_000 });
+  for (let i = 10; i < 90; i++) await client.put({ key: `k${i}`, value: Buffer.alloc(100_000) });
+  const stream = rangeStream(client, { key: "k", rangeEnd: "l", limit: 70 });
+  const first = await stream.next();
+  await client.deleteRange({ key: "k", rangeEnd: "l" });
+  const chunks = [first];
+  for (let one = await stream.next(); one !== undefined; one = await stream.next())
+    chunks.push(one);
+  const { header, kvs, more, count } = Object.assign(
+    {},
+    ...chunks.map((chunk) => chunk?.rangeResponse),
+    { kvs: chunks.flatMap((chunk) => chunk?.rangeResponse?.kvs ?? []) },
+  ) as m.RangeResponse;
+  assert.deepEqual([kvs.length, more, count, header?.revision], [70, true, 80, 81]);
+});
+
+test("RangeStream ends with etcd's error when its revision is compacted under it", async (t) => {
+  const { client } = await start(t, { rangeChunkBytes: 100_000 });
+  // More than the sockets and windows on the way hold.
+  for (let i = 10; i < 60; i++) await client.put({ key: `k${i}`, value: Buffer.alloc(1_000_000) });
+  const stream = rangeStream(client, { key: "k", rangeEnd: "l" });
+  await stream.next();
+  stream.pause();
+  const { header } = await client.put({ key: "k10" });
+  await client.compact(header?.revision ?? 0);
+  stream.resume();
+  while ((await stream.next()) !== undefined);
+  assert.match(stream.error?.message ?? "", /required revision has been compacted/);
+});
+
+test("RangeStream refuses to sort and to filter, as etcd does", async (t) => {
+  const { client } = await start(t);
+  for (const request of [
+    { sortOrder: m.SortOrder.descend },
+    { sortTarget: m.SortTarget.mod },
+    { minModRevision: 2 },
+  ]) {
+    const stream = rangeStream(client, { key: "k", ...request });
+    assert.equal(await stream.next(), undefined);
+    assert.equal(stream.error?.code, Code.unimplemented);
+  }
 });
 
 test("what is not known here is answered in grpc-go's words", async (t) => {
@@ -185,6 +224,17 @@ const block = Buffer.concat([
   Buffer.from([0x0f, 0x10, 16]),
   Buffer.from("application/grpc"),
 ]);
+
+function rangeStream(
+  client: EtcdClient,
+  request: Input<m.RangeRequest>,
+): EtcdStream<m.RangeRequest, m.Of<typeof m.rangeStreamResponse>> {
+  const path = "/etcdserverpb.KV/RangeStream";
+  const stream = client.stream(path, m.rangeRequest, m.rangeStreamResponse);
+  stream.send(request);
+  stream.end();
+  return stream;
+}
 
 function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(9);

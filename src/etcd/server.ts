@@ -149,6 +149,10 @@ class Call implements ServerStream {
     this.stream.send(framed(withHeadroom));
   }
 
+  sendPieces(pieces: readonly Buffer[]): void {
+    for (const piece of pieces) this.stream.send(piece);
+  }
+
   onDrain(f: () => void): void {
     this.stream.onDrain(f);
   }
@@ -176,7 +180,7 @@ class Call implements ServerStream {
 
 function serveUnary(
   call: Call,
-  answer: (request: Buffer) => Buffer | Promise<Buffer>,
+  answer: Extract<Method, { kind: "unary" }>["answer"],
   limits: ServerLimits,
 ): void {
   const deframer = new Deframer(limits.messageBytesMax);
@@ -189,7 +193,8 @@ function serveUnary(
     answered = true;
     const frame = answer(message);
     if (frame instanceof Promise) frame.then((bytes) => stream.answer(bytes), fail);
-    else stream.answer(frame);
+    else if (Buffer.isBuffer(frame)) stream.answer(frame);
+    else stream.answerPieces(frame);
   };
   stream.take = {
     data: (bytes) => {

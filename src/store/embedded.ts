@@ -34,6 +34,7 @@ import type {
   Revision,
   Store,
   StoreWatch,
+  VersionView,
   WriteRefused,
 } from "./store.ts";
 import type { Transaction } from "./transaction.ts";
@@ -90,6 +91,11 @@ export interface FullStore extends OpenedStore {
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused>;
+  /** As `range`, key by key: `visit` sees those up to the limit, until it returns false. */
+  scan(
+    request: RangeRequest,
+    visit: (view: VersionView) => boolean | void,
+  ): { readonly kind: "ok"; readonly count: number } | Refused;
   /** As `watch` after the revision before `start`, which may be the compacted revision itself. */
   watchFrom(
     range: { readonly start: Key; readonly end: Key },
@@ -181,6 +187,13 @@ export class EmbeddedStore implements FullStore {
 
   range(request: RangeRequest): RangeResult {
     return this.#mvcc.range(request);
+  }
+
+  scan(
+    request: RangeRequest,
+    visit: (view: VersionView) => boolean | void,
+  ): { readonly kind: "ok"; readonly count: number } | Refused {
+    return this.#mvcc.scan(request, visit);
   }
 
   put(

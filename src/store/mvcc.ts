@@ -24,12 +24,15 @@ import type {
   Refused,
   Revision,
   StoreEvent,
+  VersionView,
 } from "./store.ts";
 import { noRow, Versions } from "./versions.ts";
-import type { Row, VersionFields } from "./versions.ts";
+import type { Row, RowView, VersionFields } from "./versions.ts";
 
 /** What a tombstone costs, for the quota: its row and its place in the log. */
 const tombstoneBytes = 64;
+
+const noBytes = new Uint8Array(0);
 
 /** One version of one key. */
 export interface StoredVersion {
@@ -51,6 +54,17 @@ export class Mvcc {
   log: RevisionLog;
   commitRevision: number;
   compactRevision: number;
+  readonly #view: RowView = {
+    key: "" as Key,
+    bytes: noBytes,
+    valueStart: 0,
+    valueLength: 0,
+    createRevision: 0,
+    modRevision: 0,
+    version: 0,
+    lease: 0n as LeaseId,
+    offset: 0,
+  };
   #pruned: number;
   #bytes = 0;
 
@@ -151,6 +165,33 @@ export class Mvcc {
       count++;
     });
     return { kind: "ok", kvs, count, more: count > kvs.length, revision: at as Revision };
+  }
+
+  /**
+   * As `rangeAt`, showing each key up to the limit to `visit`, until it returns false: then `count` is
+   * of those seen. An object is shown again and again; a list makes none of its own.
+   */
+  scan(
+    request: RangeRequest,
+    visit: (view: VersionView) => boolean | void,
+  ): { readonly kind: "ok"; readonly count: number } | Refused {
+    const refused = this.#refuse(request.at);
+    if (refused !== undefined) return refused;
+    const { at = this.commitRevision, limit = Number.POSITIVE_INFINITY } = request;
+    let count = 0;
+    this.index.scan(request.start, request.end, (_key, newest) => {
+      const row = this.visible(newest, at);
+      if (row === noRow) return true;
+      return ++count > limit || visit(this.#show(row)) !== false;
+    });
+    return { kind: "ok", count };
+  }
+
+  #show(row: Row): VersionView {
+    const view = this.#view;
+    view.bytes = this.slabs.get(this.versions.show(row, view)).bytes;
+    view.valueStart = view.offset + headerBytes + view.key.length;
+    return view;
   }
 
   keyValue(row: Row): KeyValue {
@@ -301,8 +342,6 @@ export class Mvcc {
     return undefined;
   }
 }
-
-const noBytes = new Uint8Array(0);
 
 /** What a delete took away, when that is compacted. */
 function forgotten(key: Key): KeyValue {

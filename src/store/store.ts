@@ -25,6 +25,21 @@ export interface KeyValue {
   readonly lease: LeaseId;
 }
 
+/**
+ * A key's version as a scan shows it: the value is `valueLength` bytes of `bytes`. Borrowed until
+ * the visitor returns; the next key is shown in the same object.
+ */
+export interface VersionView {
+  readonly key: Key;
+  readonly bytes: Uint8Array;
+  readonly valueStart: number;
+  readonly valueLength: number;
+  readonly createRevision: number;
+  readonly modRevision: number;
+  readonly version: number;
+  readonly lease: LeaseId;
+}
+
 /** One change. A delete has no `kv`; `previous` is what the key held before, if it held anything. */
 export type StoreEvent =
   | {

@@ -6,7 +6,7 @@
  * walk but the keys. Chunked, so that growing never copies.
  */
 import { must } from "#base/assert.ts";
-import type { LeaseId } from "./store.ts";
+import type { Key, LeaseId, VersionView } from "./store.ts";
 
 export type Row = number;
 export const noRow: Row = 0;
@@ -41,6 +41,12 @@ export interface VersionFields {
   readonly offset: number;
   readonly valueLength: number;
 }
+
+/** A VersionView as it is being filled. */
+export type RowView = { -readonly [Field in keyof VersionView]: VersionView[Field] } & {
+  /** Of the record in the slab. */
+  offset: number;
+};
 
 export class Versions {
   readonly #chunks: Chunk[] = [];
@@ -148,6 +154,20 @@ export class Versions {
     const chunk = this.#chunk(row);
     chunk.slab[row & chunkMask] = slab;
     chunk.offset[row & chunkMask] = offset;
+  }
+
+  /** Fills `view` with all but the bytes: the columns of a row lie in one chunk. @returns the slab. */
+  show(row: Row, view: RowView): number {
+    const chunk = this.#chunk(row);
+    const i = row & chunkMask;
+    view.key = chunk.key[i] as Key;
+    view.offset = chunk.offset[i] as number;
+    view.valueLength = chunk.valueLength[i] as number;
+    view.createRevision = chunk.createRevision[i] as number;
+    view.modRevision = chunk.revision[i] as number;
+    view.version = chunk.version[i] as number;
+    view.lease = (chunk.leased[i] === 0 ? 0n : chunk.lease[i]) as LeaseId;
+    return chunk.slab[i] as number;
   }
 
   #take(): Row {

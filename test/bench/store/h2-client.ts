@@ -26,6 +26,9 @@ const initialWindowSize = 4;
 const windowBytes = 2 ** 30;
 const windowStepBytes = 2 ** 26;
 
+/** A data frame of this size is not put together before it is handed on; answers to parse are less. */
+const piecewiseBytes = 8192;
+
 /** Who gets what comes back on one stream. */
 export interface Take {
   /** The payload of one data frame: a gRPC message, or a piece of one. Borrowed until return. */
@@ -51,6 +54,9 @@ export class H2Client {
   #flushing = false;
   #held: Buffer = Buffer.alloc(0);
   #used = 0;
+  /** Of a large data frame, what has not come yet. */
+  #dataLeft = 0;
+  #dataStream = 0;
 
   constructor(port: number, path: string) {
     this.#path = path;
@@ -121,17 +127,32 @@ export class H2Client {
 
   #read(chunk: Buffer): void {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    let at = 0;
+    let at = this.#restOfData(bytes);
     while (bytes.length - at >= frameHeadBytes) {
       const length = bytes.readUIntBE(at, 3);
       const end = at + frameHeadBytes + length;
-      if (end > bytes.length) break;
       const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
+      if (end > bytes.length) {
+        if (bytes[at + 3] !== Frame.data || length < piecewiseBytes) break;
+        this.#dataLeft = length;
+        this.#dataStream = stream;
+        at += frameHeadBytes;
+        at += this.#restOfData(bytes.subarray(at));
+        break;
+      }
       const payload = bytes.subarray(at + frameHeadBytes, end);
       this.#frame(bytes[at + 3] as number, bytes[at + 4] as number, stream, payload);
       at = end;
     }
     this.#held = bytes.subarray(at);
+  }
+
+  /** Of a large data frame that came in parts, handed on as they come. @returns the bytes taken. */
+  #restOfData(bytes: Buffer): number {
+    const part = Math.min(this.#dataLeft, bytes.length);
+    if (part > 0) this.#data(this.#dataStream, bytes.subarray(0, part));
+    this.#dataLeft -= part;
+    return part;
   }
 
   #frame(type: number, flags: number, id: number, payload: Buffer): void {

@@ -24,6 +24,8 @@ export interface Server {
 export const pinned = cpus().length > 1 && spawnSync("taskset", ["-c", "0", "true"]).status === 0;
 const root = new URL("../../..", import.meta.url).pathname;
 const readyMsMax = 60_000;
+/** `--cpu-prof` and the like, to see where our server's time goes. */
+const nodeArgs = (process.env["NODE_ARGS"] ?? "").split(" ").filter((arg) => arg !== "");
 
 export function onCore(core: 0 | 1, command: readonly string[]): [string, string[]] {
   const [program = "", ...args] = pinned ? ["taskset", "-c", String(core), ...command] : command;
@@ -36,8 +38,6 @@ export async function startOurs(
 ): Promise<Server> {
   const port = await freePort();
   const main = join(root, "src/cmd/main.ts");
-  // NODE_ARGS: `--cpu-prof` and the like, to see where the time goes.
-  const nodeArgs = (process.env["NODE_ARGS"] ?? "").split(" ").filter((arg) => arg !== "");
   const store = ["store", "--data-dir", directory, "--listen", `127.0.0.1:${port}`, ...flags];
   return start("pilothouse", port, directory, [process.execPath, ...nodeArgs, main, ...store]);
 }
@@ -80,7 +80,8 @@ async function start(
     throw error;
   }
   const remove = async (): Promise<void> => {
-    await stop("SIGKILL");
+    // A profile is written by a process that ends well.
+    await stop(nodeArgs.length > 0 ? "SIGTERM" : "SIGKILL");
     rmSync(directory, { recursive: true, force: true });
   };
   const pid = server.pid as number;

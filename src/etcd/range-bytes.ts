@@ -1,0 +1,133 @@
+/**
+ * Ranges in key order without filters - gets and lists as Kubernetes asks for them - written straight
+ * from the store's bytes; and RangeStream, which is many of those, a chunk at a time.
+ *
+ * Holds  an answer is what `executeRange` gives for the same request; a stream's chunks together are
+ *        that too, all of one revision, header, more and count on the last.
+ * Cost   about 0.3 us a key and a copy of its value. A stream holds its chunk and what the socket has
+ *        not taken; when its revision is compacted meanwhile it ends with etcd's `compacted`.
+ * After  etcd 3.7's RangeStream: sorted or filtered, it is Unimplemented.
+ */
+import type { FullStore } from "#store/embedded.ts";
+import type { Key, Revision } from "#store/store.ts";
+import { SortOrder, SortTarget, type RangeRequest } from "#wire/etcd-messages.ts";
+import { RangeWriter } from "#wire/etcd-range.ts";
+import type { ServerStream } from "./call.ts";
+import type { Identity } from "./identity.ts";
+import { filtered, span } from "./range.ts";
+import { etcdError, readError } from "./rpc-error.ts";
+
+/** One for all: an answer is written in one synchronous go. */
+const writer = new RangeWriter();
+
+export function inKeyOrder(request: RangeRequest): boolean {
+  return (
+    request.sortTarget === SortTarget.key &&
+    request.sortOrder !== SortOrder.descend &&
+    !filtered(request)
+  );
+}
+
+/** Throws GrpcError when the revision cannot be read. `request` is in key order. */
+export function rangeBytes(store: FullStore, identity: Identity, request: RangeRequest): Buffer[] {
+  const { countOnly, keysOnly, limit } = request;
+  writer.begin();
+  writer.header(identity.header(store.commitRevision));
+  const found = store.scan(
+    {
+      ...span(request.key, request.rangeEnd),
+      ...(request.revision > 0 ? { at: request.revision as Revision } : {}),
+      ...(countOnly ? { limit: 0 } : limit > 0 ? { limit } : {}),
+    },
+    (view) => writer.keyValue(view, !keysOnly),
+  );
+  if (found.kind !== "ok") throw readError(found);
+  writer.rest(!countOnly && limit > 0 && found.count > limit, found.count);
+  return writer.end();
+}
+
+/** Sends the chunks of one request, each of about `chunkBytes`, as the client takes them. */
+export class RangeStream {
+  readonly #store: FullStore;
+  readonly #identity: Identity;
+  readonly #request: RangeRequest;
+  readonly #chunkBytes: number;
+  readonly #end: Key;
+  /** The head when it began: the header's revision, and what is read unless asked otherwise. */
+  readonly #head: Revision;
+  readonly #at: Revision;
+  readonly #wanted: number;
+  #start: Key;
+  #sent = 0;
+
+  /** Throws GrpcError. */
+  constructor(
+    deps: { readonly store: FullStore; readonly identity: Identity },
+    request: RangeRequest,
+    chunkBytes: number,
+  ) {
+    if (!inKeyOrder(request)) throw etcdError("streamInOrder");
+    this.#store = deps.store;
+    this.#identity = deps.identity;
+    this.#request = request;
+    this.#chunkBytes = chunkBytes;
+    const { start, end } = span(request.key, request.rangeEnd);
+    this.#start = start;
+    this.#end = end;
+    this.#head = this.#store.commitRevision;
+    this.#at = (request.revision > 0 ? request.revision : this.#head) as Revision;
+    const all = request.limit > 0 ? request.limit : Number.POSITIVE_INFINITY;
+    this.#wanted = request.countOnly ? 0 : all;
+  }
+
+  /** Sends until the socket is full, then again when it is not. Throws GrpcError. */
+  pump(call: ServerStream): void {
+    while (!call.closed) {
+      if (this.#chunk(call)) return call.end();
+      if (call.backlogBytes > this.#chunkBytes) {
+        call.onDrain(() => this.#resume(call));
+        return;
+      }
+    }
+  }
+
+  #resume(call: ServerStream): void {
+    try {
+      this.pump(call);
+    } catch (error) {
+      call.fail(error);
+    }
+  }
+
+  /** @returns whether it was the last. */
+  #chunk(call: ServerStream): boolean {
+    writer.begin();
+    const before = this.#sent;
+    let full = false;
+    const limit = this.#wanted - before;
+    const left = this.#scan(limit, (view) => {
+      writer.keyValue(view, !this.#request.keysOnly);
+      this.#sent++;
+      if (writer.bytes < this.#chunkBytes) return true;
+      full = true;
+      this.#start = `${view.key}\0` as Key;
+      return false;
+    });
+    if (!full) this.#last(before + left);
+    call.sendPieces(writer.endStreamed());
+    return !full;
+  }
+
+  #last(count: number): void {
+    const { countOnly } = this.#request;
+    writer.header(this.#identity.header(this.#head));
+    writer.rest(!countOnly && count > this.#wanted, count);
+  }
+
+  #scan(limit: number, visit: Parameters<FullStore["scan"]>[1]): number {
+    const range = { start: this.#start, end: this.#end, at: this.#at };
+    const found = this.#store.scan(Number.isFinite(limit) ? { ...range, limit } : range, visit);
+    if (found.kind !== "ok") throw readError(found);
+    return found.count;
+  }
+}
