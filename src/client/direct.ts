@@ -74,6 +74,8 @@ async function directBody(response: PlainResponse): Promise<unknown> {
       return textOrJson(joinBytes(response.body));
     case "stream":
       return textOrJson(await collect(response));
+    case "tunnel":
+      throw new TypeError("the server answered a plain request with a tunnel");
     case "events":
       response.open({ deliver() {}, end() {} })();
       throw new TypeError("the server answered a plain request with a watch");
@@ -87,7 +89,12 @@ function directWatch(
   signal: AbortSignal,
   deliver: Deliver,
 ): Promise<void> {
-  if (response.status >= 400 || response.kind === "object" || response.kind === "bytes") {
+  if (
+    response.status >= 400 ||
+    response.kind === "object" ||
+    response.kind === "bytes" ||
+    response.kind === "tunnel"
+  ) {
     return directAnswer(response).then(() => {
       throw new TypeError("the server answered a watch with an object");
     });

@@ -51,6 +51,8 @@ type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
 export const relayHttpLimits = { ...httpLimits, connectionsMax: 60_000 };
 const shutdownMs = 5_000;
 const userAgent = `pilothouse-relay/${productVersion}`;
+/** As kubelets close silent streams. */
+const passIdleMs = 4 * 3_600_000;
 const retryMs = 1_000;
 
 export async function relay(flags: RelayFlags): Promise<void> {
@@ -184,7 +186,9 @@ export function upstreamOf(
   const { bearerToken } = access;
   const http = httpClient({ ...access, limits: httpClientLimits });
   // A crowd that passes through must not keep the mirrors from a connection.
-  const passHttp = httpClient({ ...access, limits: { ...httpClientLimits, socketsMax: 4_096 } });
+  // A log may be silent for as long as its container is.
+  const passLimits = { ...httpClientLimits, socketsMax: 4_096, idleMs: passIdleMs };
+  const passHttp = httpClient({ ...access, limits: passLimits });
   const token = bearerToken === undefined ? {} : { bearerToken };
   return {
     clock: new NodeClock(),

@@ -3,6 +3,8 @@
  * `platform/node/http-client.ts`; tests inject their own.
  */
 
+import type { ByteDuplex, TakeChunk } from "./http.ts";
+
 /** The request did not get an answer, or the answer broke off: refused, reset, timed out. */
 export class ByteTransportError extends Error {
   /** The host's: ECONNREFUSED, ECONNRESET ...; "ABORTED" when the caller's signal ended it. */
@@ -23,6 +25,14 @@ export interface ByteRequest {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Borrowed until the response's head is there. */
   readonly body?: Uint8Array;
+  /** Instead of `body`, sent as it comes. */
+  readonly bodyStream?: {
+    /** Undefined: sent in chunks. */
+    readonly bytes: number | undefined;
+    stream(take: TakeChunk): Promise<void>;
+  };
+  /** The protocol to upgrade to; the server may answer as if it was not asked. */
+  readonly upgrade?: string;
   readonly signal: AbortSignal;
 }
 
@@ -37,7 +47,9 @@ export interface ByteResponse {
    * ByteTransportError when the stream is cut. An error thrown by `take` ends the stream and rejects;
    * a promise returned by it holds the sender back until it settles.
    */
-  stream(take: (chunk: Uint8Array) => void | Promise<void>): Promise<void>;
+  stream(take: TakeChunk): Promise<void>;
+  /** The connection itself, when the answer is 101; then there is nothing to read or stream. */
+  readonly upgraded?: ByteDuplex;
 }
 
 export interface ByteTransport {

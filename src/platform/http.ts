@@ -23,10 +23,19 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+export type TakeChunk = (chunk: Uint8Array) => void | Promise<void>;
+
 export type PlainBody =
   | { readonly kind: "none" }
   /** `read` may be called once. Resolves to "too-large" as soon as more than `limitBytes` came. */
-  | { readonly kind: "bytes"; read(limitBytes: number): Promise<Uint8Array | "too-large"> }
+  | {
+      readonly kind: "bytes";
+      /** Content-Length; undefined when the client did not say. */
+      readonly declaredBytes?: number | undefined;
+      read(limitBytes: number): Promise<Uint8Array | "too-large">;
+      /** Instead of `read`: chunks as they come; a promise that `take` returns holds the client back. */
+      readonly stream?: (take: TakeChunk) => Promise<void>;
+    }
   /** Direct callers only. Frozen: the server copies before it changes anything. */
   | { readonly kind: "object"; readonly object: object };
 
@@ -40,6 +49,13 @@ export interface PlainRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: PlainBody;
   readonly peer: Peer;
+  /**
+   * The protocol of a well-formed Upgrade (`websocket`, `SPDY/3.1`) on a connection that can become a
+   * tunnel; whoever does not speak it answers as if nothing was offered.
+   */
+  readonly upgrade?: string;
+  /** Line by line, the `impersonate-` headers, whose values may hold commas; absent when none came. */
+  readonly impersonateLines?: Readonly<Record<string, readonly string[]>>;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
 }
@@ -63,6 +79,13 @@ export interface ByteSink {
   /** Cuts the connection instead of ending the stream well: what came before is incomplete. */
   abort?(): void;
   readonly closed: boolean;
+}
+
+/** A connection after 101: raw bytes both ways, each direction ending on its own. */
+export interface ByteDuplex extends ByteSink {
+  /** Bytes from the other end until it ends its direction; rejects when the connection breaks. */
+  stream(take: TakeChunk): Promise<void>;
+  abort(): void;
 }
 
 export interface ObjectEventSink {
@@ -91,6 +114,13 @@ export type PlainResponse =
       readonly status: number;
       readonly headers: Headers;
       open(sink: ByteSink): () => void;
+    }
+  /** 101: only to a request that offered `upgrade`. The rim sends the head, then calls `open` once. */
+  | {
+      readonly kind: "tunnel";
+      readonly status: 101;
+      readonly headers: Headers;
+      open(client: ByteDuplex): void;
     }
   /** A watch for a direct caller. */
   | {

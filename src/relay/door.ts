@@ -34,7 +34,7 @@ export function publicDoor(access: Access): Door {
 
 /** Only for a listener that nobody but the relay's own processes can reach. */
 export const innerDoor: Door = {
-  caller: (request) => Promise.resolve(wishedUser(request.headers)),
+  caller: (request) => Promise.resolve(wishedUser(request)),
   authorize: () => Promise.resolve(),
   authorizePath: () => Promise.resolve(),
 };

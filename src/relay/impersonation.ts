@@ -43,7 +43,7 @@ export async function actingUser(
     if (!others) return user;
     throw badRequest("impersonation of groups, uids and extras needs a user to impersonate");
   }
-  const wished = userOf(name, headers);
+  const wished = userOf(name, request);
   await access.authorize(user, userQuestion(name));
   // Groups that go with the name were not wished for.
   const groups = headers["impersonate-group"] === undefined ? [] : wished.groups;
@@ -61,20 +61,20 @@ export async function actingUser(
 }
 
 /** Whom the headers ask to act for; undefined: nobody. Nothing is asked about the right to it. */
-export function wishedUser(headers: PlainRequest["headers"]): UserInfo | undefined {
-  const name = headers["impersonate-user"];
-  return name === undefined ? undefined : userOf(name, headers);
+export function wishedUser(request: PlainRequest): UserInfo | undefined {
+  const name = request.headers["impersonate-user"];
+  return name === undefined ? undefined : userOf(name, request);
 }
 
-function userOf(name: string, headers: PlainRequest["headers"]): UserInfo {
-  const listed = headers["impersonate-group"]?.split(",").map((group) => group.trim());
+function userOf(name: string, request: PlainRequest): UserInfo {
+  const { headers } = request;
+  const listed =
+    headers["impersonate-group"] === undefined ? undefined : linesOf(request, "impersonate-group");
   const uid = headers["impersonate-uid"];
   const extra: Record<string, readonly string[]> = {};
-  for (const [key, value] of Object.entries(headers)) {
+  for (const key of Object.keys(headers)) {
     if (!key.startsWith(extraPrefix)) continue;
-    extra[decodeURIComponent(key.slice(extraPrefix.length))] = value
-      .split(",")
-      .map((v) => v.trim());
+    extra[decodeURIComponent(key.slice(extraPrefix.length))] = linesOf(request, key);
   }
   return {
     name,
@@ -82,6 +82,11 @@ function userOf(name: string, headers: PlainRequest["headers"]): UserInfo {
     ...(uid === undefined ? {} : { uid }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
+}
+
+/** Values line by line, commas included, where the rim kept the lines apart. */
+function linesOf({ headers, impersonateLines }: PlainRequest, key: string): readonly string[] {
+  return impersonateLines?.[key] ?? (headers[key] ?? "").split(",").map((value) => value.trim());
 }
 
 function impliedGroups(name: string): readonly string[] {

@@ -39,6 +39,8 @@ export interface RelayLimits {
   /** Open streams are authorised again this often. */
   readonly reviewStreamsMs: number;
   readonly streamsMax: number;
+  /** Open upgrades (exec, attach, port-forward). */
+  readonly tunnelsMax: number;
   /** Watches without timeoutSeconds end after this long to twice this long. */
   readonly watchMsMin: number;
   /** Bodies of requests that pass through. */
@@ -82,6 +84,7 @@ export const relayLimits: RelayLimits = {
   graceMs: 3_600_000,
   reviewStreamsMs: 30_000,
   streamsMax: 50_000,
+  tunnelsMax: 4_096,
   watchMsMin: 1_800_000,
   requestBytesMax: 16 * 2 ** 20,
   wholeBytesMax: 256 * 1024,

@@ -5,14 +5,23 @@
  * Holds  the client's pace is the upstream's pace (a full socket holds the upstream back); a cut
  *        upstream cuts the client, an answer never ends well that did not; a client that goes away
  *        ends the upstream request.
- * Not    upgrades (exec, attach, port-forward): the listener does not speak them yet, the upstream
- *        answers such a request as a plain one.
+ *        Upgrades (exec, attach, port-forward) become a tunnel of raw bytes: each direction at its
+ *        reader's pace, each ending on its own; a break of one end breaks the other.
+ * Bounds a request body that is short or whole in one piece is read first; others are sent on as they
+ *        come, up to `requestBytesMax`; tunnels up to `tunnelsMax`.
  */
-import { failure } from "#api/status.ts";
+import { ApiError, failure } from "#api/status.ts";
 import { encodePath } from "#client/path.ts";
-import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
+import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { ByteTransportError } from "#platform/byte-transport.ts";
-import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type {
+  ByteDuplex,
+  ByteSink,
+  Headers,
+  PlainRequest,
+  PlainResponse,
+  TakeChunk,
+} from "#platform/http.ts";
 import type { Caller } from "./door.ts";
 import { impersonationHeaders } from "./impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
@@ -21,6 +30,8 @@ export interface PassDeps {
   readonly http: ByteTransport;
   /** The relay's own credential. */
   readonly headers: () => Readonly<Record<string, string>>;
+  /** Open ones, their clients' ends. */
+  readonly tunnels: Set<ByteDuplex>;
 }
 
 /** Of one connection, or about the client's own credential: never passed on. */
@@ -50,7 +61,13 @@ export async function passThrough(
   const ending = new AbortController();
   const gone = (): void => ending.abort();
   request.signal.addEventListener("abort", gone, { once: true });
+  if (request.upgrade !== undefined && deps.tunnels.size >= limits.tunnelsMax) {
+    throw failure(429, "TooManyRequests", "the relay has too many tunnels", {
+      retryAfterSeconds: 1,
+    });
+  }
   const response = await passOn(deps, limits, request, caller, ending.signal);
+  if (response.upgraded !== undefined) return tunnel(deps, response, response.upgraded);
   const headers = answerHeaders(response);
   const length = Number(response.headers["content-length"] ?? Number.NaN);
   if (request.method === "HEAD" || isBodyless(response.status)) {
@@ -78,6 +95,7 @@ async function passOn(
   signal: AbortSignal,
 ): Promise<ByteResponse> {
   const body = await bodyOf(request, limits);
+  const { upgrade } = request;
   const path = encodePath(request.path);
   const acting = caller === undefined ? {} : impersonationHeaders(caller);
   try {
@@ -85,22 +103,73 @@ async function passOn(
       method: request.method,
       target: request.query === "" ? path : `${path}?${request.query}`,
       headers: { ...clientHeaders(request), ...deps.headers(), ...acting },
-      ...(body === undefined ? {} : { body }),
+      ...body,
+      ...(upgrade === undefined ? {} : { upgrade }),
       signal,
     });
   } catch (error) {
     if (!(error instanceof ByteTransportError)) throw error;
+    // The body was refused on its way.
+    if (error.cause instanceof ApiError) throw error.cause;
     const text = `the relay's upstream does not answer: ${error.message}`;
     throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
   }
 }
 
-async function bodyOf(request: PlainRequest, limits: RelayLimits): Promise<Uint8Array | undefined> {
-  if (request.body.kind !== "bytes") return undefined;
-  const body = await request.body.read(limits.requestBytesMax);
-  if (body !== "too-large") return body;
-  const text = `request body exceeds the limit of ${limits.requestBytesMax} bytes`;
-  throw failure(413, "RequestEntityTooLarge", text);
+/** Short bodies are read whole, so that a request on a dead connection fails before it was half sent. */
+async function bodyOf(
+  { body }: PlainRequest,
+  limits: RelayLimits,
+): Promise<Pick<ByteRequest, "body" | "bodyStream">> {
+  if (body.kind !== "bytes") return {};
+  const { declaredBytes, stream } = body;
+  const { requestBytesMax: bytesMax, wholeBytesMax } = limits;
+  if (declaredBytes !== undefined && declaredBytes > bytesMax) throw tooLong(bytesMax);
+  if (stream === undefined || (declaredBytes ?? Infinity) <= wholeBytesMax) {
+    const whole = await body.read(bytesMax);
+    if (whole === "too-large") throw tooLong(bytesMax);
+    return { body: whole };
+  }
+  const bounded = (take: TakeChunk): Promise<void> => stream(boundedTake(take, bytesMax));
+  return { bodyStream: { bytes: declaredBytes, stream: bounded } };
+}
+
+function boundedTake(take: TakeChunk, bytesMax: number): TakeChunk {
+  let bytes = 0;
+  return (chunk) => {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw tooLong(bytesMax);
+    return take(chunk);
+  };
+}
+
+function tooLong(bytesMax: number): ApiError {
+  const text = `request body exceeds the limit of ${bytesMax} bytes`;
+  return failure(413, "RequestEntityTooLarge", text);
+}
+
+/** The upstream switched protocols: so does the relay, with the very head. */
+function tunnel(deps: PassDeps, response: ByteResponse, upstream: ByteDuplex): PlainResponse {
+  const open = (client: ByteDuplex): void => {
+    deps.tunnels.add(client);
+    void Promise.all([oneWay(client, upstream), oneWay(upstream, client)]).then(() =>
+      deps.tunnels.delete(client),
+    );
+  };
+  return { kind: "tunnel", status: 101, headers: response.headers, open };
+}
+
+async function oneWay(from: ByteDuplex, to: ByteDuplex): Promise<void> {
+  try {
+    await from.stream((chunk) => {
+      if (to.write([chunk])) return undefined;
+      return new Promise((resolve) => to.onDrain(resolve));
+    });
+    to.end();
+  } catch {
+    from.abort();
+    to.abort();
+  }
 }
 
 function clientHeaders(request: PlainRequest): Record<string, string> {

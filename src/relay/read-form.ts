@@ -6,9 +6,9 @@ import { partialObjectMetadata } from "#api/convert.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type IncludeObject, parseIncludeObject, tableFor, type TableOptions } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
-import { type ItemForm, madeForm, protobufForm } from "#server/list-body.ts";
+import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type MediaType, type Negotiated, protobufType } from "#server/negotiate.ts";
-import { objectOfEntry, type TypeMeta } from "#server/protobuf/envelope.ts";
+import { hasProtobufForm, objectOfEntry, type TypeMeta } from "#server/protobuf/envelope.ts";
 import { exactObject } from "#server/protobuf/exact-numbers.ts";
 import { toStatus } from "#server/status.ts";
 import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
@@ -20,7 +20,7 @@ type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
 
 const encoder = new TextEncoder();
 
-/** Objects whole, apiVersion and kind included: in lists, too (upstream leaves them out of most). */
+/** Objects whole, apiVersion and kind included: as single objects, and as items of lists of custom ones. */
 export const wholeForm: ItemForm = {
   key: "json",
   layout: "json",
@@ -67,6 +67,12 @@ export function readForm(
       )
     : madeForm(`pom.${version}`, (object) => partial(object, version));
   return { kind: "metadata", item, contentType, version };
+}
+
+/** Items of lists of built-in kinds leave out what the list says once, as upstream's do. */
+export function listItem({ kind }: Mirrored, form: Exclude<ReadForm, { kind: "table" }>): ItemForm {
+  const isPlain = form.kind === "objects" && form.item.layout === "json";
+  return isPlain && hasProtobufForm(kind) ? storedForm(kind.apiVersion, kind.kind) : form.item;
 }
 
 /** The message type of whole objects of `kind`. */

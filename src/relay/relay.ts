@@ -14,7 +14,7 @@ import { ApiError, badRequest, failure, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
-import type { PlainHandler, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { ByteDuplex, PlainHandler, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -35,7 +35,7 @@ import { describeRelay, RelayMetrics } from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
-import { passThrough } from "./pass-through.ts";
+import { type PassDeps, passThrough } from "./pass-through.ts";
 import { reviewDeadlines, reviewed, type StreamReviewDeps } from "./stream-review.ts";
 import { Upstream } from "./upstream.ts";
 
@@ -107,6 +107,7 @@ class RelayServer implements Relay {
   readonly #etag: EtagFace;
   readonly #byId: ReadonlyMap<string, Mirrored>;
   readonly #streams = new Set<WatchStream>();
+  readonly #tunnels = new Set<ByteDuplex>();
   readonly #stopping = new AbortController();
   readonly #running: readonly Promise<void>[];
   readonly #reviews: StreamReviewDeps;
@@ -206,7 +207,7 @@ class RelayServer implements Relay {
       this.#metrics.requests.add([by, String(response.status)]);
       return response;
     } catch (error) {
-      const response = statusResponse(request, query, error);
+      const response = uncached(statusResponse(request, query, error));
       this.#metrics.requests.add(["refused", String(response.status)]);
       if (!(error instanceof ApiError)) this.#failed(request, error);
       return response;
@@ -235,7 +236,7 @@ class RelayServer implements Relay {
     const resource = this.#mirroredRead(request, info);
     if (resource !== undefined) {
       const response = await this.#answerMirrored(resource, { request, info, query, door, caller });
-      if (response !== "pass") return ["mirror", response];
+      if (response !== "pass") return ["mirror", uncached(response)];
     }
     if (isDiscovery(request)) {
       await door.authorizePath(caller, request.path);
@@ -245,13 +246,16 @@ class RelayServer implements Relay {
     return ["upstream", await passThrough(this.#passDeps, this.#limits, request, caller)];
   }
 
-  get #passDeps(): { http: ByteTransport; headers: RelayDeps["headers"] } {
-    return { http: this.#deps.passHttp, headers: this.#deps.headers };
+  get #passDeps(): PassDeps {
+    const { passHttp: http, headers } = this.#deps;
+    return { http, headers, tunnels: this.#tunnels };
   }
 
   #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {
     if (request.method !== "GET" || !info.resourceRequest || info.subresource !== "")
       return undefined;
+    // A watch over WebSocket is the upstream's.
+    if (request.upgrade !== undefined) return undefined;
     if (!readVerbs.has(info.verb) || info.parts.length > 2) return undefined;
     return this.#byId.get(kindId(info));
   }
@@ -344,6 +348,11 @@ function question(info: RequestInfo, query: URLSearchParams): Question {
   const labelSelector = query.get("labelSelector") ?? "";
   const asked = { verb, group, version, resource, subresource, namespace, name };
   return verb === "get" ? asked : { ...asked, fieldSelector, labelSelector };
+}
+
+/** As upstream says of everything that may not be kept by others. */
+function uncached(response: PlainResponse): PlainResponse {
+  return { ...response, headers: { "cache-control": "no-cache, private", ...response.headers } };
 }
 
 function busy(message: string): ApiError {

@@ -211,6 +211,7 @@ function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResp
   switch (response.kind) {
     case "bytes":
     case "object":
+    case "tunnel":
       finishSample(deps, walk, response);
       return { ...response, headers };
     case "stream":

@@ -5,7 +5,7 @@
  * Fails  with an Error when the client goes away in the middle.
  */
 import type { Readable } from "node:stream";
-import type { PlainBody } from "../http.ts";
+import type { PlainBody, TakeChunk } from "../http.ts";
 
 export const noBody: PlainBody = { kind: "none" };
 
@@ -13,6 +13,8 @@ export const noBody: PlainBody = { kind: "none" };
 export function streamBody(source: Readable, declaredBytes: number | undefined): PlainBody {
   return {
     kind: "bytes",
+    declaredBytes,
+    stream: (take) => streamReadable(source, take),
     read: (limitBytes) => {
       if (declaredBytes !== undefined && declaredBytes > limitBytes) {
         return Promise.resolve("too-large");
@@ -20,6 +22,31 @@ export function streamBody(source: Readable, declaredBytes: number | undefined):
       return streamBodyRead(source, limitBytes);
     },
   };
+}
+
+/** Chunks to `take`, at its pace; resolves at the clean end. An error of `take` stops the reading. */
+export function streamReadable(source: Readable, take: TakeChunk): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      source.off("data", onData);
+      source.pause();
+      reject(error instanceof Error ? error : new Error("bytes were refused", { cause: error }));
+    };
+    const onData = (chunk: Uint8Array): void => {
+      try {
+        const held = take(chunk);
+        if (held === undefined) return;
+        source.pause();
+        held.then(() => source.resume(), fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    source.on("data", onData);
+    source.on("end", resolve);
+    source.on("error", fail);
+    source.on("close", () => fail(new Error("the connection broke off")));
+  });
 }
 
 function streamBodyRead(source: Readable, limitBytes: number): Promise<Uint8Array | "too-large"> {

@@ -18,6 +18,7 @@ import type {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { ByteTransportError } from "../byte-transport.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "../byte-transport.ts";
+import { SocketDuplex } from "./socket-duplex.ts";
 
 export interface HttpClientLimits {
   readonly socketsMax: number;
@@ -56,17 +57,18 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
   const base = url.pathname.replace(/\/$/, "");
   const secure = url.protocol === "https:";
   const agent = secure ? httpsAgent(options) : new HttpAgent(agentOptions(options));
+  const tunnels = secure ? httpsAgent(options, tunnelOptions) : new HttpAgent(tunnelOptions);
   const start = secure ? httpsRequest : httpRequest;
   const { socketPath } = options;
   const port = url.port === "" ? (secure ? 443 : 80) : url.port;
   const fixed = socketPath === undefined ? { host: bareHost(url), port } : { socketPath };
   const once = (request: ByteRequest): Promise<ByteResponse> => {
     const { method } = request;
-    // Node takes lists of values as they are; its type only wants them mutable.
-    const headers = request.headers as OutgoingHttpHeaders;
     const path = base + request.target;
+    const chosen = request.upgrade === undefined ? agent : tunnels;
+    const headers = headersOf(request);
     return exchange(request, options.limits, () =>
-      start({ ...fixed, agent, method, path, headers }),
+      start({ ...fixed, agent: chosen, method, path, headers }),
     );
   };
   return {
@@ -78,8 +80,18 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
         throw error;
       }
     },
-    close: () => agent.destroy(),
+    close() {
+      agent.destroy();
+      tunnels.destroy();
+    },
   };
+}
+
+function headersOf(request: ByteRequest): OutgoingHttpHeaders {
+  // Node takes lists of values as they are; its type only wants them mutable.
+  const headers = request.headers as OutgoingHttpHeaders;
+  const { upgrade } = request;
+  return upgrade === undefined ? headers : { ...headers, connection: "Upgrade", upgrade };
 }
 
 class StaleConnection extends ByteTransportError {}
@@ -95,10 +107,13 @@ function agentOptions(options: HttpClientOptions) {
   return { keepAlive: true, maxSockets, maxFreeSockets, timeout: freeSocketMs, noDelay: true };
 }
 
-function httpsAgent(options: HttpClientOptions): HttpsAgent {
+/** A tunnel has its connection to itself, and may be closed one way only. */
+const tunnelOptions = { keepAlive: false, noDelay: true, allowHalfOpen: true };
+
+function httpsAgent(options: HttpClientOptions, more: object = agentOptions(options)): HttpsAgent {
   const { ca, certificate, key, serverName, insecure } = options;
   return new HttpsAgent({
-    ...agentOptions(options),
+    ...more,
     ...(ca === undefined ? {} : { ca }),
     ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
     ...(serverName === undefined ? {} : { servername: serverName }),
@@ -136,9 +151,33 @@ function exchange(
       sent.setTimeout(limits.idleMs, () => sent.destroy(timedOut("silence", limits.idleMs)));
       resolve(byteResponse(incoming));
     });
-    if (body === undefined) sent.end();
+    sent.on("upgrade", (incoming, socket, head) => {
+      release();
+      resolve({ ...byteResponse(incoming), upgraded: new SocketDuplex(socket, head) });
+    });
+    if (request.bodyStream !== undefined) sendStream(sent, request.bodyStream);
+    else if (body === undefined) sent.end();
     else sent.setHeader("content-length", body.length).end(body);
   });
+}
+
+/** The body at the server's pace. A client that breaks off, or a body that is refused, breaks the request. */
+function sendStream(sent: ClientRequest, body: NonNullable<ByteRequest["bodyStream"]>): void {
+  if (body.bytes !== undefined) sent.setHeader("content-length", body.bytes);
+  const take = (chunk: Uint8Array): void | Promise<void> => {
+    if (sent.destroyed || sent.write(chunk)) return undefined;
+    return new Promise((resolve) => {
+      const go = (): void => {
+        sent.off("drain", go).off("close", go);
+        resolve();
+      };
+      sent.on("drain", go).on("close", go);
+    });
+  };
+  body.stream(take).then(
+    () => sent.end(),
+    (error: unknown) => sent.destroy(error instanceof Error ? error : undefined),
+  );
 }
 
 function byteResponse(incoming: IncomingMessage): ByteResponse {

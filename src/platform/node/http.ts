@@ -6,7 +6,7 @@
  * Limits `HttpLimits`; past them a connection is refused (count), cut (slow head, idle) or answered
  *        431 (head size) by Node. Body limits are the handler's argument to `body.read`.
  * Close  stop accepting; end streams; let short requests finish; destroy what is left at the deadline.
- * Upgrades (WebSocket, SPDY) are not spoken: such a request reaches the handler as a plain one.
+ * Upgrades (WebSocket, SPDY) become raw tunnels where the handler answers with one (`http1-upgrade.ts`).
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import {
@@ -20,6 +20,7 @@ import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler } from "../http.ts";
 import type { Log } from "../log.ts";
 import { serveHttp1 } from "./http1.ts";
+import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
 
@@ -135,6 +136,7 @@ function http1Options(limits: HttpLimits): object {
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
     noDelay: true,
+    shouldUpgradeCallback: mayUpgrade,
   };
 }
 
@@ -143,6 +145,11 @@ function clearServer(options: ListenOptions, rim: Rim): Server {
   server.on("request", (message, response) => {
     const address = message.socket.remoteAddress ?? "";
     void serveHttp1(rim, { kind: "socket", address }, message, response).catch(fault(rim));
+  });
+  server.on("upgrade", (message, socket, head) => {
+    const address = message.socket.remoteAddress ?? "";
+    const peer = { kind: "socket", address } as const;
+    void serveUpgrade(rim, peer, message, socket, head).catch(fault(rim));
   });
   return server;
 }
@@ -173,14 +180,18 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     const socket = message.socket as TLSSocket;
     void serveHttp1(rim, peerOf(peers, socket, socket), message, response).catch(fault(rim));
   }) as never);
+  server.on("upgrade", ((message: IncomingMessage, socket: TLSSocket, head: Buffer) => {
+    const peer = peerOf(peers, socket, socket);
+    void serveUpgrade(rim, peer, message, socket, head).catch(fault(rim));
+  }) as never);
   // The listener Node adds for "request" would wrap HTTP/2 streams in its compatibility layer.
   server.removeAllListeners("stream");
-  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+  server.on("stream", (stream: ServerHttp2Stream, headers, _flags, rawHeaders) => {
     const session = stream.session;
     if (session === undefined) return void stream.destroy();
     countStream(session, stream);
     const peer = peerOf(peers, session, session.socket as TLSSocket);
-    void serveHttp2(rim, peer, stream, headers).catch(fault(rim));
+    void serveHttp2(rim, peer, stream, headers, rawHeaders).catch(fault(rim));
   });
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
   server.on("tlsClientError", (error) =>

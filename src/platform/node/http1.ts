@@ -9,6 +9,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { impersonateLines } from "./http-lines.ts";
+import type { Tunnel } from "./http1-upgrade.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
@@ -21,6 +23,7 @@ export async function serveHttp1(
   peer: Peer,
   message: IncomingMessage,
   response: ServerResponse,
+  dig?: (answer: Tunnel) => void,
 ): Promise<void> {
   const gone = new Departure();
   const leave = (): void => gone.leave();
@@ -31,12 +34,19 @@ export async function serveHttp1(
   response.on("error", leave);
   const target = splitTarget(message.url ?? "");
   if (target === undefined) return refuse(response, 400, "400 Bad Request");
-  const request = plainRequest(message, target, peer, gone);
+  const plain = plainRequest(message, target, peer, gone);
+  const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
+  if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
   await send(rim, message, response, answer, gone);
+}
+
+/** Not a spread: the signal is made only when somebody asks for it. */
+function offering(request: PlainRequest, upgrade: string): PlainRequest {
+  return Object.defineProperty(request, "upgrade", { value: upgrade, enumerable: true });
 }
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
@@ -63,6 +73,7 @@ function plainRequest(
     path: target.path,
     query: target.query,
     headers: flatHeaders(message.headers),
+    ...impersonateLines(message.rawHeaders),
     body: bodyless ? noBody : streamBody(message, declaredLength(length)),
     peer,
     get signal() {
@@ -93,7 +104,8 @@ async function send(
       return sendStream(rim, message, response, answer);
     case "object":
     case "events":
-      rim.log.error("a socket was answered with objects", { path: message.url ?? "" });
+    case "tunnel":
+      rim.log.error("a socket was answered with what it cannot take", { path: message.url ?? "" });
       return refuse(response, 500, "Internal Server Error");
     default:
       answer satisfies never;

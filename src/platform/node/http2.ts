@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { impersonateLines } from "./http-lines.ts";
 import { closedSink } from "./http1.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 
@@ -17,6 +18,7 @@ export async function serveHttp2(
   peer: Peer,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
 ): Promise<void> {
   const gone = new Departure();
   const leave = (): void => gone.leave();
@@ -24,7 +26,7 @@ export async function serveHttp2(
   stream.on("error", leave);
   const target = splitTarget(headers[":path"] ?? "");
   if (target === undefined) return refuse(stream, 400, "400 Bad Request");
-  const request = plainRequest(stream, headers, target, peer, gone);
+  const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (gone.left || stream.destroyed) return abandon(answer);
   await send(rim, stream, answer, request.method);
@@ -43,6 +45,7 @@ async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse>
 function plainRequest(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
   target: { path: string; query: string },
   peer: Peer,
   gone: Departure,
@@ -52,6 +55,7 @@ function plainRequest(
     path: target.path,
     query: target.query,
     headers: flatHeaders(headers),
+    ...impersonateLines(rawHeaders),
     body: stream.endAfterHeaders
       ? noBody
       : streamBody(stream, declaredLength(headers["content-length"])),
@@ -86,6 +90,7 @@ async function send(
       return sendStream(rim, stream, answer, method);
     case "object":
     case "events":
+    case "tunnel":
       rim.log.error("a socket was answered with objects", {});
       return refuse(stream, 500, "Internal Server Error");
     default:
