@@ -7,6 +7,9 @@
  *         About 18 bytes a key when filled in order, 24 on average otherwise, keys themselves apart.
  * Why     a sorted array moves n pointers per insert; a red-black tree costs an object per key.
  * Rule    a scan's callback must not change the tree.
+ *
+ * The place last looked for is kept: who gets a key and then sets it searches once, and keys added
+ * in order search once a leaf.
  */
 import { assert } from "./assert.ts";
 
@@ -39,36 +42,50 @@ interface Split<V> {
 export class BTree<V> {
   #root: Node<V> = newLeaf<V>();
   #size = 0;
+  /** Where `#foundKey` is, or would be inserted; undefined after the tree has changed its shape. */
+  #foundLeaf: Leaf<V> | undefined;
+  #foundAt = 0;
+  #foundKey = "";
 
   get size(): number {
     return this.#size;
   }
 
   get(key: string): V | undefined {
-    const leaf = this.#leafOf(key);
-    const at = lowerBound(leaf.keys, key);
+    const leaf = this.#find(key);
+    const at = this.#foundAt;
     return leaf.keys[at] === key ? leaf.values[at] : undefined;
   }
 
   has(key: string): boolean {
-    const leaf = this.#leafOf(key);
-    return leaf.keys[lowerBound(leaf.keys, key)] === key;
+    return this.#find(key).keys[this.#foundAt] === key;
   }
 
   /** @returns the value replaced, if there was one. */
   set(key: string, value: V): V | undefined {
-    const sizeBefore = this.#size;
-    const replaced: { value: V | undefined } = { value: undefined };
-    const split = this.#insert(this.#root, key, value, replaced);
+    const leaf = this.#find(key);
+    const at = this.#foundAt;
+    if (leaf.keys[at] === key) {
+      const replaced = leaf.values[at];
+      leaf.values[at] = value;
+      return replaced;
+    }
+    if (leaf.keys.length < nodeMax) this.#addToLeaf(leaf, at, key, value);
+    else this.#addSplitting(key, value);
+    return undefined;
+  }
+
+  #addSplitting(key: string, value: V): void {
+    this.#foundLeaf = undefined;
+    const split = this.#insert(this.#root, key, value);
     if (split !== undefined) {
       this.#root = { leaf: false, keys: [split.key], children: [this.#root, split.right] };
     }
-    return this.#size === sizeBefore ? replaced.value : undefined;
   }
-
   /** @returns whether the key was there. */
   delete(key: string): boolean {
     const sizeBefore = this.#size;
+    this.#foundLeaf = undefined;
     this.#remove(this.#root, key);
     if (!this.#root.leaf && this.#root.children.length === 1) {
       this.#root = this.#root.children[0] as Node<V>;
@@ -79,6 +96,7 @@ export class BTree<V> {
   clear(): void {
     this.#root = newLeaf<V>();
     this.#size = 0;
+    this.#foundLeaf = undefined;
   }
 
   /** Visits keys in [start, end) in order until `visit` returns false. `end` absent: to the last. */
@@ -119,43 +137,47 @@ export class BTree<V> {
     assert(count === this.#size, "size is wrong", { count, size: this.#size });
   }
 
+  /** The leaf that has `key`, or would take it; `#foundAt` is its place there. */
+  #find(key: string): Leaf<V> {
+    let leaf = this.#foundLeaf;
+    if (leaf === undefined || key !== this.#foundKey) {
+      // Behind the last key of the last leaf there is no other place.
+      if (leaf !== undefined && leaf.next === undefined && key > lastKey(leaf)) {
+        this.#foundAt = leaf.keys.length;
+      } else {
+        leaf = this.#leafOf(key);
+        this.#foundLeaf = leaf;
+        this.#foundAt = lowerBound(leaf.keys, key);
+      }
+      this.#foundKey = key;
+    }
+    return leaf;
+  }
+
   #leafOf(key: string): Leaf<V> {
     let node = this.#root;
     while (!node.leaf) node = node.children[upperBound(node.keys, key)] as Node<V>;
     return node;
   }
 
-  #insert(
-    node: Node<V>,
-    key: string,
-    value: V,
-    replaced: { value: V | undefined },
-  ): Split<V> | undefined {
-    if (node.leaf) return this.#insertLeaf(node, key, value, replaced);
+  /** Adds a key that is not there. */
+  #insert(node: Node<V>, key: string, value: V): Split<V> | undefined {
+    if (node.leaf) {
+      this.#addToLeaf(node, lowerBound(node.keys, key), key, value);
+      return node.keys.length > nodeMax ? splitLeaf(node) : undefined;
+    }
     const at = upperBound(node.keys, key);
-    const split = this.#insert(node.children[at] as Node<V>, key, value, replaced);
+    const split = this.#insert(node.children[at] as Node<V>, key, value);
     if (split === undefined) return undefined;
     node.keys.splice(at, 0, split.key);
     node.children.splice(at + 1, 0, split.right);
     return node.children.length > nodeMax ? splitInner(node) : undefined;
   }
 
-  #insertLeaf(
-    leaf: Leaf<V>,
-    key: string,
-    value: V,
-    replaced: { value: V | undefined },
-  ): Split<V> | undefined {
-    const at = lowerBound(leaf.keys, key);
-    if (leaf.keys[at] === key) {
-      replaced.value = leaf.values[at];
-      leaf.values[at] = value;
-      return undefined;
-    }
+  #addToLeaf(leaf: Leaf<V>, at: number, key: string, value: V): void {
     this.#size++;
-    leaf.keys.splice(at, 0, key);
-    leaf.values.splice(at, 0, value);
-    return leaf.keys.length > nodeMax ? splitLeaf(leaf) : undefined;
+    insertAt(leaf.keys, at, key);
+    insertAt(leaf.values, at, value);
   }
 
   #remove(node: Node<V>, key: string): void {
@@ -176,6 +198,17 @@ export class BTree<V> {
 
 function newLeaf<V>(): Leaf<V> {
   return { leaf: true, keys: [], values: [], next: undefined };
+}
+
+/** As `splice(at, 0, item)`, in a tenth of the time for a node's few items. */
+function insertAt<T>(items: T[], at: number, item: T): void {
+  items.push(item);
+  for (let i = items.length - 1; i > at; i--) items[i] = items[i - 1] as T;
+  items[at] = item;
+}
+
+function lastKey<V>(leaf: Leaf<V>): string {
+  return leaf.keys[leaf.keys.length - 1] ?? "";
 }
 
 function fill<V>(node: Node<V>): number {

@@ -6,12 +6,8 @@
  * on the machine of docs/capacity.md.
  */
 const polynomial = 0x82f63b78;
+/** Sixteen tables of 256, one behind the other: one array is a quarter faster than sixteen. */
 const tables = crcTables();
-const table = (i: number): Int32Array => tables[i] as Int32Array;
-const [t0, t1, t2, t3] = [table(0), table(1), table(2), table(3)];
-const [t4, t5, t6, t7] = [table(4), table(5), table(6), table(7)];
-const [t8, t9, t10, t11] = [table(8), table(9), table(10), table(11)];
-const [t12, t13, t14, t15] = [table(12), table(13), table(14), table(15)];
 const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /** The checksum of `bytes[start, end)`, an unsigned 32-bit number. `seed` chains parts: crc(ab) = crc(b, crc(a)). */
@@ -21,21 +17,22 @@ export function crc32c(
   end: number = bytes.length,
   seed: number = 0,
 ): number {
+  const t = tables;
   let c = ~seed;
   let i = start;
   // Indices are in range by construction; `as number` only quiets noUncheckedIndexedAccess.
   for (; i + 8 <= end; i += 8) {
     c =
-      (t7[(c ^ (bytes[i] as number)) & 255] as number) ^
-      (t6[((c >>> 8) ^ (bytes[i + 1] as number)) & 255] as number) ^
-      (t5[((c >>> 16) ^ (bytes[i + 2] as number)) & 255] as number) ^
-      (t4[(c >>> 24) ^ (bytes[i + 3] as number)] as number) ^
-      (t3[bytes[i + 4] as number] as number) ^
-      (t2[bytes[i + 5] as number] as number) ^
-      (t1[bytes[i + 6] as number] as number) ^
-      (t0[bytes[i + 7] as number] as number);
+      (t[1792 + ((c ^ (bytes[i] as number)) & 255)] as number) ^
+      (t[1536 + (((c >>> 8) ^ (bytes[i + 1] as number)) & 255)] as number) ^
+      (t[1280 + (((c >>> 16) ^ (bytes[i + 2] as number)) & 255)] as number) ^
+      (t[1024 + ((c >>> 24) ^ (bytes[i + 3] as number))] as number) ^
+      (t[768 + (bytes[i + 4] as number)] as number) ^
+      (t[512 + (bytes[i + 5] as number)] as number) ^
+      (t[256 + (bytes[i + 6] as number)] as number) ^
+      (t[bytes[i + 7] as number] as number);
   }
-  for (; i < end; i++) c = (t0[(c ^ (bytes[i] as number)) & 255] as number) ^ (c >>> 8);
+  for (; i < end; i++) c = (t[(c ^ (bytes[i] as number)) & 255] as number) ^ (c >>> 8);
   return ~c >>> 0;
 }
 
@@ -47,6 +44,7 @@ export function crc32cWords(
   seed: number = 0,
 ): number {
   if (!littleEndian) return crcOfWordBytes(words, start, end, seed);
+  const t = tables;
   let c = ~seed;
   let i = start;
   for (; i + 4 <= end; i += 4) {
@@ -55,30 +53,30 @@ export function crc32cWords(
     const y = words[i + 2] as number;
     const z = words[i + 3] as number;
     c =
-      (t15[w & 255] as number) ^
-      (t14[(w >>> 8) & 255] as number) ^
-      (t13[(w >>> 16) & 255] as number) ^
-      (t12[w >>> 24] as number) ^
-      (t11[x & 255] as number) ^
-      (t10[(x >>> 8) & 255] as number) ^
-      (t9[(x >>> 16) & 255] as number) ^
-      (t8[x >>> 24] as number) ^
-      (t7[y & 255] as number) ^
-      (t6[(y >>> 8) & 255] as number) ^
-      (t5[(y >>> 16) & 255] as number) ^
-      (t4[y >>> 24] as number) ^
-      (t3[z & 255] as number) ^
-      (t2[(z >>> 8) & 255] as number) ^
-      (t1[(z >>> 16) & 255] as number) ^
-      (t0[z >>> 24] as number);
+      (t[3840 + (w & 255)] as number) ^
+      (t[3584 + ((w >>> 8) & 255)] as number) ^
+      (t[3328 + ((w >>> 16) & 255)] as number) ^
+      (t[3072 + (w >>> 24)] as number) ^
+      (t[2816 + (x & 255)] as number) ^
+      (t[2560 + ((x >>> 8) & 255)] as number) ^
+      (t[2304 + ((x >>> 16) & 255)] as number) ^
+      (t[2048 + (x >>> 24)] as number) ^
+      (t[1792 + (y & 255)] as number) ^
+      (t[1536 + ((y >>> 8) & 255)] as number) ^
+      (t[1280 + ((y >>> 16) & 255)] as number) ^
+      (t[1024 + (y >>> 24)] as number) ^
+      (t[768 + (z & 255)] as number) ^
+      (t[512 + ((z >>> 8) & 255)] as number) ^
+      (t[256 + ((z >>> 16) & 255)] as number) ^
+      (t[z >>> 24] as number);
   }
   for (; i < end; i++) {
     const w = c ^ (words[i] as number);
     c =
-      (t3[w & 255] as number) ^
-      (t2[(w >>> 8) & 255] as number) ^
-      (t1[(w >>> 16) & 255] as number) ^
-      (t0[w >>> 24] as number);
+      (t[768 + (w & 255)] as number) ^
+      (t[512 + ((w >>> 8) & 255)] as number) ^
+      (t[256 + ((w >>> 16) & 255)] as number) ^
+      (t[w >>> 24] as number);
   }
   return ~c >>> 0;
 }
@@ -88,15 +86,12 @@ function crcOfWordBytes(words: Int32Array, start: number, end: number, seed: num
   return crc32c(bytes, start * 4, end * 4, seed);
 }
 
-function crcTables(): Int32Array[] {
-  const made = Array.from({ length: 16 }, () => new Int32Array(256));
-  const first = made[0] as Int32Array;
-  for (let i = 0; i < 256; i++) first[i] = crcOfByte(i);
-  for (let t = 1; t < made.length; t++) {
-    for (let i = 0; i < 256; i++) {
-      const before = (made[t - 1] as Int32Array)[i] as number;
-      (made[t] as Int32Array)[i] = (before >>> 8) ^ (first[before & 255] as number);
-    }
+function crcTables(): Int32Array {
+  const made = new Int32Array(16 * 256);
+  for (let i = 0; i < 256; i++) made[i] = crcOfByte(i);
+  for (let i = 256; i < made.length; i++) {
+    const before = made[i - 256] as number;
+    made[i] = (before >>> 8) ^ (made[before & 255] as number);
   }
   return made;
 }

@@ -221,7 +221,7 @@ function writeKey(bytes: Uint8Array, at: number, key: string): void {
 
 /** Not TextDecoder: its "latin1" is windows-1252, which is not a byte-for-char mapping. */
 function readKey(bytes: Uint8Array, at: number, length: number): string {
-  // Beyond this many arguments an engine may run out of stack.
+  // Beyond some ten thousand arguments an engine may run out of stack.
   const step = 4096;
   if (length <= step) return keyPart(bytes, at, at + length);
   let key = "";
@@ -231,8 +231,18 @@ function readKey(bytes: Uint8Array, at: number, length: number): string {
   return key;
 }
 
+/** One array for each length: a fresh one per key is more garbage than the key. */
+const codesByLength: number[][] = Array.from({ length: 257 }, (_, length) =>
+  new Array<number>(length).fill(0),
+);
+
 function keyPart(bytes: Uint8Array, start: number, end: number): string {
-  return String.fromCharCode.apply(null, bytes.subarray(start, end) as unknown as number[]);
+  const codes = codesByLength[end - start];
+  if (codes === undefined) {
+    return String.fromCharCode.apply(null, bytes.subarray(start, end) as unknown as number[]);
+  }
+  for (let i = start; i < end; i++) codes[i - start] = bytes[i] as number;
+  return String.fromCharCode.apply(null, codes);
 }
 
 function writeU53(view: DataView, at: number, value: number): void {

@@ -192,6 +192,6 @@ function newChunk(): Chunk {
     previous: new Int32Array(chunkRows),
     lease: new BigInt64Array(chunkRows),
     leased: new Uint8Array(chunkRows),
-    key: Array.from<string | undefined>({ length: chunkRows }),
+    key: new Array<string | undefined>(chunkRows).fill(undefined),
   };
 }
