@@ -2,8 +2,9 @@
  * Keeps memory near what is live: when compaction has left slabs half empty, the records still
  * named in the emptiest ones are copied to the newest slab, and the old slabs are dropped.
  *
- * Cost   one pass over the version table (about 3 ns a row) and at most `moveBytesMax` copied; the
- *        caller gives the loop its turn between passes.
+ * A pass chooses its slabs once and then walks the version table a few rows at a step. Rows added
+ * meanwhile lie in other slabs than those chosen, so at the end of the pass those are empty.
+ * Cost   about 5 ns a row of the table, and what is copied: a tenth of a millisecond a step.
  */
 import type { Mvcc } from "./mvcc.ts";
 import type { Slab } from "./slabs.ts";
@@ -14,43 +15,70 @@ const heldFactor = 1.15;
 const slackBytes = 8 * 2 ** 20;
 /** A slab fuller than this is not worth its copying. */
 const fractionMax = 0.9;
-const moveBytesMax = 16 * 2 ** 20;
+const passBytesMax = 16 * 2 ** 20;
+const stepRows = 8192;
+const stepBytes = 64 * 2 ** 10;
 
-/** One pass. @returns whether nothing is left to do. */
-export function cleanSlabs(mvcc: Mvcc): boolean {
-  const { slabs } = mvcc;
-  const excess = slabs.heldBytes - slabs.liveBytes * heldFactor - slackBytes;
-  if (excess <= 0) return true;
-  const victims = chooseVictims(slabs.sparse(fractionMax), excess);
-  if (victims.size === 0) return true;
-  for (let row: Row = 1; row < mvcc.versions.end; row++) moveIfIn(mvcc, row, victims);
-  return false;
+export class Cleaner {
+  readonly #mvcc: Mvcc;
+  /** By id. One of them may be gone, and its id another slab's by now. */
+  #victims: ReadonlyMap<number, Slab> = new Map();
+  #row: Row = 0;
+  #end: Row = 0;
+
+  constructor(mvcc: Mvcc) {
+    this.#mvcc = mvcc;
+  }
+
+  /** A little of the work. @returns whether nothing is left to do. */
+  step(): boolean {
+    if (this.#row === this.#end && !this.#begin()) return true;
+    const until = Math.min(this.#end, this.#row + stepRows);
+    let copied = 0;
+    while (this.#row < until && copied < stepBytes) copied += this.#move(this.#row++);
+    return false;
+  }
+
+  /** Begins a pass. @returns whether there is any use in one. */
+  #begin(): boolean {
+    const { slabs, versions } = this.#mvcc;
+    const excess = slabs.heldBytes - slabs.liveBytes * heldFactor - slackBytes;
+    if (excess <= 0) return false;
+    this.#victims = chooseVictims(slabs.sparse(fractionMax), excess);
+    if (this.#victims.size === 0) return false;
+    this.#row = 1;
+    this.#end = versions.end;
+    return true;
+  }
+
+  /** @returns how many bytes were copied. */
+  #move(row: Row): number {
+    const { versions, slabs } = this.#mvcc;
+    if (!versions.inUse(row) || versions.isTombstone(row)) return 0;
+    const from = versions.slab(row);
+    const victim = this.#victims.get(from);
+    if (victim === undefined || victim !== slabs.get(from)) return 0;
+    const record = this.#mvcc.record(row);
+    const slab = slabs.room(record.length);
+    const offset = slab.used;
+    slab.bytes.set(record, offset);
+    slab.used += record.length;
+    slabs.retain(slab, record.length);
+    slabs.release(from, record.length);
+    versions.move(row, slab.id, offset);
+    return record.length;
+  }
 }
 
-function chooseVictims(sparse: readonly Slab[], excess: number): Set<number> {
-  const victims = new Set<number>();
+function chooseVictims(sparse: readonly Slab[], excess: number): ReadonlyMap<number, Slab> {
+  const victims = new Map<number, Slab>();
   let freed = 0;
-  let moved = 0;
+  let copied = 0;
   for (const slab of sparse) {
-    if (freed >= excess || moved >= moveBytesMax) break;
-    victims.add(slab.id);
+    if (freed >= excess || copied >= passBytesMax) break;
+    victims.set(slab.id, slab);
     freed += slab.bytes.length - slab.live;
-    moved += slab.live;
+    copied += slab.live;
   }
   return victims;
-}
-
-function moveIfIn(mvcc: Mvcc, row: Row, victims: ReadonlySet<number>): void {
-  const { versions, slabs } = mvcc;
-  if (!versions.inUse(row) || versions.isTombstone(row)) return;
-  const from = versions.slab(row);
-  if (!victims.has(from)) return;
-  const record = mvcc.record(row);
-  const slab = slabs.room(record.length);
-  const offset = slab.used;
-  slab.bytes.set(record, offset);
-  slab.used += record.length;
-  slabs.retain(slab, record.length);
-  slabs.release(from, record.length);
-  versions.move(row, slab.id, offset);
 }

@@ -4,17 +4,17 @@
  * All state is in Mvcc; this class only decides in which order the parts hear of things. The order
  * when a batch is durable: commit revision, then watchers, then writers.
  */
-import type { Clock, Timer } from "#platform/clock.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Settlement } from "./batch.ts";
-import { checkpointSource, stateSource } from "./checkpoint.ts";
-import { cleanSlabs } from "./cleaner.ts";
+import { stateSource } from "./checkpoint.ts";
 import { Committer } from "./commit.ts";
 import type { CommitStats, Submission } from "./commit.ts";
 import type { Engine, EngineStats } from "./engines/engine.ts";
 import type { LeaseInfo, Leases } from "./leases.ts";
 import { encodeFileHeader } from "./engines/local-files.ts";
+import { Maintenance } from "./maintenance.ts";
 import type { Mvcc, StoredVersion } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
 import { keyBytesLimit } from "./record.ts";
@@ -40,9 +40,6 @@ import type {
 import type { Transaction } from "./transaction.ts";
 import { Watches } from "./watches.ts";
 import type { WatchStats } from "./watches.ts";
-
-/** Revisions forgotten per host turn: about a millisecond. */
-const pruneRevisionsMax = 8192;
 
 /** A call that has no refusal of its own (lease, compaction) rejects with this once stopped. */
 export class StoreStoppedError extends Error {
@@ -137,12 +134,7 @@ export class EmbeddedStore implements FullStore {
   readonly #committer: Committer;
   readonly #sequencer: Sequencer;
   readonly #watches: Watches;
-  #pruneTimer: Timer | undefined;
-  #checkpointing: { readonly revision: number; readonly done: Promise<void> } | undefined;
-  /** Not tried again at or below this revision. */
-  #checkpointFailed = 0;
-  /** Revisions of snapshots being read: nothing is forgotten beyond the least of them. */
-  readonly #pinned = new Set<{ readonly revision: number }>();
+  readonly #maintenance: Maintenance;
   #closing = false;
 
   constructor(deps: EmbeddedDeps, options: StoreOptions, epoch: number) {
@@ -163,6 +155,10 @@ export class EmbeddedStore implements FullStore {
     });
     const parts = { mvcc: this.#mvcc, leases: this.#leases, committer: this.#committer };
     this.#sequencer = new Sequencer(parts, { epoch, quotaBytes: options.quotaBytes });
+    this.#maintenance = new Maintenance({
+      ...deps,
+      settled: () => this.#settled(() => undefined),
+    });
   }
 
   /** Makes the epoch durable, then starts lease time. Once, before anything else. */
@@ -170,7 +166,7 @@ export class EmbeddedStore implements FullStore {
     this.#sequencer.markEpoch();
     await this.#settled(() => undefined);
     this.#leases.start((id) => this.#expireLease(id));
-    this.#maintain();
+    this.#maintenance.wake();
   }
 
   get commitRevision(): Revision {
@@ -296,8 +292,7 @@ export class EmbeddedStore implements FullStore {
   snapshot(): StoreSnapshot {
     const { mvcc, random } = this.#deps;
     const revision = mvcc.commitRevision;
-    const pin = { revision };
-    this.#pinned.add(pin);
+    const pin = this.#maintenance.pin(revision);
     const source = stateSource({ mvcc, leases: this.#leases, revision });
     const fields = { storeId: random.uuid(), number: revision, revision, previousEnd: 0, epoch: 0 };
     let header: Uint8Array | undefined = encodeFileHeader({ kind: "checkpoint", ...fields });
@@ -309,9 +304,7 @@ export class EmbeddedStore implements FullStore {
         header = undefined;
         return chunk;
       },
-      close: () => {
-        if (this.#pinned.delete(pin)) this.#maintain();
-      },
+      close: () => this.#maintenance.unpin(pin),
     };
   }
 
@@ -326,10 +319,9 @@ export class EmbeddedStore implements FullStore {
     if (this.#closing) return;
     this.#closing = true;
     this.#leases.stop();
-    this.#pruneTimer?.cancel();
     await this.#committer.drain();
     this.#watches.closeAll();
-    await this.#checkpointing?.done;
+    await this.#maintenance.close();
     this.#committer.stop(closedError());
     await this.#deps.engine.close();
   }
@@ -425,49 +417,7 @@ export class EmbeddedStore implements FullStore {
     if (revision <= this.#mvcc.compactRevision) return;
     this.#mvcc.compactRevision = revision;
     this.#watches.compacted();
-    this.#maintain();
-  }
-
-  /** Forgets a slice of what was compacted, and goes on until nothing is left to do. */
-  #maintain(): void {
-    this.#pruneTimer?.cancel();
-    this.#pruneTimer = undefined;
-    if (this.#closing) return;
-    const wanted = this.#checkpointing?.revision ?? this.#mvcc.compactRevision;
-    const until = [...this.#pinned].reduce((least, pin) => Math.min(least, pin.revision), wanted);
-    const pruned = this.#mvcc.prune(until, pruneRevisionsMax);
-    const cleaned = pruned && cleanSlabs(this.#mvcc);
-    if (!pruned || !cleaned) {
-      this.#pruneTimer = this.#deps.clock.after("store.compact", 0, () => this.#maintain());
-    } else this.#maybeCheckpoint();
-  }
-
-  #maybeCheckpoint(): void {
-    const revision = this.#mvcc.prunedRevision;
-    if (this.#checkpointing !== undefined || this.#committer.stopped !== undefined) return;
-    if (revision <= this.#checkpointFailed || !this.#deps.engine.wantsCheckpoint(revision)) return;
-    const done = this.#checkpoint(revision).then(() => {
-      this.#checkpointing = undefined;
-      this.#maintain();
-    });
-    this.#checkpointing = { revision, done };
-  }
-
-  async #checkpoint(revision: number): Promise<void> {
-    const source = checkpointSource({ mvcc: this.#mvcc, leases: this.#leases, revision });
-    try {
-      // The leases in it are as sequenced: a lease that ended is not in it, so its end must be in
-      // the log before the checkpoint counts.
-      await this.#settled(() => undefined);
-      await this.#deps.engine.checkpoint(source);
-    } catch (error) {
-      // The log still holds everything; the next compaction tries again.
-      this.#checkpointFailed = revision;
-      this.#deps.log.warn("a checkpoint failed; the log is kept", {
-        revision,
-        error: String(error),
-      });
-    }
+    this.#maintenance.wake();
   }
 }
 

@@ -62,10 +62,15 @@ export interface AppendBatch {
 }
 
 /** Hands out the records of a checkpoint in chunks; the last one ends it. */
-export interface CheckpointSource {
+export interface RecordSupply {
   readonly revision: number;
   /** Whole records, borrowed until the next call; undefined: that was all. */
   next(): Uint8Array | undefined;
+}
+
+export interface CheckpointSource extends RecordSupply {
+  /** Aborted once somebody waits for its end: from then on the engine rests no more. */
+  readonly hurried: AbortSignal;
 }
 
 export interface EngineStats {

@@ -12,6 +12,7 @@
  *     is only known by reading it anew, which is what the next open does.
  */
 import { assert, must } from "#base/assert.ts";
+import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
@@ -38,8 +39,12 @@ import { Pace } from "./local-pace.ts";
 import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
 import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
 
-/** A checkpoint is synced in steps, so that no commit waits for all of it at once. */
-const checkpointSyncBytes = 8 * 2 ** 20;
+/** A checkpoint is synced in steps, so that no commit waits for more of it than this. */
+const checkpointSyncBytes = 2 ** 20;
+/** After each chunk of a checkpoint commits have the disk to themselves for so many times as long. */
+const checkpointRestFactor = 2;
+/** One chunk may meet a stall of the disk; resting is not for that. */
+const checkpointRestMsMax = 50;
 /** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
 const checkpointWorth = 0.5;
 /** How often to look how much room the disk has left. */
@@ -75,6 +80,9 @@ export class LocalEngine implements Engine {
   #checkpoints: number[] = [];
   #checkpointBytes = 0;
   #headRevision = 0;
+  #appends = 0;
+  /** When a checkpoint under way last looked. */
+  #appendsSeen = 0;
   #epoch = 0;
   #failure: Error | undefined;
   #room: Engine["room"] = { kind: "ok" };
@@ -199,6 +207,7 @@ export class LocalEngine implements Engine {
     }
     await this.#write(open, batch);
     this.#headRevision = batch.lastRevision;
+    this.#appends++;
     if (open.bytesLeft < open.size / 2) this.#ahead?.prepare(open.info.number + 1);
   }
 
@@ -238,16 +247,29 @@ export class LocalEngine implements Engine {
     await file.write([encodeFileHeader({ kind: "checkpoint", ...fields })], 0);
     let position = fileHeaderBytes;
     let unsynced = 0;
+    const { clock } = this.#deps;
+    let startMs = clock.monotonicMs();
     for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
       await file.write([chunk], position);
       position += chunk.length;
       unsynced += chunk.length;
-      if (unsynced < checkpointSyncBytes) continue;
-      await file.sync();
-      unsynced = 0;
+      if (unsynced >= checkpointSyncBytes) {
+        await file.sync();
+        unsynced = 0;
+      }
+      await this.#restForAppends(clock.monotonicMs() - startMs, source.hurried);
+      startMs = clock.monotonicMs();
     }
     await file.sync();
     return position;
+  }
+
+  /** While commits go on, a checkpoint takes at most a third of the disk; alone, all of it. */
+  async #restForAppends(tookMs: number, hurried: AbortSignal): Promise<void> {
+    const busy = this.#appends !== this.#appendsSeen;
+    this.#appendsSeen = this.#appends;
+    const restMs = Math.min(tookMs * checkpointRestFactor, checkpointRestMsMax);
+    if (busy && restMs > 0) await sleep(this.#deps.clock, "store.checkpoint", restMs, hurried);
   }
 
   /** Removes what the two newest checkpoints do not need. */

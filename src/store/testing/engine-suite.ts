@@ -66,7 +66,7 @@ function checkpointOf(revision: number, records: number): CheckpointSource {
   };
   writeRecord(recordSpace(bytes), 0, end, "", empty);
   chunks.push(bytes);
-  return { revision, next: () => chunks.shift() };
+  return { revision, next: () => chunks.shift(), hurried: new AbortController().signal };
 }
 
 /** What a replay brought: the checkpoint's revision and records, then the log's revisions. */

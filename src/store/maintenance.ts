@@ -1,0 +1,129 @@
+/**
+ * What goes on behind the writes: history that was compacted is forgotten, slabs left half empty are
+ * emptied, and then, when it is worth it, a checkpoint is made and the log trimmed.
+ *
+ *   compact ─▶ prune, slice by slice ─▶ clean, slice by slice ─▶ checkpoint ─▶ prune what came since
+ *
+ * M1  A slice holds the loop for about `sliceMs`, and then leaves it alone for `restFactor` times as
+ *     long as it took: writers beside it lose at most a third of the loop.
+ * M2  Nothing is forgotten that a snapshot or a checkpoint under way still reads.
+ * M3  At most one checkpoint is under way; one that failed is not tried again at its revision.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { checkpointSource } from "./checkpoint.ts";
+import { Cleaner } from "./cleaner.ts";
+import type { Engine } from "./engines/engine.ts";
+import type { Leases } from "./leases.ts";
+import type { Mvcc } from "./mvcc.ts";
+
+const sliceMs = 1;
+const restFactor = 2;
+/** Steps between two looks at the clock are short; this many bound a slice under a clock that stands. */
+const stepsMax = 64;
+/** Revisions forgotten per step: about a tenth of a millisecond. */
+const stepRevisions = 128;
+
+export interface MaintenanceDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly engine: Engine;
+  readonly mvcc: Mvcc;
+  readonly leases: Leases;
+  /** Resolves once all that is sequenced is durable; rejects when the store has stopped. */
+  readonly settled: () => Promise<void>;
+}
+
+export interface Pin {
+  readonly revision: number;
+}
+
+export class Maintenance {
+  readonly #deps: MaintenanceDeps;
+  readonly #cleaner: Cleaner;
+  /** Revisions of snapshots being read. */
+  readonly #pinned = new Set<Pin>();
+  readonly #closed = new AbortController();
+  #timer: Timer | undefined;
+  #checkpointing: { readonly revision: number; readonly done: Promise<void> } | undefined;
+  /** Not tried again at or below this revision. */
+  #checkpointFailed = 0;
+
+  constructor(deps: MaintenanceDeps) {
+    this.#deps = deps;
+    this.#cleaner = new Cleaner(deps.mvcc);
+  }
+
+  /** There may be something to do. */
+  wake(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (!this.#closed.signal.aborted) this.#slice();
+  }
+
+  /** Keeps what is visible from `revision` on until it is unpinned. */
+  pin(revision: number): Pin {
+    const pin = { revision };
+    this.#pinned.add(pin);
+    return pin;
+  }
+
+  unpin(pin: Pin): void {
+    if (this.#pinned.delete(pin)) this.wake();
+  }
+
+  /** Resolves once a checkpoint under way is made. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#timer?.cancel();
+    await this.#checkpointing?.done;
+  }
+
+  #slice(): void {
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    let tookMs = 0;
+    let done = false;
+    for (let steps = 0; steps < stepsMax && tookMs < sliceMs && !done; steps++) {
+      done = this.#step();
+      tookMs = clock.monotonicMs() - startMs;
+    }
+    if (done) this.#maybeCheckpoint();
+    else this.#timer = clock.after("store.compact", tookMs * restFactor, () => this.wake());
+  }
+
+  /** @returns whether nothing is left to do. */
+  #step(): boolean {
+    const { mvcc } = this.#deps;
+    const wanted = this.#checkpointing?.revision ?? mvcc.compactRevision;
+    let until = wanted;
+    for (const pin of this.#pinned) until = Math.min(until, pin.revision);
+    return mvcc.prune(until, stepRevisions) && this.#cleaner.step();
+  }
+
+  #maybeCheckpoint(): void {
+    const revision = this.#deps.mvcc.prunedRevision;
+    if (this.#checkpointing !== undefined || revision <= this.#checkpointFailed) return;
+    if (!this.#deps.engine.wantsCheckpoint(revision)) return;
+    const done = this.#checkpoint(revision).then(() => {
+      this.#checkpointing = undefined;
+      this.wake();
+    });
+    this.#checkpointing = { revision, done };
+  }
+
+  async #checkpoint(revision: number): Promise<void> {
+    const { mvcc, leases, engine, log, settled } = this.#deps;
+    const source = checkpointSource({ mvcc, leases, revision });
+    try {
+      // The leases in it are as sequenced: a lease that ended is not in it, so its end must be in
+      // the log before the checkpoint counts.
+      await settled();
+      await engine.checkpoint({ ...source, hurried: this.#closed.signal });
+    } catch (error) {
+      // The log still holds everything; the next compaction tries again.
+      this.#checkpointFailed = revision;
+      log.warn("a checkpoint failed; the log is kept", { revision, error: String(error) });
+    }
+  }
+}
