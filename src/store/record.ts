@@ -232,9 +232,7 @@ function readKey(bytes: Uint8Array, at: number, length: number): string {
 }
 
 /** One array for each length: a fresh one per key is more garbage than the key. */
-const codesByLength: number[][] = Array.from({ length: 257 }, (_, length) =>
-  new Array<number>(length).fill(0),
-);
+const codesByLength = Array.from({ length: 129 }, (_, length) => Array.from({ length }, () => 0));
 
 function keyPart(bytes: Uint8Array, start: number, end: number): string {
   const codes = codesByLength[end - start];
