@@ -22,7 +22,10 @@ export interface DiskFile {
   write(buffers: readonly Uint8Array[], position: number): Promise<void>;
   /** Up to `length` bytes at `position`; fewer only at the end of the file. Given. */
   read(position: number, length: number): Promise<Uint8Array>;
-  /** `write`, and these bytes survive a crash once it resolves; others may not. One trip to the host. */
+  /**
+   * `write`, and these bytes survive a crash once it resolves; others may not. One trip to the host.
+   * Rejects too when a `sync` that ran beside it met their failure: that call did not take it away.
+   */
   writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void>;
   /**
    * `writeDurably` for a caller that would rather hold the loop than wait for the host's threads:

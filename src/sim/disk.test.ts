@@ -69,6 +69,47 @@ void test("a failed sync keeps nothing for sure, not even by the next sync", asy
   assert.ok(lost > 10);
 });
 
+void test("a killed process leaves what it wrote to be read, and to be lost by a power cut", async () => {
+  let lost = 0;
+  for (const seed of seeds) {
+    const disk = new SimDisk(seed);
+    const file = await newFile(disk);
+    await file.write([filled(1, 512)], 0);
+    const next = disk.inherited();
+    assert.equal(next.peek("/d/f")[0], 1);
+    if (next.survivor().peek("/d/f")[0] !== 1) lost++;
+  }
+  assert.ok(lost > 10);
+});
+
+void test("a sync that fails is told to the durable write beside it too", async () => {
+  const disk = new SimDisk(1);
+  const file = await newFile(disk);
+  await file.writeDurably([filled(1, 512)], 0);
+  const write = file.writeDurably([filled(2, 512)], 512);
+  disk.fail("sync", "EIO");
+  const outcomes = await Promise.allSettled([file.sync(), write]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+});
+
+void test("a slow disk takes time", async () => {
+  const disk = new SimDisk(1);
+  const file = await newFile(disk);
+  const gate = Promise.withResolvers<void>();
+  disk.setPace(() => gate.promise);
+  let done = false;
+  const write = Promise.resolve(file.writeDurablyAtOnce([filled(1, 512)], 0)).then(() => {
+    done = true;
+  });
+  for (let i = 0; i < 100; i++) await Promise.resolve();
+  assert.equal(done, false);
+  gate.resolve();
+  await write;
+});
+
 void test("after a crash nothing goes on", async () => {
   const disk = new SimDisk(1);
   const file = await newFile(disk);

@@ -8,8 +8,10 @@
  * After a failed `sync` what it should have kept is still readable, but a later sync does not keep
  * it either (Linux marks such pages clean; see "Can Applications Recover from fsync Failures?").
  *
- * Every operation takes a few microtasks, as the seed decides. `crashAfter(n)` stops the world at
- * the n-th step: nothing that waits on this disk ever goes on; `survivor()` is the disk afterwards.
+ * Every operation takes a few microtasks, as the seed decides, and longer if `pace` says so.
+ * `crashAfter(n)` stops the world at the n-th step: nothing that waits on this disk ever goes on.
+ * `survivor()` is the disk after a power cut; `inherited()` the disk after only the process ended,
+ * which leaves what was written but not synced to be read, and to be lost by a later power cut.
  */
 import { Prng } from "#base/prng.ts";
 import { DiskError } from "#platform/disk.ts";
@@ -33,6 +35,13 @@ class Inode {
   size = 0;
   durable: Uint8Array = new Uint8Array(0);
   unsynced: Write[] = [];
+  /** Syncs that failed so far. */
+  failures = 0;
+}
+
+/** Hosts tell each descriptor once of a write-back that failed, whichever sync met it. */
+interface Descriptor {
+  failuresTold: number;
 }
 
 interface NameChange {
@@ -54,9 +63,18 @@ interface Fault {
   left: number;
 }
 
+/** What a power cut did to the writes that nothing had made durable. */
+export interface Damage {
+  /** Kept whole, though nobody had synced them. */
+  kept: number;
+  lost: number;
+  /** Some sectors of one write were kept, others not. */
+  torn: number;
+}
+
 export class SimDisk implements Disk {
   readonly #random: Prng;
-  readonly #directories = new Map<string, Directory>();
+  #directories = new Map<string, Directory>();
   readonly #locks = new Set<string>();
   readonly #crashed = Promise.withResolvers<void>();
   #faults: Fault[] = [];
@@ -64,6 +82,9 @@ export class SimDisk implements Disk {
   #stepsLeft = Number.POSITIVE_INFINITY;
   #dead = false;
   #steps = 0;
+  #pace: (() => Promise<void> | undefined) | undefined;
+  /** Done by the power cut that this disk survived. */
+  readonly damage: Damage = { kept: 0, lost: 0, torn: 0 };
 
   constructor(seed: number) {
     this.#random = new Prng(seed);
@@ -99,6 +120,24 @@ export class SimDisk implements Disk {
     this.#capacityBytes = bytes;
   }
 
+  /** Faults not yet met are forgotten. */
+  heal(): void {
+    this.#faults = [];
+  }
+
+  /** Each step waits for what `pace` returns: a slow disk. Undefined: as fast as microtasks. */
+  setPace(pace: (() => Promise<void> | undefined) | undefined): void {
+    this.#pace = pace;
+  }
+
+  /** What another process finds once this one was killed: all that was written, durable or not. */
+  inherited(): SimDisk {
+    this.crash();
+    const next = new SimDisk(this.#random.next32());
+    next.#directories = this.#directories;
+    return next;
+  }
+
   /** What another process would find after a power cut now. This disk is dead from here on. */
   survivor(): SimDisk {
     this.crash();
@@ -109,7 +148,7 @@ export class SimDisk implements Disk {
       const names = this.#surviveNames(directory);
       const live = new Map<string, Inode>();
       for (const [name, inode] of names) {
-        const kept = survived.get(inode) ?? this.#surviveInode(inode, luck);
+        const kept = survived.get(inode) ?? this.#surviveInode(inode, luck, next.damage);
         survived.set(inode, kept);
         live.set(name, kept);
       }
@@ -214,6 +253,11 @@ export class SimDisk implements Disk {
   }
 
   #file(path: string, inode: Inode): DiskFile {
+    // As on Linux, where durable writes go through a descriptor of their own.
+    const [plain, durably]: [Descriptor, Descriptor] = [
+      { failuresTold: inode.failures },
+      { failuresTold: inode.failures },
+    ];
     return {
       write: async (buffers, position) => {
         const bytes = joined(buffers);
@@ -227,7 +271,7 @@ export class SimDisk implements Disk {
         return inode.live.slice(position, Math.min(inode.size, position + length));
       },
       sync: async () => {
-        await this.#sync(path, inode, [...inode.unsynced]);
+        await this.#sync(path, inode, plain, [...inode.unsynced]);
       },
       size: async () => {
         await this.#step("read", path);
@@ -236,23 +280,21 @@ export class SimDisk implements Disk {
       truncate: async (size) => {
         await this.#step("write", path);
         truncate(inode, size);
-        await this.#sync(path, inode, [...inode.unsynced]);
+        await this.#sync(path, inode, plain, [...inode.unsynced]);
       },
-      writeDurably: async (buffers, position) => {
-        const bytes = joined(buffers);
-        this.#reserve(path, inode, position + bytes.length);
-        const write = this.#dead ? undefined : writeLive(inode, position, bytes);
-        await this.#step("write", path);
-        if (write !== undefined) await this.#sync(path, inode, overlapping(inode, write));
-      },
+      writeDurably: (buffers, position) =>
+        this.#writeDurably(path, inode, durably, { buffers, position }),
       writeDurablyAtOnce: (buffers, position) => {
+        // A slow disk takes time, which passes only while the caller waits.
+        if (this.#pace !== undefined)
+          return this.#writeDurably(path, inode, durably, { buffers, position });
         const bytes = joined(buffers);
         this.#reserve(path, inode, position + bytes.length);
         const write = this.#dead ? undefined : writeLive(inode, position, bytes);
         // Nothing runs between the steps of it, but a crash or a fault may come at each.
         if (!this.#stepAtOnce("write", path) || write === undefined) return never();
         const covered = overlapping(inode, write);
-        return this.#syncAtOnce(path, inode, covered) ? undefined : never();
+        return this.#syncAtOnce(path, inode, durably, covered) ? undefined : never();
       },
       extend: async (size) => {
         this.#reserve(path, inode, size);
@@ -265,32 +307,59 @@ export class SimDisk implements Disk {
     };
   }
 
-  async #sync(path: string, inode: Inode, covered: readonly Write[]): Promise<void> {
+  async #writeDurably(
+    path: string,
+    inode: Inode,
+    descriptor: Descriptor,
+    { buffers, position }: { readonly buffers: readonly Uint8Array[]; readonly position: number },
+  ): Promise<void> {
+    const bytes = joined(buffers);
+    this.#reserve(path, inode, position + bytes.length);
+    const write = this.#dead ? undefined : writeLive(inode, position, bytes);
+    await this.#step("write", path);
+    if (write !== undefined) await this.#sync(path, inode, descriptor, overlapping(inode, write));
+  }
+
+  async #sync(
+    path: string,
+    inode: Inode,
+    descriptor: Descriptor,
+    covered: readonly Write[],
+  ): Promise<void> {
     try {
       await this.#step("sync", path);
     } catch (error) {
-      for (const write of covered) write.doubtful = true;
+      doubt(inode, descriptor, covered);
       throw error;
     }
     keep(inode, covered);
+    tellFailure(path, inode, descriptor);
     await this.#step(undefined, path);
   }
 
   /** @returns whether the world goes on. */
-  #syncAtOnce(path: string, inode: Inode, covered: readonly Write[]): boolean {
+  #syncAtOnce(
+    path: string,
+    inode: Inode,
+    descriptor: Descriptor,
+    covered: readonly Write[],
+  ): boolean {
     try {
       if (!this.#stepAtOnce("sync", path)) return false;
     } catch (error) {
-      for (const write of covered) write.doubtful = true;
+      doubt(inode, descriptor, covered);
       throw error;
     }
     keep(inode, covered);
+    tellFailure(path, inode, descriptor);
     return this.#stepAtOnce(undefined, path);
   }
 
   /** One step of the world: may crash, may fail, takes a few microtasks. */
   async #step(operation: SimOperation | undefined, path: string): Promise<void> {
     for (let hops = this.#random.below(hopsMax); hops > 0; hops--) await Promise.resolve();
+    const waiting = this.#dead ? undefined : this.#pace?.();
+    if (waiting !== undefined) await waiting;
     if (!this.#stepAtOnce(operation, path)) await never();
   }
 
@@ -346,9 +415,15 @@ export class SimDisk implements Disk {
     return names;
   }
 
-  #surviveInode(inode: Inode, luck: number): Inode {
+  #surviveInode(inode: Inode, luck: number, damage: Damage): Inode {
     for (const write of inode.unsynced) {
-      applyWrite(inode, write, () => this.#random.chance(luck));
+      const fates = new Set<boolean>();
+      applyWrite(inode, write, () => {
+        const keeps = this.#random.chance(luck);
+        fates.add(keeps);
+        return keeps;
+      });
+      damage[fates.size > 1 ? "torn" : fates.has(true) ? "kept" : "lost"]++;
     }
     const kept = new Inode();
     kept.durable = inode.durable.slice();
@@ -365,12 +440,38 @@ function never(): Promise<never> {
 
 /** What a sync has covered is durable, unless one before failed on it. */
 function keep(inode: Inode, covered: readonly Write[]): void {
-  for (const { doubtful, offset, bytes } of covered) {
+  for (const write of covered) {
+    const { doubtful, offset, bytes } = write;
     if (doubtful) continue;
     inode.durable = fitted(inode.durable, offset + bytes.length);
     inode.durable.set(bytes, offset);
+    overlay(inode, write);
   }
   inode.unsynced = inode.unsynced.filter((write) => write.doubtful || !covered.includes(write));
+}
+
+/** A page that was written over holds the new bytes: what was there before cannot come back. */
+function overlay(inode: Inode, { offset, bytes }: Write): void {
+  for (const older of inode.unsynced) {
+    if (!older.doubtful) continue;
+    const start = Math.max(offset, older.offset);
+    const end = Math.min(offset + bytes.length, older.offset + older.bytes.length);
+    if (start >= end) continue;
+    older.bytes.set(bytes.subarray(start - offset, end - offset), start - older.offset);
+  }
+}
+
+function doubt(inode: Inode, descriptor: Descriptor, covered: readonly Write[]): void {
+  for (const write of covered) write.doubtful = true;
+  inode.failures++;
+  descriptor.failuresTold = inode.failures;
+}
+
+/** Throws when another descriptor's sync failed since this one was last told. */
+function tellFailure(path: string, inode: Inode, descriptor: Descriptor): void {
+  if (descriptor.failuresTold === inode.failures) return;
+  descriptor.failuresTold = inode.failures;
+  throw diskError("sync", path, "EIO");
 }
 
 function writeLive(inode: Inode, offset: number, bytes: Uint8Array): Write {
