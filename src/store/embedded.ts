@@ -106,9 +106,11 @@ export interface FullStore extends OpenedStore {
   /** Its time starts anew. @returns false when there is no such lease. */
   renewLease(id: LeaseId): boolean;
   lease(id: LeaseId): LeaseInfo | undefined;
-  /** Attached keys, sorted; not only durable ones. */
+  /** Attached keys, sorted. Of leases all is as sequenced: tell it only once `settled` resolves. */
   leaseKeys(id: LeaseId): readonly Key[];
   leases(): readonly LeaseInfo[];
+  /** Resolves once all that was sequenced so far is durable; rejects when that cannot be. */
+  settled(): Promise<void>;
   /** Every version held up to `revision`, in order. O(versions); for checks. */
   versions(revision: number): readonly StoredVersion[];
   /** The state as of now. What it needs is kept from compaction until it is closed. */
@@ -285,6 +287,10 @@ export class EmbeddedStore implements FullStore {
     return [...this.#leases.all()].map(({ id }) => this.#leases.info(id) as LeaseInfo);
   }
 
+  settled(): Promise<void> {
+    return this.#settled(() => undefined);
+  }
+
   versions(revision: number): readonly StoredVersion[] {
     return this.#mvcc.allVersions(Math.min(revision, this.#mvcc.commitRevision));
   }
@@ -441,7 +447,8 @@ class Write<Result> implements Submission, Settlement {
   sequence(): void {
     const { result, after } = this.#decide();
     this.#result = result;
-    this.#committer.settleAfter(after, this);
+    if (after === "all") this.#committer.settleAfterAll(this);
+    else this.#committer.settleAfter(after, this);
   }
 
   durable(): void {

@@ -130,8 +130,14 @@ class ReadOnlyFile implements DiskFile {
     return Promise.reject(new DiskError("a file would be written", "EROFS"));
   }
 
-  writeDurably(): Promise<void> {
-    return this.write();
+  /** Recovery writes again what it read last, to be sure of it; anything else would be a change. */
+  async writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void> {
+    let at = position;
+    for (const buffer of buffers) {
+      const there = await this.#file.read(at, buffer.length);
+      if (!equalBytes(there, buffer)) return this.write();
+      at += buffer.length;
+    }
   }
 
   writeDurablyAtOnce(): Promise<void> {
@@ -149,4 +155,8 @@ class ReadOnlyFile implements DiskFile {
   extend(): Promise<void> {
     return Promise.resolve();
   }
+}
+
+function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }

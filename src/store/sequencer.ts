@@ -31,7 +31,8 @@ const empty = new Uint8Array(0);
 /** What was decided, and the revision that must be durable before it is told. */
 export interface Decided<Result> {
   readonly result: Result;
-  readonly after: number;
+  /** "all": what was decided hangs on a lease, whose end may have no revision of its own. */
+  readonly after: number | "all";
 }
 
 interface Fields {
@@ -67,7 +68,7 @@ export class Sequencer {
       return this.#conflict(key, before);
     }
     if (lease !== 0n && !this.#leases.has(lease)) {
-      return { result: { kind: "lease-not-found" }, after: mvcc.headRevision };
+      return { result: { kind: "lease-not-found" }, after: "all" };
     }
     const refused = this.#overQuota(recordSize(key.length, value.length));
     if (refused !== undefined) return { result: refused, after: 0 };
@@ -110,7 +111,8 @@ export class Sequencer {
     const refused = this.#overQuota(puts.reduce((sum, { kv }) => sum + putSize(kv), 0));
     if (puts.length > 0 && refused !== undefined) return { result: refused, after: 0 };
     this.#change(changes);
-    return { result: { kind: "done", answer }, after: this.#mvcc.headRevision };
+    const after = staging.missedLease ? "all" : this.#mvcc.headRevision;
+    return { result: { kind: "done", answer }, after };
   }
 
   grantLease(id: bigint, ttlMs: number): void {

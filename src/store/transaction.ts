@@ -40,6 +40,8 @@ export class Staging implements Transaction {
   readonly #hasLease: (id: bigint) => boolean;
   readonly #head: number;
   readonly #changes: Change[] = [];
+  /** It was told that a lease is not there. */
+  missedLease = false;
   /** What the changed keys hold now. */
   readonly #changed = new Map<Key, KeyValue | undefined>();
 
@@ -75,7 +77,9 @@ export class Staging implements Transaction {
   }
 
   hasLease(id: LeaseId): boolean {
-    return this.#hasLease(id);
+    const there = this.#hasLease(id);
+    if (!there) this.missedLease = true;
+    return there;
   }
 
   put(key: Key, value: Uint8Array, lease: LeaseId): void {

@@ -133,6 +133,8 @@ class SegmentsReader {
   readonly #place: Place;
   readonly #found: StoreDirectory;
   readonly #replay: ReplaySink;
+  /** Where the batch of the last record seen begins in its segment. */
+  #lastBatch = 0;
 
   constructor(place: Place, found: StoreDirectory, replay: ReplaySink) {
     this.#place = place;
@@ -157,10 +159,11 @@ class SegmentsReader {
     const path = pathOf(this.#place, header);
     const file = await disk.open(path, next === undefined ? "write" : "read");
     let keepOpen = false;
+    this.#lastBatch = 0;
     try {
       const { end, rest } = await readRecords(file, fileHeaderBytes, (bytes, offset) => {
         this.#replay.records(bytes, { kind: "log", file: path, offset });
-        this.#see(bytes);
+        this.#see(bytes, offset);
       });
       this.segments.push({ number: header.number, revision: header.revision, end });
       if (next === undefined) keepOpen = await this.#finishTail(file, path, end, rest);
@@ -212,18 +215,30 @@ class SegmentsReader {
       });
       await file.truncate(end);
     }
-    // A process that died may have left in the page cache what was read here as if durable.
-    await file.sync();
+    await this.#secureLastBatch(file, end);
     if (rest !== "zeros") return false;
     this.tail = { file, size: await file.size() };
     return true;
   }
 
-  #see(bytes: Uint8Array): void {
+  /**
+   * The last batch may be in the page cache only: its process died before the sync, or the sync
+   * failed - then the host may hold the pages for clean, and no further sync writes them. So it is
+   * written again before anybody sees it; what is before it was acknowledged, and is durable.
+   */
+  async #secureLastBatch(file: DiskFile, end: number): Promise<void> {
+    const start = this.#lastBatch <= fileHeaderBytes ? 0 : this.#lastBatch;
+    await file.writeDurably([await file.read(start, end - start)], start);
+    await file.sync();
+  }
+
+  /** `offset`: of the first byte in its segment. */
+  #see(bytes: Uint8Array, offset: number): void {
     const reader = new RecordReader(bytes);
     for (let at = 0; at < bytes.length; at += reader.size(at)) {
       this.epoch = Math.max(this.epoch, reader.epoch(at));
       this.headRevision = Math.max(this.headRevision, reader.revision(at));
+      this.#lastBatch = offset + at - reader.batchOffset(at);
     }
   }
 }
@@ -282,9 +297,12 @@ function missing(place: Place, number: number | undefined, but: string): Corrupt
   return new CorruptionError(`${path}: ${which} is missing, but ${but}: ${remedy}`);
 }
 
-/** Index of the segment that holds the first revision after the checkpoint's. */
+/**
+ * Index of the first segment that may hold a record made after the checkpoint: grants and ends of
+ * leases take no revision, so several segments may begin at the checkpoint's own.
+ */
 function neededFrom(begun: readonly FileHeader[], checkpointRevision: number): number {
-  const later = begun.findIndex((header) => header.revision > checkpointRevision);
+  const later = begun.findIndex((header) => header.revision >= checkpointRevision);
   if (later === 0 || begun.length === 0) return 0;
   return (later === -1 ? begun.length : later) - 1;
 }

@@ -349,3 +349,34 @@ void test("another format version and a file of another store are refused by nam
     /log-0{15}1: belongs to store .*, this is 00000000-/,
   );
 });
+
+void test("leases granted at a checkpoint's own revision outlive the segment they are in", async () => {
+  const world = newWorld(21);
+  const sizes = { segmentBytes: 4096, checkpointLogBytes: 4096 };
+  let store = await openTestStore(world, "local", sizes);
+  for (let i = 0; i < 40; i++) await put(store, "k", "x".repeat(200));
+  const head = store.commitRevision;
+  await store.compact(head);
+  await world.clock.run(10);
+  assert.equal(store.stats().engine.checkpointRevision, head);
+  for (let i = 0; i < 90; i++) await store.grantLease(60);
+  await store.close();
+  store = await openTestStore(world, "local", sizes);
+  assert.equal(store.stats().leases, 90);
+  await store.close();
+});
+
+void test("what a restart shows after a failed sync is there after a power cut too", async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const world = newWorld(seed);
+    const store = await openTestStore(world, "local");
+    await put(store, "a", "1");
+    world.disk.fail("sync", "EIO");
+    const failed = await store.put(key("b"), bytes("2"), {});
+    assert.equal(failed.kind, "stopped");
+    world.disk = world.disk.inherited();
+    const shown = contents(await openTestStore(world, "local"));
+    world.disk = world.disk.survivor();
+    assert.equal(contents(await openTestStore(world, "local")), shown, `seed ${seed}`);
+  }
+});

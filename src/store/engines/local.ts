@@ -278,8 +278,9 @@ export class LocalEngine implements Engine {
     const keep = this.#checkpoints.slice(-2);
     if (keep.length < 2) return;
     const oldest = keep[0] as number;
-    // Log first, oldest first: whatever is left if this is cut short is still contiguous.
-    while (this.#segments.length > 1 && (this.#segments[1] as SegmentInfo).revision <= oldest) {
+    // Log first, oldest first: whatever is left if this is cut short is still contiguous. A segment
+    // that begins at the checkpoint's revision may follow on leases granted after the checkpoint.
+    while (this.#segments.length > 1 && (this.#segments[1] as SegmentInfo).revision < oldest) {
       const { number } = this.#segments[0] as SegmentInfo;
       await disk.remove(segmentPath(must(this.#place, "not open"), number));
       this.#segments.shift();
