@@ -4,7 +4,7 @@
  * Reads are of the committed state, so they are linearizable and never wait: an acknowledged write
  * is at or below the commit revision. Writes are answered once durable.
  */
-import type { FullStore } from "#store/embedded.ts";
+import { StoreStoppedError, type FullStore } from "#store/embedded.ts";
 import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
 import type { Transaction } from "#store/transaction.ts";
 import type { Input } from "#wire/etcd-codec.ts";
@@ -116,7 +116,9 @@ export class KvService {
   async #compact(revision: number): Promise<{ readonly header: m.Header }> {
     const known = this.#identity.compactRevision(this.#store);
     if (revision <= known) throw etcdError("compacted");
-    const result = await this.#store.compact(revision as Revision);
+    const result = await this.#store.compact(revision as Revision).catch((error: unknown) => {
+      throw error instanceof StoreStoppedError ? etcdError("stopped") : error;
+    });
     if (result.kind === "future") throw readError(result);
     // The store counts an empty one as compacted at its first revision; etcd does not.
     if (result.kind === "compacted" && revision > 1) throw readError(result);

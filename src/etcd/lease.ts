@@ -1,10 +1,11 @@
 /**
- * The Lease service. Time to live is told in whole seconds, rounded down; the least that is granted
+ * The Lease service. What it tells of leases is durable: that one is there, or is gone. Time to live is told in whole seconds, rounded down; the least that is granted
  * is etcd's: one and a half election timeouts, two seconds.
  */
-import type { FullStore } from "#store/embedded.ts";
+import { StoreStoppedError, type FullStore } from "#store/embedded.ts";
 import type { LeaseId } from "#store/store.ts";
 import type { Random } from "#platform/random.ts";
+import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
@@ -50,14 +51,17 @@ export class LeaseService {
     alarms.checkSpace();
     const granted = Math.max(ttl, leastTtlSeconds);
     const id = (wanted === 0n ? this.#newId() : wanted) as LeaseId;
-    const made = await store.grantLeaseAs(id, granted).catch(() => undefined);
-    if (made === undefined) throw etcdError(store.lease(id) ? "leaseExists" : "tooManyRequests");
+    const made = await store.grantLeaseAs(id, granted).catch((error: unknown) => {
+      if (error instanceof StoreStoppedError) throw etcdError("stopped");
+      throw etcdError(store.lease(id) ? "leaseExists" : "tooManyRequests");
+    });
     if (!made) throw etcdError("leaseExists");
     return { header: this.#header(), id, ttl: granted, error: "" };
   }
 
   async #revoke(id: bigint): Promise<{ readonly header: m.Header }> {
-    if (!(await this.#deps.store.revokeLease(id as LeaseId))) throw etcdError("leaseNotFound");
+    const there = await this.#deps.store.revokeLease(id as LeaseId).catch(stopped);
+    if (!there) throw etcdError("leaseNotFound");
     return { header: this.#header() };
   }
 
@@ -68,32 +72,43 @@ export class LeaseService {
         // Read before renewing, so that it is not above what the renewal saw.
         const header = this.#header();
         const alive = this.#deps.store.renewLease(id as LeaseId);
-        const ttlMs = alive ? (this.#deps.store.lease(id as LeaseId)?.ttlMs ?? 0) : 0;
-        const response = { header, id, ttl: Math.ceil(ttlMs / 1000) };
-        call.send(m.leaseKeepAliveResponse.encode(response, prefixBytes));
+        const ttlMs = this.#deps.store.lease(id as LeaseId)?.ttlMs ?? 0;
+        if (alive) sendAlive(call, { header, id, ttl: Math.ceil(ttlMs / 1000) });
+        else void this.#sendGone(call, id);
       },
       halfClosed: () => call.end(),
       closed: () => undefined,
     };
   }
 
-  #timeToLive(id: bigint, keys: boolean): m.Of<typeof m.leaseTimeToLiveResponse> {
+  /** Its end is not to be told before it is durable. A store that stopped never says so. */
+  async #sendGone(call: ServerStream, id: bigint): Promise<void> {
+    try {
+      await this.#deps.store.settled();
+      sendAlive(call, { header: this.#header(), id, ttl: 0 });
+    } catch {
+      call.fail(etcdError("stopped"));
+    }
+  }
+
+  async #timeToLive(id: bigint, keys: boolean): Promise<m.Of<typeof m.leaseTimeToLiveResponse>> {
     const { store } = this.#deps;
     const lease = store.lease(id as LeaseId);
-    const header = this.#header();
-    if (lease === undefined) return { header, id, ttl: -1, grantedTtl: 0, keys: [] };
+    const attached = keys && lease !== undefined ? store.leaseKeys(id as LeaseId) : [];
+    await store.settled().catch(stopped);
     return {
-      header,
+      header: this.#header(),
       id,
-      ttl: Math.floor(lease.remainingMs / 1000),
-      grantedTtl: Math.ceil(lease.ttlMs / 1000),
-      keys: keys ? store.leaseKeys(id as LeaseId) : [],
+      ttl: lease === undefined ? -1 : Math.floor(lease.remainingMs / 1000),
+      grantedTtl: Math.ceil((lease?.ttlMs ?? 0) / 1000),
+      keys: attached,
     };
   }
 
   /** Those that end first come first. */
-  #list(): m.Of<typeof m.leaseLeasesResponse> {
+  async #list(): Promise<m.Of<typeof m.leaseLeasesResponse>> {
     const leases = this.#deps.store.leases().toSorted((a, b) => a.remainingMs - b.remainingMs);
+    await this.#deps.store.settled().catch(stopped);
     return { header: this.#header(), leases: leases.map(({ id }) => ({ id })) };
   }
 
@@ -110,4 +125,15 @@ export class LeaseService {
       if (id !== 0n && this.#deps.store.lease(id as LeaseId) === undefined) return id;
     }
   }
+}
+
+function sendAlive(
+  call: ServerStream,
+  response: Input<m.Of<typeof m.leaseKeepAliveResponse>>,
+): void {
+  call.send(m.leaseKeepAliveResponse.encode(response, prefixBytes));
+}
+
+function stopped(error: unknown): never {
+  throw error instanceof StoreStoppedError ? etcdError("stopped") : error;
 }

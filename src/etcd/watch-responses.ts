@@ -50,6 +50,7 @@ export function cutResponses(
     const size = encoded.reduce((sum, one) => sum + one.length, 0);
     if (bytes + size > cut.responseBytes) flush();
     if (size >= cut.fragmentBytes && encoded.length > 1) {
+      flush();
       responses.push(...fragments(cut.fragmentBytes, commit.revision, encoded));
       continue;
     }
