@@ -1,0 +1,36 @@
+/**
+ * Liveness: once the faults have stopped, every call is answered, every watch that is open has all
+ * there is, and every lease nobody renews has ended.
+ */
+import type { History, Watch } from "./history.ts";
+import { eventsOf, firstOf, type Timeline } from "./timeline.ts";
+
+export function converged(history: History, timeline: Timeline): string[] {
+  const { quiet, operations, watches } = history;
+  const unanswered = operations.filter(
+    ({ invoked, outcome }) => invoked.order > quiet.order && outcome.kind === "unknown",
+  );
+  const problems = unanswered.map(({ id }) => `operation ${id} got no answer after the faults`);
+  if (!operations.some(({ invoked }) => invoked.order > quiet.order)) {
+    problems.push("nobody asked anything after the faults");
+  }
+  for (const watcher of new Set(watches.map((watch) => watch.watcher))) {
+    const last = watches.findLast((watch) => watch.watcher === watcher);
+    if (last !== undefined) problems.push(...behind(last, timeline));
+  }
+  const attached = [...(timeline.state(timeline.head)?.values() ?? [])].filter(
+    ({ lease }) => lease !== "0",
+  );
+  return [...problems, ...attached.map(({ key, lease }) => `${key} outlives its lease ${lease}`)];
+}
+
+/** A watcher's last watch is open to the end of the run, unless it was told that it is over. */
+function behind(watch: Watch, timeline: Timeline): string[] {
+  if (watch.messages.at(-1)?.kind === "compacted") return [];
+  const start = firstOf(watch);
+  if (start === undefined) return [`watch ${watch.id} was never made`];
+  let owed = 0;
+  for (let at = start; at <= timeline.head; at++) owed += timeline.wanted(watch, at).length;
+  const got = eventsOf(watch).length;
+  return got < owed ? [`watch ${watch.id} of ${watch.watcher} has ${got} of ${owed} events`] : [];
+}

@@ -1,0 +1,49 @@
+/**
+ * Nothing is visible before it is durable: what anybody was ever told - by an answer, a watch, a
+ * progress message - is there, and the same, for everybody who asks later, over any crash.
+ */
+import type { Event, History } from "./history.ts";
+import { eventsOf, type Timeline } from "./timeline.ts";
+
+export function durable(history: History, timeline: Timeline): string[] {
+  return [...changedEvents(history), ...lostRevisions(history, timeline)];
+}
+
+/** Two watches that saw the same key at the same revision saw the same. */
+function changedEvents(history: History): string[] {
+  const told = new Map<string, string>();
+  return history.watches.flatMap((watch) =>
+    [...Map.groupBy(eventsOf(watch), placeOf)].flatMap(([place, events]) => {
+      const now = JSON.stringify(events.map(({ kv }) => kv ?? null));
+      const before = told.get(place);
+      // A filter or a cut may leave part of what one revision did to one key.
+      if (before !== undefined && before !== now && !watch.noPut && !watch.noDelete) {
+        return [`${place} was ${before} and became ${now} for watch ${watch.id}`];
+      }
+      if (!watch.noPut && !watch.noDelete) told.set(place, now);
+      return [];
+    }),
+  );
+}
+
+function placeOf({ key, revision }: Event): string {
+  return `${key} at ${revision}`;
+}
+
+/** No later answer speaks of an earlier revision than somebody had been told before it was asked. */
+function lostRevisions(history: History, timeline: Timeline): string[] {
+  const problems: string[] = [];
+  for (const { id, outcome, invoked } of history.operations) {
+    const floor = timeline.floor(invoked);
+    if (outcome.kind === "answered" && outcome.revision < floor) {
+      problems.push(`operation ${id} was told ${outcome.revision} after somebody saw ${floor}`);
+    }
+  }
+  for (const { id, asked, created } of history.watches) {
+    const floor = timeline.floor(asked);
+    if (created !== undefined && created.revision < floor) {
+      problems.push(`watch ${id} was made at ${created.revision} after somebody saw ${floor}`);
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,45 @@
+/** Every promise of the etcd face that a history can break, and the checker that notices. */
+import { compaction } from "./compaction.ts";
+import { converged } from "./converged.ts";
+import { dense } from "./dense.ts";
+import { durable } from "./durable.ts";
+import type { History } from "./history.ts";
+import { leases } from "./leases.ts";
+import { linearizable } from "./linearizable.ts";
+import { Timeline } from "./timeline.ts";
+import { watchAtomic } from "./watch-atomic.ts";
+import { watchOrdered } from "./watch-ordered.ts";
+import { watchProgress } from "./watch-progress.ts";
+import { watchReliable } from "./watch-reliable.ts";
+import { watchResumable } from "./watch-resumable.ts";
+import { watchUnique } from "./watch-unique.ts";
+
+export const guarantees = {
+  linearizable,
+  dense,
+  "watch ordered": watchOrdered,
+  "watch unique": watchUnique,
+  "watch reliable": watchReliable,
+  "watch atomic": watchAtomic,
+  "watch resumable": watchResumable,
+  "watch progress": watchProgress,
+  durable,
+  leases,
+  compaction,
+  converged,
+} as const satisfies Record<string, (history: History, timeline: Timeline) => string[]>;
+
+export type Guarantee = keyof typeof guarantees;
+
+export interface Problem {
+  readonly guarantee: Guarantee;
+  readonly text: string;
+}
+
+/** @returns what was broken; empty when every promise held. */
+export function check(history: History): Problem[] {
+  const timeline = new Timeline(history);
+  return (Object.keys(guarantees) as Guarantee[]).flatMap((guarantee) =>
+    guarantees[guarantee](history, timeline).map((text) => ({ guarantee, text })),
+  );
+}

@@ -1,0 +1,127 @@
+/** What goes wrong, and when, as the seed decides; and the end of all of it. */
+import type { Prng } from "#base/prng.ts";
+import type { SimClock } from "./clock.ts";
+import type { Member } from "./etcd-member.ts";
+import type { SimNetwork } from "./network.ts";
+
+export type FaultName =
+  | "crash at a disk step"
+  | "power cut"
+  | "kill"
+  | "close"
+  | "fsync error"
+  | "write error"
+  | "other disk error"
+  | "slow disk"
+  | "cut connections"
+  | "slow network"
+  | "wall clock jump";
+
+export type FaultMarks = Record<FaultName, number>;
+
+export const faultNames: readonly FaultName[] = [
+  "crash at a disk step",
+  "power cut",
+  "kill",
+  "close",
+  "fsync error",
+  "write error",
+  "other disk error",
+  "slow disk",
+  "cut connections",
+  "slow network",
+  "wall clock jump",
+];
+
+const calmMsMax = 1200;
+/** Steps between a crash's making and its coming: a commit is two or three. */
+const crashStepsMax = 60;
+const diskDelayMsMax = 40;
+const slowNetworkMs = 200;
+const quickNetworkMs = 5;
+
+export interface FaultDeps {
+  readonly clock: SimClock;
+  readonly random: Prng;
+  readonly member: Member;
+  readonly network: SimNetwork;
+  readonly marks: FaultMarks;
+}
+
+export class Faults {
+  readonly #deps: FaultDeps;
+  /** What this seed does at all: a run with few kinds goes deeper into them. */
+  readonly #kinds: readonly FaultName[];
+  #slowDisk = false;
+
+  constructor(deps: FaultDeps) {
+    this.#deps = deps;
+    const kept = faultNames.filter(() => deps.random.chance(0.5));
+    this.#kinds = kept.length === 0 ? faultNames : kept;
+  }
+
+  /** One fault after the other until `untilMs`. */
+  async run(untilMs: number): Promise<void> {
+    const { clock, random } = this.#deps;
+    for (;;) {
+      await this.#pause(random.below(calmMsMax));
+      if (clock.monotonicMs() >= untilMs) break;
+      this.#strike(random.pick(this.#kinds));
+    }
+    this.heal();
+  }
+
+  heal(): void {
+    const { member, network } = this.#deps;
+    member.disk.heal();
+    member.disk.crashAfter(Number.POSITIVE_INFINITY);
+    network.delayMsMax = quickNetworkMs;
+    this.#slowDisk = false;
+    this.#paceDisk();
+  }
+
+  #strike(name: FaultName): void {
+    const { random, member, network, clock, marks } = this.#deps;
+    marks[name]++;
+    const { disk } = member;
+    this.#paceDisk();
+    switch (name) {
+      case "crash at a disk step":
+        return disk.crashAfter(random.below(crashStepsMax));
+      case "power cut":
+      case "kill":
+      case "close":
+        return member.end(name);
+      case "fsync error":
+        return disk.fail("sync", "EIO", random.below(6));
+      case "write error":
+        return disk.fail("write", random.pick(["EIO", "ENOSPC"]), random.below(20));
+      case "other disk error":
+        return disk.fail(random.pick(["open", "rename", "remove", "extend", "read"]), "EIO");
+      case "slow disk":
+        this.#slowDisk = !this.#slowDisk;
+        return this.#paceDisk();
+      case "cut connections":
+        return network.cut(random.pick([0.2, 0.5, 1]));
+      case "slow network":
+        network.delayMsMax = random.pick([quickNetworkMs, slowNetworkMs]);
+        return;
+      case "wall clock jump":
+        return clock.jumpWall((random.below(7200) - 3600) * 1000);
+      default:
+        return name satisfies never;
+    }
+  }
+
+  /** Each life has a disk of its own; a slow one is slow in bursts. */
+  #paceDisk(): void {
+    const { random, member } = this.#deps;
+    const pace = (): Promise<void> | undefined =>
+      random.chance(0.3) ? undefined : this.#pause(random.below(diskDelayMsMax));
+    member.disk.setPace(this.#slowDisk ? pace : undefined);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#deps.clock.after("sim.step", ms, resolve));
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * One server over several lives: the store on the simulated disk, the services of the etcd face on
+ * the simulated network. It ends by a power cut, by being killed, by its own failure (a failed write
+ * or sync), or in order; and is started again, until the run is over.
+ */
+import type { Prng } from "#base/prng.ts";
+import type { Log } from "#platform/log.ts";
+import type { Disk } from "#platform/disk.ts";
+import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
+import type { FullStore } from "#store/embedded.ts";
+import { CorruptionError } from "#store/engines/engine.ts";
+import type { LocalEngineOptions } from "#store/engines/local.ts";
+import { openStore } from "#store/open.ts";
+import type { StoreOptions } from "#store/options.ts";
+import type { SimClock } from "./clock.ts";
+import { SimDisk, type Damage } from "./disk.ts";
+import type { Methods, SimNetwork } from "./network.ts";
+import { ProcessClock } from "./process-clock.ts";
+import { SimRandom } from "./random.ts";
+
+/** How a life ends. */
+export type End = "power cut" | "kill" | "failure" | "close";
+
+export interface MemberMarks {
+  readonly ends: Record<End, number>;
+  readonly damage: Damage;
+  restarts: number;
+  /** Lives that made one at least. */
+  checkpoints: number;
+}
+
+/** Tests put a bug between the parts here; the simulation has to find it. */
+export interface Planted {
+  readonly disk?: (disk: SimDisk) => Disk;
+  readonly store?: (store: FullStore) => FullStore;
+  readonly methods?: (methods: Methods) => Methods;
+}
+
+/** Small, so that a short run crosses every limit: segments, checkpoints, batches, backlogs. */
+const storeOptions: StoreOptions & Pick<LocalEngineOptions, "directory" | "freeBytesMin"> = {
+  directory: "/data",
+  valueBytesMax: 4096,
+  quotaBytes: 2 ** 20,
+  batchBytesMax: 8192,
+  batchItemsMax: 16,
+  slabBytes: 4096,
+  watchBatchCommitsMax: 8,
+  leasesMax: 100,
+  freeBytesMin: 0,
+};
+
+const etcdOptions = {
+  ...recommendedEtcdLimits,
+  clusterId: 1n,
+  memberId: 2n,
+  name: "sim",
+  clientUrls: () => [],
+  quotaBytes: storeOptions.quotaBytes,
+  progressMs: 500,
+  responseBytes: 1024,
+  fragmentBytes: 400,
+  streamBacklogBytes: 2048,
+} as const;
+
+/** The longest that a store is given to open or close, in simulated time. */
+const patienceMs = 60_000;
+const downMsMax = 300;
+
+export interface MemberDeps {
+  readonly clock: SimClock;
+  readonly network: SimNetwork;
+  readonly random: Prng;
+  readonly log: Log;
+  readonly marks: MemberMarks;
+}
+
+export class Member {
+  /** Of the life that is on, or of the last one. */
+  disk: SimDisk;
+  readonly #deps: MemberDeps;
+  readonly #planted: Planted;
+  readonly #sizes: { readonly segmentBytes: number; readonly checkpointLogBytes: number };
+  /** Set while a life is on. */
+  #end: ((how: End) => void) | undefined;
+  #stopping = false;
+  #serving = false;
+  #store: FullStore | undefined;
+  #checkpointRevision = 0;
+
+  constructor(deps: MemberDeps, planted: Planted) {
+    this.#deps = deps;
+    this.#planted = planted;
+    this.disk = new SimDisk(deps.random.next32());
+    // Small ones for many segments and checkpoints, large ones for zeros written ahead.
+    const segmentBytes = deps.random.pick([4096, 16384, 65536]);
+    this.#sizes = { segmentBytes, checkpointLogBytes: segmentBytes };
+  }
+
+  get serving(): boolean {
+    return this.#serving;
+  }
+
+  /** Ends the life that is on, if one is. */
+  end(how: End): void {
+    this.#end?.(how);
+  }
+
+  /** Lives until `stop`. Rejects with what no crash may cause. */
+  async run(): Promise<void> {
+    while (!this.#stopping) {
+      await this.#live();
+      await this.#pause(this.#deps.random.below(downMsMax));
+    }
+  }
+
+  stop(): void {
+    this.#stopping = true;
+    this.end("kill");
+  }
+
+  async #live(): Promise<void> {
+    const { clock, network, marks } = this.#deps;
+    const process = new ProcessClock(clock);
+    const ended = Promise.withResolvers<End>();
+    this.#end = ended.resolve;
+    void this.disk.crashed.then(() => ended.resolve("power cut"));
+    const opening = this.#open(process, ended.resolve);
+    const how = await Promise.race([ended.promise, opening.then(() => ended.promise)]);
+    this.#end = undefined;
+    this.#serving = false;
+    network.down();
+    marks.ends[how]++;
+    if (how === "close") await this.#close(opening);
+    this.#countCheckpoints();
+    process.kill();
+    const powerCut = how === "power cut" || this.#deps.random.chance(0.3);
+    this.disk = powerCut ? this.disk.survivor() : this.disk.inherited();
+    for (const kind of ["kept", "lost", "torn"] as const) {
+      marks.damage[kind] += this.disk.damage[kind];
+    }
+    marks.restarts++;
+  }
+
+  /** Resolves with the store once it serves; undefined: a fault of the disk kept it from that. */
+  async #open(process: ProcessClock, end: (how: End) => void): Promise<FullStore | undefined> {
+    const { random, log, network } = this.#deps;
+    const disk = this.#planted.disk?.(this.disk) ?? this.disk;
+    const deps = { clock: process, random: new SimRandom(random.next32()), log, disk };
+    let store: FullStore;
+    try {
+      store = await openStore(deps, { ...storeOptions, ...this.#sizes, engine: "local" });
+    } catch (error) {
+      if (error instanceof CorruptionError || this.#planted.disk === undefined) {
+        if (!isDiskFault(error)) throw error;
+      }
+      end("failure");
+      return undefined;
+    }
+    this.#store = store;
+    store = this.#planted.store?.(store) ?? store;
+    void store.failed.then(() => end("failure"));
+    // It was told to end while it was still opening.
+    if (this.#end !== end) return store;
+    const methods = etcdMethods({ ...deps, store }, etcdOptions);
+    network.serve(this.#planted.methods?.(methods) ?? methods);
+    this.#serving = true;
+    return store;
+  }
+
+  #countCheckpoints(): void {
+    const revision = this.#store?.stats().engine.checkpointRevision ?? 0;
+    if (revision > this.#checkpointRevision) this.#deps.marks.checkpoints++;
+    this.#checkpointRevision = Math.max(this.#checkpointRevision, revision);
+    this.#store = undefined;
+  }
+
+  /** In order, as on SIGTERM; a disk that fails or crashes meanwhile ends it too. */
+  async #close(opening: Promise<FullStore | undefined>): Promise<void> {
+    const closing = opening.then((store) => store?.close()).catch(ignoreDiskFault);
+    await Promise.race([closing, this.disk.crashed, this.#pause(patienceMs)]);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#deps.clock.after("sim.step", ms, resolve));
+  }
+}
+
+function isDiskFault(error: unknown): boolean {
+  const code = (error as { readonly code?: unknown }).code;
+  const cause = (error as { readonly cause?: unknown }).cause;
+  return typeof code === "string" || (cause !== undefined && isDiskFault(cause));
+}
+
+function ignoreDiskFault(error: unknown): void {
+  if (!isDiskFault(error)) throw error;
+}

@@ -1,0 +1,149 @@
+/** Bugs put between the parts of the product, in tests only: the simulation must find each. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { FullStore } from "#store/embedded.ts";
+import type { Commit, CommitSink } from "#store/store.ts";
+import type { Guarantee } from "./checkers/guarantees.ts";
+import type { Planted } from "./etcd-member.ts";
+import { runSeed } from "./etcd-run.ts";
+
+const seedsMax = 25;
+
+/** @returns which promises the first seed that fails finds broken. */
+async function found(planted: Planted): Promise<readonly string[]> {
+  for (let seed = 1; seed <= seedsMax; seed++) {
+    try {
+      const { problems } = await runSeed(seed, planted);
+      if (problems.length > 0) return [...new Set(problems.map(({ guarantee }) => guarantee))];
+    } catch (error) {
+      return [(error as Error).name];
+    }
+  }
+  return [];
+}
+
+/** Members of `target` but for those in `changes`. */
+function changed<T extends object>(target: T, changes: Partial<T>): T {
+  return new Proxy(target, {
+    get(from, property) {
+      const member: unknown = Reflect.get(property in changes ? changes : from, property);
+      return typeof member === "function" && !(property in changes) ? member.bind(from) : member;
+    },
+  });
+}
+
+/** The store with its watches' commits passed through `change`. */
+function watching(
+  store: FullStore,
+  change: (commits: readonly Commit[]) => readonly Commit[],
+): FullStore {
+  const sinkOf = (sink: CommitSink): CommitSink => ({
+    deliver: (commits) => sink.deliver(change(commits)),
+    compacted: (revision) => sink.compacted(revision),
+  });
+  return changed(store, {
+    watchFrom: (range, start, sink) => store.watchFrom(range, start, sinkOf(sink)),
+  });
+}
+
+function lyingFile(file: DiskFile): DiskFile {
+  return {
+    ...file,
+    writeDurably: (buffers, position) => file.write(buffers, position),
+    writeDurablyAtOnce: (buffers, position) => file.write(buffers, position),
+  };
+}
+
+const bugs: Readonly<
+  Record<string, { planted: Planted; by: readonly (Guarantee | "CorruptionError")[] }>
+> = {
+  "a disk that says durable too early": {
+    planted: {
+      disk: (disk): Disk =>
+        changed<Disk>(disk, {
+          open: async (path, mode) => lyingFile(await disk.open(path, mode)),
+        }),
+    },
+    by: ["durable", "linearizable", "CorruptionError", "leases", "compaction"],
+  },
+  "a watch that drops an event now and then": {
+    planted: {
+      store: (store) =>
+        watching(store, (commits) => commits.filter(({ revision }) => revision % 17 !== 0)),
+    },
+    by: ["watch reliable", "watch progress", "watch resumable", "dense"],
+  },
+  "a watch that tells a revision twice": {
+    planted: {
+      store: (store) =>
+        watching(store, (commits) =>
+          commits.flatMap((one) => (one.revision % 13 === 0 ? [one, one] : [one])),
+        ),
+    },
+    by: ["watch unique"],
+  },
+  "a watch that turns two commits round": {
+    planted: { store: (store) => watching(store, (commits) => commits.toReversed()) },
+    by: ["watch ordered"],
+  },
+  "a watch that goes on one revision late": {
+    planted: {
+      store: (store) =>
+        changed(store, {
+          watchFrom: (range, start, sink) =>
+            store.watchFrom(range, (start + (start > 30 ? 1 : 0)) as typeof start, sink),
+        }),
+    },
+    by: ["watch resumable", "dense"],
+  },
+  "leases that last a second less than granted": {
+    planted: {
+      store: (store) =>
+        changed(store, {
+          grantLeaseAs: (id, ttlSeconds) => store.grantLeaseAs(id, ttlSeconds - 1.5),
+        }),
+    },
+    by: ["leases"],
+  },
+  "compaction that goes too far": {
+    planted: {
+      store: (store) =>
+        changed(store, {
+          compact: (revision) =>
+            store.compact(Math.min(store.commitRevision, revision + 7) as typeof revision),
+        }),
+    },
+    by: ["compaction"],
+  },
+  "an answer before the write is durable": {
+    planted: {
+      store: (store) =>
+        changed(store, {
+          put: async (key, value, options) => {
+            const { commitRevision: before } = store;
+            const done = store.put(key, value, options);
+            const late = new Promise<"late">((resolve) => setImmediate(resolve, "late"));
+            const first = await Promise.race([done, late]);
+            if (first !== "late") return first;
+            return {
+              kind: "committed",
+              revision: (before + 1) as typeof before,
+              previous: undefined,
+            };
+          },
+        }),
+    },
+    by: ["linearizable", "durable", "dense"],
+  },
+};
+
+for (const [name, { planted, by }] of Object.entries(bugs)) {
+  void test(`found within ${seedsMax} seeds: ${name}`, async () => {
+    const broken = await found(planted);
+    assert.ok(
+      broken.some((guarantee) => by.some((one) => one === guarantee)),
+      `found broken: ${broken.join(", ") || "nothing"}`,
+    );
+  });
+}

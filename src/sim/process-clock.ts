@@ -1,0 +1,35 @@
+/**
+ * The clock of one simulated process: shared time, but its timers die with it, and its monotonic
+ * scale begins anew, as a restarted host's does.
+ */
+import type { Clock, Timer, TimerName } from "#platform/clock.ts";
+
+export class ProcessClock implements Clock {
+  readonly #clock: Clock;
+  readonly #startedMs: number;
+  #dead = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedMs = clock.monotonicMs();
+  }
+
+  nowMs(): number {
+    return this.#clock.nowMs();
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs() - this.#startedMs;
+  }
+
+  after(name: TimerName, delayMs: number, f: () => void): Timer {
+    return this.#clock.after(name, delayMs, () => {
+      if (!this.#dead) f();
+    });
+  }
+
+  /** No timer of this process fires any more. */
+  kill(): void {
+    this.#dead = true;
+  }
+}
