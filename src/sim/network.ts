@@ -129,7 +129,7 @@ export class Connection {
       };
       this.#later(() => {
         void answered(method.answer, request).then(
-          (frame) => settle(() => resolve(frame.subarray(prefixBytes))),
+          (frame) => settle(() => resolve(unframed(frame))),
           (error: unknown) => settle(() => reject(error as Error)),
         );
       });
@@ -168,11 +168,19 @@ export class Connection {
   }
 }
 
+type Frame = Buffer | readonly Buffer[];
+
 async function answered(
-  answer: (request: Buffer) => Buffer | Promise<Buffer>,
+  answer: (request: Buffer) => Frame | Promise<Buffer>,
   request: Buffer,
-): Promise<Buffer> {
+): Promise<Frame> {
   return answer(Buffer.from(request));
+}
+
+/** Joined as late as a socket would: the pieces are views that must hold until then. */
+function unframed(frame: Frame): Buffer {
+  const whole = Buffer.isBuffer(frame) ? frame : Buffer.concat(frame);
+  return whole.subarray(prefixBytes);
 }
 
 function deliver(server: StreamEnd, bytes: Buffer, pair: StreamPair): void {
@@ -228,13 +236,23 @@ class StreamPair implements ServerStream {
   }
 
   send(withHeadroom: Buffer): void {
+    this.#send(withHeadroom, withHeadroom.length);
+  }
+
+  sendPieces(pieces: readonly Buffer[]): void {
+    this.#send(
+      pieces,
+      pieces.reduce((sum, piece) => sum + piece.length, 0),
+    );
+  }
+
+  #send(frame: Frame, length: number): void {
     if (this.#closed) return;
-    const bytes = withHeadroom.subarray(prefixBytes);
     const sentMs = this.#network.clock.monotonicMs();
-    this.#backlogBytes += bytes.length;
+    this.#backlogBytes += length;
     this.#outbound.after(() => {
-      this.#backlogBytes -= bytes.length;
-      if (!this.#gone) this.#client.message(bytes, sentMs);
+      this.#backlogBytes -= length;
+      if (!this.#gone) this.#client.message(unframed(frame), sentMs);
       if (this.#backlogBytes === 0) this.#drained();
     }, this.#slowMs);
   }

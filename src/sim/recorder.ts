@@ -63,7 +63,7 @@ export class Recorder {
   }
 
   history(): History {
-    for (const id of [...this.#pending.keys()]) this.return(id, { kind: "unknown" });
+    for (const id of this.#pending.keys()) this.return(id, { kind: "unknown" });
     const end = this.moment();
     const operations = this.#operations.toSorted((a, b) => a.id - b.id);
     return { operations, watches: this.#watches, quiet: this.#quiet ?? end, end };
