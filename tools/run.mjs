@@ -1,5 +1,5 @@
 /**
- * The development commands, on the pinned Node: `test`, `check`, `generate`, `sim`, `bench`, `prepack`.
+ * The development commands, on the pinned Node: `test`, `check`, `generate`, `sim`, `soak`, `bench`, `prepack`.
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
@@ -24,6 +24,7 @@ const commands = {
   test: () => runTests(testFiles(["tools", "src", "test"])),
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
+  soak: (...args) => run(node, ["test/process/relay-soak.ts", ...args]),
   bench: (name, ...args) => run(node, [`test/bench/${name}.ts`, ...args]),
 };
 

@@ -89,6 +89,11 @@ export class KubeHttp {
     path: string,
     onEvent: (event: { readonly type: string; readonly object: Json }) => void,
   ): Promise<void> {
+    return this.lines(path, (line) => onEvent(JSON.parse(line)));
+  }
+
+  /** The same, each frame as the text it came as. */
+  lines(path: string, onLine: (line: string) => void): Promise<void> {
     return new Promise((resolve) => {
       if (this.#session.destroyed || this.#session.closed) return resolve();
       const stream = this.#session.request({ ":path": path, accept: "application/json" });
@@ -97,7 +102,7 @@ export class KubeHttp {
       stream.on("data", (text: string) => {
         const lines = (rest + text).split("\n");
         rest = lines.pop() ?? "";
-        for (const line of lines) if (line !== "") onEvent(JSON.parse(line));
+        for (const line of lines) if (line !== "") onLine(line);
       });
       stream.on("error", () => resolve());
       stream.on("close", () => resolve());

@@ -1,0 +1,157 @@
+/**
+ * A watcher that keeps a copy from the bytes it is sent, adds up the copy's checksum as the relay's README
+ * says, compares it with every bookmark's, and goes on at the next relay when its own breaks.
+ */
+import { hash } from "node:crypto";
+import { type Credentials, KubeHttp, type Json } from "./kube-http.ts";
+
+interface Held {
+  readonly revision: string;
+  readonly digest: bigint;
+}
+
+export interface WatcherCounts {
+  events: number;
+  /** Bookmarks whose sum was compared, and those that differed. */
+  sums: number;
+  mismatched: number;
+  /** An older revision after a newer one. */
+  disordered: number;
+  /** Starts with the whole state, and at a position. */
+  snapshots: number;
+  resumes: number;
+  refused: number;
+}
+
+const reconnectMs = 50;
+const frame = /^\{"type":"(\w+)","object":/;
+
+export class CheckingWatcher {
+  readonly copy = new Map<string, Held>();
+  readonly counts: WatcherCounts = {
+    events: 0,
+    sums: 0,
+    mismatched: 0,
+    disordered: 0,
+    snapshots: 0,
+    resumes: 0,
+    refused: 0,
+  };
+  /** When it last was sent something, and by which relay. */
+  heardMs = 0;
+  relay: number;
+  readonly #relays: readonly Credentials[];
+  readonly #path: string;
+  readonly #timeoutSeconds: number;
+  #position = "";
+  #sum = 0n;
+  #synced = false;
+  #stopped = false;
+  #client: KubeHttp | undefined;
+  readonly #running: Promise<void>;
+
+  constructor(
+    relays: readonly Credentials[],
+    options: { readonly path: string; readonly first: number; readonly timeoutSeconds: number },
+  ) {
+    this.#relays = relays;
+    this.#path = options.path;
+    this.#timeoutSeconds = options.timeoutSeconds;
+    this.relay = options.first % relays.length;
+    this.#running = this.#run();
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#client?.close();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      const credentials = this.#relays[this.relay];
+      if (credentials === undefined) return;
+      const heard = this.counts.events;
+      this.#client = new KubeHttp(credentials);
+      await this.#client.lines(this.#target(), (line) => this.#take(line));
+      this.#client.close();
+      if (this.#stopped) return;
+      if (heard === this.counts.events) this.relay = (this.relay + 1) % this.#relays.length;
+      await new Promise((resolve) => setTimeout(resolve, reconnectMs * (0.5 + Math.random())));
+    }
+  }
+
+  #target(): string {
+    const common = `watch=true&allowWatchBookmarks=true&viewChecksums=true&timeoutSeconds=${this.#timeoutSeconds}`;
+    if (this.#synced) {
+      this.counts.resumes++;
+      return `${this.#path}?${common}&resourceVersion=${this.#position}`;
+    }
+    this.counts.snapshots++;
+    this.copy.clear();
+    this.#sum = 0n;
+    this.#position = "";
+    return `${this.#path}?${common}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`;
+  }
+
+  #take(line: string): void {
+    this.heardMs = performance.now();
+    const type = frame.exec(line)?.[1];
+    if (type === undefined) return this.#failed();
+    const text = line.slice(line.indexOf('"object":') + '"object":'.length, -1);
+    const object: Json = JSON.parse(text);
+    if (type === "ERROR") return this.#failed();
+    const { metadata } = object;
+    const revision = String(metadata?.["resourceVersion"]);
+    this.counts.events++;
+    if (type === "BOOKMARK") return this.#takeBookmark(metadata, revision);
+    if (this.#synced && Number(revision) < Number(this.#position)) this.counts.disordered++;
+    if (this.#synced) this.#position = revision;
+    this.#set(`${metadata?.["namespace"]}/${metadata?.["name"]}`, type, { text, revision });
+  }
+
+  /** A Status: told 410, or turned away for now. */
+  #failed(): void {
+    this.counts.refused++;
+    this.#synced = false;
+  }
+
+  #set(key: string, type: string, now: { text: string; revision: string }): void {
+    const before = this.copy.get(key)?.digest ?? 0n;
+    const digest = BigInt(`0x${hash("sha256", now.text, "hex").slice(0, 32)}`);
+    if (type === "DELETED") this.copy.delete(key);
+    else this.copy.set(key, { revision: now.revision, digest });
+    this.#sum = BigInt.asUintN(128, this.#sum - before + (type === "DELETED" ? 0n : digest));
+  }
+
+  #takeBookmark(metadata: Json | undefined, revision: string): void {
+    this.#position = revision;
+    const annotations = metadata?.["annotations"];
+    if (annotations?.["k8s.io/initial-events-end"] !== undefined) this.#synced = true;
+    const checksum = annotations?.["pilothouse.dev/view-checksum"];
+    if (checksum === undefined) return;
+    this.counts.sums++;
+    const count = Number(annotations?.["pilothouse.dev/view-count"]);
+    const own = this.#sum.toString(16).padStart(32, "0");
+    if (String(checksum) !== own || count !== this.copy.size) this.counts.mismatched++;
+  }
+}
+
+/** All counts of all watchers, added up. */
+export function totals(watchers: readonly CheckingWatcher[]): WatcherCounts {
+  const sum = (pick: (counts: WatcherCounts) => number): number =>
+    watchers.reduce((total, { counts }) => total + pick(counts), 0);
+  return {
+    events: sum((c) => c.events),
+    sums: sum((c) => c.sums),
+    mismatched: sum((c) => c.mismatched),
+    disordered: sum((c) => c.disordered),
+    snapshots: sum((c) => c.snapshots),
+    resumes: sum((c) => c.resumes),
+    refused: sum((c) => c.refused),
+  };
+}
