@@ -145,7 +145,12 @@ export class Mirror {
     };
     const indexed = selectableFields(kind.group, kind.resource).includes(indexedField);
     this.cache = new WatchCache(
-      { history: noHistory, whole: () => !this.#open, digestOf: memberHash },
+      {
+        history: noHistory,
+        whole: () => !this.#open,
+        digestOf: memberHash,
+        crowd: { nextTurn: (f) => void deps.clock.after("watch.flush", 0, f) },
+      },
       { objects: [], revision: 0 },
       { ...limits, indexedField: indexed ? indexedField : undefined },
     );

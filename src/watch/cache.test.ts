@@ -277,6 +277,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("compact"), back: fc.nat(12) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("bookmark") }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("advance") }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("turn") }) },
 );
 interface Step {
   do: string;
@@ -331,6 +332,7 @@ function runSteps(feed: TestFeed, all: readonly Step[]): Watcher[] {
     if (step.do === "dispatch") feed.dispatch();
     if (step.do === "compact") feed.compact(feed.revision - (step.back ?? 0));
     if (step.do === "advance") feed.skip();
+    if (step.do === "turn") feed.turn();
     if (step.do === "bookmark") feed.cache.bookmark(0, 1);
     if (step.do === "watch") watchers.push(runWatch(feed, step));
     if (step.do === "room") {
@@ -352,16 +354,37 @@ function runWatch(feed: TestFeed, step: Step): Watcher {
   return { sink, cursor, predicate: wanted, start: from, state };
 }
 
+void describe("a crowd", () => {
+  void it("is served a slice per turn, and who is served late gets what came meanwhile with it", () => {
+    const feed = new TestFeed({ crowd: true });
+    const sinks = [1, 2, 3].map(() => new TestSink());
+    for (const sink of sinks) start(feed, sink, 1);
+    const seen = (): number[] => sinks.map((sink) => sink.items.length);
+    feed.write({ key: "a/x", labels: {} });
+    assert.deepEqual(seen(), [1, 0, 0]);
+    feed.write({ key: "a/y", labels: {} });
+    assert.deepEqual(seen(), [1, 0, 0]);
+    feed.turn();
+    assert.deepEqual(seen(), [1, 2, 0]);
+    while (feed.turn());
+    assert.deepEqual(seen(), [2, 2, 2]);
+    const lines = ["ADDED a/x@2", "ADDED a/y@3"];
+    for (const sink of sinks) assert.deepEqual(sink.lines, lines);
+  });
+});
+
 void describe("any watcher from any start, under slow sinks, ring overflow and compaction", () => {
   void it("sees exactly state(start) + events, in order, once - or a prefix of it and 410", () => {
     fc.assert(
       fc.property(
         fc.array(steps, { maxLength: 60 }),
         fc.integer({ min: 1, max: 6 }),
-        (all, ring) => {
-          const feed = new TestFeed({ ringItemsMax: ring });
+        fc.boolean(),
+        (all, ring, crowd) => {
+          const feed = new TestFeed({ ringItemsMax: ring, crowd });
           const watchers = runSteps(feed, all);
           feed.dispatch();
+          while (feed.turn());
           for (const watcher of watchers) checkWatcher(feed, watcher);
         },
       ),

@@ -16,6 +16,7 @@ import { expired } from "#api/status.ts";
 import { assert } from "#base/assert.ts";
 import { CacheEvent } from "./cache-event.ts";
 import type { CursorHome, CursorStart } from "./cursor.ts";
+import { Crowd, type CrowdOptions } from "./crowd.ts";
 import { Cursor } from "./cursor.ts";
 import type { Bucket } from "./cursor-index.ts";
 import { CursorIndex } from "./cursor-index.ts";
@@ -46,6 +47,8 @@ export interface CacheDeps {
   readonly history: History;
   /** Whether all of the newest revision is here: no bookmark names it before. Absent: always. */
   readonly whole?: () => boolean;
+  /** Absent: however many watchers there are, dispatch serves them all before it returns. */
+  readonly crowd?: CrowdOptions;
   /** Absent: no checksums. */
   readonly digestOf?: DigestOf;
 }
@@ -67,6 +70,8 @@ export interface CacheWatchOptions {
   readonly checksums?: boolean;
 }
 
+type RingEvents = readonly CacheEvent[];
+
 export class WatchCache {
   readonly history: History;
   readonly #options: CacheOptions;
@@ -83,6 +88,11 @@ export class WatchCache {
   readonly #due = new Set<Cursor>();
   readonly #views: ViewSums;
   readonly #home: CursorHome;
+  readonly #crowd: Crowd<Cursor> | undefined;
+  /** The last read of the ring: a crowd's cursors ask for the same, one after the other. */
+  #lastRead:
+    | { readonly after: number; readonly at: number; readonly events: RingEvents }
+    | undefined;
   #cursorCount = 0;
 
   /** `objects` are the state at `revision`, in key order. */
@@ -99,6 +109,7 @@ export class WatchCache {
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
     this.#home = this.#makeHome(deps.whole ?? (() => true));
+    this.#crowd = deps.crowd === undefined ? undefined : new Crowd(deps.crowd);
   }
 
   /** Newest revision known to be included. */
@@ -178,8 +189,29 @@ export class WatchCache {
 
   #dispatchRun(events: readonly CacheEvent[], base: number, last: number): void {
     this.#views.take(events, last);
-    for (const bucket of this.#index.assign(events)) dispatchBucket(bucket, base, last);
+    for (const bucket of this.#index.assign(events)) {
+      if (this.#crowd?.isCrowd(bucket.plain.size) === true) this.#postpone(bucket, base);
+      dispatchBucket(bucket, base, last);
+    }
     this.#delivered = Math.max(this.#delivered, last);
+    this.#crowd?.start();
+  }
+
+  /** Everybody without a selector falls behind, and waits for a turn. */
+  #postpone(bucket: Bucket, base: number): void {
+    // Who falls behind leaves the bucket, which a Set's iteration allows.
+    for (const cursor of bucket.plain) {
+      cursor.fallBehind(base);
+      this.#crowd?.add(cursor);
+    }
+  }
+
+  #ringAfter(after: number, max: number): RingEvents {
+    const at = this.#revision;
+    if (this.#lastRead?.after === after && this.#lastRead.at === at) return this.#lastRead.events;
+    const events = this.#ring.after(after, max);
+    if (events.length > 0) this.#lastRead = { after, at, events };
+    return events;
   }
 
   /** The current state, as a value. */
@@ -244,6 +276,7 @@ export class WatchCache {
     this.#views.clear();
     this.#pinned.clear();
     this.#undelivered = [];
+    this.#lastRead = undefined;
     this.#objects = SortedSet.from(initial.objects);
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
@@ -307,7 +340,7 @@ export class WatchCache {
       delivered: () => this.#delivered,
       floor: () => this.#ring.floor,
       history: this.history,
-      ringAfter: (after, max) => this.#ring.after(after, max),
+      ringAfter: (after, max) => this.#ringAfter(after, max),
       enlist: (cursor) => this.#index.add(cursor),
       retire: (cursor) => this.#index.remove(cursor),
       ended: (cursor) => {

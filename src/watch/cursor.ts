@@ -64,6 +64,14 @@ type Phase = "initial" | "behind" | "history" | "live" | "ended";
 const initialBatchItems = 500;
 const ringBatchItems = 1000;
 
+/** What the last cursor without a selector made of its events. */
+let lastSelected: {
+  readonly events: readonly CacheEvent[];
+  readonly from: string;
+  readonly to: string;
+  readonly items: readonly WatchItem[];
+} = { events: [], from: "", to: "", items: [] };
+
 export class Cursor {
   readonly predicate: Predicate;
   readonly bookmarks: boolean;
@@ -129,6 +137,11 @@ export class Cursor {
     if (items.length === 0 || this.#deliver(items)) return;
     if (this.#phase === "live") this.#fallBehind(base);
     if (this.#again) this.#drain();
+  }
+
+  /** A live cursor that was brought everything up to `base` is to read on from the ring, later. */
+  fallBehind(base: number): void {
+    if (this.#phase === "live") this.#fallBehind(base);
   }
 
   /** A bookmark at the current position, when the client wanted bookmarks and there is a position. */
@@ -259,7 +272,20 @@ export class Cursor {
     return true;
   }
 
-  #select(events: readonly CacheEvent[]): WatchItem[] {
+  /** Watchers of the same keys share the array, so that its encoding is found by it. */
+  #select(events: readonly CacheEvent[]): readonly WatchItem[] {
+    const { predicate } = this;
+    if (predicate.selective) return this.#selected(events);
+    const { from, to } = predicate;
+    if (lastSelected.events === events && lastSelected.from === from && lastSelected.to === to) {
+      return lastSelected.items;
+    }
+    const items = this.#selected(events);
+    lastSelected = { events, from, to, items };
+    return items;
+  }
+
+  #selected(events: readonly CacheEvent[]): WatchItem[] {
     const { predicate } = this;
     const items: WatchItem[] = [];
     for (const event of events) {

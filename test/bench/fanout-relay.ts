@@ -1,8 +1,13 @@
 /**
  * The relay under `npm run bench -- fanout`: all of it but the upstream, which is a generator in this
- * process, and the reviews, which say yes. A round of events starts when every watcher was given the
- * one before, as the floor does it.
+ * process, and the reviews, which say yes. Without a rate a round of events starts when every watcher
+ * was given the one before, as the floor does it; with one, events come evenly, whatever becomes of
+ * them, and carry the moment they were made. The generator's share of this core is that of one
+ * reader: an event is made once and decoded once.
  */
+import { readFileSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { parseArgs } from "node:util";
 import { ByteTransportError, type ByteTransport } from "../../src/platform/byte-transport.ts";
 import type { Client } from "../../src/client/client.ts";
 import { NodeClock } from "../../src/platform/node/clock.ts";
@@ -13,7 +18,26 @@ import { relayLimits } from "../../src/relay/limits.ts";
 import { createRelay } from "../../src/relay/relay.ts";
 import { MetricSet } from "../../src/server/metric-set.ts";
 
-const [clients = 0, batch = 0, eventBytes = 0] = process.argv.slice(2).map(Number);
+const { values } = parseArgs({
+  options: {
+    clients: { type: "string", default: "0" },
+    /** Events per round. */
+    batch: { type: "string", default: "1" },
+    bytes: { type: "string", default: "1024" },
+    /** Events a second; 0: rounds. */
+    rate: { type: "string", default: "0" },
+    keys: { type: "string", default: "1000" },
+    /** PEM files: HTTP/2 and HTTP/1.1 over TLS. */
+    key: { type: "string" },
+    cert: { type: "string" },
+  },
+});
+const [clients, batch, eventBytes] = [values.clients, values.batch, values.bytes].map(Number) as [
+  number,
+  number,
+  number,
+];
+const [rate, keys] = [Number(values.rate), Number(values.keys)];
 const encoder = new TextEncoder();
 let take: (chunk: Uint8Array) => void | Promise<void> = () => {};
 let revision = 1;
@@ -52,15 +76,24 @@ const relay = createRelay(
   {
     resources: [{ ...kind, namespaced: true, apiVersion: "v1" }],
     consistency: "cache",
-    limits: { ...relayLimits, flushMs: 0, reviewStreamsMs: 600_000 },
+    limits: { ...relayLimits, ...(rate === 0 ? { flushMs: 0 } : {}), reviewStreamsMs: 600_000 },
   },
 );
 const limits = { ...httpLimits, connectionsMax: 60_000 };
-const listening = await listen({ host: "127.0.0.1", port: 0, limits }, relay.handler, silentLog);
+const tls =
+  values.key === undefined || values.cert === undefined
+    ? {}
+    : { key: readFileSync(values.key, "utf8"), cert: readFileSync(values.cert, "utf8") };
+const listening = await listen(
+  { host: "127.0.0.1", port: 0, limits, ...tls },
+  relay.handler,
+  silentLog,
+);
 await relay.untilReady(new AbortController().signal);
 console.log(listening.address.port);
 const mirror = relay.resources[0]?.mirror;
-const pad = "x".repeat(Math.max(0, eventBytes - 215));
+const pad = "x".repeat(Math.max(0, eventBytes - 242));
+const loop = monitorEventLoopDelay({ resolution: 1 });
 const cpu = process.cpuUsage();
 let rounds = 0;
 let startedMs = 0;
@@ -70,10 +103,16 @@ function given(): number {
   return Number(/^relay_watch_events_sent_total (\d+)$/m.exec(metrics.text())?.[1] ?? 0);
 }
 
+function start(): void {
+  if ((mirror?.cache.watchers ?? 0) < clients) return void setTimeout(start, 50);
+  startedMs = performance.now();
+  loop.enable();
+  if (rate > 0) setInterval(pace, 1);
+  else round();
+}
+
 function round(): void {
-  if ((mirror?.cache.watchers ?? 0) < clients) return void setTimeout(round, 50);
-  if (startedMs === 0) startedMs = performance.now();
-  void take(frames());
+  void take(frames(batch));
   rounds++;
   setImmediate(next);
 }
@@ -83,22 +122,37 @@ function next(): void {
   else setImmediate(next);
 }
 
-function frames(): Uint8Array {
+/** What is due by now. */
+function pace(): void {
+  const due = Math.floor(((performance.now() - startedMs) * rate) / 1000) - rounds;
+  if (due <= 0) return;
+  rounds += due;
+  void take(frames(due));
+}
+
+function frames(count: number): Uint8Array {
   let text = "";
-  for (let at = 0; at < batch; at++) {
+  const stamp = String(process.hrtime.bigint()).padStart(19, "0");
+  for (let at = 0; at < count; at++) {
     revision++;
-    const name = `c${revision % 1000}`;
-    text += `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}","namespace":"default","uid":"u-${name}","resourceVersion":"${revision}"},"data":{"pad":"${pad}"}}}\n`;
+    const name = `c${revision % keys}`;
+    text += `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}","namespace":"default","uid":"u-${name}","resourceVersion":"${revision}"},"data":{"at":"@${stamp}","pad":"${pad}"}}}\n`;
   }
   return encoder.encode(text);
 }
 
-round();
+start();
+// Run with --expose-gc: what a watcher really takes.
+process.on("SIGUSR1", () => {
+  if (typeof gc === "function") gc();
+});
 process.on("SIGTERM", () => {
   const { user, system } = process.cpuUsage(cpu);
   const memory = process.memoryUsage().rss / 2 ** 20;
   const seconds = (performance.now() - startedMs) / 1000;
-  console.log(JSON.stringify({ rounds, user: user / 1e6, system: system / 1e6, memory, seconds }));
+  const loopMs = loop.percentile(99) / 1e6;
+  const used = { user: user / 1e6, system: system / 1e6 };
+  console.log(JSON.stringify({ rounds, ...used, memory, seconds, loopMs }));
   process.exit(0);
 });
 

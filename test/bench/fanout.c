@@ -4,14 +4,20 @@
  *
  *   fanout serve PORT CLIENTS BLOCK_BYTES   waits for CLIENTS, then writes rounds of one chunk to each;
  *                                           a round starts when the one before is with the kernel
- *   fanout drain PORT CLIENTS SECONDS PATH  opens CLIENTS watches, prints bytes per second read
+ *   fanout drain PORT CLIENTS STALLED SECONDS PATH
+ *                                           opens CLIENTS watches and never reads the first STALLED;
+ *                                           prints bytes per second read, stamped events per second,
+ *                                           and their p50, p99 and highest age in microseconds
  *
- * One thread, epoll, no parsing: what is sent is counted in bytes by the reader.
+ * One thread, epoll, no parsing: what is sent is counted in bytes by the reader. An event may hold
+ * one stamp, '@' and 19 digits of CLOCK_MONOTONIC in nanoseconds; one cut by the end of a read is
+ * not counted. Sources are 127.0.0.2 and up, 20,000 connections each.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,24 +100,67 @@ static void serve(int port, int clients, size_t block) {
   }
 }
 
-static void drain(int port, int clients, double seconds, const char *path) {
+/* Ages in steps of 1/16 of a power of two: 6 % wide. */
+#define BUCKETS 1024
+static double counts[BUCKETS], highest;
+
+static void observe(double us) {
+  if (us < 1) us = 1;
+  if (us > highest) highest = us;
+  int step = log2(us) * 16;
+  counts[step < BUCKETS ? step : BUCKETS - 1]++;
+}
+
+static double quantile(double share) {
+  double all = 0, seen = 0;
+  for (int i = 0; i < BUCKETS; i++) all += counts[i];
+  for (int i = 0; i < BUCKETS; i++)
+    if (all > 0 && (seen += counts[i]) >= all * share) return exp2((i + 1) / 16.0);
+  return 0;
+}
+
+static double observeAll(const char *from, const char *end) {
+  double seen = 0;
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  long long at = t.tv_sec * 1000000000LL + t.tv_nsec;
+  while ((from = memchr(from, '@', end - from)) && end - from >= 20) {
+    long long stamp = 0;
+    for (int i = 1; i <= 19; i++) stamp = stamp * 10 + (from[i] - '0');
+    observe((at - stamp) / 1e3);
+    seen++;
+    from += 20;
+  }
+  return seen;
+}
+
+static int opened(int port, int index) {
+  int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+  struct sockaddr_in a = address(port), source = address(0);
+  if (fd < 0) die("socket");
+  source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + index / 20000);
+  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+  if (bind(fd, (void *)&source, sizeof source)) die("source address");
+  if (connect(fd, (void *)&a, sizeof a)) die("connect");
+  return fd;
+}
+
+static void drain(int port, int clients, int stalled, double seconds, const char *path) {
   char request[512];
   static char buffer[1 << 18];
   int size = sprintf(request, "GET %s HTTP/1.1\r\nhost: x\r\n\r\n", path);
   int ep = epoll_create1(0);
   for (int i = 0; i < clients; i++) {
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in a = address(port);
-    if (connect(fd, (void *)&a, sizeof a)) die("connect");
+    int fd = opened(port, i);
     if (write(fd, request, size) != size) die("request");
     unblock(fd);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
-    epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
+    if (i >= stalled) epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
   }
   /* The first second is for slow starts; whoever measures the server waits for the line. */
   printf("connected\n");
   fflush(stdout);
-  double begin = now() + 1, end = begin + seconds, bytes = 0;
+  double begin = now() + 1, end = begin + seconds, bytes = 0, stamped = 0;
   for (double t = now(); t < end;) {
     struct epoll_event events[BATCH];
     int count = epoll_wait(ep, events, BATCH, 100);
@@ -119,17 +168,20 @@ static void drain(int port, int clients, double seconds, const char *path) {
     for (int k = 0; k < count; k++) {
       ssize_t n = read(events[k].data.fd, buffer, sizeof buffer);
       if (n == 0 || (n < 0 && errno != EAGAIN)) die("stream ended");
-      if (n > 0 && t >= begin) bytes += n;
+      if (n <= 0 || t < begin) continue;
+      bytes += n;
+      stamped += observeAll(buffer, buffer + n);
     }
   }
-  printf("%.0f\n", bytes / seconds);
+  printf("%.0f %.0f %.0f %.0f %.0f\n", bytes / seconds, stamped / seconds, quantile(0.5),
+         quantile(0.99), highest);
 }
 
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
   if (argc == 5 && !strcmp(argv[1], "serve")) serve(atoi(argv[2]), atoi(argv[3]), atol(argv[4]));
-  else if (argc == 6 && !strcmp(argv[1], "drain"))
-    drain(atoi(argv[2]), atoi(argv[3]), atof(argv[4]), argv[5]);
+  else if (argc == 7 && !strcmp(argv[1], "drain"))
+    drain(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), atof(argv[5]), argv[6]);
   else return 2;
   return 0;
 }

@@ -1,11 +1,16 @@
 /**
- * `npm run bench -- fanout [--clients 5000] [--seconds 3]`: how many watch events a second one core
- * gives to a crowd over HTTP/1.1, held against a C program that does nothing else.
+ * `npm run bench -- fanout [--clients 5000] [--seconds 3] [--only floor,curve,stalled,idle]`: how many
+ * watch events a second one core gives to a crowd over HTTP/1.1, how late they come, what it costs.
  *
- * Server and client have a core each (taskset), the client counts bytes. 16 events of 1 KB per write,
- * then one per write. Without a C compiler there is nobody to count: the benchmark says so and ends.
+ *   floor    as many as can be, held against a C program that does nothing else
+ *   curve    clients x events/s: age of an event when its client reads it, p50 and p99
+ *   stalled  the same with a tenth of the clients never reading
+ *   idle     memory of watches on which nothing happens
+ *
+ * Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody
+ * to count: the benchmark says so and ends.
  */
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,14 +21,31 @@ const { values } = parseArgs({
   options: {
     clients: { type: "string", default: "5000" },
     seconds: { type: "string", default: "3" },
+    only: { type: "string", default: "floor,curve,stalled,idle" },
+    /** Query of the watches, for what clients may opt in to. */
+    query: { type: "string", default: "" },
+    /** clients x events/s [x keys]: the points of the curve. */
+    points: { type: "string", default: "100x100,1000x100,5000x100,10000x100,10000x10,1000x1000" },
   },
 });
 const clients = Number(values.clients);
 const seconds = Number(values.seconds);
+const wanted = new Set(values.only.split(","));
 const eventBytes = 1024;
 const here = dirname(fileURLToPath(import.meta.url));
-const path = "/api/v1/configmaps?watch=true&resourceVersion=0";
+const path = `/api/v1/configmaps?watch=true&resourceVersion=0${values.query}`;
 const floorPort = 27_801;
+
+const curveWidths = [8, 10, 6, 9, 13, 8, 8, 8, 9, 7, 8, 12];
+const curveHead = ["clients", "events/s", "keys", "stalled", "deliveries/s"].concat([
+  "MB/s",
+  "p50 ms",
+  "p99 ms",
+  "worst ms",
+  "CPU %",
+  "RSS MB",
+  "loop p99 ms",
+]);
 
 const directory = mkdtempSync(join(tmpdir(), "pilothouse-fanout-"));
 try {
@@ -36,69 +58,163 @@ try {
 
 function compiled(): string | undefined {
   const out = join(directory, "fanout");
-  const made = spawnSync("cc", ["-O2", "-o", out, join(here, "fanout.c")], { stdio: "inherit" });
+  const source = join(here, "fanout.c");
+  const made = spawnSync("cc", ["-O2", "-o", out, source, "-lm"], { stdio: "inherit" });
   return made.status === 0 ? out : undefined;
 }
 
 async function main(program: string): Promise<void> {
-  console.log(
-    `${cpus()[0]?.model ?? "?"}, ${clients} watchers, ${eventBytes} B events, ${seconds} s`,
-  );
-  console.log(
-    "events per write     C epoll       relay  ratio   per CPU second: C       relay  ratio   RSS MB",
-  );
+  console.log(`${cpus()[0]?.model ?? "?"}, ${eventBytes} B events, ${seconds} s each`);
+  if (wanted.has("floor")) await floor(program);
+  if (wanted.has("curve")) await curve(program);
+  if (wanted.has("stalled")) await stalled(program);
+  if (wanted.has("idle")) await idle(program);
+}
+
+function row(widths: readonly number[], cells: readonly (string | number)[]): void {
+  console.log(cells.map((cell, at) => String(cell).padStart(widths[at] ?? 9)).join(""));
+}
+
+async function floor(program: string): Promise<void> {
+  console.log(`\n${clients} watchers, as many events as can be`);
+  const widths = [16, 12, 12, 7, 20, 12, 7, 9];
+  const perCpu = ["per CPU second: C", "relay", "ratio"];
+  row(widths, ["events per write", "C epoll", "relay", "ratio", ...perCpu, "RSS MB"]);
   for (const batch of [16, 1]) {
-    const floor = await measureFloor(program, batch);
-    const relay = await measureRelay(program, batch);
-    const ratio = (relay.perSecond / floor.perSecond).toFixed(2);
-    const cpuRatio = (relay.perCpuSecond / floor.perCpuSecond).toFixed(2);
-    const wall = [batch, Math.round(floor.perSecond), Math.round(relay.perSecond), ratio];
-    const cpu = [Math.round(floor.perCpuSecond), Math.round(relay.perCpuSecond), cpuRatio];
-    const cells = [...wall, ...cpu, Math.round(relay.memory)];
-    const widths = [16, 12, 12, 7, 20, 12, 7, 9];
-    console.log(cells.map((cell, at) => String(cell).padStart(widths[at] ?? 9)).join(""));
+    const c = await measureFloor(program, batch);
+    const relay = await measureRelay(program, { clients, batch });
+    const ratio = (relay.perSecond / c.perSecond).toFixed(2);
+    const cpuRatio = (relay.perCpuSecond / c.perCpuSecond).toFixed(2);
+    const wall = [batch, Math.round(c.perSecond), Math.round(relay.perSecond), ratio];
+    const cpu = [Math.round(c.perCpuSecond), Math.round(relay.perCpuSecond), cpuRatio];
+    row(widths, [...wall, ...cpu, Math.round(relay.memory)]);
   }
+}
+
+async function curve(program: string): Promise<void> {
+  console.log("\nage of events when they are read");
+  row(curveWidths, curveHead);
+  for (const text of values.points.split(",")) {
+    const [crowd = 0, rate = 0, keys = 1000] = text.split("x").map(Number);
+    await curvePoint(program, { clients: crowd, rate, keys, stalled: 0 });
+  }
+}
+
+/** The same crowd with and without a tenth that never reads. */
+async function stalled(program: string): Promise<void> {
+  console.log("\na tenth of the clients stalled");
+  row(curveWidths, curveHead);
+  const point = { rate: 100, keys: 1000 };
+  await curvePoint(program, { ...point, clients: clients * 0.9, stalled: 0 });
+  await curvePoint(program, { ...point, clients, stalled: clients / 10 });
+}
+
+async function curvePoint(
+  program: string,
+  load: Load & { readonly stalled: number },
+): Promise<void> {
+  const relay = await measureRelay(program, load);
+  const { clients: crowd, rate = 0, keys = 0 } = load;
+  const ms = relay.agesUs.map((us) => (us / 1000).toFixed(1));
+  const shown = [Math.round(relay.stamped), Math.round(relay.bytesPerSecond / 1e6)];
+  const cost = [Math.round(relay.cpu * 100), Math.round(relay.memory), relay.loopMs.toFixed(1)];
+  row(curveWidths, [crowd, rate, keys, load.stalled, ...shown, ...ms, ...cost]);
+}
+
+/** As many as this process may have files, up to 50,000. */
+async function idle(program: string): Promise<void> {
+  const limit = Number(spawnSync("sh", ["-c", "ulimit -n"]).stdout.toString());
+  const crowd = Math.min(50_000, limit - 500);
+  if (crowd < 50_000) console.log(`\nidle: ${crowd} watchers, for ulimit -n is ${limit}`);
+  const server = relayServer({ clients: crowd + 1 });
+  const port = Number(await server.lines());
+  const before = residentBytes(server.child);
+  const args = ["drain", port, crowd, 0, 8, path];
+  const reader = pinned(1, program, args.map(String));
+  await linesOf(reader)();
+  await pause(4_000);
+  const fresh = (residentBytes(server.child) - before) / crowd;
+  server.child.kill("SIGUSR1");
+  await pause(3_000);
+  const collected = (residentBytes(server.child) - before) / crowd;
+  reader.kill("SIGKILL");
+  server.child.kill("SIGKILL");
+  const kb = (bytes: number): string => (bytes / 1024).toFixed(1);
+  console.log(`bytes per idle watcher: ${kb(fresh)} KB, ${kb(collected)} KB after a collection`);
+}
+
+interface Load {
+  readonly clients: number;
+  readonly batch?: number;
+  readonly rate?: number;
+  readonly keys?: number;
+  readonly stalled?: number;
 }
 
 /** On a machine with other work the rate says who got the core; per CPU second says what it costs. */
 interface Rate {
   readonly perSecond: number;
   readonly perCpuSecond: number;
+  readonly bytesPerSecond: number;
+  /** Share of a core. */
+  readonly cpu: number;
+  /** Events read with a stamp, and how old they were then: p50, p99, worst. */
+  readonly stamped: number;
+  readonly agesUs: readonly number[];
 }
 
 async function measureFloor(program: string, batch: number): Promise<Rate> {
   const args = ["serve", String(floorPort), String(clients), String(batch * eventBytes)];
   const server = pinned(0, program, args);
   await pause(300);
-  const rate = await drained(program, floorPort, server);
+  const rate = await drained(program, floorPort, { clients }, server);
   server.kill("SIGKILL");
   return rate;
 }
 
-async function measureRelay(program: string, batch: number): Promise<Rate & { memory: number }> {
-  const script = join(here, "fanout-relay.ts");
-  const args = [script, String(clients), String(batch), String(eventBytes)];
-  const server = pinned(0, process.execPath, args);
-  const lines = linesOf(server);
-  const port = Number(await lines());
-  const rate = await drained(program, port, server);
-  server.kill("SIGTERM");
-  const { memory } = JSON.parse(await lines()) as { memory: number };
-  return { ...rate, memory };
+async function measureRelay(
+  program: string,
+  load: Load,
+): Promise<Rate & { memory: number; loopMs: number }> {
+  const server = relayServer(load);
+  const port = Number(await server.lines());
+  const rate = await drained(program, port, load, server.child);
+  server.child.kill("SIGTERM");
+  const end = JSON.parse(await server.lines()) as { memory: number; loopMs: number };
+  return { ...rate, ...end };
 }
 
-async function drained(program: string, port: number, server: ChildProcess): Promise<Rate> {
-  const args = ["drain", String(port), String(clients), String(seconds), path];
+function relayServer(load: Load): { child: ChildProcess; lines: () => Promise<string> } {
+  const { stalled: _, ...options } = { bytes: eventBytes, ...load };
+  const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const script = join(here, "fanout-relay.ts");
+  const child = pinned(0, process.execPath, ["--expose-gc", script, ...flags]);
+  return { child, lines: linesOf(child) };
+}
+
+async function drained(
+  program: string,
+  port: number,
+  load: Load,
+  server: ChildProcess,
+): Promise<Rate> {
+  const args = ["drain", port, load.clients, load.stalled ?? 0, seconds, path].map(String);
   const lines = linesOf(pinned(1, program, args));
   await lines();
   const counted = lines();
   // The middle of the client's window, which starts a second after everybody is connected.
   await pause(1_000 + (seconds * 1000) / 4);
-  const [cpu, since] = [cpuSeconds(server), performance.now()];
+  const [before, since] = [cpuSeconds(server), performance.now()];
   await pause((seconds * 1000) / 2);
-  const share = ((cpuSeconds(server) - cpu) * 1000) / (performance.now() - since);
-  const perSecond = Number(await counted) / eventBytes;
-  return { perSecond, perCpuSecond: perSecond / share };
+  const cpu = ((cpuSeconds(server) - before) * 1000) / (performance.now() - since);
+  const [bytesPerSecond = 0, stamped = 0, ...agesUs] = (await counted).split(" ").map(Number);
+  const perSecond = bytesPerSecond / eventBytes;
+  return { perSecond, perCpuSecond: perSecond / cpu, bytesPerSecond, cpu, stamped, agesUs };
+}
+
+function residentBytes(child: ChildProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1024;
 }
 
 /** User and system time so far; Linux only, NaN elsewhere. */

@@ -63,9 +63,15 @@ export class TestFeed implements History {
   readonly #state = new Map<string, SharedObject>();
   readonly #readers = new Set<TestReader>();
 
-  constructor(options: Partial<CacheOptions> = {}) {
+  /** Turns of a crowd that are due. */
+  readonly #turns: (() => void)[] = [];
+
+  /** `crowd`: watchers are served one a turn, and turns come when `turn` is called. */
+  constructor(options: Partial<CacheOptions> & { readonly crowd?: boolean } = {}) {
+    const nextTurn = (f: () => void): void => void this.#turns.push(f);
+    const crowd = { nextTurn, turnCursors: 1, crowdCursorsMin: 2 };
     this.cache = new WatchCache(
-      { history: this, digestOf: testDigest },
+      { history: this, digestOf: testDigest, ...(options.crowd === true ? { crowd } : {}) },
       { objects: [], revision: 1 },
       { ...testCacheOptions, ...options },
     );
@@ -104,6 +110,13 @@ export class TestFeed implements History {
   dispatch(): void {
     this.cache.dispatch();
     for (const reader of this.#readers) reader.resume();
+  }
+
+  /** @returns false when none was due. */
+  turn(): boolean {
+    const turn = this.#turns.shift();
+    turn?.();
+    return turn !== undefined;
   }
 
   compact(revision: number): void {
