@@ -135,6 +135,7 @@ program
   )
   .option("--key <file>", "PEM key of the listener")
   .option("--client-ca <file>", "PEM authorities whose client certificates count")
+  .option("--views <file>", "YAML file of named views to serve at /views/NAME; read at the start")
   .addOption(
     new Option("--reads <how>", "what a read of the most recent state gets")
       .choices(["verify", "cache"])

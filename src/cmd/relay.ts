@@ -3,6 +3,7 @@
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
 import { readFileSync } from "node:fs";
+import { SelectorError } from "#api/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
@@ -16,8 +17,14 @@ import { NodeRandom } from "#platform/node/random.ts";
 import type { Log } from "#platform/log.ts";
 import { relayLimits } from "#relay/limits.ts";
 import type { MirroredKind } from "#relay/mirrored-kind.ts";
-import { createRelay, type Relay } from "#relay/relay.ts";
+import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
 import { chosen, discover, UnknownResourceError } from "#relay/resources.ts";
+import {
+  definitionOn,
+  parseViewFile,
+  type ViewDefinition,
+  ViewFileError,
+} from "#relay/view-definition.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { productVersion } from "./product.ts";
 import {
@@ -38,13 +45,14 @@ export interface RelayFlags {
   readonly cert?: string;
   readonly key?: string;
   readonly clientCa?: string;
+  readonly views?: string;
   readonly reads: "verify" | "cache";
   readonly drainSeconds: number;
   readonly servingWorkers: number;
   readonly logLevel: LogLevel;
 }
 
-type MirrorFlags = Pick<RelayFlags, "resources" | "reads" | "logLevel">;
+type MirrorFlags = Pick<RelayFlags, "resources" | "reads" | "logLevel" | "views">;
 type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
 
 /** A crowd is what a relay is for. */
@@ -150,12 +158,15 @@ export async function makeRelay(
   },
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
-  const resources = await resourcesOf(up, flags, log, stopping);
+  const definitions = viewsOf(flags);
+  const all = await discovered(up, log, stopping);
   if (stopping.aborted) return undefined;
+  const views = definitions.map((definition) => viewOn(all, definition, flags));
+  const resources = [...new Set([...resourcesOf(all, flags), ...views.map(({ kind }) => kind)])];
   const random = new NodeRandom();
   const running = createRelay(
     { ...up, random, log, ...more, peers: new CertificateAuthenticator(up) },
-    { resources, consistency: flags.reads, limits: relayLimits },
+    { resources, views, consistency: flags.reads, limits: relayLimits },
   );
   return { running, resources, up, log };
 }
@@ -208,14 +219,12 @@ async function accessOf(flags: RelayFlags): Promise<KubeAccess> {
   }
 }
 
-/** An upstream that is away at the start is waited for; a name it does not know is a mistake. */
-async function resourcesOf(
+/** Empty when we are stopped first; an upstream that is away at the start is waited for. */
+async function discovered(
   up: Upstreams,
-  flags: MirrorFlags,
   log: Log,
   stopping: AbortSignal,
 ): Promise<readonly MirroredKind[]> {
-  const names = flags.resources.split(",").map((name) => name.trim());
   const read = async (path: string): Promise<unknown> => {
     const headers = { ...up.headers(), accept: "application/json", "user-agent": userAgent };
     const response = await up.http.send({ method: "GET", target: path, headers, signal: stopping });
@@ -226,13 +235,44 @@ async function resourcesOf(
   };
   for (;;) {
     try {
-      return chosen(await discover({ read }), names);
+      return await discover({ read });
     } catch (error) {
       if (stopping.aborted) return [];
-      if (error instanceof UnknownResourceError) throw new UsageError(error.message);
       log.warn("discovery waits", { error: String(error) });
       await sleep(up.clock, "client.backoff", retryMs, stopping);
     }
+  }
+}
+
+function resourcesOf(all: readonly MirroredKind[], flags: MirrorFlags): readonly MirroredKind[] {
+  const names = flags.resources.split(",").map((name) => name.trim());
+  return usage("--resources", () => chosen(all, names));
+}
+
+/** A name the upstream does not know, or a field it cannot select by, is a mistake. */
+function viewOn(
+  all: readonly MirroredKind[],
+  definition: ViewDefinition,
+  { views = "" }: MirrorFlags,
+): ViewOn {
+  return usage(`${views}: view ${definition.name}`, () => {
+    const [kind] = chosen(all, [definition.resource]);
+    if (kind === undefined) throw new UnknownResourceError([definition.resource]);
+    return { definition: definitionOn(kind, definition), kind };
+  });
+}
+
+function viewsOf({ views }: MirrorFlags): readonly ViewDefinition[] {
+  return views === undefined ? [] : usage(views, () => parseViewFile(readText(views)));
+}
+
+function usage<T>(where: string, f: () => T): T {
+  try {
+    return f();
+  } catch (error) {
+    const told = [UnknownResourceError, ViewFileError, SelectorError];
+    if (!told.some((kind) => error instanceof kind)) throw error;
+    throw new UsageError(`${where}: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -294,7 +334,7 @@ function readyText(
   listens     ${scheme}://${host}:${address.port}
   upstream    ${access.server}
   mirrors     ${names.join(" ")}
-  faces       Kubernetes at /, ETag at /etag, metrics at /relay/metrics
+  faces       Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
 `;
 }
 

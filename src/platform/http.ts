@@ -100,6 +100,11 @@ export type PlainResponse =
       readonly status: number;
       readonly headers: Headers;
       readonly body: readonly Uint8Array[];
+      /**
+       * Answers the very same request, sent again on its connection: the whole HTTP/1.1 head of an answer
+       * without body, or undefined when it must go the usual way. Synchronous; a rim may never call it.
+       */
+      readonly again?: () => string | undefined;
     }
   /** To direct callers only: a frozen object instead of bytes. */
   | {

@@ -89,46 +89,41 @@ export class Access {
       if (peer.certificateProblem !== undefined) throw unauthorized();
       return anonymous;
     }
-    const key = createHash("sha256").update(token).digest("base64");
-    const user = await this.#tokens.get(key, () => this.#reviewToken(token)).catch(unavailable);
+    const user = await this.#tokens
+      .get(tokenKey(token), () => this.#reviewToken(token))
+      .catch(unavailable);
     if (user === undefined) throw unauthorized();
     return user;
   }
 
   /** Throws 403 worded as the upstream words it, 503 when it cannot be asked. */
   async authorize(user: UserInfo, question: Question): Promise<void> {
-    const { verb, group, version, resource, subresource, namespace, name } = question;
-    const { fieldSelector = "", labelSelector = "" } = question;
-    const answer = await this.#decide(user, {
-      resourceAttributes: {
-        verb,
-        group,
-        version,
-        resource,
-        ...given({ subresource, namespace, name }),
-        ...(fieldSelector === "" ? {} : { fieldSelector: { rawSelector: fieldSelector } }),
-        ...(labelSelector === "" ? {} : { labelSelector: { rawSelector: labelSelector } }),
-      },
-    });
+    const answer = await this.#decide(reviewSpec(user, attributes(question)));
     if (!answer.allowed) throw refused(user, question, answer.reason);
   }
 
+  /**
+   * Whether `identify` and `authorize` would say yes to the same request again from memory alone. Only
+   * of a token's own user: a certificate may run out, and acting as another is asked anew each time.
+   */
+  recall(request: PlainRequest, user: UserInfo, questions: readonly Question[]): () => boolean {
+    const token = request.peer.kind === "socket" ? bearerToken(request) : undefined;
+    if (token === undefined || isImpersonating(request)) return () => false;
+    const checks = questions.map((asked) => this.#decisions.recall(decisionKey(user, asked)));
+    checks.push(this.#tokens.recall(tokenKey(token)));
+    return () => checks.every((isAllowed) => isAllowed());
+  }
+
   async authorizePath(user: UserInfo, path: string): Promise<void> {
-    const answer = await this.#decide(user, { nonResourceAttributes: { path, verb: "get" } });
+    const answer = await this.#decide(
+      reviewSpec(user, { nonResourceAttributes: { path, verb: "get" } }),
+    );
     if (answer.allowed) return;
     const text = `forbidden: User ${JSON.stringify(user.name)} cannot get path ${JSON.stringify(path)}`;
     throw failure(403, "Forbidden", text, {});
   }
 
-  #decide(user: UserInfo, what: object): Promise<Answer> {
-    const { name, uid, groups, extra } = user;
-    const spec = {
-      ...what,
-      user: name,
-      groups,
-      ...(uid === undefined ? {} : { uid }),
-      ...(extra === undefined ? {} : { extra }),
-    };
+  #decide(spec: object): Promise<Answer> {
     return this.#decisions.get(JSON.stringify(spec), () => this.#review(spec)).catch(unavailable);
   }
 
@@ -179,6 +174,44 @@ interface ReviewObject {
       readonly extra?: Extra;
     };
   };
+}
+
+function tokenKey(token: string): string {
+  return createHash("sha256").update(token).digest("base64");
+}
+
+function decisionKey(user: UserInfo, question: Question): string {
+  return JSON.stringify(reviewSpec(user, attributes(question)));
+}
+
+function reviewSpec({ name, uid, groups, extra }: UserInfo, what: object): object {
+  return {
+    ...what,
+    user: name,
+    groups,
+    ...(uid === undefined ? {} : { uid }),
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function attributes(question: Question): object {
+  const { verb, group, version, resource, subresource, namespace, name } = question;
+  const { fieldSelector = "", labelSelector = "" } = question;
+  return {
+    resourceAttributes: {
+      verb,
+      group,
+      version,
+      resource,
+      ...given({ subresource, namespace, name }),
+      ...(fieldSelector === "" ? {} : { fieldSelector: { rawSelector: fieldSelector } }),
+      ...(labelSelector === "" ? {} : { labelSelector: { rawSelector: labelSelector } }),
+    },
+  };
+}
+
+function isImpersonating({ headers }: PlainRequest): boolean {
+  return Object.keys(headers).some((name) => name.startsWith("impersonate-"));
 }
 
 function bearerToken(request: PlainRequest): string | undefined {

@@ -8,7 +8,6 @@
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { PlainRequest } from "#platform/http.ts";
 
 export interface Body {
   readonly chunks: readonly Uint8Array[];
@@ -55,18 +54,4 @@ export class BodyMemo {
     }
     return body;
   }
-}
-
-/** gzip with a q above 0, by name or by `*`. */
-export function acceptsGzip(request: PlainRequest): boolean {
-  const header = request.headers["accept-encoding"] ?? "";
-  let wild = false;
-  for (const part of header.split(",")) {
-    const [name = "", ...params] = part.trim().toLowerCase().split(";");
-    const quality = params.find((param) => param.trim().startsWith("q="));
-    const wanted = quality === undefined || Number(quality.trim().slice(2)) > 0;
-    if (name.trim() === "gzip") return wanted;
-    if (name.trim() === "*") wild = wanted;
-  }
-  return wild;
 }

@@ -2,11 +2,12 @@
  * A digest of a set that is kept up to date in O(1) per change and is the same whoever computes it,
  * in whatever order: the sum of its members' 128-bit hashes mod 2^128.
  *
- * A member's hash covers its name, its resourceVersion and its content (SHA-256, first half).
+ * A member's hash covers its name, its resourceVersion and its content (SHA-256, first half); a row's of
+ * a projected view its place and its text.
  * Sums of hashes resist accidents, not an adversary who can choose members: this is a cache key among
  * replicas of one upstream, not a signature.
  */
-import { hash as hashOf } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CachedObject } from "#watch/cached-object.ts";
 
 const hashes = new WeakMap<CachedObject, bigint>();
@@ -15,10 +16,18 @@ const hashes = new WeakMap<CachedObject, bigint>();
 export function memberHash(object: CachedObject): bigint {
   const known = hashes.get(object);
   if (known !== undefined) return known;
-  const hex = hashOf("sha256", object.json, "hex");
-  const hash = BigInt(`0x${hex.slice(0, 32)}`);
-  hashes.set(object, hash);
-  return hash;
+  const made = half(hash("sha256", object.json, "hex"));
+  hashes.set(object, made);
+  return made;
+}
+
+/** A place is a key, which holds no line end, or begins with the text itself. */
+export function textHash(place: string, text: string): bigint {
+  return half(hash("sha256", `${place}\n${text}`, "hex"));
+}
+
+function half(hex: string): bigint {
+  return BigInt(`0x${hex.slice(0, 32)}`);
 }
 
 export function sum(digest: bigint, change: bigint): bigint {

@@ -17,6 +17,8 @@ export interface Door {
   /** Throws 403 and 503. */
   authorize(caller: Caller, question: Question): Promise<void>;
   authorizePath(caller: Caller, path: string): Promise<void>;
+  /** Whether all of it would be a yes again from memory alone; see Access. */
+  recall(request: PlainRequest, caller: Caller, questions: readonly Question[]): () => boolean;
 }
 
 /** The relay itself may do what its credential upstream may: nothing is refused to it here. */
@@ -29,6 +31,8 @@ export function publicDoor(access: Access): Door {
     authorizePath: async (caller, path) => {
       if (caller !== undefined) await access.authorizePath(caller, path);
     },
+    recall: (request, caller, questions) =>
+      caller === undefined ? () => false : access.recall(request, caller, questions),
   };
 }
 
@@ -37,4 +41,5 @@ export const innerDoor: Door = {
   caller: (request) => Promise.resolve(wishedUser(request)),
   authorize: () => Promise.resolve(),
   authorizePath: () => Promise.resolve(),
+  recall: () => () => false,
 };

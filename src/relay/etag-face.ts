@@ -1,31 +1,33 @@
 /**
- * The ETag face: lists for clients that poll, under /etag before the path an API server has.
+ * The ETag face: lists and named views for clients that poll.
  *
  *   GET /etag/api/v1/pods                     the whole list, ETag, X-Count, X-Revision
- *     If-None-Match: "..."                    304 in O(1) when nothing changed
- *     ?labelSelector= ?fieldSelector=         a view of its own
+ *   GET /views/NAME, /views/NAME/ZONE         a view of the operator's file (view-definition.ts)
+ *     If-None-Match: "..."                    304 in O(1) when nothing changed; or If-Modified-Since
+ *     ?labelSelector= ?fieldSelector=         of a list: a view of its own
  *     ?wait=30s                               with If-None-Match or since: answers at the next change
  *     ?since=REVISION                         only what changed and what went, since X-Revision
  *     Accept: text/event-stream               the same as server-sent events; Last-Event-ID resumes
  *
  * Holds  the ETag names the content, not a moment: equal on every replica; a compressed body has a tag
- *        of its own (`+gzip` inside the quotes) and either tag is recognised. Empty is a value. While
- *        the upstream is away the last state is served, and Age-Of-Data says how old it is.
+ *        of its own (`+gzip`, `+zstd` inside the quotes) and any of them is recognised. Empty is a
+ *        value. While the upstream is away the last state is served, and Age-Of-Data says how old it
+ *        is. A 304 that is asked for again on its connection is given without a promise (`again`).
  */
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
-import type { WatchFormat } from "#server/watch-frames.ts";
-import { toStatus } from "#server/status.ts";
+import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
-import { textOfKey } from "#watch/shared-object.ts";
-import type { WatchItem } from "#watch/watch-item.ts";
-import { acceptsGzip } from "./body-memo.ts";
+import { chosenCoding } from "./accept-encoding.ts";
+import type { Coding } from "./body-part.ts";
+import { changeList } from "./change-list.ts";
+import { hasContent } from "./conditions.ts";
+import { eventFormat } from "./event-stream.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import type { Mirrored } from "./mirrored.ts";
-import { selectorsOf } from "./read-query.ts";
+import { notModifiedHead, type Poll, pollHeaders } from "./poll-head.ts";
+import { sinceOf, waitMs } from "./poll-query.ts";
 import type { View } from "./view.ts";
 
 export interface EtagDeps {
@@ -37,13 +39,18 @@ export interface EtagDeps {
 export interface EtagRead {
   readonly resource: Mirrored;
   readonly request: PlainRequest;
-  /** "" for all. */
-  readonly namespace: string;
   readonly query: URLSearchParams;
+  /** The view asked for; another object when the mirror started anew. */
+  readonly view: () => View;
+  /** "" for everything. */
+  readonly zone: string;
+  /** Whether this caller may still read this without anybody being asked. */
+  readonly allowed: () => boolean;
 }
 
-const encoder = new TextEncoder();
-const json = "application/json";
+interface Moment extends Poll {
+  readonly coding: Coding | undefined;
+}
 
 export class EtagFace {
   readonly #deps: EtagDeps;
@@ -56,33 +63,36 @@ export class EtagFace {
 
   async answer(read: EtagRead): Promise<PlainResponse> {
     const { resource, request, query } = read;
-    const view = this.#view(read);
-    if ((request.headers["accept"] ?? "").startsWith("text/event-stream")) {
-      return this.#events(read, view);
-    }
-    resource.mirror.flush();
     const since = sinceOf(query);
-    if (this.#isUnchanged(read, view, since)) {
-      await this.#change(view, waitMs(query, this.#limits), request.signal);
+    if (read.zone !== "" && (since !== undefined || asksForEvents(request))) throw noZoneChanges();
+    if (asksForEvents(request)) return this.#events(read);
+    resource.mirror.flush();
+    const endMs = this.#deps.clock.monotonicMs() + waitMs(query, this.#limits);
+    let now = this.#moment(read);
+    // A change that comes and goes, or is of another zone, wakes and changes nothing.
+    while (this.#isUnchanged(read, now, since)) {
+      const leftMs = endMs - this.#deps.clock.monotonicMs();
+      if (leftMs <= 0 || request.signal.aborted) break;
+      await this.#change(now, leftMs, request.signal);
+      now = this.#moment(read);
     }
-    const now = view.ended ? this.#view(read) : view;
-    if (matches(request, now.etag)) return this.#notModified(read, now);
-    return since === undefined ? this.#whole(read, now) : this.#changes(read, now, since);
+    if (isKnown(read, now)) return this.#notModified(read, now);
+    return since === undefined ? this.#whole(now) : this.#changes(now, since);
   }
 
-  #view({ resource, namespace, query }: EtagRead): View {
-    const selectors = selectorsOf(resource.kind, query);
-    if (selectors === "pass") throw badRequest("the selector does not parse, or names no field");
-    const scope = resource.kind.namespaced ? namespace : "";
-    return resource.views.get(scope, query.get("labelSelector") ?? "", selectors);
+  #moment(read: EtagRead): Moment {
+    const view = read.view();
+    const content = view.content(read.zone);
+    const coding = chosenCoding(read.request.headers["accept-encoding"]);
+    const tag = coding === undefined ? content.etag : `${content.etag}+${coding}`;
+    return { clock: this.#deps.clock, mirror: read.resource.mirror, view, content, tag, coding };
   }
 
-  #isUnchanged({ request }: EtagRead, view: View, since: number | undefined): boolean {
-    return matches(request, view.etag) || (since !== undefined && since >= view.revision);
+  #isUnchanged(read: EtagRead, now: Moment, since: number | undefined): boolean {
+    return isKnown(read, now) || (since !== undefined && since >= now.view.revision);
   }
 
-  #change(view: View, waitMs: number, signal: AbortSignal): Promise<void> {
-    if (waitMs === 0 || signal.aborted) return Promise.resolve();
+  #change({ view, content }: Moment, leftMs: number, signal: AbortSignal): Promise<void> {
     if (view.waiting >= this.#limits.pollersMax) {
       throw failure(429, "TooManyRequests", "too many long polls", { retryAfterSeconds: 1 });
     }
@@ -93,76 +103,67 @@ export class EtagFace {
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const timer = this.#deps.clock.after("relay.poll", waitMs, done);
-      const forget = view.onChange(done);
+      const timer = this.#deps.clock.after("relay.poll", leftMs, done);
+      const forget = content.onChange(done);
       signal.addEventListener("abort", done, { once: true });
     });
   }
 
-  #notModified(read: EtagRead, view: View): PlainResponse {
+  #notModified(read: EtagRead, now: Moment): PlainResponse {
     this.#deps.metrics.notModified.add([]);
-    const tag = acceptsGzip(read.request) ? `${view.etag}+gzip` : view.etag;
-    const headers = { ...this.#headers(read, view), etag: `"${tag}"` };
-    return { kind: "bytes", status: 304, headers, body: [] };
+    const headers = pollHeaders(now);
+    const plain = { kind: "bytes", status: 304, headers, body: [] } as const;
+    // A poll that waits must look at its clock each time.
+    return read.query.has("wait") ? plain : { ...plain, again: this.#again(read, now) };
   }
 
-  async #whole(read: EtagRead, view: View): Promise<PlainResponse> {
-    const body = view.body();
-    const headers = { ...this.#headers(read, view), "content-type": json };
-    if (!acceptsGzip(read.request)) {
-      const tagged = { ...headers, etag: `"${view.etag}"` };
-      return { kind: "bytes", status: 200, headers: tagged, body: body.chunks };
-    }
-    const tagged = { ...headers, etag: `"${view.etag}+gzip"`, "content-encoding": "gzip" };
-    return { kind: "bytes", status: 200, headers: tagged, body: [await body.packed()] };
+  /** The same poll once more: its head, as long as caller and content are the same. */
+  #again(read: EtagRead, { mirror, tag, coding }: Moment): () => string | undefined {
+    const { metrics, clock } = this.#deps;
+    const { zone } = read;
+    return () => {
+      if (!read.allowed()) return undefined;
+      mirror.flush();
+      const view = read.view();
+      const content = view.content(zone);
+      const current = coding === undefined ? content.etag : `${content.etag}+${coding}`;
+      if (current !== tag) return undefined;
+      metrics.repeated();
+      return notModifiedHead({ clock, mirror, view, content, tag });
+    };
+  }
+
+  async #whole(now: Moment): Promise<PlainResponse> {
+    const { content, coding, view } = now;
+    // The body and its head are of one moment: what comes while it is compressed waits for the next.
+    const { body } = content;
+    const headers = { ...pollHeaders(now), "content-type": view.spec.form.contentType };
+    if (coding === undefined) return { kind: "bytes", status: 200, headers, body: [body.plain] };
+    const packed = await body.packed(coding);
+    const coded = { ...headers, "content-encoding": coding };
+    return { kind: "bytes", status: 200, headers: coded, body: [packed] };
   }
 
   /** The newest state of everything that changed after `since`, and the names of what went. */
-  #changes(read: EtagRead, view: View, since: number): PlainResponse {
-    const { resource } = read;
-    const refused = resource.mirror.refusal(since);
-    const changed = refused ?? changesAfter(resource, view, since);
-    if (changed instanceof Error) {
+  #changes(now: Moment, since: number): PlainResponse {
+    const { mirror, view, content } = now;
+    const body = view.changes(since, () => {
+      const made = changeList(mirror, view, since, content.etag);
+      if (!(made instanceof Error)) return made;
       this.#deps.metrics.expired.add([]);
-      throw changed;
-    }
-    const { apiVersion, kind } = resource.kind;
-    const head = JSON.stringify({
-      kind: "ChangeList",
-      apiVersion: "relay.pilothouse.dev/v1",
-      of: { apiVersion, kind },
-      since: String(since),
-      resourceVersion: String(resource.mirror.revision),
-      etag: view.etag,
-      deleted: changed.deleted,
+      throw made;
     });
-    const body: Uint8Array[] = [encoder.encode(`${head.slice(0, -1)},"items":[`)];
-    changed.items.forEach((object, at) => {
-      if (at > 0) body.push(encoder.encode(","));
-      body.push(object.json);
-    });
-    body.push(encoder.encode("]}\n"));
-    const headers = {
-      ...this.#headers(read, view),
-      "x-revision": String(resource.mirror.revision),
-      "content-type": json,
-    };
-    return { kind: "bytes", status: 200, headers, body: [Buffer.concat(body)] };
+    // The list of changes is no representation of the content: its tag is in the body.
+    const { etag: _, ...poll } = pollHeaders(now);
+    const revision = String(mirror.revision);
+    const headers = { ...poll, "x-revision": revision, "content-type": "application/json" };
+    return { kind: "bytes", status: 200, headers, body: [body] };
   }
 
-  #headers({ resource }: EtagRead, view: View): Headers {
-    return {
-      "cache-control": "no-cache, private",
-      vary: "Accept, Accept-Encoding, Authorization",
-      "last-modified": new Date(view.changedMs).toUTCString(),
-      "x-count": String(view.count),
-      "x-revision": String(view.revision),
-      "age-of-data": String(Math.ceil(resource.mirror.ageMs / 1000)),
-    };
-  }
-
-  #events(read: EtagRead, view: View): PlainResponse {
+  #events(read: EtagRead): PlainResponse {
     const { resource, request } = read;
+    const { mirror } = resource;
+    const { form, predicate } = read.view().spec;
     const { apiVersion, kind } = resource.kind;
     const timeoutMs = this.#limits.watchMsMin;
     const stream = new WatchStream(this.#deps.streams, {
@@ -173,99 +174,24 @@ export class EtagFace {
       convert: (object) => object,
     });
     const last = Number(request.headers["last-event-id"] ?? Number.NaN);
-    const resumes = Number.isSafeInteger(last) && resource.mirror.refusal(last) === undefined;
+    const resumes = Number.isSafeInteger(last) && mirror.refusal(last) === undefined;
     const start = resumes ? { after: last } : "state";
-    const options = { predicate: view.predicate, bookmarks: true, start } as const;
-    const startRevision = resumes ? 0 : resource.mirror.cache.revision;
-    stream.attach(resource.mirror.cache.watch(options, stream));
+    const startRevision = resumes ? 0 : mirror.cache.revision;
+    stream.attach(mirror.cache.watch({ predicate, bookmarks: true, start }, stream));
     const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
-    return stream.byteResponse(sseFormat(startRevision), headers);
+    return stream.byteResponse(eventFormat(form, startRevision), headers);
   }
 }
 
-/**
- * Frames as browsers' EventSource wants them; the id is where Last-Event-ID resumes. Objects of the
- * state a stream starts with (up to `startRevision`) come in key order and give none: a stream that
- * is cut among them starts anew.
- */
-function sseFormat(startRevision: number): WatchFormat {
-  return {
-    key: "sse",
-    event: (type, object) =>
-      object.revision <= startRevision
-        ? object.encoded("sse:0", (o) => sseFrame(type, o, ""))
-        : object.encoded(`sse:${type[0]}`, (o) => sseFrame(type, o, o.resourceVersion)),
-    bookmark: (object) =>
-      encoder.encode(`event: BOOKMARK\nid: ${object.metadata?.resourceVersion}\ndata: {}\n\n`),
-    error: (error) => encoder.encode(`event: ERROR\ndata: ${JSON.stringify(toStatus(error))}\n\n`),
-  };
+/** A zone's content may be everything now and narrowed then: no list of changes leads from one to the other. */
+function noZoneChanges(): Error {
+  return badRequest("a zone is read whole: since and event streams are for the view itself");
 }
 
-function sseFrame(type: string, object: CachedObject, id: string): Uint8Array {
-  const head = `event: ${type}\n${id === "" ? "" : `id: ${id}\n`}data: `;
-  return Buffer.concat([encoder.encode(head), object.json, encoder.encode("\n\n")]);
+export function asksForEvents(request: PlainRequest): boolean {
+  return (request.headers["accept"] ?? "").startsWith("text/event-stream");
 }
 
-interface Changes {
-  readonly items: readonly CachedObject[];
-  readonly deleted: readonly { readonly namespace: string; readonly name: string }[];
-}
-
-/** A watch from `since` to now, read to its end at once: order kept, states merged per object. */
-function changesAfter(resource: Mirrored, view: View, since: number): Changes | Error {
-  const latest = new Map<string, WatchItem>();
-  let error: Error | undefined;
-  const cursor = resource.mirror.cache.watch(
-    { predicate: view.predicate, bookmarks: false, start: { after: since } },
-    {
-      deliver(items) {
-        for (const item of items) {
-          const { object } = item;
-          if (object !== undefined) latest.set(`${object.namespace}/${object.name}`, item);
-        }
-        return true;
-      },
-      end: (why) => void (error = why),
-    },
-  );
-  cursor.close();
-  if (error !== undefined) return error;
-  const items: CachedObject[] = [];
-  const deleted: { namespace: string; name: string }[] = [];
-  for (const { type, object } of latest.values()) {
-    if (object === undefined) continue;
-    const { namespace, name } = object;
-    if (type === "DELETED") deleted.push({ namespace: textOfKey(namespace), name });
-    else items.push(object);
-  }
-  return { items, deleted };
-}
-
-/** Whether the client has this content, in either encoding, or takes any. */
-function matches(request: PlainRequest, etag: string): boolean {
-  const header = request.headers["if-none-match"];
-  if (header === undefined) return false;
-  return header.split(",").some((part) => {
-    const tag = part
-      .trim()
-      .replace(/^W\//, "")
-      .replace(/^"(.*)"$/, "$1");
-    return tag === "*" || tag === etag || tag === `${etag}+gzip`;
-  });
-}
-
-function sinceOf(query: URLSearchParams): number | undefined {
-  const text = query.get("since");
-  if (text === null || text === "") return undefined;
-  if (/^[0-9]{1,15}$/.test(text)) return Number(text);
-  throw badRequest(`since must be a resourceVersion, not ${JSON.stringify(text)}`);
-}
-
-function waitMs(query: URLSearchParams, limits: RelayLimits): number {
-  const text = query.get("wait");
-  if (text === null || text === "") return 0;
-  const match = /^([0-9]{1,6})(ms|s|m)?$/.exec(text);
-  if (match === null) throw badRequest(`wait must be like 30s, not ${JSON.stringify(text)}`);
-  const unit = { ms: 1, s: 1000, m: 60_000 }[match[2] ?? "s"] ?? 1000;
-  return Math.min(Number(match[1]) * unit, limits.pollMsMax);
+function isKnown({ request }: EtagRead, { content }: Moment): boolean {
+  return hasContent(request, content.etag, content.changedMs);
 }

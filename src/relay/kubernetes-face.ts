@@ -18,7 +18,7 @@ import type { Snapshot } from "#watch/cache.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
-import { acceptsGzip } from "./body-memo.ts";
+import { acceptsGzip } from "./accept-encoding.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { RelayMetrics } from "./metrics.ts";
@@ -143,7 +143,7 @@ export class KubernetesFace {
     const { mirror } = resource;
     const key = `${asked.predicate.from} ${item.key}`;
     const body = resource.bodies.get(key, `${mirror.cache.revision}/${mirror.proven}`, make);
-    if (body.bytes < gzipBytesMin || !acceptsGzip(request)) {
+    if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
       return bytesResponse(200, body.chunks, form.contentType, headers);
     }
     const packed = { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" };

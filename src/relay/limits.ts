@@ -54,6 +54,8 @@ export interface RelayLimits {
   readonly bodiesMax: number;
   /** ETag views of a resource; the one asked for longest ago goes. */
   readonly viewsMax: number;
+  /** Zones of a view that are followed; further ones get everything. */
+  readonly zonesMax: number;
   readonly pollMsMax: number;
   readonly pollersMax: number;
 }
@@ -93,6 +95,7 @@ export const relayLimits: RelayLimits = {
   discoveryBytesMax: 16 * 2 ** 20,
   bodiesMax: 16,
   viewsMax: 256,
+  zonesMax: 64,
   pollMsMax: 60_000,
   pollersMax: 50_000,
 };

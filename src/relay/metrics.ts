@@ -3,6 +3,11 @@ import type { Counter, MetricSet } from "#server/metric-set.ts";
 import type { Access } from "./access.ts";
 import { kindId } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
+import type { NamedView } from "./named-view.ts";
+import type { View } from "./view.ts";
+
+const etag304 = ["etag", "304"];
+const noLabels: readonly string[] = [];
 
 export class RelayMetrics {
   readonly requests: Counter;
@@ -13,6 +18,12 @@ export class RelayMetrics {
   readonly staleReads: Counter;
   readonly watchesStarted: Counter;
   readonly endedByReview: Counter;
+
+  /** A 304 given again on its connection. */
+  repeated(): void {
+    this.requests.add(etag304);
+    this.notModified.add(noLabels);
+  }
 
   constructor(set: MetricSet) {
     this.requests = set.counter(
@@ -40,6 +51,22 @@ export class RelayMetrics {
       [],
     );
   }
+}
+
+/** Of the operator's views. */
+export function describeViews(set: MetricSet, views: () => Iterable<NamedView>): void {
+  const perView = (name: string, help: string, read: (view: View) => number): void => {
+    set.gaugeOf(name, help, ["view"], () =>
+      [...views()].flatMap(({ definition, made }) =>
+        made === undefined ? [] : [[[definition.name], read(made)] as const],
+      ),
+    );
+  };
+  perView("relay_view_rows", "Rows of a view.", (view) => view.content("").count);
+  perView("relay_view_zones", "Zones followed.", (view) => view.zones);
+  perView("relay_view_zones_refused_total", "Rows of zones too many.", (v) => v.zonesRefused);
+  perView("relay_view_failures_total", "Rows whose paths failed.", (view) => view.failures);
+  perView("relay_view_waiting", "Long polls waiting.", (view) => view.waiting);
 }
 
 type Read = (resource: Mirrored) => number;

@@ -40,7 +40,7 @@ export function mirrored(
     freshness: new Freshness(deps, limits),
     blocks,
     bodies: new BodyMemo(limits),
-    views: new Views({ clock: deps.clock, mirror, blocks }, limits),
+    views: new Views({ clock: deps.clock, mirror }, limits),
     printer: builtin ? printerFor(kind.group, kind.resource) : undefined,
   };
 }

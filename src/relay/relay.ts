@@ -8,7 +8,7 @@
  * Holds  one list and one watch per mirrored resource, whatever the crowd; nothing mirrored is shown to
  *        a user the upstream did not allow; what the relay cannot answer exactly, the upstream does.
  * Own paths  /relay/healthz (the process), /relay/readyz (every mirror has its first list),
- *        /relay/metrics (who may get /metrics upstream), /etag/... (etag-face.ts).
+ *        /relay/metrics (who may get /metrics upstream), /etag/... and /views/... (etag-face.ts).
  */
 import { ApiError, badRequest, failure, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
@@ -28,16 +28,20 @@ import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity, type Question } from "./access.ts";
 import { DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
 import { type Caller, type Door, innerDoor, publicDoor } from "./door.ts";
-import { EtagFace } from "./etag-face.ts";
+import { asksForEvents, EtagFace, type EtagRead } from "./etag-face.ts";
 import { KubernetesFace } from "./kubernetes-face.ts";
 import type { RelayLimits } from "./limits.ts";
-import { describeRelay, RelayMetrics } from "./metrics.ts";
+import { describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
+import { NamedView } from "./named-view.ts";
 import { type PassDeps, passThrough } from "./pass-through.ts";
+import { selectorsOf } from "./read-query.ts";
 import { reviewDeadlines, reviewed, type StreamReviewDeps } from "./stream-review.ts";
 import { Upstream } from "./upstream.ts";
+import type { ViewDefinition } from "./view-definition.ts";
+import type { View } from "./view.ts";
 
 export interface RelayDeps {
   readonly clock: Clock;
@@ -59,8 +63,15 @@ export interface RelayDeps {
 
 export interface RelayOptions {
   readonly resources: readonly MirroredKind[];
+  /** Of the operator's file; the resource of each is among `resources`. */
+  readonly views: readonly ViewOn[];
   readonly consistency: "verify" | "cache";
   readonly limits: RelayLimits;
+}
+
+export interface ViewOn {
+  readonly definition: ViewDefinition;
+  readonly kind: MirroredKind;
 }
 
 export interface Relay {
@@ -82,6 +93,7 @@ export function createRelay(deps: RelayDeps, options: RelayOptions): Relay {
 }
 
 const etagPrefix = "/etag";
+const viewsPrefix = "/views/";
 const ownPrefix = "/relay/";
 const readVerbs = new Set(["get", "list", "watch"]);
 const drainSteps = 100;
@@ -106,6 +118,7 @@ class RelayServer implements Relay {
   readonly #kubernetes: KubernetesFace;
   readonly #etag: EtagFace;
   readonly #byId: ReadonlyMap<string, Mirrored>;
+  readonly #views: ReadonlyMap<string, NamedView>;
   readonly #streams = new Set<WatchStream>();
   readonly #tunnels = new Set<ByteDuplex>();
   readonly #stopping = new AbortController();
@@ -143,6 +156,8 @@ class RelayServer implements Relay {
     this.#etag = new EtagFace(shared, limits);
     this.resources = this.#mirrors(options.resources);
     this.#byId = new Map(this.resources.map((resource) => [kindId(resource.kind), resource]));
+    this.#views = new Map(options.views.map((view) => [view.definition.name, this.#named(view)]));
+    describeViews(deps.metrics, () => this.#views.values());
     this.#running = this.resources.map(({ upstream }) => upstream.run(this.#stopping.signal));
     const sources = this.resources.map(({ mirror }) => mirror);
     this.#bookmarks = startBookmarks(
@@ -200,6 +215,12 @@ class RelayServer implements Relay {
     });
   }
 
+  #named({ definition, kind }: ViewOn): NamedView {
+    const resource = this.#byId.get(kindId(kind));
+    if (resource === undefined) throw new TypeError(`view ${definition.name} has no mirror`);
+    return new NamedView(this.#deps, definition, resource, this.#limits);
+  }
+
   async #handle(request: PlainRequest, door: Door): Promise<PlainResponse> {
     const query = new URLSearchParams(request.query);
     try {
@@ -231,6 +252,9 @@ class RelayServer implements Relay {
       return ["relay", await this.#own(request, door, caller)];
     if (request.path.startsWith(`${etagPrefix}/`)) {
       return ["etag", await this.#answerEtag({ request, query, door, caller })];
+    }
+    if (request.path.startsWith(viewsPrefix)) {
+      return ["etag", await this.#answerView({ request, query, door, caller })];
     }
     const info = requestInfo(request.method, request.path, query);
     const resource = this.#mirroredRead(request, info);
@@ -273,36 +297,64 @@ class RelayServer implements Relay {
     if (info.verb === "watch") this.#admitStream();
     const response = await this.#kubernetes.answer({ resource, request, info, query });
     if (response === "pass" || response.kind !== "stream") return response;
-    return this.#reviewed(response, read, asked);
+    return this.#reviewed(response, read, [asked]);
   }
 
   async #answerEtag(read: Asked): Promise<PlainResponse> {
-    const { request, query, door, caller } = read;
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      throw failure(405, "MethodNotAllowed", "the ETag face takes GET and HEAD only");
-    }
+    const { request, query } = read;
+    if (!isPoll(request)) return pollsOnly();
     const path = request.path.slice(etagPrefix.length);
     const info = requestInfo("GET", path, new URLSearchParams());
     const resource = this.#byId.get(kindId(info));
     if (resource === undefined || info.verb !== "list" || info.parts.length !== 1) {
       throw notFound({ group: info.group, resource: info.resource || path }, "");
     }
+    const selectors = selectorsOf(resource.kind, query);
+    if (selectors === "pass") throw badRequest("the selector does not parse, or names no field");
+    const namespace = resource.kind.namespaced ? info.namespace : "";
+    const labels = query.get("labelSelector") ?? "";
     // The answer tells of changes as well, so it takes the right to both.
-    const asked = question({ ...info, verb: "watch" }, query);
-    await door.authorize(caller, { ...asked, verb: "list" });
-    await door.authorize(caller, asked);
-    await this.#untilServing(resource, request);
-    const streams = (request.headers["accept"] ?? "").startsWith("text/event-stream");
-    if (streams) this.#admitStream();
-    const { namespace } = info;
-    const response = await this.#etag.answer({ resource, request, namespace, query });
-    return this.#reviewed(response, read, asked);
+    const asked = question({ ...info, verb: "list" }, query);
+    const questions = [asked, { ...asked, verb: "watch" }];
+    const view = (): View => resource.views.get(namespace, labels, selectors);
+    return this.#answerPoll(read, { resource, view, zone: "" }, questions);
   }
 
-  #reviewed(response: PlainResponse, { request, door }: Asked, asked: Question): PlainResponse {
+  async #answerView(read: Asked): Promise<PlainResponse> {
+    const { request } = read;
+    const [name = "", zone = "", ...more] = request.path.slice(viewsPrefix.length).split("/");
+    const named = this.#views.get(name);
+    if (named === undefined || more.length > 0) {
+      throw notFound({ group: "", resource: "views" }, name);
+    }
+    if (!isPoll(request)) return pollsOnly();
+    const poll = { resource: named.resource, view: () => named.view(), zone };
+    return this.#answerPoll(read, poll, named.questions());
+  }
+
+  async #answerPoll(
+    read: Asked,
+    poll: Pick<EtagRead, "resource" | "view" | "zone">,
+    questions: readonly Question[],
+  ): Promise<PlainResponse> {
+    const { request, query, door, caller } = read;
+    for (const asked of questions) await door.authorize(caller, asked);
+    if (!poll.resource.mirror.ready) return notListed(poll.resource);
+    if (asksForEvents(request)) this.#admitStream();
+    const allowed = door.recall(request, caller, questions);
+    const response = await this.#etag.answer({ ...poll, request, query, allowed });
+    return this.#reviewed(response, read, questions);
+  }
+
+  #reviewed(
+    response: PlainResponse,
+    { request, door }: Asked,
+    questions: readonly Question[],
+  ): PlainResponse {
     const review = async (): Promise<void> => {
       // The credential first: a token may have been revoked, a certificate may have run out.
-      await door.authorize(await door.caller(request), asked);
+      const caller = await door.caller(request);
+      for (const asked of questions) await door.authorize(caller, asked);
     };
     return reviewed(this.#reviews, response, review);
   }
@@ -353,6 +405,21 @@ function question(info: RequestInfo, query: URLSearchParams): Question {
 /** As upstream says of everything that may not be kept by others. */
 function uncached(response: PlainResponse): PlainResponse {
   return { ...response, headers: { "cache-control": "no-cache, private", ...response.headers } };
+}
+
+function isPoll({ method }: PlainRequest): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function pollsOnly(): PlainResponse {
+  const text = "lists and views for pollers take GET and HEAD only\n";
+  return textResponse(405, text, { allow: "GET, HEAD" });
+}
+
+/** Pollers come again by themselves; none is kept waiting for the first list. */
+function notListed({ kind }: Mirrored): PlainResponse {
+  const text = `the relay has not yet listed ${kindId(kind)} from its upstream\n`;
+  return textResponse(503, text, { "retry-after": "1" });
 }
 
 function busy(message: string): ApiError {

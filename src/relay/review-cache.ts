@@ -10,9 +10,10 @@ import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RelayLimits } from "./limits.ts";
 
+/** An answer; renewed in place, so that who holds it sees it renewed. */
 interface Entry<V> {
-  readonly value: V;
-  readonly askedMs: number;
+  value: V;
+  askedMs: number;
 }
 
 export interface ReviewCounts {
@@ -70,7 +71,21 @@ export class ReviewCache<V> {
     return known.value;
   }
 
-  #keep(key: string, entry: Entry<V>): void {
+  /** Whether the answer given now would be this one again, without a question. */
+  recall(key: string): () => boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return () => false;
+    const { value } = entry;
+    const isThis = (): boolean => entry.value === value && this.#isYes(value);
+    return () => isThis() && this.#age(entry) < this.#limits.allowedMs;
+  }
+
+  #keep(key: string, { value, askedMs }: Entry<V>): void {
+    const known = this.#entries.get(key);
+    const entry = known ?? { value, askedMs };
+    // The same answer stays the same object.
+    if (JSON.stringify(entry.value) !== JSON.stringify(value)) entry.value = value;
+    entry.askedMs = askedMs;
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (this.#entries.size <= this.#limits.reviewsMax) return;

@@ -1,70 +1,79 @@
 /**
- * A view: what one selection of one resource holds, with its digest, for clients that poll.
+ * A view: what a selection of one resource holds, as rows with their digest, for clients that poll.
  *
- * In     the items of a watch of its own on the mirror. Out: an ETag in O(1), the body shared by all
- *        who ask until the next change, and a call to everyone who waits for one.
- * Holds  digest = sum of the members' hashes; the ETag depends on the members alone, so it is the same
- *        on every replica and comes back when the content does. Body bytes do too: the body says no
- *        position (the head does), members stand in key order.
- * Cost   per change O(log n) and one hash; a view that nobody polls still follows (`viewsMax` bounds).
+ * In     the items of a watch of its own on the mirror. Out: content (all, or one zone's) with an ETag
+ *        in O(1), and a call to everyone who waits for a change.
+ * Zones  content narrowed to the rows of a zone is given only when the zone has `minimum` rows; else,
+ *        and for zones nobody knows, everything is.
+ * Holds  a change of an object that does not change its row is no change: no new ETag, nobody wakes.
+ * Cost   per change one row, O(log n), and one hash; a view that nobody polls still follows.
  */
+import { findValues, type JsonPath, JsonPathError } from "#api/json-path.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { ListBlocks } from "#server/list-body.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import type { Predicate } from "#watch/predicate.ts";
-import { type SharedObject, keyOfText } from "#watch/shared-object.ts";
-import { SortedSet } from "#watch/sorted-set.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
-import { type Body, bodyOf } from "./body-memo.ts";
-import { digestText, memberHash, sum } from "./digest.ts";
 import type { Mirror } from "./mirror.ts";
-import { wholeForm } from "./read-form.ts";
+import type { Row } from "./row-blocks.ts";
+import { ViewContent } from "./view-content.ts";
+import { placeOf, type ViewForm } from "./view-form.ts";
 
-interface ViewMember {
-  readonly key: string;
-  readonly object: CachedObject;
+export interface ZoneRule {
+  /** Every text it leads to is a zone of the object. */
+  readonly path: JsonPath;
+  readonly minimum: number;
+}
+
+export interface ViewSpec {
+  readonly predicate: Predicate;
+  readonly form: ViewForm;
+  readonly zone: ZoneRule | undefined;
 }
 
 export interface ViewDeps {
   readonly clock: Clock;
   readonly mirror: Mirror;
-  readonly blocks: ListBlocks;
 }
 
+interface Member {
+  readonly row: Row;
+  readonly zones: readonly string[];
+}
+
+const noZones: readonly string[] = [];
+
 export class View implements WatchSink {
-  readonly predicate: Predicate;
+  readonly spec: ViewSpec;
   readonly #deps: ViewDeps;
+  readonly #zonesMax: number;
   readonly #cursor: Cursor;
-  readonly #members: SortedSet<ViewMember> = SortedSet.from<ViewMember>([]);
-  readonly #waiters = new Set<() => void>();
-  #digest = 0n;
+  readonly #members = new Map<string, Member>();
+  readonly #all: ViewContent;
+  readonly #zones = new Map<string, ViewContent>();
+  readonly #touched = new Set<ViewContent>();
+  readonly #changes = new Map<number, Uint8Array>();
   #revision: number;
-  #changedMs: number;
-  #body: Body | undefined;
-  #etag: string | undefined;
+  #failures = 0;
+  #zonesRefused = 0;
   #ended = false;
 
-  constructor(deps: ViewDeps, predicate: Predicate) {
+  constructor(deps: ViewDeps, spec: ViewSpec, options: { zonesMax: number }) {
     this.#deps = deps;
-    this.predicate = predicate;
+    this.spec = spec;
+    this.#zonesMax = options.zonesMax;
     this.#revision = deps.mirror.revision;
-    this.#changedMs = deps.clock.nowMs();
+    this.#all = new ViewContent(spec.form.frame, deps.clock.nowMs());
     // The state arrives before this returns: a sink that never refuses is read to the end at once.
+    const { predicate } = spec;
     this.#cursor = deps.mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
   }
 
-  /** Members, and the content's name: the same text on every replica that holds the same. */
-  get etag(): string {
-    return (this.#etag ??= `${digestText(this.#digest)}-${this.#members.size}`);
-  }
-
-  get count(): number {
-    return this.#members.size;
-  }
-
-  get changedMs(): number {
-    return this.#changedMs;
+  /** "" for everything. */
+  content(zone: string): ViewContent {
+    const content = zone === "" ? undefined : this.#zones.get(zone);
+    const { minimum = 0 } = this.spec.zone ?? {};
+    return content === undefined || content.count < minimum ? this.#all : content;
   }
 
   /** A position from which the changes since this content can be asked for. */
@@ -77,18 +86,31 @@ export class View implements WatchSink {
     return this.#ended;
   }
 
-  body(): Body {
-    return (this.#body ??= bodyOf(this.#encode()));
+  /** Objects whose template or zone could not be evaluated; such a row, or zone, is left out. */
+  get failures(): number {
+    return this.#failures;
   }
 
-  /** Calls `f` at the next change, or when the view ends; the result calls it off. */
-  onChange(f: () => void): () => void {
-    this.#waiters.add(f);
-    return () => void this.#waiters.delete(f);
+  get zones(): number {
+    return this.#zones.size;
+  }
+
+  /** Rows of zones beyond the number followed: those zones get everything. */
+  get zonesRefused(): number {
+    return this.#zonesRefused;
   }
 
   get waiting(): number {
-    return this.#waiters.size;
+    let sum = this.#all.waiting;
+    for (const content of this.#zones.values()) sum += content.waiting;
+    return sum;
+  }
+
+  /** The list of changes since a position, made once for all who ask at this state. */
+  changes(since: number, make: () => Uint8Array): Uint8Array {
+    const bytes = this.#changes.get(since) ?? make();
+    if (this.#changes.size < changesMax) this.#changes.set(since, bytes);
+    return bytes;
   }
 
   close(): void {
@@ -97,61 +119,105 @@ export class View implements WatchSink {
   }
 
   deliver(items: readonly WatchItem[]): boolean {
-    let changed = false;
+    this.#changes.clear();
     for (const item of items) {
-      if (this.#take(item)) changed = true;
+      this.#take(item);
       const position = Number(item.resourceVersion);
       if (position > this.#revision) this.#revision = position;
     }
-    if (changed) this.#changed();
+    this.#tell();
     return true;
   }
 
   end(): void {
     this.#ended = true;
-    this.#wake();
+    this.#wakeAll();
   }
 
-  #take({ type, object }: WatchItem): boolean {
-    if (object === undefined) return false;
-    const key = keyOf(object);
-    const hash = type === "DELETED" ? 0n : memberHash(object);
-    const member = { key, object };
-    const before = type === "DELETED" ? this.#members.delete(key) : this.#members.set(member);
-    const known = before === undefined ? 0n : memberHash(before.object);
-    this.#digest = sum(this.#digest, hash - known);
-    return true;
+  #take({ type, object }: WatchItem): void {
+    if (object === undefined) return;
+    const key = placeOf(object);
+    const before = this.#members.get(key);
+    const after = type === "DELETED" ? undefined : this.#member(object);
+    if (after === undefined) this.#members.delete(key);
+    else this.#members.set(key, after);
+    if (isSame(before, after)) return;
+    this.#put(this.#all, before?.row, after?.row);
+    this.#putZones(before, after);
   }
 
-  #changed(): void {
-    this.#changedMs = this.#deps.clock.nowMs();
-    this.#body = undefined;
-    this.#etag = undefined;
-    this.#wake();
+  #member(object: CachedObject): Member | undefined {
+    try {
+      const row = this.spec.form.row(object);
+      return row === undefined ? undefined : { row, zones: this.#zonesOf(object) };
+    } catch (error) {
+      if (!(error instanceof JsonPathError)) throw error;
+      this.#failures++;
+      return undefined;
+    }
   }
 
-  #wake(): void {
-    const waiters = [...this.#waiters];
-    this.#waiters.clear();
-    for (const wake of waiters) wake();
+  #zonesOf(object: CachedObject): readonly string[] {
+    const { zone } = this.spec;
+    if (zone === undefined) return noZones;
+    try {
+      const texts = findValues(zone.path, object.object).filter((v) => typeof v === "string");
+      return [...new Set(texts)].sort();
+    } catch (error) {
+      if (!(error instanceof JsonPathError)) throw error;
+      this.#failures++;
+      return noZones;
+    }
   }
 
-  #encode(): readonly Uint8Array[] {
-    const { kind } = this.#deps.mirror;
-    const objects: CachedObject[] = [];
-    this.#members.scan("", "\xff", ({ object }) => {
-      objects.push(object);
-      return true;
-    });
-    const head = { apiVersion: kind.apiVersion, kind: `${kind.kind}List`, metadata: {} };
-    return this.#deps.blocks.body(head, objects, wholeForm);
+  #putZones(before: Member | undefined, after: Member | undefined): void {
+    const zones = new Set([...(before?.zones ?? noZones), ...(after?.zones ?? noZones)]);
+    for (const zone of zones) {
+      const content = this.#zone(zone);
+      if (content === undefined) continue;
+      const was = before?.zones.includes(zone) === true ? before.row : undefined;
+      const is = after?.zones.includes(zone) === true ? after.row : undefined;
+      this.#put(content, was, is);
+      if (content.count === 0) this.#zones.delete(zone);
+    }
+  }
+
+  #zone(zone: string): ViewContent | undefined {
+    const known = this.#zones.get(zone);
+    if (known !== undefined) return known;
+    // A zone refused once has rows nobody counted: it must never look as if it were whole.
+    if (this.#zones.size >= this.#zonesMax || this.#zonesRefused > 0) {
+      this.#zonesRefused++;
+      return undefined;
+    }
+    const content = new ViewContent(this.spec.form.frame, this.#deps.clock.nowMs());
+    this.#zones.set(zone, content);
+    return content;
+  }
+
+  #put(content: ViewContent, before: Row | undefined, after: Row | undefined): void {
+    content.put(before, after);
+    this.#touched.add(content);
+  }
+
+  #tell(): void {
+    if (this.#touched.size === 0) return;
+    const nowMs = this.#deps.clock.nowMs();
+    for (const content of this.#touched) content.changed(nowMs);
+    this.#touched.clear();
+  }
+
+  #wakeAll(): void {
+    this.#all.wake();
+    for (const content of this.#zones.values()) content.wake();
   }
 }
 
-/** All objects of a mirror are of one class; other caches have no keys of their own. */
-function keyOf(object: CachedObject): string {
-  const { key } = object as Partial<SharedObject>;
-  if (key !== undefined) return key;
-  const name = keyOfText(object.name);
-  return object.namespace === "" ? name : `${object.namespace}/${name}`;
+/** Lists of changes kept until the next change: clients come from few positions. */
+const changesMax = 64;
+
+function isSame(a: Member | undefined, b: Member | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (a.row.hash !== b.row.hash || a.row.place !== b.row.place) return false;
+  return a.zones.length === b.zones.length && a.zones.every((zone, at) => zone === b.zones[at]);
 }

@@ -1,16 +1,17 @@
 /** The views of one resource, by what they select; the one asked for longest ago goes when they are many. */
 import type { RelayLimits } from "./limits.ts";
 import { type Selectors, fieldText, predicateOf } from "./read-query.ts";
+import { objectsForm } from "./view-form.ts";
 import { View, type ViewDeps } from "./view.ts";
 
 export class Views {
   readonly #deps: ViewDeps;
-  readonly #viewsMax: number;
+  readonly #limits: RelayLimits;
   readonly #views = new Map<string, View>();
 
   constructor(deps: ViewDeps, limits: RelayLimits) {
     this.#deps = deps;
-    this.#viewsMax = limits.viewsMax;
+    this.#limits = limits;
   }
 
   get size(): number {
@@ -34,12 +35,15 @@ export class Views {
   }
 
   #make(namespace: string, selectors: Selectors): View {
-    return new View(this.#deps, predicateOf(this.#deps.mirror.kind, namespace, selectors));
+    const { kind } = this.#deps.mirror;
+    const predicate = predicateOf(kind, namespace, selectors);
+    const spec = { predicate, form: objectsForm(kind), zone: undefined };
+    return new View(this.#deps, spec, this.#limits);
   }
 
   #trim(): void {
     for (const [key, view] of this.#views) {
-      if (this.#views.size <= this.#viewsMax) return;
+      if (this.#views.size <= this.#limits.viewsMax) return;
       this.#views.delete(key);
       view.close();
     }

@@ -13,6 +13,7 @@ import {
   LineCounter,
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   parseAllDocuments,
@@ -255,4 +256,33 @@ function integer(text: string): number {
   const digits = plain.replace(/^[-+]/, "");
   const value = /^0[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : Number(digits);
   return negative ? -value : value;
+}
+
+/** The line, from 1, where the value at `path` begins; of its nearest parent that is there. */
+export function yamlLine(text: string, path: readonly (string | number)[]): number {
+  const lines = new LineCounter();
+  const document = parseAllDocuments(text, { lineCounter: lines, version: "1.1" })[0];
+  for (let length = path.length; document !== undefined && length > 0; length--) {
+    const node = keyOrItem(document as Document, path, length);
+    if (node?.range) return lines.linePos(node.range[0]).line;
+  }
+  return 1;
+}
+
+/** A map's key, so that a value on the next line is told by its name's line. */
+function keyOrItem(
+  document: Document,
+  path: readonly (string | number)[],
+  length: number,
+): Node | undefined {
+  const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true);
+  const last = path[length - 1];
+  if (isSeq(parent)) return asItem(parent.items[Number(last)]);
+  if (!isMap(parent)) return undefined;
+  const pair = parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(last));
+  return asItem(pair?.key);
+}
+
+function asItem(value: unknown): Node | undefined {
+  return isNode(value) ? value : undefined;
 }

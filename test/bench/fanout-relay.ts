@@ -75,6 +75,7 @@ const relay = createRelay(
   },
   {
     resources: [{ ...kind, namespaced: true, apiVersion: "v1" }],
+    views: [],
     consistency: "cache",
     limits: { ...relayLimits, ...(rate === 0 ? { flushMs: 0 } : {}), reviewStreamsMs: 600_000 },
   },

@@ -140,3 +140,35 @@ test("a request's signal aborts when its client leaves, whenever the signal is a
   assert.equal(requests[0]?.signal.aborted, true);
   await server.close(1000);
 });
+
+test("a request sent again on its connection is answered from memory, until it differs", async () => {
+  let asked = 0;
+  let known = true;
+  const again = (): string | undefined =>
+    known ? 'HTTP/1.1 304 Not Modified\r\netag: "again"\r\n\r\n' : undefined;
+  const handler: PlainHandler = () => {
+    asked++;
+    return Promise.resolve({ kind: "bytes", status: 304, headers: {}, body: [], again });
+  };
+  const server = await listen(clear, handler, silentLog);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = (path: string): Promise<Answer> =>
+    call(httpRequest, server.address.port, { path, agent });
+  assert.equal((await ask("/a")).headers["etag"], undefined);
+  const repeated = await ask("/a");
+  assert.deepEqual([repeated.status, repeated.headers["etag"], asked], [304, '"again"', 1]);
+  await ask("/a");
+  assert.equal(asked, 1);
+  await ask("/b");
+  assert.equal(asked, 2, "another target");
+  known = false;
+  await ask("/b");
+  assert.equal(asked, 3, "no longer known");
+  known = true;
+  const post = { path: "/b", agent, method: "POST" };
+  await call(httpRequest, server.address.port, post, "body");
+  await call(httpRequest, server.address.port, post, "body");
+  assert.equal(asked, 5, "a request with a body is never repeated");
+  agent.destroy();
+  await server.close(1000);
+});

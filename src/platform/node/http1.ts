@@ -4,6 +4,10 @@
  * Streams (watches) are written as pre-framed chunks straight on the socket: the frame of a shared
  * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
+ *
+ * A client that polls sends the same request again and again on its connection. An answer that says how
+ * to give it `again` is remembered with its request, one per connection, and given without making a
+ * request or a response of ours.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -38,6 +42,7 @@ export async function serveHttp1(
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
   if (response.destroyed || response.socket === null) return abandon(answer);
+  if (answer.kind === "bytes" && answer.again !== undefined) remember(message, answer.again);
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
@@ -47,6 +52,63 @@ export async function serveHttp1(
 /** Not a spread: the signal is made only when somebody asks for it. */
 function offering(request: PlainRequest, upgrade: string): PlainRequest {
   return Object.defineProperty(request, "upgrade", { value: upgrade, enumerable: true });
+}
+
+interface Remembered {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly rawHeaders: readonly string[];
+  readonly again: () => string | undefined;
+}
+
+/** On the socket itself: looked up on every request. */
+const remembered = Symbol("remembered");
+type PollingSocket = Socket & { [remembered]?: Remembered | undefined };
+
+function remember(message: IncomingMessage, again: () => string | undefined): void {
+  const { method, url, rawHeaders, httpVersion } = message;
+  const {
+    connection = "",
+    "content-length": length,
+    "transfer-encoding": coding,
+  } = message.headers;
+  const bodyless = length === undefined && coding === undefined;
+  if (httpVersion !== "1.1" || !bodyless || /close|upgrade/i.test(connection)) return;
+  const socket: PollingSocket = message.socket;
+  socket[remembered] = { method, url, rawHeaders, again };
+}
+
+/** @returns false when the request must go the usual way. */
+export function answeredAgain(
+  rim: Rim,
+  message: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  const socket: PollingSocket = message.socket;
+  const known = socket[remembered];
+  if (known === undefined || rim.draining || !isSame(known, message)) return false;
+  const head = known.again();
+  if (head === undefined) {
+    socket[remembered] = undefined;
+    return false;
+  }
+  sendHead(response, head);
+  return true;
+}
+
+function isSame(known: Remembered, message: IncomingMessage): boolean {
+  const { method, url, rawHeaders } = message;
+  if (method !== known.method || url !== known.url) return false;
+  if (rawHeaders.length !== known.rawHeaders.length) return false;
+  for (let i = 0; i < rawHeaders.length; i++)
+    if (rawHeaders[i] !== known.rawHeaders[i]) return false;
+  return true;
+}
+
+/** What writeHead would leave there after putting it together: `end` sends it as it is. */
+function sendHead(response: ServerResponse, head: string): void {
+  (response as unknown as { _header: string })._header = head;
+  response.end();
 }
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {

@@ -1,0 +1,24 @@
+/** Whether a client has the content already (RFC 9110, 13.1): If-None-Match, or else a date. */
+import type { PlainRequest } from "#platform/http.ts";
+
+const codings = ["", "+gzip", "+zstd"];
+
+/** Weak comparison: the tag of any coding names the content. `changedMs` counts in whole seconds. */
+export function hasContent(request: PlainRequest, etag: string, changedMs: number): boolean {
+  const tags = request.headers["if-none-match"];
+  if (tags !== undefined) return namesTag(tags, etag);
+  const date = request.headers["if-modified-since"];
+  if (date === undefined) return false;
+  const sinceMs = Date.parse(date);
+  return Number.isFinite(sinceMs) && Math.floor(changedMs / 1000) * 1000 <= sinceMs;
+}
+
+/** `*`, or a list of tags with or without `W/`; tags of ours hold no quote and no comma. */
+function namesTag(header: string, etag: string): boolean {
+  if (header.trim() === "*") return true;
+  for (const part of header.split(",")) {
+    const tag = /^(?:W\/)?"([^"]*)"$/.exec(part.trim())?.[1];
+    if (tag !== undefined && codings.some((coding) => tag === etag + coding)) return true;
+  }
+  return false;
+}

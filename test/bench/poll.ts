@@ -1,0 +1,194 @@
+/**
+ * `npm run bench -- poll [--clients 15000] [--rate 33333] [--seconds 5]`: what a crowd of pollers costs.
+ *
+ *   304s      as many as one core gives, then RATE a second from CLIENTS connections with bearer tokens
+ *   changes   a text view of 20,000 objects: CPU per change with one reader of each encoding, and the
+ *             bytes a client gets that asks for what changed
+ *
+ * Server and client have a core each (taskset); the client is C. Without a C compiler it ends at once.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { get } from "node:http";
+import { cpus, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: {
+    clients: { type: "string", default: "15000" },
+    rate: { type: "string", default: "33333" },
+    seconds: { type: "string", default: "5" },
+    tokens: { type: "string", default: "1000" },
+  },
+});
+const seconds = Number(values.seconds);
+const here = dirname(fileURLToPath(import.meta.url));
+const directory = mkdtempSync(join(tmpdir(), "pilothouse-poll-"));
+const children = new Set<ChildProcess>();
+const path = "/views/routes";
+
+try {
+  const program = join(directory, "poll");
+  const made = spawnSync("cc", ["-O2", "-o", program, join(here, "poll.c")], { stdio: "inherit" });
+  if (made.status === 0) await main(program);
+  else console.log("skipped: no C compiler (cc) to make the client");
+} finally {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function main(program: string): Promise<void> {
+  console.log(`${cpus()[0]?.model ?? "?"}, bearer tokens: ${values.tokens}, ${seconds} s each`);
+  await polls(program, 500, 0);
+  await polls(program, Number(values.clients), Number(values.rate));
+  await changes(20_000);
+}
+
+async function polls(program: string, clients: number, rate: number): Promise<void> {
+  const relay = await started(1_000);
+  const args = [relay.port, clients, seconds, rate, values.tokens, path].map(String);
+  const client = lines(pinned(1, program, args));
+  await client();
+  // The client's window starts after one second, and one round of all clients.
+  const warmMs = 1_000 + (rate > 0 ? (clients / rate) * 1_000 : 0);
+  await pause(warmMs + seconds * 250);
+  const [cpu, since] = [cpuSeconds(relay.child), performance.now()];
+  await pause(seconds * 500);
+  const share = ((cpuSeconds(relay.child) - cpu) * 1000) / (performance.now() - since);
+  const result = JSON.parse(await client()) as Readonly<Record<string, number>>;
+  const { perSecond = 0, others, skipped, p50, p99, max } = result;
+  console.log(
+    `${clients} connections, ${rate === 0 ? "as fast as answered" : `${rate} polls/s`}: ` +
+      `${perSecond} 304/s, ${Math.round(perSecond / share)} per CPU second, ${(share * 100).toFixed(0)} % of a core, ` +
+      `p50 ${p50} ms, p99 ${p99} ms, max ${max} ms, not 304: ${others}, not sent in time: ${skipped}, ` +
+      `${memoryMb(relay.child)} MB`,
+  );
+  await relay.stop();
+}
+
+async function changes(objects: number): Promise<void> {
+  const relay = await started(objects);
+  for (const encoding of ["identity", "gzip", "zstd"]) {
+    const whole = await fetched(relay.port, path, encoding);
+    let deltaBytes = 0;
+    const turns = 100;
+    const quiet = await cost(relay.child, turns, () => fetched(relay.port, `${path}/none`, "x"));
+    const busy = await cost(relay.child, turns, async () => {
+      await relay.change(1);
+      await fetched(relay.port, path, encoding);
+    });
+    let since = Number((await fetched(relay.port, path, encoding)).headers["x-revision"]);
+    for (let turn = 0; turn < 20; turn++) {
+      await relay.change(1);
+      const delta = await fetched(relay.port, `${path}?since=${since}`, "identity");
+      since = Number(delta.headers["x-revision"]);
+      deltaBytes = Math.max(deltaBytes, delta.headBytes + delta.bytes);
+    }
+    console.log(
+      `${objects} objects, ${encoding}: ${whole.bytes} bytes, one change and one reader ${(busy * 1000).toFixed(2)} ms of CPU ` +
+        `(a poll of the unchanged body ${(quiet * 1000).toFixed(2)} ms), a delta client gets ${deltaBytes} bytes at most`,
+    );
+  }
+  await relay.stop();
+}
+
+async function cost(
+  child: ChildProcess,
+  turns: number,
+  f: () => Promise<unknown>,
+): Promise<number> {
+  for (let turn = 0; turn < turns / 2; turn++) await f();
+  const before = cpuSeconds(child);
+  for (let turn = 0; turn < turns; turn++) await f();
+  return (cpuSeconds(child) - before) / turns;
+}
+
+interface Started {
+  readonly port: number;
+  readonly child: ChildProcess;
+  change(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function started(objects: number): Promise<Started> {
+  const child = pinned(0, process.execPath, [join(here, "poll-relay.ts"), String(objects)]);
+  const line = lines(child);
+  const port = Number(await line());
+  return {
+    port,
+    child,
+    async change(count) {
+      child.stdin?.write(`${count}\n`);
+      await line();
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        child.once("exit", () => resolve());
+        child.kill("SIGTERM");
+      }),
+  };
+}
+
+interface Fetched {
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly bytes: number;
+  readonly headBytes: number;
+}
+
+function fetched(port: number, target: string, encoding: string): Promise<Fetched> {
+  const headers = { authorization: "Bearer t0", "accept-encoding": encoding };
+  return new Promise((resolve, reject) => {
+    get({ host: "127.0.0.1", port, path: target, headers }, (response) => {
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => (bytes += chunk.length));
+      response.on("end", () => {
+        const headBytes = response.rawHeaders.reduce((sum, text) => sum + text.length + 2, 19);
+        resolve({ headers: response.headers, bytes, headBytes });
+      });
+    }).on("error", reject);
+  });
+}
+
+/** User and system time so far; Linux only, NaN elsewhere. */
+function cpuSeconds(child: ChildProcess): number {
+  try {
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function memoryMb(child: ChildProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function pinned(core: number, program: string, args: readonly string[]): ChildProcess {
+  const hasTaskset = spawnSync("taskset", ["-V"]).status === 0;
+  const command = hasTaskset ? ["taskset", "-c", String(core), program] : [program];
+  const [file = "", ...rest] = [...command, ...args];
+  const child = spawn(file, rest, { stdio: ["pipe", "pipe", "inherit"] });
+  children.add(child);
+  child.once("exit", () => children.delete(child));
+  return child;
+}
+
+/** The child's next line, each time. */
+function lines(child: ChildProcess): () => Promise<string> {
+  if (child.stdout === null) throw new Error("the child has no output");
+  const reader = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return async () => {
+    const { value, done } = await reader.next();
+    if (done === true) throw new Error("a process of the benchmark ended early");
+    return value;
+  };
+}
