@@ -4,7 +4,10 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { AlarmFile } from "#etcd/alarm-file.ts";
+import { Alarms } from "#etcd/alarms.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
+import { etcdHttpFace } from "#etcd/http-face.ts";
 import { listenEtcd, recommendedServerLimits, type EtcdListening } from "#etcd/server.ts";
 import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import { DiskError } from "#platform/disk.ts";
@@ -41,7 +44,8 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
   const address = parseAddress(flags.listen);
   const tls = readTls(flags);
   const store = await open(host, flags);
-  const listening = await listen(host, store, flags, { ...address, tls });
+  const alarms = await openAlarms(host, store, flags);
+  const listening = await listen({ ...host, store, alarms }, flags, { ...address, tls });
   const compactor =
     flags.compactEvery > 0
       ? new AutoCompactor({ ...host, store }, { intervalMs: flags.compactEvery * 1000 })
@@ -120,6 +124,17 @@ async function open(host: Host, flags: StoreFlags): Promise<FullStore> {
   }
 }
 
+async function openAlarms(host: Host, store: FullStore, flags: StoreFlags): Promise<Alarms> {
+  if (flags.memory === true) return new Alarms(host.log);
+  const memory = new AlarmFile(host.disk, flags.dataDir);
+  try {
+    return new Alarms(host.log, memory, await memory.load());
+  } catch (error) {
+    await store.close();
+    throw openError(error, flags.dataDir);
+  }
+}
+
 export function openError(error: unknown, directory: string): unknown {
   const isStore =
     error instanceof DiskError || (error instanceof Error && /Corruption|Foreign/.test(error.name));
@@ -130,38 +145,38 @@ export function openError(error: unknown, directory: string): unknown {
 }
 
 async function listen(
-  host: Host,
-  store: FullStore,
+  host: Host & { readonly store: FullStore; readonly alarms: Alarms },
   flags: StoreFlags,
   address: { readonly host: string; readonly port: number; readonly tls: Tls | undefined },
 ): Promise<EtcdListening> {
   let port = address.port;
   const scheme = address.tls === undefined ? "http" : "https";
   const shown = address.host === "0.0.0.0" || address.host === "::" ? "127.0.0.1" : address.host;
-  const methods = etcdMethods(
-    { ...host, store },
-    {
-      ...recommendedEtcdLimits,
-      ...identityOf(host, flags),
-      progressMs: flags.progressEvery * 1000,
-      name: "default",
-      clientUrls: () => [`${scheme}://${shown.includes(":") ? `[${shown}]` : shown}:${port}`],
-      quotaBytes: flags.quota,
-    },
-  );
+  const methods = etcdMethods(host, {
+    ...recommendedEtcdLimits,
+    ...identityOf(host, flags),
+    progressMs: flags.progressEvery * 1000,
+    name: "default",
+    clientUrls: () => [`${scheme}://${shown.includes(":") ? `[${shown}]` : shown}:${port}`],
+    quotaBytes: flags.quota,
+  });
   const { tls } = address;
   try {
-    const listening = await listenEtcd(methods, host.log, {
-      host: address.host,
-      port,
-      ...(tls === undefined ? {} : { tls }),
-      limits: recommendedServerLimits,
-    });
+    const http = etcdHttpFace(host, flags.quota);
+    const listening = await listenEtcd(
+      { ...host, methods, http },
+      {
+        host: address.host,
+        port,
+        ...(tls === undefined ? {} : { tls }),
+        limits: recommendedServerLimits,
+      },
+    );
     port = listening.port;
     return listening;
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
-    await store.close();
+    await host.store.close();
     const why = code === "EADDRINUSE" ? "the address is in use" : message;
     throw new UsageError(`cannot listen on ${flags.listen}: ${why}; give another with --listen`, {
       cause: error,

@@ -1,44 +1,103 @@
 /**
- * The NOSPACE alarm: raised by the first write that found no room, and from then on puts are
- * refused, so that the operator's deletes and compaction get through, until it is disarmed.
+ * Alarms. NOSPACE is raised by the first write that found no room, and from then on puts are
+ * refused, so that the operator's deletes and compaction get through; CORRUPT refuses every write.
+ * Both until they are disarmed, over restarts too where there is a memory.
  *
- * Kept in memory: after a restart the first write without room raises it anew.
+ * Holds  what `settled` has waited for is in the memory.
  */
 import type { Log } from "#platform/log.ts";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { etcdError } from "./rpc-error.ts";
 
+export interface Alarm {
+  /** Of whichever member its raiser named; clients name ours. */
+  readonly memberId: bigint;
+  readonly alarm: number;
+}
+
+/** Where alarms outlive the process. */
+export interface AlarmMemory {
+  load(): Promise<readonly Alarm[]>;
+  /** Durable once it resolves. Calls do not overlap. */
+  save(alarms: readonly Alarm[]): Promise<void>;
+}
+
 export class Alarms {
   readonly #log: Log;
-  /** By type; at most one member, ours. */
-  readonly #active = new Set<number>();
+  readonly #memory: AlarmMemory | undefined;
+  #active: readonly Alarm[];
+  #saving: Promise<void> = Promise.resolve();
 
-  constructor(log: Log) {
+  constructor(log: Log, memory?: AlarmMemory, active: readonly Alarm[] = []) {
     this.#log = log;
+    this.#memory = memory;
+    this.#active = active;
   }
 
-  get active(): readonly number[] {
-    return [...this.#active].toSorted((a, b) => a - b);
+  get active(): readonly Alarm[] {
+    return this.#active;
   }
 
-  /** Throws etcd's "database space exceeded" while the alarm is on. */
+  has(alarm: number): boolean {
+    return this.#active.some((one) => one.alarm === alarm);
+  }
+
+  /** Throws etcd's "database space exceeded" or "corrupt cluster" while that alarm is on. */
   checkSpace(): void {
-    if (this.#active.has(AlarmType.noSpace)) throw etcdError("noSpace");
+    this.checkWhole();
+    if (this.has(AlarmType.noSpace)) throw etcdError("noSpace");
   }
 
-  raiseNoSpace(message: string): void {
-    if (this.activate(AlarmType.noSpace)) this.#log.warn("alarm NOSPACE raised", { message });
+  checkWhole(): void {
+    if (this.has(AlarmType.corrupt)) throw etcdError("corrupt");
+  }
+
+  raiseNoSpace(memberId: bigint, message: string): void {
+    if (!this.activate({ memberId, alarm: AlarmType.noSpace })) return;
+    this.#log.warn("alarm NOSPACE raised", { message });
+    // If it could not be kept, the first put after a restart raises it again.
+    this.settled().catch((error: unknown) => {
+      this.#log.warn("the alarm could not be written down", { error: String(error) });
+    });
   }
 
   /** @returns whether it was off. */
-  activate(type: number): boolean {
-    if (this.#active.has(type)) return false;
-    this.#active.add(type);
+  activate(alarm: Alarm): boolean {
+    if (this.#active.some((one) => same(one, alarm))) return false;
+    const order = (a: Alarm, b: Alarm): number =>
+      a.memberId === b.memberId ? a.alarm - b.alarm : a.memberId < b.memberId ? -1 : 1;
+    this.#change([...this.#active, alarm].toSorted(order));
     return true;
   }
 
   /** @returns whether it was on. */
-  deactivate(type: number): boolean {
-    return this.#active.delete(type);
+  deactivate(alarm: Alarm): boolean {
+    const rest = this.#active.filter((one) => !same(one, alarm));
+    if (rest.length === this.#active.length) return false;
+    this.#change(rest);
+    return true;
   }
+
+  /** Rejects when the last change could not be kept. */
+  settled(): Promise<void> {
+    return this.#saving;
+  }
+
+  #change(active: readonly Alarm[]): void {
+    this.#active = active;
+    const memory = this.#memory;
+    if (memory === undefined) return;
+    this.#saving = this.#saving.catch(() => undefined).then(() => memory.save(active));
+    // Whoever changed it asks `settled`; a change that nobody waits for is no unhandled rejection.
+    this.#saving.catch(() => undefined);
+  }
+}
+
+function same(a: Alarm, b: Alarm): boolean {
+  return a.memberId === b.memberId && a.alarm === b.alarm;
+}
+
+/** As etcd prints it. */
+export function alarmName(alarm: number): string {
+  return alarm === AlarmType.noSpace ? "NOSPACE" : "CORRUPT";
 }

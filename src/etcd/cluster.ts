@@ -4,7 +4,8 @@
  */
 import type { Store } from "#store/store.ts";
 import * as m from "#wire/etcd-messages.ts";
-import { unary, type Method } from "./call.ts";
+import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { stream, unary, type Method } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { etcdError, type ErrorName } from "./rpc-error.ts";
 
@@ -73,9 +74,25 @@ export function authMethods({ store, identity }: ClusterDeps): Readonly<Record<s
 }
 
 const serving = 1;
+const serviceUnknown = 3;
 
+/** The server as a whole is the only service that health is told of. */
 export function healthMethods(): Readonly<Record<string, Method>> {
-  return { Check: unary(m.empty, m.healthCheckResponse, () => ({ status: serving })) };
+  return {
+    Check: unary(m.healthCheckRequest, m.healthCheckResponse, ({ service }) => {
+      if (service !== "") throw new GrpcError(Code.notFound, "unknown service");
+      return { status: serving };
+    }),
+    Watch: stream((call) => ({
+      message: (bytes) => {
+        const { service } = m.healthCheckRequest.decode(bytes);
+        const status = service === "" ? serving : serviceUnknown;
+        call.send(m.healthCheckResponse.encode({ status }, prefixBytes));
+      },
+      halfClosed: () => undefined,
+      closed: () => undefined,
+    })),
+  };
 }
 
 function refuse(name: ErrorName): Method {

@@ -25,6 +25,7 @@ import {
   Setting,
   uint32,
 } from "#wire/grpc-frames.ts";
+import type { CallHead } from "./call-head.ts";
 import { H2Stream, wholeAnswer } from "./h2-stream.ts";
 
 export interface H2Limits {
@@ -32,10 +33,7 @@ export interface H2Limits {
 }
 
 /** What the connection calls upon a new stream. Must set the stream's `take`. */
-export type OpenStream = (
-  stream: H2Stream,
-  head: { readonly method: string; readonly path: string; readonly contentType: string },
-) => void;
+export type OpenStream = (stream: H2Stream, head: CallHead) => void;
 
 /** Per stream, so that a put of 1.5 MiB does not wait for us. */
 const streamWindowBytes = 2 * 2 ** 20;
@@ -347,11 +345,13 @@ export class H2Connection {
     }
     const stream = new H2Stream(this, id);
     this.#streams.set(id, stream);
-    const head = { method: "", path: "", contentType: "" };
+    const head = { method: "", path: "", contentType: "", encoding: "", timeout: "" };
     for (const [name, value] of fields) {
       if (name === ":path") head.path = value;
       else if (name === ":method") head.method = value;
       else if (name === "content-type") head.contentType = value;
+      else if (name === "grpc-encoding") head.encoding = value;
+      else if (name === "grpc-timeout") head.timeout = value;
     }
     this.#open(stream, head);
     if (endStream) stream.peerEnded();

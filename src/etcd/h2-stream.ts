@@ -102,6 +102,15 @@ export class H2Stream {
     this.end(grpcOkTrailers);
   }
 
+  /** An answer of plain HTTP; `head` is a block. */
+  reply(head: Buffer, body: Buffer): void {
+    if (this.closed) return;
+    this.#headSent = true;
+    this.#writeHeaders(head, 0);
+    this.send(body);
+    this.end(noTrailers);
+  }
+
   /** Trailers, after all data. */
   end(trailers: Buffer): void {
     if (this.closed) return;
@@ -187,6 +196,8 @@ export class H2Stream {
     this.#connection.write(block);
   }
 }
+
+const noTrailers = Buffer.alloc(0);
 
 /** A larger answer is not copied to be joined with its head. */
 export const wholeAnswerMax = 4096;

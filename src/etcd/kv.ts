@@ -97,6 +97,7 @@ export class KvService {
 
   async #deleteRange(request: m.DeleteRangeRequest): Promise<m.Of<typeof m.deleteRangeResponse>> {
     checkDelete(request);
+    this.#alarms.checkWhole();
     return this.#withHeader(
       await this.#transact((transaction) => deleteRange(transaction, request)),
     );
@@ -109,11 +110,13 @@ export class KvService {
     }
     this.#checkSize(bytes);
     if (hasPut(request)) this.#alarms.checkSpace();
+    else this.#alarms.checkWhole();
     const answer = await this.#transact((transaction) => runTxn(transaction, request));
     return this.#withHeader(answer);
   }
 
   async #compact(revision: number): Promise<{ readonly header: m.Header }> {
+    this.#alarms.checkWhole();
     const known = this.#identity.compactRevision(this.#store);
     if (revision <= known) throw etcdError("compacted");
     const result = await this.#store.compact(revision as Revision).catch((error: unknown) => {
@@ -142,7 +145,9 @@ export class KvService {
   }
 
   #refusal(refused: WriteRefused): GrpcError {
-    if (refused.kind === "no-space") this.#alarms.raiseNoSpace(refused.message);
+    if (refused.kind === "no-space") {
+      this.#alarms.raiseNoSpace(this.#identity.memberId, refused.message);
+    }
     return writeError(refused);
   }
 

@@ -60,6 +60,7 @@ export class LeaseService {
   }
 
   async #revoke(id: bigint): Promise<{ readonly header: m.Header }> {
+    this.#deps.alarms.checkWhole();
     const there = await this.#deps.store.revokeLease(id as LeaseId).catch(stopped);
     if (!there) throw etcdError("leaseNotFound");
     return { header: this.#header() };

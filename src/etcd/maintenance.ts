@@ -1,7 +1,7 @@
 /** The Maintenance service: status, alarms, hashes, snapshots; what does not apply here says so. */
 import type { FullStore } from "#store/embedded.ts";
 import * as m from "#wire/etcd-messages.ts";
-import type { Alarms } from "./alarms.ts";
+import { alarmName, type Alarm, type Alarms } from "./alarms.ts";
 import { stream, unary, type Method } from "./call.ts";
 import { hashKeySpace } from "./hash-kv.ts";
 import type { Identity } from "./identity.ts";
@@ -10,7 +10,7 @@ import { sendSnapshot } from "./snapshot.ts";
 
 /** The etcd release whose behaviour this is: clients switch features on by it. */
 export const etcdVersion = "3.6.5";
-const storageVersion = "3.6.0";
+export const storageVersion = "3.6.0";
 
 export interface MaintenanceDeps {
   readonly store: FullStore;
@@ -64,7 +64,7 @@ export class MaintenanceService {
       raftAppliedIndex: index,
       raftTerm: identity.raftTerm,
       errors: alarms.active.map(
-        (type) => `memberID:${identity.memberId} alarm:${alarmName(type)} `,
+        ({ memberId, alarm }) => `memberID:${memberId} alarm:${alarmName(alarm)} `,
       ),
       isLearner: false,
       storageVersion,
@@ -73,29 +73,28 @@ export class MaintenanceService {
     };
   }
 
-  #alarm(request: m.Of<typeof m.alarmRequest>): m.Of<typeof m.alarmResponse> {
-    const { alarms, identity } = this.#deps;
-    const { memberId } = identity;
-    const changed = this.#alarmed(request);
-    const types =
-      request.action === m.AlarmAction.get
-        ? alarms.active.filter(
-            (type) => request.alarm === m.AlarmType.none || type === request.alarm,
-          )
-        : changed
-          ? [request.alarm]
-          : [];
-    return { header: this.#header(), alarms: types.map((alarm) => ({ memberId, alarm })) };
+  async #alarm(request: m.Of<typeof m.alarmRequest>): Promise<m.Of<typeof m.alarmResponse>> {
+    const alarms = this.#alarmed(request);
+    await this.#deps.alarms.settled();
+    return { header: this.#header(), alarms };
   }
 
-  /** @returns whether the alarm was changed. */
-  #alarmed({ action, memberId, alarm }: m.Of<typeof m.alarmRequest>): boolean {
-    const { alarms, identity } = this.#deps;
-    if (action === m.AlarmAction.activate) {
-      return alarm !== m.AlarmType.none && memberId === identity.memberId && alarms.activate(alarm);
+  /** @returns those asked for, or what was changed. */
+  #alarmed({ action, memberId, alarm }: m.Of<typeof m.alarmRequest>): readonly Alarm[] {
+    const { alarms } = this.#deps;
+    const one = { memberId, alarm };
+    switch (action) {
+      case m.AlarmAction.get:
+        return alarms.active.filter(
+          (active) => alarm === m.AlarmType.none || active.alarm === alarm,
+        );
+      case m.AlarmAction.activate:
+        return alarm !== m.AlarmType.none && alarms.activate(one) ? [one] : [];
+      case m.AlarmAction.deactivate:
+        return alarms.deactivate(one) ? [one] : [];
+      default:
+        return [];
     }
-    if (action !== m.AlarmAction.deactivate) return false;
-    return memberId === identity.memberId && alarms.deactivate(alarm);
   }
 
   #hash(): m.Of<typeof m.hashResponse> {
@@ -114,8 +113,4 @@ export class MaintenanceService {
   #header(): m.Header {
     return this.#deps.identity.header(this.#deps.store.commitRevision);
   }
-}
-
-function alarmName(type: number): string {
-  return type === m.AlarmType.noSpace ? "NOSPACE" : "CORRUPT";
 }

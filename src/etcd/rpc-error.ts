@@ -20,6 +20,7 @@ const errors = {
   compacted: [outOfRange, "etcdserver: mvcc: required revision has been compacted"],
   futureRevision: [outOfRange, "etcdserver: mvcc: required revision is a future revision"],
   noSpace: [resourceExhausted, "etcdserver: mvcc: database space exceeded"],
+  corrupt: [Code.dataLoss, "etcdserver: corrupt cluster"],
   tooManyRequests: [resourceExhausted, "etcdserver: too many requests"],
   leaseNotFound: [Code.notFound, "etcdserver: requested lease not found"],
   leaseExists: [failedPrecondition, "etcdserver: lease already exists"],

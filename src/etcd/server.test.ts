@@ -174,7 +174,6 @@ test("a peer that does not speak HTTP/2 is told and let go", async (t) => {
   const { server, client } = await start(t);
   const port = Number(new URL(server.url).port);
   for (const bytes of [
-    Buffer.from("GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
     Buffer.concat([preface, frame(1, 4, 2, Buffer.from([0x82]))]),
     Buffer.concat([preface, frame(1, 4, 1, Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff]))]),
     Buffer.concat([preface, frame(0, 0, 3, Buffer.alloc(4))]),

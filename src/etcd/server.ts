@@ -3,16 +3,21 @@
  *
  * G1  A stream is answered at most once, and never touched after it is closed.
  * G2  A request's length is bounded before it is kept; streams, connections and watches have limits.
+ * G3  A call whose client no longer waits is ended; its write may still be made.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { grpcOkTrailers } from "#wire/grpc-frames.ts";
-import { Code, Deframer, framed, GrpcError } from "#wire/grpc.ts";
+import { grpcOkTrailers, grpcRefusal, httpHead } from "#wire/grpc-frames.ts";
+import { Code, Deframer, encodeGrpcMessage, framed, GrpcError } from "#wire/grpc.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import type { Method, ServerStream, StreamEnd } from "./call.ts";
+import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
 import { H2Connection, type H2Limits } from "./h2-connection.ts";
 import type { H2Stream } from "./h2-stream.ts";
+import type { HttpFace } from "./http-face.ts";
+import { http1Server, tellProtocol } from "./port.ts";
 
 export interface ServerLimits extends H2Limits {
   /** A message of more bytes ends its call: etcd's request limit and its overhead. */
@@ -42,26 +47,33 @@ export interface EtcdListening {
   close(): Promise<void>;
 }
 
-export async function listenEtcd(
-  methods: ReadonlyMap<string, Method>,
-  log: Log,
-  options: ListenOptions,
-): Promise<EtcdListening> {
-  const { limits } = options;
-  const connections = new Set<H2Connection>();
+export interface ServerDeps {
+  readonly methods: ReadonlyMap<string, Method>;
+  /** What is answered to plain HTTP. */
+  readonly http: HttpFace;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Promise<EtcdListening> {
+  const { limits, tls } = options;
+  const served = { ...deps, limits, plainHttp2: tls !== undefined };
+  const connections = new Map<Socket, H2Connection | undefined>();
+  const http1 = http1Server(deps.http);
   const server = makeServer(options, (socket) => {
     if (connections.size >= limits.connectionsMax) {
       socket.destroy();
       return;
     }
     socket.setNoDelay(true);
-    const connection = new H2Connection(socket, limits, (stream, head) => {
-      if (head.method === "POST" && head.contentType.startsWith("application/grpc")) {
-        serve({ methods, log, limits }, stream, head.path);
-      } else stream.fail(Code.internal, "this port speaks gRPC");
+    connections.set(socket, undefined);
+    socket.on("close", () => connections.delete(socket));
+    tellProtocol(socket, http1, () => {
+      const connection = new H2Connection(socket, limits, (stream, head) =>
+        serve(served, stream, head),
+      );
+      connections.set(socket, connection);
     });
-    connections.add(connection);
-    socket.on("close", () => connections.delete(connection));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -75,7 +87,10 @@ export async function listenEtcd(
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const connection of connections) connection.close();
+        for (const [socket, connection] of connections) {
+          if (connection === undefined) socket.destroy();
+          else connection.close();
+        }
       }),
   };
 }
@@ -88,7 +103,7 @@ function makeServer({ tls }: ListenOptions, connected: (socket: Socket) => void)
       cert,
       key,
       minVersion: "TLSv1.2",
-      ALPNProtocols: ["h2"],
+      ALPNProtocols: ["h2", "http/1.1"],
       ...(clientCa === undefined
         ? {}
         : { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
@@ -100,24 +115,44 @@ function makeServer({ tls }: ListenOptions, connected: (socket: Socket) => void)
   return server;
 }
 
-interface Served {
-  readonly methods: ReadonlyMap<string, Method>;
-  readonly log: Log;
+interface Served extends ServerDeps {
   readonly limits: ServerLimits;
+  /** Plain HTTP is spoken over HTTP/2 too: as in etcd, only where TLS told the protocols apart. */
+  readonly plainHttp2: boolean;
 }
 
-function serve(served: Served, stream: H2Stream, path: string): void {
-  const method = served.methods.get(path);
-  const call = new Call(stream, served.log, path);
-  if (method === undefined) call.fail(unknownMethod(served.methods, path));
-  else if (method.kind === "unary") serveUnary(call, method.answer, served.limits);
-  else serveStream(call, method.open, served.limits);
+/** What its client waits for less long is not worth beginning: it has given up already. */
+const timeoutMsLeast = 0.01;
+
+function serve(served: Served, stream: H2Stream, head: CallHead): void {
+  if (served.plainHttp2 && !isGrpc(head)) return serveHttp(served, stream, head);
+  const refused = refuseHead(head);
+  if (refused !== undefined) {
+    const { status, code, message } = refused;
+    return stream.end(grpcRefusal(status, code, encodeGrpcMessage(message)));
+  }
+  const method = served.methods.get(head.path);
+  const call = new Call(stream, served.log, head.path);
+  if (timeoutMs(head) < timeoutMsLeast) call.fail(deadlineExceeded());
+  else if (method === undefined) call.fail(unknownMethod(served.methods, head.path));
+  else if (method.kind === "unary") serveUnary(served, call, head, method.answer);
+  else serveStream(served, call, head, method.open);
+}
+
+function serveHttp({ http }: Served, stream: H2Stream, { method, path }: CallHead): void {
+  const { status, headers, body } = http(method, path);
+  stream.take = { data: () => undefined, ended: () => undefined, closed: () => undefined };
+  stream.reply(httpHead(status, headers), method === "HEAD" ? Buffer.alloc(0) : body);
 }
 
 /** In the words of grpc-go. */
 function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): GrpcError {
   const slash = path.lastIndexOf("/");
-  const service = path.slice(1, slash);
+  if (slash < (path.startsWith("/") ? 1 : 0)) {
+    const text = `malformed method name: ${JSON.stringify(path)}`;
+    return new GrpcError(Code.unimplemented, text);
+  }
+  const service = path.slice(path.startsWith("/") ? 1 : 0, slash);
   const known = methods.keys().some((one) => one.startsWith(`/${service}/`));
   const text = known
     ? `unknown method ${path.slice(slash + 1)} for service ${service}`
@@ -179,11 +214,12 @@ class Call implements ServerStream {
 }
 
 function serveUnary(
+  served: Served,
   call: Call,
+  head: CallHead,
   answer: Extract<Method, { kind: "unary" }>["answer"],
-  limits: ServerLimits,
 ): void {
-  const deframer = new Deframer(limits.messageBytesMax);
+  const deframer = new Deframer(served.limits.messageBytesMax, head.encoding);
   const { stream } = call;
   let answered = false;
   const fail = (error: unknown): void => call.fail(error);
@@ -192,9 +228,10 @@ function serveUnary(
     if (answered) return;
     answered = true;
     const frame = answer(message);
-    if (frame instanceof Promise) frame.then((bytes) => stream.answer(bytes), fail);
-    else if (Buffer.isBuffer(frame)) stream.answer(frame);
-    else stream.answerPieces(frame);
+    if (Buffer.isBuffer(frame)) return stream.answer(frame);
+    if (!(frame instanceof Promise)) return stream.answerPieces(frame);
+    const deadline = armDeadline(served, call, head);
+    frame.then((bytes) => stream.answer(bytes), fail).finally(() => deadline?.cancel());
   };
   stream.take = {
     data: (bytes) => {
@@ -206,22 +243,40 @@ function serveUnary(
       }
     },
     ended: () => {
-      if (!answered) fail(new GrpcError(Code.internal, "a request without a message"));
+      if (!answered) fail(endedEarly(deframer));
     },
     closed: () => undefined,
   };
 }
 
+/** In the words of grpc-go, which passes on what its reader says. */
+function endedEarly({ partial }: Deframer): GrpcError {
+  return new GrpcError(Code.unknown, partial ? "unexpected EOF" : "EOF");
+}
+
+/** Long waits end a little late, so that the host keeps few timers of different lengths. */
+function armDeadline({ clock }: Served, call: Call, head: CallHead): Timer | undefined {
+  const waitMs = timeoutMs(head);
+  if (waitMs > timerMsMax) return undefined;
+  const delayMs = waitMs < 1000 ? Math.ceil(waitMs) : Math.ceil(waitMs / 100) * 100;
+  return clock.after("etcd.deadline", delayMs, () => call.fail(deadlineExceeded()));
+}
+
+/** Nobody waits a day for an answer, and hosts count delays in 31 bits. */
+const timerMsMax = 24 * 3600 * 1000;
+
 function serveStream(
+  served: Served,
   call: Call,
+  head: CallHead,
   open: (call: ServerStream) => StreamEnd,
-  limits: ServerLimits,
 ): void {
-  const deframer = new Deframer(limits.messageBytesMax);
+  const deframer = new Deframer(served.limits.messageBytesMax, head.encoding);
   const { stream } = call;
   // A client waits for the head before it believes that its stream is open.
   stream.sendHead();
   const end = open(call);
+  const deadline = armDeadline(served, call, head);
   const take = (message: Buffer): void => {
     if (!call.closed) end.message(message);
   };
@@ -231,10 +286,20 @@ function serveStream(
       try {
         deframer.push(bytes, take);
       } catch (error) {
-        call.fail(error);
+        call.fail(streamError(error));
       }
     },
     ended: () => end.halfClosed(),
-    closed: () => end.closed(),
+    closed: () => {
+      deadline?.cancel();
+      end.closed();
+    },
   };
+}
+
+/** grpc-go's streams have another wording for the same. */
+function streamError(error: unknown): unknown {
+  if (!(error instanceof ProtobufError)) return error;
+  const message = `grpc: failed to unmarshal the received message: ${error.message}`;
+  return new GrpcError(Code.internal, message);
 }

@@ -17,6 +17,8 @@ export interface EtcdDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Kept and loaded by whoever knows where; when absent, they are forgotten at the end. */
+  readonly alarms?: Alarms;
 }
 
 export interface EtcdOptions extends KvLimits, WatchLimits {
@@ -47,7 +49,7 @@ export const recommendedEtcdLimits = {
 /** `/etcdserverpb.KV/Range` and so on. */
 export function etcdMethods(deps: EtcdDeps, options: EtcdOptions): ReadonlyMap<string, Method> {
   const identity = new Identity(options);
-  const alarms = new Alarms(deps.log);
+  const alarms = deps.alarms ?? new Alarms(deps.log);
   const all = { ...deps, identity, alarms };
   const services: Readonly<Record<string, Readonly<Record<string, Method>>>> = {
     "etcdserverpb.KV": new KvService(all, options).methods(),

@@ -10,6 +10,7 @@ export type TimerName =
   | "store.lease"
   | "store.watch"
   | "etcd.progress"
+  | "etcd.deadline"
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"

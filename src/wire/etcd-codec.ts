@@ -338,5 +338,10 @@ function skip(reader: Reader, wireType: number, end: number): void {
 }
 
 function wrongWireType(one: PlanField, wireType: number): ProtobufError {
-  return new ProtobufError(`proto: wrong wireType = ${wireType} for field ${one.name}`);
+  return new ProtobufError(`proto: wrong wireType = ${wireType} for field ${goName(one.name)}`);
+}
+
+/** As etcd's generated code calls a field. */
+function goName(name: string): string {
+  return name[0]?.toUpperCase() + name.slice(1).replace(/Id$/, "ID");
 }

@@ -301,6 +301,7 @@ export const authStatusResponse = message({
   authRevision: unsigned(3),
 });
 
+export const healthCheckRequest = message({ service: text(1) });
 export const healthCheckResponse = message({ status: int(1) });
 export const empty = message({});
 

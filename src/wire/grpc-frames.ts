@@ -107,6 +107,18 @@ const status200 = Buffer.from([0x88]);
 export const grpcHead = Buffer.concat([status200, literal("content-type", "application/grpc")]);
 export const grpcOkTrailers = literal("grpc-status", "0");
 
+/** A head of plain HTTP. */
+export function httpHead(status: number, headers: Readonly<Record<string, string>>): Buffer {
+  const fields = Object.entries(headers).map(([name, value]) => literal(name, value));
+  return Buffer.concat([literal(":status", String(status)), ...fields]);
+}
+
+/** A whole answer that refuses a call before it is one. */
+export function grpcRefusal(status: number, code: number, message: string): Buffer {
+  const head = httpHead(status, { "content-type": "application/grpc" });
+  return Buffer.concat([head, grpcTrailers(code, message)]);
+}
+
 export function grpcTrailers(code: number, message: string): Buffer {
   return Buffer.concat([literal("grpc-status", String(code)), literal("grpc-message", message)]);
 }

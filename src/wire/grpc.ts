@@ -1,10 +1,11 @@
 /**
  * gRPC's framing over HTTP/2: each message is one byte of flags, four bytes of length, the message.
  *
- * Holds  a length is compared with the limit before a byte of the message is kept; a compressed
- *        message is refused (no client of etcd sends one unless told to).
+ * Holds  a length is compared with the limit before a byte of the message is kept; gzip may be sent,
+ *        and is bounded as it grows; what we send is never compressed.
  */
 import { Buffer } from "node:buffer";
+import { gunzipSync } from "node:zlib";
 
 export const prefixBytes = 5;
 
@@ -49,11 +50,14 @@ export function framed(withHeadroom: Buffer): Buffer {
 /** Cuts a stream of chunks into messages. */
 export class Deframer {
   readonly #bytesMax: number;
+  readonly #encoding: string;
   #chunks: Buffer[] = [];
   #held = 0;
 
-  constructor(bytesMax: number) {
+  /** `encoding`: what the peer says that its compressed messages are in. */
+  constructor(bytesMax: number, encoding: string = "") {
     this.#bytesMax = bytesMax;
+    this.#encoding = encoding;
   }
 
   /** Whether bytes of an unfinished message are held. */
@@ -68,12 +72,29 @@ export class Deframer {
     while (this.#held >= prefixBytes) {
       const head = this.#joined(prefixBytes);
       const length = head.readUInt32BE(1);
-      if (head[0] !== 0) throw compressed();
+      const flag = head[0] as number;
+      if (flag !== 0) this.#checkFlag(flag);
       if (length > this.#bytesMax) throw tooLarge(length, this.#bytesMax);
       if (this.#held < prefixBytes + length) return;
       const whole = this.#joined(prefixBytes + length);
       this.#drop(whole, prefixBytes + length);
-      take(whole.subarray(prefixBytes, prefixBytes + length));
+      const message = whole.subarray(prefixBytes, prefixBytes + length);
+      take(flag === 0 ? message : gunzip(message, this.#bytesMax));
+    }
+  }
+
+  #checkFlag(flag: number): void {
+    const encoding = this.#encoding;
+    if (flag !== 1) {
+      throw new GrpcError(Code.internal, `grpc: received unexpected payload format ${flag}`);
+    }
+    if (encoding === "" || encoding === "identity") {
+      const message = "grpc: compressed flag set with identity or empty encoding";
+      throw new GrpcError(Code.internal, message);
+    }
+    if (encoding !== "gzip") {
+      const message = `grpc: Decompressor is not installed for grpc-encoding "${encoding}"`;
+      throw new GrpcError(Code.unimplemented, message);
     }
   }
 
@@ -93,8 +114,17 @@ export class Deframer {
   }
 }
 
-function compressed(): GrpcError {
-  return new GrpcError(Code.unimplemented, "grpc: compressed messages are not supported");
+function gunzip(bytes: Buffer, bytesMax: number): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: bytesMax });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      const message = `grpc: received message after decompression larger than max ${bytesMax}`;
+      throw new GrpcError(Code.resourceExhausted, message);
+    }
+    const message = `grpc: failed to decompress the message: ${(error as Error).message}`;
+    throw new GrpcError(Code.internal, message);
+  }
 }
 
 function tooLarge(length: number, max: number): GrpcError {

@@ -13,7 +13,10 @@ import type { FullStore } from "#store/embedded.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions, type StoreOptions } from "#store/options.ts";
 import type { LocalEngineOptions } from "#store/engines/local.ts";
+import { AlarmFile } from "../alarm-file.ts";
+import { Alarms } from "../alarms.ts";
 import { EtcdClient } from "../client.ts";
+import { etcdHttpFace } from "../http-face.ts";
 import { listenEtcd, recommendedServerLimits, type ServerLimits } from "../server.ts";
 import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../services.ts";
 
@@ -50,7 +53,14 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
   const store = await openStore(deps, { ...limits, ...choice });
   const ids = { clusterId: 11n, memberId: 12n, name: "test", clientUrls: () => [] };
   const all = { ...recommendedEtcdLimits, ...ids, ...options, quotaBytes };
-  const listening = await listenEtcd(etcdMethods({ ...deps, store }, all), silentLog, {
+  const memory = engine === "memory" ? undefined : new AlarmFile(deps.disk, directory);
+  const alarms = new Alarms(silentLog, memory, await memory?.load());
+  const served = {
+    ...deps,
+    methods: etcdMethods({ ...deps, store, alarms }, all),
+    http: etcdHttpFace({ store, alarms }, quotaBytes),
+  };
+  const listening = await listenEtcd(served, {
     host: "127.0.0.1",
     port: 0,
     limits: { ...recommendedServerLimits, ...options.server },

@@ -4,6 +4,7 @@
  *   FORMAT                        two lines of text: what this is, and the store's id
  *   log-0000000000000007          segment 7: a 4 KiB header, then records, then zeros
  *   checkpoint-0000000000012345   the state at revision 12345: a header, then records
+ *   ALARMS                        what the etcd face must remember (#etcd/alarm-file.ts)
  *   *.tmp                         being written; removed at the next start
  *   LOCK*                         the host's directory lock
  */
@@ -13,6 +14,7 @@ import { CorruptionError } from "./engine.ts";
 
 export const formatVersion = 1;
 export const formatFileName = "FORMAT";
+export const alarmsFileName = "ALARMS";
 export const temporarySuffix = ".tmp";
 /** A page, so that no batch ever rewrites the header's. */
 export const fileHeaderBytes = 4096;
@@ -40,7 +42,7 @@ export function parseFileName(name: string): FileName | undefined {
 
 /** Names a store directory may hold besides its own. */
 export function isOurs(name: string): boolean {
-  if (name === formatFileName || name === "lost+found") return true;
+  if (name === formatFileName || name === alarmsFileName || name === "lost+found") return true;
   if (name.startsWith(lockFilePrefix) || name.endsWith(temporarySuffix)) return true;
   return parseFileName(name) !== undefined;
 }

@@ -1,0 +1,72 @@
+/**
+ * The alarms of a store directory, in its file ALARMS: a line that says what it is, then one line an
+ * alarm. Written beside, synced and renamed, so it is always one of the two. No file, no alarms.
+ */
+import { Buffer } from "node:buffer";
+import type { Disk } from "#platform/disk.ts";
+import { CorruptionError } from "#store/engines/engine.ts";
+import { alarmsFileName, temporarySuffix } from "#store/engines/local-files.ts";
+import { AlarmType } from "#wire/etcd-messages.ts";
+import { alarmName, type Alarm, type AlarmMemory } from "./alarms.ts";
+
+const firstLine = "pilothouse-store alarms 1";
+/** Far more than there can be of use; a larger file is none of ours. */
+const fileBytesMax = 2 ** 16;
+
+export class AlarmFile implements AlarmMemory {
+  readonly #disk: Disk;
+  readonly #directory: string;
+
+  constructor(disk: Disk, directory: string) {
+    this.#disk = disk;
+    this.#directory = directory;
+  }
+
+  /** Rejects with CorruptionError when the file is not understood. */
+  async load(): Promise<readonly Alarm[]> {
+    const names = await this.#disk.list(this.#directory);
+    if (!names.includes(alarmsFileName)) return [];
+    const file = await this.#disk.open(this.#path, "read");
+    try {
+      return parse(Buffer.from(await file.read(0, fileBytesMax)).toString(), this.#path);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async save(alarms: readonly Alarm[]): Promise<void> {
+    const temporary = this.#path + temporarySuffix;
+    const names = await this.#disk.list(this.#directory);
+    if (names.includes(alarmsFileName + temporarySuffix)) await this.#disk.remove(temporary);
+    const file = await this.#disk.open(temporary, "create");
+    try {
+      await file.write([Buffer.from(print(alarms))], 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await this.#disk.rename(temporary, this.#path);
+    await this.#disk.syncDirectory(this.#directory);
+  }
+
+  get #path(): string {
+    return `${this.#directory}/${alarmsFileName}`;
+  }
+}
+
+function print(alarms: readonly Alarm[]): string {
+  const lines = alarms.map(({ memberId, alarm }) => `${memberId} ${alarmName(alarm)}\n`);
+  return `${firstLine}\n${lines.join("")}`;
+}
+
+function parse(text: string, path: string): readonly Alarm[] {
+  const [first, ...lines] = text.split("\n");
+  const alarms = lines.slice(0, -1).map((line) => {
+    const match = /^(\d{1,20}) (NOSPACE|CORRUPT)$/.exec(line);
+    const alarm = match?.[2] === "NOSPACE" ? AlarmType.noSpace : AlarmType.corrupt;
+    return match === null ? undefined : { memberId: BigInt(match[1] as string), alarm };
+  });
+  const whole = alarms.filter((alarm) => alarm !== undefined);
+  if (first === firstLine && lines.at(-1) === "" && whole.length === alarms.length) return whole;
+  throw new CorruptionError(`${path}: not a file of alarms; remove it, and no alarm is armed`);
+}

@@ -1,0 +1,106 @@
+/**
+ * Metrics in Prometheus' text form, under etcd's names and units where it has them, so that its
+ * dashboards and alerts go on working; what is only ours is named `pilothouse_store_*`.
+ */
+import type { FullStore } from "#store/embedded.ts";
+import { alarmName, type Alarms } from "./alarms.ts";
+import { etcdVersion, storageVersion } from "./maintenance.ts";
+
+interface Metric {
+  readonly name: string;
+  readonly kind: "gauge" | "counter";
+  readonly help: string;
+  readonly value: number;
+  /** `{name="value"}`, or nothing. */
+  readonly labels?: string;
+}
+
+export function metricsText(
+  deps: { readonly store: FullStore; readonly alarms: Alarms },
+  quotaBytes: number,
+): string {
+  const metrics = [
+    ...serverMetrics(),
+    ...alarmMetrics(deps.alarms),
+    ...storeMetrics(deps.store, quotaBytes),
+    ...processMetrics(),
+  ];
+  let before = "";
+  return metrics
+    .map((metric) => {
+      const head = metric.name === before ? "" : headOf(metric);
+      before = metric.name;
+      return `${head}${metric.name}${metric.labels ?? ""} ${metric.value}\n`;
+    })
+    .join("");
+}
+
+function headOf({ name, kind, help }: Metric): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`;
+}
+
+function gauge(name: string, help: string, value: number, labels = ""): Metric {
+  return { name, kind: "gauge", help, value, labels };
+}
+
+function serverMetrics(): Metric[] {
+  const cluster = storageVersion.replace(/\.\d+$/, "");
+  return [
+    gauge(
+      "etcd_cluster_version",
+      "1 for the cluster's version",
+      1,
+      `{cluster_version="${cluster}"}`,
+    ),
+    gauge(
+      "etcd_server_version",
+      "1 for the server's version",
+      1,
+      `{server_version="${etcdVersion}"}`,
+    ),
+    gauge("etcd_server_has_leader", "1 when there is a leader: always", 1),
+    gauge("etcd_server_is_leader", "1 when this member leads: always", 1),
+    gauge("etcd_server_is_learner", "1 when this member learns: never", 0),
+  ];
+}
+
+function alarmMetrics({ active }: Alarms): Metric[] {
+  return active.map(({ memberId, alarm }) =>
+    gauge(
+      "etcd_server_alarms",
+      "alarms that are on",
+      1,
+      `{server_id="${memberId.toString(16)}",alarm_type="${alarmName(alarm)}"}`,
+    ),
+  );
+}
+
+function storeMetrics(store: FullStore, quotaBytes: number): Metric[] {
+  const { keys, versions, leases, bytes, watches, engine } = store.stats();
+  const total = Math.max(engine.storedBytes, bytes);
+  return [
+    gauge("etcd_server_quota_backend_bytes", "database quota", quotaBytes),
+    gauge("etcd_mvcc_db_total_size_in_bytes", "bytes on disk", total),
+    gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "bytes of state and history", bytes),
+    gauge("etcd_debugging_mvcc_keys_total", "keys", keys),
+    gauge("etcd_debugging_mvcc_current_revision", "newest revision", store.commitRevision),
+    gauge("etcd_debugging_mvcc_compact_revision", "compacted revision", store.compactRevision),
+    gauge("etcd_debugging_mvcc_watcher_total", "watches", watches.watches),
+    gauge("etcd_debugging_mvcc_slow_watcher_total", "watches that are behind", watches.behind),
+    gauge("pilothouse_store_versions", "versions held, of all keys", versions),
+    gauge("pilothouse_store_leases", "leases alive", leases),
+    gauge("pilothouse_store_log_bytes", "log that a checkpoint could free", engine.logBytes),
+    gauge("pilothouse_store_checkpoint_revision", "of the newest", engine.checkpointRevision),
+  ];
+}
+
+function processMetrics(): Metric[] {
+  const { user, system } = process.cpuUsage();
+  const help = "user and system time, seconds";
+  const started = Date.now() / 1000 - process.uptime();
+  return [
+    { name: "process_cpu_seconds_total", kind: "counter", help, value: (user + system) / 1e6 },
+    gauge("process_resident_memory_bytes", "resident memory", process.memoryUsage.rss()),
+    gauge("process_start_time_seconds", "since the epoch", started),
+  ];
+}
