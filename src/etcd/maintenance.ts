@@ -45,7 +45,9 @@ export class MaintenanceService {
         return {};
       }),
       Downgrade: unary(m.downgradeRequest, m.headerResponse, ({ action }) => {
-        throw etcdError(action === 2 ? "noInflightDowngrade" : "invalidDowngradeTarget");
+        // Nothing is under way that could be canceled; etcd says so by doing nothing.
+        if (action !== 2) throw etcdError("invalidDowngradeTarget");
+        return { header: this.#header() };
       }),
     };
   }
@@ -89,7 +91,9 @@ export class MaintenanceService {
           (active) => alarm === m.AlarmType.none || active.alarm === alarm,
         );
       case m.AlarmAction.activate:
-        return alarm !== m.AlarmType.none && alarms.activate(one) ? [one] : [];
+        if (alarm === m.AlarmType.none) return [];
+        alarms.activate(one);
+        return [one];
       case m.AlarmAction.deactivate:
         return alarms.deactivate(one) ? [one] : [];
       default:

@@ -31,7 +31,6 @@ const errors = {
   roleNotFound: [failedPrecondition, "etcdserver: role name not found"],
   authNotEnabled: [failedPrecondition, "etcdserver: authentication is not enabled"],
   badLeaderTransferee: [failedPrecondition, "etcdserver: bad leader transferee"],
-  noInflightDowngrade: [failedPrecondition, "etcdserver: no inflight downgrade job"],
   invalidDowngradeTarget: [invalidArgument, "etcdserver: invalid downgrade target version"],
   stopped: [Code.unavailable, "etcdserver: server stopped"],
   streamInOrder: [

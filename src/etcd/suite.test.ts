@@ -8,12 +8,13 @@ import { test } from "node:test";
 import { EtcdClient } from "./client.ts";
 import { kvCases } from "./testing/cases-kv.ts";
 import { leaseCases } from "./testing/cases-lease.ts";
+import { oddCases } from "./testing/cases-odd.ts";
 import { randomCase } from "./testing/cases-random.ts";
 import { watchCases } from "./testing/cases-watch.ts";
 import { findEtcd, startEtcd, startOurs, type TestServer } from "./testing/servers.ts";
 import { Transcript } from "./testing/transcript.ts";
 
-const cases = [...kvCases, randomCase(1, 150), ...watchCases, ...leaseCases];
+const cases = [...kvCases, randomCase(1, 150), ...watchCases, ...leaseCases, ...oddCases];
 const golden = new URL("testdata/transcript.txt", import.meta.url);
 const etcd = findEtcd();
 const noEtcd = "no etcd 3.6 found: set PILOTHOUSE_ETCD, or put `etcd` on the PATH";

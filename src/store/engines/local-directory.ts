@@ -34,6 +34,14 @@ export interface StoreDirectory {
   readonly checkpoints: readonly number[];
 }
 
+/** Throws ForeignDirectoryError for a directory that is neither a store nor free to become one. */
+export function refuseForeign(directory: string, names: readonly string[]): void {
+  if (names.includes(formatFileName)) return;
+  const stray =
+    names.find((name) => !isOurs(name)) ?? names.find((name) => parseFileName(name) !== undefined);
+  if (stray !== undefined) throw new ForeignDirectoryError(foreignMessage(directory, stray));
+}
+
 /** The caller holds the directory's lock. `newId` names the store if it is to be made. */
 export async function takeDirectory(
   disk: Disk,
@@ -41,10 +49,8 @@ export async function takeDirectory(
   newId: () => string,
 ): Promise<StoreDirectory> {
   const names = await disk.list(directory);
-  const foreign = names.find((name) => !isOurs(name));
+  refuseForeign(directory, names);
   if (!names.includes(formatFileName)) {
-    const stray = foreign ?? names.find((name) => parseFileName(name) !== undefined);
-    if (stray !== undefined) throw new ForeignDirectoryError(foreignMessage(directory, stray));
     const storeId = newId();
     await makeFormat(disk, directory, storeId, names);
     return { storeId, segments: [], checkpoints: [] };

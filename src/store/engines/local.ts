@@ -26,7 +26,7 @@ import type {
   Opened,
   ReplaySink,
 } from "./engine.ts";
-import { removeIfThere, takeDirectory } from "./local-directory.ts";
+import { refuseForeign, removeIfThere, takeDirectory } from "./local-directory.ts";
 import {
   encodeFileHeader,
   fileHeaderBytes,
@@ -97,6 +97,8 @@ export class LocalEngine implements Engine {
     const { disk } = this.#deps;
     const { directory } = this.#options;
     await disk.makeDirectory(directory);
+    // Before the lock, whose files would be left in somebody else's directory.
+    refuseForeign(directory, await disk.list(directory));
     this.#lock = await disk.lock(directory);
     try {
       const found = await takeDirectory(disk, directory, () => this.#deps.random.uuid());

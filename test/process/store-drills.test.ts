@@ -1,0 +1,279 @@
+/**
+ * What an operator may meet, done to the real process: every fault is told in words that say what to
+ * do, with exit code 1, and nothing that was acknowledged is lost in silence.
+ */
+import assert from "node:assert/strict";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { EtcdClient } from "#etcd/client.ts";
+import { startStore, type RunningStore } from "./store-harness.ts";
+import {
+  pilothouse,
+  removeDirectory,
+  run,
+  temporaryDirectory,
+  type CommandResult,
+} from "./harness.ts";
+
+const scratch = temporaryDirectory("drills");
+const whole = join(scratch, "whole");
+const snapshot = join(scratch, "snapshot.db");
+const keys = 200;
+after(() => removeDirectory(scratch));
+
+before(async () => {
+  const store = await startStore(["--data-dir", whole, "--listen", "127.0.0.1:0"]);
+  await fill(store);
+  await saveSnapshot(store);
+  assert.equal(await store.stop(), 0);
+});
+
+async function fill(store: RunningStore): Promise<void> {
+  const client = new EtcdClient(store.url);
+  for (let i = 0; i < keys; i++) {
+    await client.put({ key: `/registry/k${i}`, value: Buffer.from(`value ${i}`) });
+  }
+  client.close();
+}
+
+/** As etcdctl does it. */
+async function saveSnapshot(store: RunningStore): Promise<void> {
+  const m = await import("#wire/etcd-messages.ts");
+  const client = new EtcdClient(store.url);
+  const path = "/etcdserverpb.Maintenance/Snapshot";
+  const stream = client.stream(path, m.empty, m.snapshotResponse);
+  stream.send({});
+  stream.end();
+  const parts: Uint8Array[] = [];
+  for (let one = await stream.next(); one !== undefined; one = await stream.next()) {
+    parts.push(one.blob);
+  }
+  client.close();
+  writeFileSync(snapshot, Buffer.concat(parts));
+}
+
+function copyOf(name: string): string {
+  const directory = join(scratch, name);
+  cpSync(whole, directory, { recursive: true });
+  for (const file of readdirSync(directory)) {
+    if (file.startsWith("LOCK")) rmSync(join(directory, file));
+  }
+  return directory;
+}
+
+function segmentOf(directory: string): string {
+  const name = readdirSync(directory).find((file) => file.startsWith("log-"));
+  return join(directory, name ?? "no segment");
+}
+
+function flip(path: string, offset: number): void {
+  const bytes = readFileSync(path);
+  bytes[offset] = (bytes[offset] ?? 0) ^ 0x10;
+  writeFileSync(path, bytes);
+}
+
+function serve(directory: string): CommandResult {
+  return pilothouse(["store", "--data-dir", directory, "--listen", "127.0.0.1:0"]);
+}
+
+function refused(result: CommandResult, words: RegExp): void {
+  assert.equal(result.code, 1, result.stdout + result.stderr);
+  assert.match(result.stderr, words);
+  assert.doesNotMatch(result.stderr, /\n\s+at /, "a stack is not for users");
+}
+
+test("check proves a whole directory, and counts what is in it", () => {
+  const { code, stdout } = pilothouse(["store", "check", whole]);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, new RegExp(`whole: ${keys} keys, safe to revision ${keys + 1}\n`));
+  assert.equal(pilothouse(["store", "check", whole]).stdout, stdout);
+});
+
+test("a flipped bit in a record: the start is refused, check says where and how much is safe", () => {
+  const directory = copyOf("bit");
+  flip(segmentOf(directory), 4096 + 56 * 8);
+  refused(serve(directory), /cannot open the store in .*log-\d+: .*offset \d+/);
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 1);
+  assert.match(check.stdout, /bad record at offset \d+/);
+  assert.match(check.stdout, /DAMAGED: safe to revision \d+; restore a snapshot to go on/);
+  refused(pilothouse(["store", "dump", directory]), /offset \d+/);
+});
+
+test("a flipped bit in a header: refused, and named", () => {
+  const directory = copyOf("header");
+  flip(segmentOf(directory), 20);
+  refused(serve(directory), /log-\d+: /);
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 1);
+  assert.match(check.stdout, /bad header at offset 0/);
+});
+
+test("a missing segment is missed", () => {
+  const directory = copyOf("missing");
+  rmSync(segmentOf(directory));
+  writeFileSync(join(directory, "log-0000000000000009"), readFileSync(segmentOf(whole)));
+  refused(serve(directory), /cannot open the store/);
+  assert.equal(pilothouse(["store", "check", directory]).code, 1);
+});
+
+test("a torn last batch is cut off, and only it", async () => {
+  const directory = copyOf("torn");
+  const path = segmentOf(directory);
+  const bytes = readFileSync(path);
+  const text = bytes.lastIndexOf(`value ${keys - 1}`);
+  // The last put's own batch is the last thing that was written: half of it never came to be.
+  truncateSync(path, text);
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 0, check.stdout);
+  assert.match(check.stdout, new RegExp(`torn[\\s\\S]*safe to revision ${keys}\n`));
+  const store = await startStore(["--data-dir", directory, "--listen", "127.0.0.1:0"]);
+  const client = new EtcdClient(store.url);
+  const { header } = await client.put({ key: "next" });
+  assert.equal(header?.revision, keys + 1);
+  client.close();
+  assert.equal(await store.stop(), 0);
+});
+
+test("somebody else's directory is left alone; a store of a newer format is not misread", () => {
+  const foreign = join(scratch, "foreign");
+  mkdirSync(foreign);
+  writeFileSync(join(foreign, "thesis.txt"), "years of work");
+  refused(serve(foreign), /thesis\.txt/);
+  assert.deepEqual(readdirSync(foreign), ["thesis.txt"]);
+  for (const command of ["check", "dump", "stats"]) {
+    refused(pilothouse(["store", command, foreign]), /no FORMAT file, so it is not a store/);
+  }
+  const newer = copyOf("newer");
+  const format = readFileSync(join(newer, "FORMAT"), "utf8");
+  writeFileSync(join(newer, "FORMAT"), format.replace("format 1", "format 7"));
+  refused(serve(newer), /store has format 7, this version reads format 1/);
+});
+
+test("a file of another store is refused", () => {
+  const directory = copyOf("mixed");
+  const other = join(scratch, "other");
+  assert.equal(pilothouse(["store", "restore", snapshot, other]).code, 0);
+  copyFileSync(segmentOf(other), segmentOf(directory));
+  refused(serve(directory), /store/);
+});
+
+test("alarms that cannot be read are not taken for none", () => {
+  const directory = copyOf("alarms");
+  writeFileSync(join(directory, "ALARMS"), "nonsense");
+  refused(serve(directory), /ALARMS: not a file of alarms; remove it/);
+});
+
+test("a directory in use is refused by store and tools, and stays whole", async () => {
+  const directory = copyOf("used");
+  const store = await startStore(["--data-dir", directory, "--listen", "127.0.0.1:0"]);
+  refused(serve(directory), /in use/);
+  refused(pilothouse(["store", "check", directory]), /in use/);
+  refused(pilothouse(["store", "restore", snapshot, directory]), /in use|not empty/);
+  assert.equal(await store.stop(), 0);
+  assert.equal(pilothouse(["store", "check", directory]).code, 0);
+});
+
+test("dump, stats and restore: the same keys, byte for byte", () => {
+  const restored = join(scratch, "restored");
+  const made = pilothouse(["store", "restore", snapshot, restored]);
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stdout, new RegExp(`restored ${keys} keys and leases at revision ${keys + 1}`));
+  const dump = pilothouse(["store", "dump", whole]).stdout;
+  assert.equal(dump.trim().split("\n").length, keys);
+  assert.equal(pilothouse(["store", "dump", restored]).stdout, dump);
+  assert.deepEqual(JSON.parse(dump.split("\n")[0] ?? ""), {
+    key: "/registry/k0",
+    value: "value 0",
+    createRevision: 2,
+    modRevision: 2,
+    version: 1,
+  });
+  const stats = pilothouse(["store", "stats", whole]);
+  assert.match(stats.stdout, new RegExp(`keys +${keys}, versions ${keys}, leases 0`));
+  assert.match(
+    stats.stdout,
+    /largest prefixes by bytes of values:\n {2}9 bytes in 1 keys {2}"\/registry\/k\d+"\n/,
+  );
+  refused(pilothouse(["store", "restore", snapshot, restored]), /not empty/);
+});
+
+test("a damaged or foreign snapshot makes no store", () => {
+  const target = join(scratch, "never");
+  const damaged = join(scratch, "damaged.db");
+  copyFileSync(snapshot, damaged);
+  flip(damaged, 5000);
+  refused(pilothouse(["store", "restore", damaged, target]), /damaged: its checksum does not hold/);
+  const short = join(scratch, "short.db");
+  writeFileSync(short, readFileSync(snapshot).subarray(0, 4000));
+  refused(pilothouse(["store", "restore", short, target]), /no snapshot is/);
+  refused(pilothouse(["store", "restore", join(scratch, "none"), target]), /cannot read/);
+  assert.throws(() => readdirSync(target));
+});
+
+test("--help of each command, and what it does not know", () => {
+  for (const command of ["check", "dump", "stats", "restore"]) {
+    const { code, stdout } = pilothouse(["store", command, "--help"]);
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`Usage: pilothouse store ${command}`));
+    refused(pilothouse(["store", command]), /missing required argument/);
+  }
+  assert.match(pilothouse(["store", "--help"]).stdout, /--data-dir[\s\S]*--quota[\s\S]*restore/);
+  refused(pilothouse(["store", "--listen", "nowhere"]), /--listen takes host:port/);
+  refused(pilothouse(["store", "--cert", "a"]), /TLS needs both --cert and --key/);
+});
+
+test("a disk that runs full: puts are refused, deletes and compaction go on, and the store stays whole", async (t) => {
+  const directory = mkdir("full");
+  // Puts are refused below 256 MiB free, so that deletes and compaction still have room.
+  const probe = run("mount", ["-t", "tmpfs", "-o", "size=280m", "tmpfs", directory], {});
+  if (probe.code !== 0) return t.skip(`no tmpfs can be mounted here: ${probe.stderr.trim()}`);
+  t.after(() => run("umount", [directory], {}));
+  const data = join(directory, "data");
+  const store = await startStore(["--data-dir", data, "--listen", "127.0.0.1:0"]);
+  const client = new EtcdClient(store.url);
+  let acknowledged = 0;
+  const put = async (): Promise<void> => {
+    await client.put({ key: `k${acknowledged}`, value: Buffer.alloc(100_000) });
+    acknowledged++;
+  };
+  const filling = (async () => {
+    for (;;) await put();
+  })();
+  await assert.rejects(filling, /mvcc: database space exceeded/);
+  assert.equal(
+    (await client.range({ key: "k", rangeEnd: "l", countOnly: true })).count,
+    acknowledged,
+  );
+  const { header } = await client.deleteRange({ key: "k", rangeEnd: "l" });
+  await client.compact(header?.revision ?? 0);
+  client.close();
+  assert.equal(await store.stop(), 0, store.output());
+  const check = pilothouse(["store", "check", data]);
+  assert.equal(check.code, 0, check.stdout);
+});
+
+test("a directory that cannot be written is refused", (t) => {
+  const probe = run("mount", ["-t", "tmpfs", "tmpfs", mkdir("ro")], {});
+  if (probe.code !== 0) return t.skip(`no tmpfs can be mounted here: ${probe.stderr.trim()}`);
+  const directory = join(scratch, "ro");
+  t.after(() => run("umount", [directory], {}));
+  cpSync(whole, directory, { recursive: true });
+  assert.equal(run("mount", ["-o", "remount,ro", directory], {}).code, 0);
+  refused(serve(directory), /cannot open the store in .*(EROFS|read-only)/i);
+});
+
+function mkdir(name: string): string {
+  mkdirSync(join(scratch, name));
+  return join(scratch, name);
+}
