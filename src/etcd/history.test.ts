@@ -473,8 +473,9 @@ test(`16693: crash after crash in compactions, revision and data stay together (
       }
     })();
     await Promise.race([lives.disk.crashed, writing]);
+    const ended = assert.rejects(writing);
     client = await lives.cut();
-    await assert.rejects(writing);
+    await ended;
     const { kvs, header } = await client.range(all);
     const revision = header?.revision ?? 0;
     assert.ok(revision >= answered, `revision ${revision} after ${answered} was answered`);

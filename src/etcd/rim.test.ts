@@ -3,7 +3,7 @@
  * holds for ours, and for a real etcd of 3.6 where one is found.
  */
 import assert from "node:assert/strict";
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -46,11 +46,11 @@ function call(
     Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)),
   );
   const ended = { http: 0, code: "", text: "" };
-  const see = (headers: Record<string, unknown>): void => {
+  const see = (headers: IncomingHttpHeaders): void => {
     if (headers[":status"] !== undefined) ended.http = Number(headers[":status"]);
     if (headers["grpc-status"] === undefined) return;
-    ended.code = String(headers["grpc-status"]);
-    ended.text = String(headers["grpc-message"] ?? "");
+    ended.code = text(headers["grpc-status"]);
+    ended.text = text(headers["grpc-message"]);
   };
   stream.on("response", see);
   stream.on("trailers", see);
@@ -63,6 +63,10 @@ function call(
       resolve(ended);
     });
   });
+}
+
+function text(header: string | readonly string[] | undefined): string {
+  return typeof header === "string" ? header : "";
 }
 
 function framedAs(flag: number, message: Buffer): Buffer {
