@@ -148,6 +148,11 @@ program
     2,
   )
   .option(
+    "--peers <urls>",
+    "other relays before the same upstream, comma separated: streams are balanced",
+  )
+  .option("--peers-ca <file>", "PEM authorities of the peers' certificates")
+  .option(
     "--serving-workers <count>",
     "processes that serve clients, all fed by this one; 0: this process serves them itself",
     integer("count", 0, 64),

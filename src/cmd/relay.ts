@@ -27,6 +27,7 @@ import {
 } from "#relay/view-definition.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { productVersion } from "./product.ts";
+import { peerStreams } from "./relay-peers.ts";
 import {
   type Address,
   innerSocket,
@@ -49,10 +50,15 @@ export interface RelayFlags {
   readonly reads: "verify" | "cache";
   readonly drainSeconds: number;
   readonly servingWorkers: number;
+  readonly peers?: string;
+  readonly peersCa?: string;
   readonly logLevel: LogLevel;
 }
 
-type MirrorFlags = Pick<RelayFlags, "resources" | "reads" | "logLevel" | "views">;
+type MirrorFlags = Pick<
+  RelayFlags,
+  "resources" | "reads" | "logLevel" | "views" | "peers" | "peersCa"
+>;
 type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
 
 /** A crowd is what a relay is for. */
@@ -92,6 +98,9 @@ async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<voi
 /** The upstream's one reader; whoever serves clients reads from it. */
 async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
   addressOf(flags);
+  if (flags.peers !== undefined) {
+    throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
+  }
   const access = await accessOf(flags);
   const socket = makeInnerSocket();
   const metrics = new MetricSet();
@@ -164,11 +173,16 @@ export async function makeRelay(
   const views = definitions.map((definition) => viewOn(all, definition, flags));
   const resources = [...new Set([...resourcesOf(all, flags), ...views.map(({ kind }) => kind)])];
   const random = new NodeRandom();
+  const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
   const running = createRelay(
-    { ...up, random, log, ...more, peers: new CertificateAuthenticator(up) },
+    { ...up, random, log, ...more, ...peers, peers: new CertificateAuthenticator(up) },
     { resources, views, consistency: flags.reads, limits: relayLimits },
   );
   return { running, resources, up, log };
+}
+
+function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly number[]> {
+  return peerStreams(urls, flags.peersCa === undefined ? undefined : readText(flags.peersCa));
 }
 
 export async function stopRelay(made: Made, listening: Listening, drainMs: number): Promise<void> {

@@ -35,6 +35,7 @@ export type TimerName =
   | "relay.fresh"
   | "relay.review"
   | "relay.poll"
+  | "relay.balance"
   | "relay.drain"
   | "sim.step";
 

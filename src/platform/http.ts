@@ -76,6 +76,8 @@ export interface ByteSink {
   write(chunks: readonly Uint8Array[]): boolean;
   onDrain(f: () => void): void;
   end(): void;
+  /** As `end`, and the client's next request comes by a new connection, where its balancer likes. */
+  leave?(): void;
   /** Cuts the connection instead of ending the stream well: what came before is incomplete. */
   abort?(): void;
   readonly closed: boolean;
@@ -105,6 +107,8 @@ export type PlainResponse =
        * without body, or undefined when it must go the usual way. Synchronous; a rim may never call it.
        */
       readonly again?: () => string | undefined;
+      /** Called when the answer has left or its client has; perhaps twice. For what is worth counting. */
+      readonly left?: () => void;
     }
   /** To direct callers only: a frozen object instead of bytes. */
   | {

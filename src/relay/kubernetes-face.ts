@@ -13,13 +13,15 @@ import type { Random } from "#platform/random.ts";
 import { streamType } from "#server/negotiate.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { bytesResponse, compressed } from "#server/respond.ts";
-import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
+import { type StreamSource, WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import type { Snapshot } from "#watch/cache.ts";
+import type { Cursor } from "#watch/cursor.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "./accept-encoding.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
+import type { Herd } from "./herd.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import type { Mirrored } from "./mirrored.ts";
@@ -47,6 +49,7 @@ export interface FaceDeps {
   readonly random: Random;
   readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
+  readonly herd: Herd;
   /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
   readonly consistency: "verify" | "cache";
 }
@@ -121,6 +124,9 @@ export class KubernetesFace {
     const form = readForm(resource, asked.form, query);
     if (form === undefined || (form.kind === "metadata" && !isListForm(asked))) return "pass";
     const headers = await this.#listFresh(resource, asked);
+    if (form.kind !== "table" && isWholePresent(asked)) {
+      return this.#wholeList(read, asked, form, headers);
+    }
     const page = pageOf(resource, asked, info.namespace);
     if (page === undefined) return "pass";
     if (form.kind === "table") {
@@ -135,19 +141,33 @@ export class KubernetesFace {
       return compressed(request, bytesResponse(200, [encode(shown)], form.contentType, headers));
     }
     const item = listItem(resource, form);
-    const make = (): readonly Uint8Array[] =>
-      resource.blocks.body(listHead(resource, form, page.metadata), page.items, item);
-    if (!asked.plain || asked.limit > 0 || asked.continue !== "" || page.pinned) {
-      return compressed(request, bytesResponse(200, make(), form.contentType, headers));
-    }
+    const body = resource.blocks.body(listHead(resource, form, page.metadata), page.items, item);
+    return compressed(request, bytesResponse(200, body, form.contentType, headers));
+  }
+
+  /** What crowds ask for: one encoding and one compression for all who come at one state. */
+  async #wholeList(
+    { resource, request, info }: Read,
+    asked: ListQuery,
+    form: Exclude<ReadForm, { kind: "table" }>,
+    headers: Headers,
+  ): Promise<Answer> {
     const { mirror } = resource;
+    const item = listItem(resource, form);
+    const make = (): readonly Uint8Array[] => {
+      const { metadata, items } = presentPage(resource, asked);
+      return resource.blocks.body(listHead(resource, form, metadata), items, item);
+    };
     const key = `${asked.predicate.from} ${item.key}`;
     const body = resource.bodies.get(key, `${mirror.cache.revision}/${mirror.proven}`, make);
     if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
-      return bytesResponse(200, body.chunks, form.contentType, headers);
+      const left = this.#deps.herd.enter(body.bytes);
+      return { ...bytesResponse(200, body.chunks, form.contentType, headers), left };
     }
     const packed = { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
-    return bytesResponse(200, [await body.packed()], form.contentType, packed);
+    const bytes = await body.packed();
+    const left = this.#deps.herd.enter(bytes.length);
+    return { ...bytesResponse(200, [bytes], form.contentType, packed), left };
   }
 
   #listFresh(resource: Mirrored, asked: ListQuery): Promise<Headers> {
@@ -179,25 +199,25 @@ export class KubernetesFace {
     const form = readForm(resource, asked.form, query);
     if (form === undefined) return "pass";
     const headers = await this.#fresh(resource, asked.version);
+    const left = this.#enter(resource, asked);
     const stream = this.#stream(resource, asked);
     const refused = asked.after === undefined ? undefined : resource.mirror.refusal(asked.after);
     const begun =
       asked.after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
     this.#deps.metrics.watchesStarted.add([begun]);
     if (refused === undefined) {
-      stream.attach(
-        resource.mirror.cache.watch(
-          {
-            predicate: asked.predicate,
-            bookmarks: asked.allowBookmarks,
-            start: asked.after === undefined ? "state" : { after: asked.after },
-            marker: asked.marker,
-            // The sum is over whole objects: who gets other forms could not add it up.
-            checksums: asked.checksums && form.kind === "objects",
-          },
-          stream,
-        ),
+      const cursor = resource.mirror.cache.watch(
+        {
+          predicate: asked.predicate,
+          bookmarks: asked.allowBookmarks,
+          start: asked.after === undefined ? "state" : { after: asked.after },
+          marker: asked.marker,
+          // The sum is over whole objects: who gets other forms could not add it up.
+          checksums: asked.checksums && form.kind === "objects",
+        },
+        stream,
       );
+      stream.attach(left === undefined ? cursor : leavingHerd(cursor, left));
     } else {
       this.#deps.metrics.expired.add([]);
       stream.end(refused);
@@ -205,6 +225,14 @@ export class KubernetesFace {
     const format = watchFormat(this.#deps.clock, resource, form);
     const contentType = streamType(form.contentType);
     return stream.byteResponse(format, { "content-type": contentType, ...headers });
+  }
+
+  /** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
+  #enter({ kind, mirror }: Mirrored, asked: WatchQuery): (() => void) | undefined {
+    const { predicate, after } = asked;
+    if (after !== undefined || predicate.selective) return undefined;
+    if (kind.namespaced && predicate.from !== "") return undefined;
+    return this.#deps.herd.enter(mirror.cache.bytes);
   }
 
   #stream(resource: Mirrored, asked: WatchQuery): WatchStream {
@@ -219,8 +247,30 @@ export class KubernetesFace {
   }
 }
 
+/** Out of the herd when its watcher has the state, or is gone. */
+function leavingHerd(cursor: Cursor, left: () => void): StreamSource {
+  return {
+    resume() {
+      cursor.resume();
+      if (cursor.live) left();
+    },
+    bookmark: () => cursor.bookmark(),
+    close() {
+      left();
+      cursor.close();
+    },
+  };
+}
+
 function asStored<T>(object: T): T {
   return object;
+}
+
+/** Everything of a place as it is now: the same for everybody who asks at one state. */
+function isWholePresent(asked: ListQuery): boolean {
+  return (
+    asked.plain && asked.limit === 0 && asked.continue === "" && asked.version.kind !== "exact"
+  );
 }
 
 function isListForm(asked: ListQuery): boolean {
@@ -234,8 +284,6 @@ interface Page {
     readonly continue?: string;
     readonly remainingItemCount?: number;
   };
-  /** Of a snapshot, not of the present. */
-  readonly pinned: boolean;
 }
 
 function listHead(
@@ -268,13 +316,16 @@ function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page |
   }
   if (asked.limit > 0)
     return pageFrom(resource, asked, cache.snapshot(), prefix, asked.predicate.from);
+  return presentPage(resource, asked);
+}
+
+function presentPage({ mirror }: Mirrored, { predicate }: ListQuery): Page {
   const items: SharedObject[] = [];
-  cache.scan(asked.predicate.from, asked.predicate.to, (object) => {
-    if (asked.predicate.matches(object)) items.push(object);
+  mirror.cache.scan(predicate.from, predicate.to, (object) => {
+    if (predicate.matches(object)) items.push(object);
     return true;
   });
-  const metadata = { resourceVersion: String(resource.mirror.proven) };
-  return { items, metadata, pinned: false };
+  return { items, metadata: { resourceVersion: String(mirror.proven) } };
 }
 
 function snapshotAt({ mirror }: Mirrored, revision: number): Snapshot | undefined {
@@ -301,10 +352,10 @@ function pageFrom(
   });
   const revision = wholeRevision(snapshot.revision);
   const resourceVersion = String(revision);
-  if (!more) return { items, metadata: { resourceVersion }, pinned: true };
+  if (!more) return { items, metadata: { resourceVersion } };
   resource.mirror.cache.pin({ ...snapshot, revision });
   const token = encodeContinue({ revision, start: `${last.slice(prefix.length)}\0` });
   const left = plain ? snapshot.objects.countRange(`${last}\0`, predicate.to) : undefined;
   const counted = left === undefined ? {} : { remainingItemCount: left };
-  return { items, metadata: { resourceVersion, continue: token, ...counted }, pinned: true };
+  return { items, metadata: { resourceVersion, continue: token, ...counted } };
 }

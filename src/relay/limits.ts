@@ -50,6 +50,9 @@ export interface RelayLimits {
   readonly discoveryMs: number;
   readonly discoveryEntriesMax: number;
   readonly discoveryBytesMax: number;
+  /** Bytes of large answers on their way at once, over all clients, and what counts as large. */
+  readonly herdBytesMax: number;
+  readonly herdAnswerBytesMin: number;
   /** Whole list bodies kept per resource. */
   readonly bodiesMax: number;
   /** ETag views of a resource; the one asked for longest ago goes. */
@@ -93,6 +96,9 @@ export const relayLimits: RelayLimits = {
   discoveryMs: 10_000,
   discoveryEntriesMax: 512,
   discoveryBytesMax: 16 * 2 ** 20,
+  // The kernel keeps up to 4 MiB per socket of what is on its way: some hundred such answers.
+  herdBytesMax: 2 ** 30,
+  herdAnswerBytesMin: 256 * 1024,
   bodiesMax: 16,
   viewsMax: 256,
   zonesMax: 64,

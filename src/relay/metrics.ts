@@ -1,6 +1,7 @@
 /** Metrics of a relay: what the upstream is spared, what clients get, how old it is. */
 import type { Counter, MetricSet } from "#server/metric-set.ts";
 import type { Access } from "./access.ts";
+import type { Herd } from "./herd.ts";
 import { kindId } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 import type { NamedView } from "./named-view.ts";
@@ -18,6 +19,7 @@ export class RelayMetrics {
   readonly staleReads: Counter;
   readonly watchesStarted: Counter;
   readonly endedByReview: Counter;
+  readonly moved: Counter;
 
   /** A 304 given again on its connection. */
   repeated(): void {
@@ -43,6 +45,11 @@ export class RelayMetrics {
     this.staleReads = set.counter(
       "relay_stale_reads_total",
       "Reads of the most recent state answered from the last known one, the upstream being away.",
+      [],
+    );
+    this.moved = set.counter(
+      "relay_streams_moved_total",
+      "Streams let go to relays that have fewer; they resume there.",
       [],
     );
     this.endedByReview = set.counter(
@@ -116,4 +123,13 @@ export function describeRelay(
       [["access", "grace"], access.decisionCounts.graced],
     ],
   );
+}
+
+/** Large answers: how many bytes are on their way, how many entered and how many were told to wait. */
+export function describeHerd(set: MetricSet, herd: Herd): void {
+  const one = (name: string, help: string, read: () => number): void =>
+    set.gaugeOf(name, help, [], () => [[[], read()]]);
+  one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);
+  one("relay_herd_admitted_total", "Large answers admitted.", () => herd.admitted);
+  one("relay_herd_refused_total", "Large answers told to come again.", () => herd.refused);
 }

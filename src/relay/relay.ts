@@ -7,8 +7,9 @@
  *
  * Holds  one list and one watch per mirrored resource, whatever the crowd; nothing mirrored is shown to
  *        a user the upstream did not allow; what the relay cannot answer exactly, the upstream does.
- * Own paths  /relay/healthz (the process), /relay/readyz (every mirror has its first list),
- *        /relay/metrics (who may get /metrics upstream), /etag/... and /views/... (etag-face.ts).
+ * Own paths  /relay/healthz (the process), /relay/load (streams open, for peers), /relay/readyz (every
+ *        mirror has its first list), /relay/metrics (who may get /metrics upstream), /etag/...
+ *        and /views/... (etag-face.ts).
  */
 import { ApiError, badRequest, failure, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
@@ -27,11 +28,13 @@ import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity, type Question } from "./access.ts";
 import { DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
+import { balance } from "./balance.ts";
 import { type Caller, type Door, innerDoor, publicDoor } from "./door.ts";
 import { asksForEvents, EtagFace, type EtagRead } from "./etag-face.ts";
+import { Herd } from "./herd.ts";
 import { KubernetesFace } from "./kubernetes-face.ts";
 import type { RelayLimits } from "./limits.ts";
-import { describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
+import { describeHerd, describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
@@ -57,6 +60,8 @@ export interface RelayDeps {
   /** The relay's own credential, asked per request. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly peers: PeerIdentity;
+  /** Streams of each other relay that answers; absent: there are none to balance with. */
+  readonly peerStreams?: () => Promise<readonly number[]>;
   /** Of all processes of this relay; absent: this one is the only one. */
   readonly metricsText?: () => Promise<string>;
 }
@@ -114,6 +119,7 @@ class RelayServer implements Relay {
   readonly #limits: RelayLimits;
   readonly #access: Access;
   readonly #metrics: RelayMetrics;
+  readonly #herd: Herd;
   readonly #discovery: DiscoveryCache;
   readonly #kubernetes: KubernetesFace;
   readonly #etag: EtagFace;
@@ -140,6 +146,7 @@ class RelayServer implements Relay {
       ended: () => this.#metrics.endedByReview.add([]),
     };
     this.#discovery = new DiscoveryCache(deps, limits);
+    this.#herd = new Herd(deps, limits);
     const shared = {
       clock,
       random,
@@ -150,6 +157,7 @@ class RelayServer implements Relay {
         sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut.cell([]) },
       },
       metrics: this.#metrics,
+      herd: this.#herd,
       consistency: options.consistency,
     };
     this.#kubernetes = new KubernetesFace(shared, limits);
@@ -159,6 +167,7 @@ class RelayServer implements Relay {
     this.#views = new Map(options.views.map((view) => [view.definition.name, this.#named(view)]));
     describeViews(deps.metrics, () => this.#views.values());
     this.#running = this.resources.map(({ upstream }) => upstream.run(this.#stopping.signal));
+    void this.#balance();
     const sources = this.resources.map(({ mirror }) => mirror);
     this.#bookmarks = startBookmarks(
       { clock, sources: () => sources },
@@ -170,6 +179,7 @@ class RelayServer implements Relay {
       () => this.resources,
       () => this.#streams.size,
     );
+    describeHerd(deps.metrics, this.#herd);
     const door = publicDoor(this.#access);
     this.handler = (request) => this.#handle(request, door);
     this.innerHandler = (request) => this.#handle(request, innerDoor);
@@ -203,6 +213,25 @@ class RelayServer implements Relay {
     this.#bookmarks.stop();
     for (const { mirror } of this.resources) mirror.close();
     await Promise.all(this.#running);
+  }
+
+  async #balance(): Promise<void> {
+    const { clock, peerStreams } = this.#deps;
+    if (peerStreams === undefined) return;
+    const own = (): number => this.#streams.size;
+    const letGo = (count: number): void => this.#letGo(count);
+    await balance({ clock, peerStreams, own, letGo }, this.#stopping.signal);
+  }
+
+  /** The oldest first: they have had their time here. */
+  #letGo(count: number): void {
+    let left = count;
+    for (const stream of this.#streams) {
+      if (left === 0) return;
+      if (!stream.retire()) continue;
+      this.#metrics.moved.add([]);
+      left--;
+    }
   }
 
   #mirrors(kinds: readonly MirroredKind[]): readonly Mirrored[] {
@@ -246,6 +275,7 @@ class RelayServer implements Relay {
     door: Door,
   ): Promise<readonly [string, PlainResponse]> {
     if (request.path === `${ownPrefix}healthz`) return ["relay", textResponse(200, "ok")];
+    if (request.path === `${ownPrefix}load`) return ["relay", this.#load()];
     if (request.path === `${ownPrefix}readyz`) return ["relay", this.#readyz()];
     const caller = await door.caller(request);
     if (request.path.startsWith(ownPrefix))
@@ -383,6 +413,12 @@ class RelayServer implements Relay {
     await door.authorizePath(caller, "/metrics");
     const { metrics, metricsText } = this.#deps;
     return textResponse(200, metricsText === undefined ? metrics.text() : await metricsText());
+  }
+
+  /** For peers, who know nobody here: one number. A relay that is leaving counts as full. */
+  #load(): PlainResponse {
+    const streams = this.#draining ? this.#limits.streamsMax : this.#streams.size;
+    return textResponse(200, `${streams}\n`);
   }
 
   #readyz(): PlainResponse {

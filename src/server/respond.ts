@@ -52,7 +52,7 @@ export function bytesResponse(
   body: readonly Uint8Array[],
   mediaType: string,
   headers: Headers = {},
-): PlainResponse {
+): Extract<PlainResponse, { kind: "bytes" }> {
   return { kind: "bytes", status, headers: { "content-type": mediaType, ...headers }, body };
 }
 

@@ -71,6 +71,7 @@ interface Outlet {
   send(items: readonly StreamItem[]): boolean;
   fail(error: unknown): void;
   end(): void;
+  leave(): void;
   onDrain(f: () => void): void;
 }
 
@@ -102,6 +103,19 @@ export class WatchStream implements Expiring {
   end(error?: unknown): void {
     if (this.#state === "waiting") this.#early = { error };
     else this.#finish(error);
+  }
+
+  /**
+   * Sends its reader elsewhere: a bookmark to resume from, the end, and the connection is given up.
+   * @returns false when it cannot take a bookmark now; then nothing happens.
+   */
+  retire(): boolean {
+    if (this.#state !== "flowing") return false;
+    this.#source?.bookmark();
+    const outlet = this.#outlet;
+    this.#close();
+    outlet?.leave();
+    return true;
   }
 
   /** The registry's watch, once it exists. */
@@ -215,6 +229,11 @@ class ByteOutlet implements Outlet {
     this.#sink.end();
   }
 
+  leave(): void {
+    if (this.#sink.leave === undefined) this.#sink.end();
+    else this.#sink.leave();
+  }
+
   onDrain(f: () => void): void {
     this.#sink.onDrain(f);
   }
@@ -276,6 +295,10 @@ class EventOutlet implements Outlet {
   }
 
   end(): void {
+    this.#sink.end();
+  }
+
+  leave(): void {
     this.#sink.end();
   }
 

@@ -80,6 +80,7 @@ export class WatchCache {
   #revision: number;
   #delivered: number;
   #changedAt = 0;
+  #bytes = 0;
   #undelivered: CacheEvent[] = [];
   readonly #index: CursorIndex;
   readonly #cursors = new Set<Cursor>();
@@ -106,6 +107,7 @@ export class WatchCache {
     this.#index = new CursorIndex(options);
     this.#views = new ViewSums(deps.digestOf);
     this.#objects = SortedSet.from(initial.objects);
+    this.#bytes = bytesOf(initial.objects);
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
     this.#home = this.#makeHome(deps.whole ?? (() => true));
@@ -124,6 +126,11 @@ export class WatchCache {
 
   get size(): number {
     return this.#objects.size;
+  }
+
+  /** Of the current state, as stored. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get watchers(): number {
@@ -157,6 +164,7 @@ export class WatchCache {
     for (const { key, next } of changes) {
       const previous = next === undefined ? this.#objects.delete(key) : this.#objects.set(next);
       if (next !== undefined || previous !== undefined) {
+        this.#bytes += (next?.value.length ?? 0) - (previous?.value.length ?? 0);
         events.push(new CacheEvent(revision, key, next, previous));
       }
     }
@@ -278,6 +286,7 @@ export class WatchCache {
     this.#undelivered = [];
     this.#lastRead = undefined;
     this.#objects = SortedSet.from(initial.objects);
+    this.#bytes = bytesOf(initial.objects);
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
   }
@@ -350,6 +359,10 @@ export class WatchCache {
       },
     };
   }
+}
+
+function bytesOf(objects: readonly SharedObject[]): number {
+  return objects.reduce((sum, object) => sum + object.value.length, 0);
 }
 
 /**

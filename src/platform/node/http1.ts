@@ -41,6 +41,7 @@ export async function serveHttp1(
   const plain = plainRequest(message, target, peer, gone);
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
+  if (answer.kind === "bytes" && answer.left !== undefined) response.once("close", answer.left);
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (answer.kind === "bytes" && answer.again !== undefined) remember(message, answer.again);
   if (rim.draining) response.setHeader("connection", "close");
@@ -238,6 +239,11 @@ class ChunkSink implements ByteSink {
     if (!this.closed) this.#response.end();
   }
 
+  leave(): void {
+    if (this.closed) return;
+    this.#response.end(() => this.#socket.end());
+  }
+
   abort(): void {
     this.#response.destroy();
   }
@@ -319,6 +325,7 @@ function refuse(response: ServerResponse, status: number, text: string): void {
 /** The client left before its answer: a stream that never opens must still be closed by its maker. */
 function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
+  if (answer.kind === "bytes") answer.left?.();
 }
 
 export const closedSink: ByteSink = {

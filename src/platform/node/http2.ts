@@ -28,6 +28,7 @@ export async function serveHttp2(
   if (target === undefined) return refuse(stream, 400, "400 Bad Request");
   const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
+  if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
   if (gone.left || stream.destroyed) return abandon(answer);
   await send(rim, stream, answer, request.method);
 }
@@ -152,6 +153,12 @@ function streamSink(stream: ServerHttp2Stream): ByteSink {
     end: () => {
       if (!closed()) stream.end();
     },
+    leave: () => {
+      if (closed()) return;
+      stream.end();
+      // GOAWAY: other streams of the connection go on, new requests go elsewhere.
+      stream.session?.goaway();
+    },
     abort: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
     get closed() {
       return closed();
@@ -188,4 +195,5 @@ function refuse(stream: ServerHttp2Stream, status: number, text: string): void {
 
 function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
+  if (answer.kind === "bytes") answer.left?.();
 }
