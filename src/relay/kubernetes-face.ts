@@ -147,7 +147,7 @@ export class KubernetesFace {
 
   /** What crowds ask for: one encoding and one compression for all who come at one state. */
   async #wholeList(
-    { resource, request, info }: Read,
+    { resource, request }: Read,
     asked: ListQuery,
     form: Exclude<ReadForm, { kind: "table" }>,
     headers: Headers,
