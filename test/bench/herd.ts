@@ -1,0 +1,197 @@
+/**
+ * `npm run bench -- herd [--clients 5000] [--objects 10000]`: a whole fleet starts at once behind one
+ * relay and lists everything, twice: as informers list, and over again. How long until the last one
+ * has its state, how often a list was encoded, and what the relay needed for it.
+ *
+ * Server and clients share two cores. Clients are plain sockets that count bytes and obey Retry-After.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import {
+  removeDirectory,
+  root,
+  startUp,
+  temporaryDirectory,
+  type Running,
+} from "../process/harness.ts";
+import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
+
+const { values } = parseArgs({
+  options: {
+    clients: { type: "string", default: "5000" },
+    objects: { type: "string", default: "10000" },
+    runs: { type: "string", default: "5" },
+  },
+});
+const clients = Number(values.clients);
+const objects = Number(values.objects);
+const runs = Number(values.runs);
+const list = "/api/v1/configmaps?resourceVersion=0";
+const writersMax = 64;
+
+const directory = temporaryDirectory("herd");
+const dataDir = join(directory, "data");
+const plane = await startUp(["--data-dir", dataDir, "--port", "0", "--nodes", "0"]);
+let relay: ChildProcess | undefined;
+try {
+  await main(plane);
+} finally {
+  relay?.kill("SIGKILL");
+  await plane.kill();
+  removeDirectory(directory);
+}
+
+async function main(upstream: Running): Promise<void> {
+  const admin = new KubeHttp(credentialsOf(upstream.kubeconfig));
+  await fill(admin);
+  const token = await readerToken(admin);
+  const { port, child } = await startRelay(upstream.kubeconfig);
+  relay = child;
+  console.log(`${clients} clients at once, ${objects} objects of 1 KB, gzip`);
+  console.log("run   last has it s   told to wait   GB sent   lists encoded   CPU s   RSS MB");
+  let [made, cpu] = [await bodiesMade(port, token), cpuSeconds(child)];
+  for (let at = 1; at <= runs; at++) {
+    const { seconds, refused, bytes } = await herd(port, token);
+    const [madeNow, cpuNow] = [await bodiesMade(port, token), cpuSeconds(child)];
+    const gigabytes = (bytes / 1e9).toFixed(2);
+    const cells = [at, seconds.toFixed(2), refused, gigabytes, madeNow - made];
+    const row = [...cells, (cpuNow - cpu).toFixed(1), memoryMb(child)];
+    const widths = [3, 16, 15, 10, 16, 8, 9];
+    console.log(row.map((cell, column) => String(cell).padStart(widths[column] ?? 8)).join(""));
+    [made, cpu] = [madeNow, cpuNow];
+    // A change, so that the next herd finds a state nobody has encoded yet.
+    await create(admin, `changed-${at}`);
+  }
+  admin.close();
+}
+
+async function herd(
+  port: number,
+  token: string,
+): Promise<{ seconds: number; refused: number; bytes: number }> {
+  const started = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: clients }, () => untilListed(port, token)),
+  );
+  const seconds = (performance.now() - started) / 1000;
+  const refused = answers.reduce((sum, answer) => sum + answer.refused, 0);
+  const bytes = answers.reduce((sum, answer) => sum + answer.bytes, 0);
+  return { seconds, refused, bytes };
+}
+
+async function untilListed(
+  port: number,
+  token: string,
+): Promise<{ refused: number; bytes: number }> {
+  for (let refused = 0; ; refused++) {
+    const { status, retryAfter, bytes } = await listOnce(port, token);
+    if (status === 200) return { refused, bytes };
+    if (status !== 429) throw new Error(`the relay answers ${status}`);
+    await new Promise((resolve) => setTimeout(resolve, retryAfter * 1000));
+  }
+}
+
+interface Listed {
+  readonly status: number;
+  readonly retryAfter: number;
+  readonly bytes: number;
+}
+
+function listOnce(port: number, token: string): Promise<Listed> {
+  const head = `GET ${list} HTTP/1.1\r\nhost: relay\r\nauthorization: Bearer ${token}\r\n`;
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect(port, "127.0.0.1");
+    let bytes = 0;
+    let start = "";
+    socket.on("data", (chunk: Buffer) => {
+      if (start === "") start = chunk.subarray(0, 2_000).toString("latin1");
+      bytes += chunk.length;
+    });
+    socket.on("error", reject);
+    socket.on("close", () => {
+      const status = Number(/^HTTP\/1\.1 (\d+)/.exec(start)?.[1] ?? 0);
+      const length = Number(/content-length: (\d+)/i.exec(start)?.[1] ?? 0);
+      if (bytes < length) return reject(new Error("an answer was cut short"));
+      resolve({ status, retryAfter: Number(/retry-after: (\d+)/i.exec(start)?.[1] ?? 1), bytes });
+    });
+    socket.write(`${head}accept-encoding: gzip\r\nconnection: close\r\n\r\n`);
+  });
+}
+
+async function fill(admin: KubeHttp): Promise<void> {
+  let next = 0;
+  const writer = async (): Promise<void> => {
+    while (next < objects) {
+      if (next % 2_000 === 0) process.stderr.write(`${next} of ${objects} objects\r`);
+      await create(admin, `object-${next++}`);
+    }
+  };
+  await Promise.all(Array.from({ length: writersMax }, writer));
+}
+
+async function create(admin: KubeHttp, name: string): Promise<void> {
+  // Text that compresses as configuration does, not as one letter would.
+  const text = Array.from({ length: 16 }, () => `key-${name}: ${Math.random()}\n`).join("");
+  const object = { metadata: { name }, data: { text } };
+  const { status } = await admin.request("POST", "/api/v1/namespaces/default/configmaps", object);
+  if (status !== 201) throw new Error(`${name} was answered ${status}`);
+}
+
+async function readerToken(admin: KubeHttp): Promise<string> {
+  const apiGroup = "rbac.authorization.k8s.io";
+  await admin.request("POST", `/apis/${apiGroup}/v1/clusterrolebindings`, {
+    metadata: { name: "herd" },
+    roleRef: { apiGroup, kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ kind: "ServiceAccount", name: "default", namespace: "default" }],
+  });
+  const account = "/api/v1/namespaces/default/serviceaccounts/default";
+  const { body } = await admin.request("POST", `${account}/token`, { spec: {} });
+  return String(body["status"]?.["token"]);
+}
+
+async function startRelay(upstream: string): Promise<{ port: number; child: ChildProcess }> {
+  const launcher = join(root, "bin", "pilothouse.mjs");
+  const args = ["relay", "--upstream", upstream, "--resources", "configmaps"];
+  const child = spawn(process.execPath, [launcher, ...args, "--listen", "127.0.0.1:0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let printed = "";
+  const port = await new Promise<number>((resolve, reject) => {
+    child.on("exit", () => reject(new Error(`the relay ended: ${printed}`)));
+    child.stdout.on("data", (chunk: Buffer) => {
+      printed += chunk.toString();
+      const found = /listens\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(printed)?.[1];
+      if (found !== undefined) resolve(Number(found));
+    });
+  });
+  return { port, child };
+}
+
+async function bodiesMade(port: number, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` };
+  const text = await (await fetch(`http://127.0.0.1:${port}/relay/metrics`, { headers })).text();
+  return Number(/^relay_bodies_made_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN);
+}
+
+/** User and system time so far; Linux only, NaN elsewhere. */
+function cpuSeconds(child: ChildProcess): number {
+  try {
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function memoryMb(child: ChildProcess): number {
+  try {
+    const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+  } catch {
+    return Number.NaN;
+  }
+}
