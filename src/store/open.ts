@@ -9,7 +9,7 @@ import type { FullStore } from "./embedded.ts";
 import type { Engine } from "./engines/engine.ts";
 import { LocalEngine } from "./engines/local.ts";
 import type { LocalEngineOptions } from "./engines/local.ts";
-import { MemoryEngine } from "./engines/memory.ts";
+import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
 import { Leases } from "./leases.ts";
 import { Mvcc } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
@@ -47,7 +47,8 @@ export function openStore(
 }
 
 export function openMemoryStore(deps: StoreDeps, options: StoreOptions): Promise<FullStore> {
-  return openStoreOn({ ...deps, engine: new MemoryEngine() }, options);
+  const log = new MemoryLog(deps.random.uuid(), "nothing");
+  return openStoreOn({ ...deps, engine: new MemoryEngine(log) }, options);
 }
 
 /** The store over any engine, which this opens, and closes with the store. */

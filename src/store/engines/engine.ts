@@ -10,10 +10,16 @@
  *      A record at or below the checkpoint's revision may come again; a part of the last batch
  *      that was never acknowledged may come, as a prefix of it.
  *  E4  An epoch is held by one opening. Once a later `open` has returned, an append of an earlier
- *      epoch fails with FencedError and never lands late.
+ *      epoch fails with FencedError and never lands late. An `open` with an epoch that is not
+ *      greater than all seen fails with FencedError too.
+ *  E5  `tail` hands out what is durable and nothing else, in order, each record once, without a gap:
+ *      or it says `trimmed`. It may be read after its engine was fenced: that is how who lost the
+ *      log follows who has it.
+ *  E6  One engine is one revision domain: one log, one line of revisions, one epoch. Partitions are
+ *      engines side by side, which share nothing; `domain` tells them apart, and stays over openings.
  */
 
-/** Thrown by `append` when another opening has taken over. */
+/** Thrown by `append` when another opening has taken over, by `open` when its epoch is not new. */
 export class FencedError extends Error {
   constructor(message: string) {
     super(message);
@@ -49,6 +55,23 @@ export interface RecordSource {
 export interface Opened {
   /** This opening's; greater than that of every record replayed. */
   readonly epoch: number;
+  /** Names the log: the same at every opening, another for every other log. */
+  readonly domain: string;
+}
+
+export type TailRead =
+  /** Whole records with right checksums, back to back, at least one. Given. */
+  | { readonly kind: "records"; readonly bytes: Uint8Array }
+  /** All that is durable by now has been read: ask again after the next append. */
+  | { readonly kind: "end" }
+  /** What was wanted next is no longer kept: begin anew with a snapshot. For good. */
+  | { readonly kind: "trimmed" };
+
+/** A follower's place in the log: it costs the engine nothing until it is read. */
+export interface Tail {
+  /** One at a time. At most `bytesMax` bytes, but always one whole record. */
+  read(bytesMax: number): Promise<TailRead>;
+  close(): Promise<void>;
 }
 
 export interface AppendBatch {
@@ -102,6 +125,11 @@ export interface Engine {
    * appends. Rejecting leaves the older checkpoint and all of the log in place.
    */
   checkpoint(source: CheckpointSource): Promise<void>;
+  /**
+   * The durable records after `after`, and whatever becomes durable later. Records at `after` itself
+   * come again: a lease's grant or end takes no revision, so no number says which were seen.
+   */
+  tail(after: number): Tail;
   stats(): EngineStats;
   close(): Promise<void>;
 }

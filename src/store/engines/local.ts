@@ -11,7 +11,7 @@
  * L3  After a failed write or sync nothing is written to the log any more: what the disk holds then
  *     is only known by reading it anew, which is what the next open does.
  */
-import { assert, must } from "#base/assert.ts";
+import { must } from "#base/assert.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
@@ -25,6 +25,7 @@ import type {
   EngineStats,
   Opened,
   ReplaySink,
+  Tail,
 } from "./engine.ts";
 import { refuseForeign, removeIfThere, takeDirectory } from "./local-directory.ts";
 import {
@@ -38,6 +39,7 @@ import type { Recovered } from "./local-recover.ts";
 import { Pace } from "./local-pace.ts";
 import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
 import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
+import { LocalTail } from "./local-tail.ts";
 
 /** A checkpoint is synced in steps, so that no commit waits for more of it than this. */
 const checkpointSyncBytes = 2 ** 20;
@@ -74,12 +76,13 @@ export class LocalEngine implements Engine {
   #place: SegmentPlace | undefined;
   #ahead: SegmentAhead | undefined;
   #open: OpenSegment | undefined;
-  /** All segments that hold records, the open one last. */
+  /** All segments that hold records, the open one last. Shared with tails. */
   #segments: SegmentInfo[] = [];
   readonly #pace = new Pace();
   #checkpoints: number[] = [];
   #checkpointBytes = 0;
   #headRevision = 0;
+  #appending: Promise<void> | undefined;
   #appends = 0;
   /** When a checkpoint under way last looked. */
   #appendsSeen = 0;
@@ -109,7 +112,7 @@ export class LocalEngine implements Engine {
       this.#ahead = new SegmentAhead(this.#place);
       await this.#openTail(recovered);
       await this.#checkRoom();
-      return { epoch: this.#epoch };
+      return { epoch: this.#epoch, domain: found.storeId };
     } catch (error) {
       await this.#lock.release();
       throw error;
@@ -121,8 +124,12 @@ export class LocalEngine implements Engine {
     if (batch.epoch !== this.#epoch) {
       throw new FencedError(`epoch ${batch.epoch} may not append, ${this.#epoch} holds the log`);
     }
+    if (this.#lock === undefined) {
+      throw new FencedError(`epoch ${batch.epoch} may not append: it has given up the log`);
+    }
     try {
-      await this.#append(batch);
+      this.#appending = this.#append(batch);
+      await this.#appending;
     } catch (error) {
       this.#failure = error as Error;
       throw error;
@@ -170,6 +177,14 @@ export class LocalEngine implements Engine {
     await this.#trim();
   }
 
+  tail(after: number): Tail {
+    const { disk } = this.#deps;
+    return new LocalTail(
+      { disk, directory: this.#options.directory, segments: this.#segments },
+      after,
+    );
+  }
+
   stats(): EngineStats {
     const logBytes = this.#segments.reduce((sum, segment) => sum + segment.end, 0);
     return {
@@ -181,11 +196,14 @@ export class LocalEngine implements Engine {
   }
 
   async close(): Promise<void> {
+    // An append under way must not land after somebody else has opened the directory.
+    await this.#appending?.catch(() => undefined);
     await this.#ahead?.close();
     await this.#open?.close();
     this.#open = undefined;
-    await this.#lock?.release();
+    const lock = this.#lock;
     this.#lock = undefined;
+    await lock?.release();
   }
 
   async #openTail(recovered: Recovered): Promise<void> {
@@ -312,6 +330,6 @@ const noFile = { kind: undefined, number: 0 } as const;
 
 function nextEpoch(seen: number, wanted: number | "next"): number {
   if (wanted === "next") return seen + 1;
-  assert(wanted > seen, "an epoch must be new", { wanted, seen });
-  return wanted;
+  if (wanted > seen) return wanted;
+  throw new FencedError(`epoch ${wanted} may not open the log: it has seen epoch ${seen}`);
 }

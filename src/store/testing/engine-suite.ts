@@ -1,16 +1,18 @@
 /**
- * The engine contract (engines/engine.ts, E1-E4) as tests, for every engine that keeps anything.
+ * The engine contract (engines/engine.ts, E1-E6) as tests, for every engine that keeps anything.
  *
  * `storage` is one place that outlives its engines: each call of `engine` gives a new handle on it.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FencedError } from "../engines/engine.ts";
-import type { AppendBatch, CheckpointSource, Engine, ReplaySink } from "../engines/engine.ts";
+import type { AppendBatch, CheckpointSource, Engine, ReplaySink, Tail } from "../engines/engine.ts";
 import { RecordKind, RecordReader, recordSize, recordSpace, writeRecord } from "../record.ts";
 
 export interface EngineStorage {
   engine(): Engine;
+  /** Who opens it while another has it: takes it over, or is told that it is locked. */
+  readonly secondOpen: "takes over" | "is refused";
 }
 
 const empty = new Uint8Array(0);
@@ -100,6 +102,28 @@ async function opened(
   return { engine, epoch, replayed };
 }
 
+/** Revisions that the tail has by now, read in pieces of at most `bytesMax`, and how it stopped. */
+async function drain(
+  tail: Tail,
+  bytesMax: number,
+): Promise<{ revisions: number[]; ended: "end" | "trimmed"; reads: number }> {
+  const revisions: number[] = [];
+  for (let reads = 0; ; reads++) {
+    const read = await tail.read(bytesMax);
+    if (read.kind !== "records") return { revisions, ended: read.kind, reads };
+    const reader = new RecordReader(read.bytes);
+    assert.ok(read.bytes.length <= Math.max(bytesMax, reader.size(0)), "more than was asked for");
+    for (let at = 0; at < read.bytes.length; at += reader.size(at)) {
+      assert.ok(reader.validSize(at) > 0, "a damaged record was handed out");
+      revisions.push(reader.revision(at));
+    }
+  }
+}
+
+function upTo(last: number, first: number = 2): number[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}
+
 export function engineSuite(name: string, makeStorage: () => EngineStorage): void {
   void describe(`engine contract: ${name}`, () => {
     void test("an empty storage replays nothing, and what is appended is replayed in order", async () => {
@@ -118,7 +142,7 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
     void test("an epoch may be handed in, and an append of another one is fenced off and does not land", async () => {
       const storage = makeStorage();
       const engine = storage.engine();
-      assert.deepEqual(await engine.open(new Replayed(), 7), { epoch: 7 });
+      assert.equal((await engine.open(new Replayed(), 7)).epoch, 7);
       await engine.append(batch(7, [2]));
       await assert.rejects(engine.append(batch(6, [3])), FencedError);
       await engine.close();
@@ -146,6 +170,115 @@ export function engineSuite(name: string, makeStorage: () => EngineStorage): voi
         [6, 7, 8, 9, 10],
       );
       await next.close();
+    });
+
+    void test("an open with an epoch that was seen before is fenced off, and changes nothing", async () => {
+      const storage = makeStorage();
+      const engine = storage.engine();
+      await engine.open(new Replayed(), 7);
+      await engine.append(batch(7, [2]));
+      await engine.close();
+      for (const old of [6, 7]) {
+        await assert.rejects(storage.engine().open(new Replayed(), old), FencedError);
+      }
+      const next = storage.engine();
+      assert.equal((await next.open(new Replayed(), 8)).epoch, 8);
+      await next.append(batch(8, [3]));
+      await next.close();
+    });
+
+    void test("once a second opening has the log, nothing of the first one's lands", async () => {
+      const storage = makeStorage();
+      const first = await opened(storage);
+      await first.engine.append(batch(first.epoch, [2]));
+      if (storage.secondOpen === "is refused") {
+        await assert.rejects(opened(storage), /in use by process/);
+        await first.engine.append(batch(first.epoch, [3]));
+        await first.engine.close();
+      } else await first.engine.append(batch(first.epoch, [3]));
+      const second = await opened(storage);
+      assert.deepEqual(second.replayed.log, [2, 3]);
+      await assert.rejects(first.engine.append(batch(first.epoch, [4])), FencedError);
+      await second.engine.append(batch(second.epoch, [4, 5]));
+      await assert.rejects(first.engine.append(batch(first.epoch, [6])), FencedError);
+      await second.engine.close();
+      const third = await opened(storage);
+      assert.deepEqual(third.replayed.log, [2, 3, 4, 5]);
+      await third.engine.close();
+    });
+
+    void test("a tail brings what is durable after its revision, in bounded pieces, and goes on when more comes", async () => {
+      const { engine, epoch } = await opened(makeStorage());
+      for (let first = 2; first < 600; first += 3) {
+        await engine.append(batch(epoch, [first, first + 1, first + 2]));
+      }
+      const all = engine.tail(0);
+      const some = engine.tail(400);
+      assert.deepEqual((await drain(all, 300)).revisions, upTo(601));
+      const { revisions, ended } = await drain(some, 1_000_000);
+      assert.deepEqual([revisions, ended], [upTo(601, 400), "end"]);
+      await engine.append(batch(epoch, [602]));
+      const late = engine.tail(10_000);
+      assert.deepEqual((await drain(late, 300)).revisions, []);
+      for (const tail of [all, some]) {
+        // One byte: a piece is never less than a record.
+        assert.deepEqual(await drain(tail, 1), { revisions: [602], ended: "end", reads: 1 });
+      }
+      for (const tail of [all, some, late]) await tail.close();
+      await engine.close();
+    });
+
+    void test("a tail opened after a restart begins with what was durable before", async () => {
+      const storage = makeStorage();
+      const first = await opened(storage);
+      await first.engine.append(batch(first.epoch, [2, 3]));
+      await first.engine.close();
+      const second = await opened(storage);
+      await second.engine.append(batch(second.epoch, [4]));
+      const tail = second.engine.tail(3);
+      assert.deepEqual((await drain(tail, 1000)).revisions, [3, 4]);
+      await tail.close();
+      await second.engine.close();
+    });
+
+    void test("a tail that wants what checkpoints have removed is told so, for good; one at the last of them goes on", async () => {
+      const { engine, epoch } = await opened(makeStorage());
+      const slow = engine.tail(0);
+      assert.equal((await slow.read(1)).kind, "end");
+      for (let r = 2; r <= 900; r++) await engine.append(batch(epoch, [r]));
+      const middle = engine.tail(0);
+      assert.equal((await middle.read(1)).kind, "records");
+      for (const at of [600, 800]) await engine.checkpoint(checkpointOf(at, 3));
+      for (const tail of [slow, middle, engine.tail(2)]) {
+        assert.equal((await drain(tail, 1000)).ended, "trimmed");
+        await engine.append(batch(epoch, [901]));
+        assert.equal((await tail.read(1000)).kind, "trimmed");
+        await tail.close();
+      }
+      const fresh = engine.tail(801);
+      assert.deepEqual((await drain(fresh, 1000)).revisions.slice(0, 100), upTo(900, 801));
+      await fresh.close();
+      await engine.close();
+    });
+
+    void test("two domains side by side are told apart and share nothing: revisions, epochs, tails", async () => {
+      const storages = [makeStorage(), makeStorage()] as const;
+      const east = storages[0].engine();
+      const west = storages[1].engine();
+      const { domain: eastName } = await east.open(new Replayed(), 9);
+      const { domain: westName, epoch } = await west.open(new Replayed(), "next");
+      assert.notEqual(eastName, westName);
+      assert.equal(epoch, 1);
+      await Promise.all([east.append(batch(9, [2, 3])), west.append(batch(1, [2]))]);
+      await east.append(batch(9, [4]));
+      await assert.rejects(west.append(batch(9, [3])), FencedError);
+      const tails = [east.tail(0), west.tail(0)] as const;
+      assert.deepEqual((await drain(tails[0], 1000)).revisions, [2, 3, 4]);
+      assert.deepEqual((await drain(tails[1], 1000)).revisions, [2]);
+      for (const one of [...tails, east, west]) await one.close();
+      const again = storages[0].engine();
+      assert.equal((await again.open(new Replayed(), "next")).domain, eastName);
+      await again.close();
     });
 
     void test("a batch larger than anything before it is appended whole", async () => {
