@@ -11,8 +11,8 @@
  *        marks the last part: a revision stays open until something above it is told, or a list holds
  *        it. No bookmark names an open revision, and an upstream watch resumes below it.
  * Gap    a list at L after a loss at C says what is there, not what came and went between. Positions
- *        strictly between C and L are therefore refused (410) from then on. L is good; C is good when
- *        it is closed: of an open one an object may be missing here that was gone again before L.
+ *        strictly between C and L are therefore refused (410) from then on, but for one at which a
+ *        list beside the stream showed this very state. L is good; C is good when it is closed: of an open one an object may be missing here that was gone again before L.
  * Late   what a stream tells after its time is found out when it comes. A cut may swallow it first:
  *        so a watch resumes as many as `overlapFrames` frames heard within `overlapMs` before the end
  *        of the last one, which tells them again. What came is dropped as a repeat, what did not
@@ -62,9 +62,11 @@ export class ChecksumError extends Error {
   }
 }
 
+/** Positions strictly between, but for those at which a list showed the state held here. */
 interface Gap {
   readonly above: number;
   readonly below: number;
+  readonly good: readonly number[];
 }
 
 /** Changes of one resource by the revision they are told at. */
@@ -115,8 +117,8 @@ export class Mirror {
   #gaps: readonly Gap[] = [];
   /** Gaps beyond the number remembered: no position below this is good. */
   #gapFloor = 0;
-  /** A list beside the stream found the state at `at` to be the state at `to` as well. */
-  #proof = { at: 0, to: 0 };
+  /** Lists beside the stream found the state since the change at `at` to be that at each of `to` too. */
+  #proof: { readonly at: number; readonly to: readonly number[] } = { at: 0, to: [] };
   /** The newest list holds everything at or below. */
   #coveredTo = 0;
   #ready = false;
@@ -177,7 +179,14 @@ export class Mirror {
 
   /** The state held is the state at this revision, which no event may have told yet. */
   get proven(): number {
-    return this.cache.revision === this.#proof.at ? this.#proof.to : this.revision;
+    return this.#proofs.at(-1) ?? this.revision;
+  }
+
+  /** Positions above the newest event at which the state is known to be the one held. */
+  get #proofs(): readonly number[] {
+    const { at, to } = this.#proof;
+    if (at !== this.cache.changedAt) return [];
+    return to.filter((position) => position > this.revision);
   }
 
   /** The upstream answered, or sent bytes. */
@@ -228,7 +237,7 @@ export class Mirror {
 
   /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
   refusal(revision: number): Error | undefined {
-    const inGap = this.#gaps.some((gap) => gap.above < revision && revision < gap.below);
+    const inGap = this.#gaps.some((gap) => isIn(gap, revision));
     const floor = Math.max(this.#gapFloor, this.cache.floor);
     if (!inGap && revision >= floor) return undefined;
     return expired(`too old resource version: ${revision} (${wholeRevision(floor)})`);
@@ -243,6 +252,7 @@ export class Mirror {
       this.cache.reset({ objects, revision }, expired(tooOld));
       this.#gaps = [];
       this.#gapFloor = 0;
+      this.#proof = { at: 0, to: [] };
       this.#ready = true;
     } else {
       this.#reconcile(objects, revision);
@@ -266,7 +276,8 @@ export class Mirror {
       return;
     }
     this.#heardMs = this.#clock.monotonicMs();
-    this.#proof = { at: this.cache.revision, to: revision };
+    const to = [...this.#proofs, revision].slice(-this.#limits.gapsMax);
+    this.#proof = { at: this.cache.changedAt, to };
     this.#wake();
   }
 
@@ -367,13 +378,18 @@ export class Mirror {
 
   #isNews({ key, revision }: FormedObject): boolean {
     if (revision > this.revision) return true;
-    if (revision <= this.#coveredTo || this.cache.holds(revision, key)) {
+    if (revision <= this.#coveredTo || this.#knows(key, revision)) {
       this.counts.duplicates++;
       return false;
     }
     if (revision === this.revision) return true;
     this.counts.outOfOrder++;
     throw new OutOfOrderError(revision, key, this.revision);
+  }
+
+  /** By the state as well: a revision of more changes than the ring keeps is told again like others. */
+  #knows(key: string, revision: number): boolean {
+    return this.cache.get(key)?.revision === revision || this.cache.holds(revision, key);
   }
 
   #position(revision: number): number {
@@ -387,8 +403,9 @@ export class Mirror {
   }
 
   #reconcile(objects: readonly SharedObject[], revision: number): void {
-    const above = this.#closed;
-    this.cache.expireStarts(above, revision);
+    const gap = { above: this.#closed, below: revision, good: this.#proofs };
+    const error = expired(`too old resource version: ${gap.above + 1} (${revision})`);
+    this.cache.expireStarts((position) => isIn(gap, position), error);
     const timeline = this.#difference(objects, revision);
     const at = [...timeline.keys()].sort((a, b) => a - b);
     for (const position of at) {
@@ -397,7 +414,7 @@ export class Mirror {
     this.cache.advance(revision);
     if (this.#suspicion === "open") this.#suspicion = at.length > 0 ? "none" : "unfounded";
     this.counts.reconciled++;
-    if (revision - above > 1) this.#remember({ above, below: revision });
+    if (gap.below - gap.above > 1) this.#remember(gap);
   }
 
   /** What leads from the cache's state to `objects`, each change no earlier than it can have been. */
@@ -457,6 +474,10 @@ export class Mirror {
       waiter.done();
     }
   }
+}
+
+function isIn({ above, below, good }: Gap, position: number): boolean {
+  return above < position && position < below && !good.includes(position);
 }
 
 /** The same name, deleted and made anew between two looks. */

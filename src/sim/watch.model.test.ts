@@ -6,188 +6,24 @@
  *
  * PILOTHOUSE_RUNS=5000 node --test src/sim/watch.model.test.ts       thousands of runs, new seeds each time
  */
-import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseFieldSelector } from "#api/field-selector.ts";
-import { parseLabelSelector } from "#api/label-selector.ts";
-import { compilePredicate } from "#watch/predicate.ts";
-import type { Fault, Fed } from "./testing/fed.ts";
+import type { Fed } from "./testing/fed.ts";
 import { relayFed } from "./testing/relay-fed.ts";
 import { storeFed } from "./testing/store-fed.ts";
-import { type Selection, WatchClient } from "./testing/watch-client.ts";
+import { calm, guarantees, plain, type Profile, rings, wild } from "./testing/watch-guarantees.ts";
 
 /** fast-check prints the seed of a run that fails. */
 const numRuns = Number(process.env["PILOTHOUSE_RUNS"] ?? 30);
 
-type Step =
-  | { readonly do: "write"; readonly keys: readonly number[]; readonly label: string | undefined }
-  | { readonly do: "skip" | "bookmark" }
-  | {
-      readonly do: "watch";
-      readonly which: number;
-      readonly replica: number;
-      /** Undefined: with the state; else so many revisions ago. */
-      readonly back: number | undefined;
-      readonly room: number;
-    }
-  | { readonly do: "room"; readonly who: number; readonly room: number }
-  | { readonly do: "reconnect"; readonly who: number; readonly replica: number }
-  | { readonly do: "time"; readonly ms: number }
-  | { readonly do: "fault"; readonly replica: number; readonly fault: Fault };
-
-function selection(namespace: string, labels: string, fields: string, wants: Selection["wants"]) {
-  const predicate = compilePredicate({
-    namespace,
-    namespaced: true,
-    labels: parseLabelSelector(labels),
-    fields: parseFieldSelector(fields),
-  });
-  return { name: `${namespace}|${labels}|${fields}`, predicate, wants };
-}
-
-const selections: readonly Selection[] = [
-  selection("", "", "", () => true),
-  selection("ns1", "", "", (key) => key.startsWith("ns1/")),
-  selection("", "v=1", "", (_key, label) => label === "1"),
-  selection("ns0", "v=2", "", (key, label) => key.startsWith("ns0/") && label === "2"),
-  selection("", "v!=1", "", (_key, label) => label !== "1"),
-  selection("", "v in (1,2)", "", (_key, label) => label === "1" || label === "2"),
-  selection("", "", "spec.nodeName=n3", (_key, label) => label === "3"),
-  selection("ns1", "", "metadata.name=p1", (key) => key === "ns1/p1"),
-];
-
-const replica = fc.nat(1);
-const label = fc.option(fc.constantFrom("1", "2", "3"), { nil: undefined });
-
-function writes(keysMax: number): fc.Arbitrary<Step> {
-  const keys = fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: keysMax });
-  return fc.record({ do: fc.constant("write" as const), keys, label });
-}
-
-const clients: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({
-    do: fc.constant("watch" as const),
-    which: fc.nat(selections.length - 1),
-    replica,
-    back: fc.option(fc.nat(6), { nil: undefined }),
-    room: fc.constantFrom(0, 1, 3, 1e9, 1e9),
-  }),
-  fc.record({ do: fc.constant("room" as const), who: fc.nat(4), room: fc.nat(6) }),
-  fc.record({ do: fc.constant("reconnect" as const), who: fc.nat(4), replica }),
-  fc.record({ do: fc.constantFrom("skip" as const, "bookmark" as const) }),
-  fc.record({ do: fc.constant("time" as const), ms: fc.constantFrom(0, 10, 1_000, 600_000) }),
-);
-
-function faults(...all: fc.Arbitrary<Fault>[]): fc.Arbitrary<Step> {
-  return fc.record({ do: fc.constant("fault" as const), replica, fault: fc.oneof(...all) });
-}
-
-function plain(
-  ...kinds: ("enqueue" | "upstreamBookmark" | "compact" | "swap" | "verify" | "restart")[]
-) {
-  return fc.record({ kind: fc.constantFrom(...kinds) });
-}
-
-const calm = [
-  plain("enqueue", "upstreamBookmark"),
-  fc.record({
-    kind: fc.constant("deliver" as const),
-    count: fc.integer({ min: 1, max: 9 }),
-    torn: fc.boolean(),
-  }),
-  fc.record({ kind: fc.constant("repeat" as const), count: fc.integer({ min: 1, max: 4 }) }),
-  fc.record({ kind: fc.constant("cut" as const), clean: fc.boolean() }),
-  fc.record({ kind: fc.constant("down" as const), down: fc.boolean() }),
-];
-const rings = [2, 5, 1_000];
-const wild = [...calm, plain("compact", "verify", "restart")];
-
-interface Profile {
-  /** Objects a revision may change. */
-  readonly keysMax: number;
-  readonly faults: fc.Arbitrary<Fault>[];
-  /** The way keeps the order, so clients may insist on it. */
-  readonly ordered: boolean;
-  /** Events the cache keeps; a frame repeated from below them cannot be told from a late one. */
-  readonly rings: readonly number[];
-  /** Clients stay with one replica: who was told half a revision may not learn the rest elsewhere. */
-  readonly stay?: boolean;
-}
-
-function guarantees(profile: Profile, open: (seed: number, ring: number) => Promise<Fed>) {
-  const step = fc.oneof(
-    { weight: 4, arbitrary: writes(profile.keysMax) },
-    { weight: 5, arbitrary: faults(...profile.faults) },
-    { weight: 5, arbitrary: clients },
-  );
-  const property = fc.asyncProperty(
-    fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
-    fc.integer({ min: 1, max: 1 << 30 }),
-    fc.constantFrom(...profile.rings),
-    async (steps, seed, ring) => {
-      const fed = await open(seed, ring);
-      const all: WatchClient[] = [];
-      for (const each of steps) await take(fed, profile, all, each);
-      await end(fed, all);
-      if (fed.digestOf !== undefined) {
-        for (const client of all) assert.ok(client.sums > 0 || !client.fromState, "a sum was told");
-      }
-      fed.check();
-      for (const client of all) client.close();
-      await fed.close();
-    },
-  );
-  return fc.assert(property, { numRuns });
-}
-
-/** Everybody reads on; something newer than the last change proves that nothing of it is missing. */
-async function end(fed: Fed, all: readonly WatchClient[]): Promise<void> {
-  await fed.settle();
-  for (const client of all) client.give(Number.POSITIVE_INFINITY);
-  await fed.skip();
-  await fed.settle();
-  for (const client of all) client.finish();
-  fed.bookmark();
-}
-
-async function take(fed: Fed, profile: Profile, all: WatchClient[], step: Step): Promise<void> {
-  switch (step.do) {
-    case "write":
-      return fed.write(step.keys.map((k) => [`ns${k % 2}/p${k}`, step.label] as const));
-    case "skip":
-      return fed.skip();
-    case "bookmark":
-      return fed.bookmark();
-    case "time":
-      return fed.time(step.ms);
-    case "fault":
-      return fed.fault(step.replica, step.fault);
-    case "watch":
-      return void all.push(begin(fed, profile, step));
-    case "room":
-      return all[step.who % Math.max(1, all.length)]?.give(step.room);
-    case "reconnect":
-      return all[step.who % Math.max(1, all.length)]?.reconnect(
-        profile.stay === true ? undefined : step.replica,
-      );
-    default:
-      step satisfies never;
-  }
-}
-
-function begin(fed: Fed, profile: Profile, step: Extract<Step, { do: "watch" }>): WatchClient {
-  const which = selections[step.which] ?? selections[0];
-  assert.ok(which !== undefined);
-  const client = new WatchClient(fed, which, { ...step, ordered: profile.ordered });
-  client.start(step.back === undefined ? "state" : Math.max(1, fed.head - step.back));
-  return client;
+function hold(profile: Profile, open: (seed: number, ring: number) => Promise<Fed>): Promise<void> {
+  return fc.assert(guarantees(profile, open), { numRuns });
 }
 
 void describe("watches on caches that a registry feeds from a store", () => {
   void it("hold every guarantee under slow clients, small rings, compactions and restarts", async () => {
     const profile = { keysMax: 3, faults: [plain("compact", "restart")], ordered: true, rings };
-    await guarantees(profile, (_seed, ring) => storeFed({ ringItemsMax: ring }));
+    await hold(profile, (_seed, ring) => storeFed({ ringItemsMax: ring }));
   });
 });
 
@@ -198,27 +34,24 @@ void describe("watches on mirrors that a relay feeds from an API server", () => 
       relayFed({ seed, ringItemsMax: ring, calm: calmly });
 
   void it("hold every guarantee at any replica while streams are cut, torn, delayed and repeated", () =>
-    guarantees({ keysMax: 1, faults: calm, ordered: true, rings: [1_000] }, open(true)));
+    hold({ keysMax: 1, faults: calm, ordered: true, rings: [1_000] }, open(true)));
 
   void it("hold them when revisions change several objects and a cut comes between", () =>
-    guarantees(
-      { keysMax: 3, faults: calm, ordered: true, rings: [1_000], stay: true },
-      open(true),
-    ));
+    hold({ keysMax: 3, faults: calm, ordered: true, rings: [1_000], stay: true }, open(true)));
 
   void it("give the difference after compactions and restarts, and 410 to nobody but who would miss something", () =>
-    guarantees({ keysMax: 1, faults: wild, ordered: true, rings }, open(false)));
+    hold({ keysMax: 1, faults: wild, ordered: true, rings }, open(false)));
 
   void it("do so when revisions change several objects", () =>
-    guarantees({ keysMax: 3, faults: wild, ordered: true, rings, stay: true }, open(false)));
+    hold({ keysMax: 3, faults: wild, ordered: true, rings, stay: true }, open(false)));
 
   void it("end up with the truth when the upstream breaks its order, and send nobody away", () =>
-    guarantees(
+    hold(
       {
         keysMax: 3,
         faults: [...wild, plain("swap")],
         ordered: false,
-        rings: [1_000],
+        rings,
         stay: true,
       },
       open(false),

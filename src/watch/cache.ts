@@ -24,6 +24,7 @@ import { batchBytesMax, EventRing } from "./event-ring.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
+import { SharedSelection } from "./shared-selection.ts";
 import { SortedSet } from "./sorted-set.ts";
 import { type DigestOf, type ViewSum, ViewSums } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
@@ -303,14 +304,11 @@ export class WatchCache {
   }
 
   /**
-   * The feed jumps from `above` to `below`, and what came and went between it does not know: ends the
-   * watches that were to start strictly between, whose clients may know of it from elsewhere.
+   * The feed jumped over `lost` positions, and what came and went there it does not know: ends the watches
+   * that began at one, whose clients may know of it from elsewhere.
    */
-  expireStarts(above: number, below: number): void {
-    for (const cursor of this.#cursors) {
-      if (!cursor.startedWithin(above, below)) continue;
-      cursor.end(expired(`too old resource version: ${above + 1} (${below})`));
-    }
+  expireStarts(lost: (position: number) => boolean, error: Error): void {
+    for (const cursor of this.#cursors) if (lost(cursor.startedAfter)) cursor.end(error);
   }
 
   /** Ends every watch; `error` as WatchSink.end. */
@@ -349,6 +347,7 @@ export class WatchCache {
       delivered: () => this.#delivered,
       floor: () => this.#ring.floor,
       history: this.history,
+      selection: new SharedSelection(),
       ringAfter: (after, max) => this.#ringAfter(after, max),
       enlist: (cursor) => this.#index.add(cursor),
       retire: (cursor) => this.#index.remove(cursor),

@@ -22,6 +22,7 @@ import { watchItem, wholeRevision } from "./cache-event.ts";
 import type { History, HistoryReader } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
+import type { SharedSelection } from "./shared-selection.ts";
 import type { SortedSet } from "./sorted-set.ts";
 import type { ViewSum } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
@@ -39,6 +40,7 @@ export interface CursorHome {
   /** The ring holds every event above this. */
   floor(): number;
   readonly history: History;
+  readonly selection: SharedSelection;
   ringAfter(after: number, max: number): readonly CacheEvent[];
   /** From now on dispatch brings events to `cursor`; `retire` is the opposite. */
   enlist(cursor: Cursor): void;
@@ -64,14 +66,6 @@ type Phase = "initial" | "behind" | "history" | "live" | "ended";
 const initialBatchItems = 500;
 const ringBatchItems = 1000;
 
-/** What the last cursor without a selector made of its events. */
-let lastSelected: {
-  readonly events: readonly CacheEvent[];
-  readonly from: string;
-  readonly to: string;
-  readonly items: readonly WatchItem[];
-} = { events: [], from: "", to: "", items: [] };
-
 export class Cursor {
   readonly predicate: Predicate;
   readonly bookmarks: boolean;
@@ -79,12 +73,12 @@ export class Cursor {
   readonly view: ViewSum | undefined;
   /** Decides in which slot of the bookmark period this cursor gets its bookmark. */
   readonly id: number;
+  /** 0: it began with the state. */
+  readonly startedAfter: number;
   readonly #home: CursorHome;
   readonly #sink: WatchSink;
   #phase: Phase;
   #after: number;
-  /** 0: with the state. */
-  readonly #startedAfter: number;
   #initial: Extract<CursorStart, { kind: "state" }> | undefined;
   #initialFrom: string;
   #reader: HistoryReader | undefined;
@@ -102,15 +96,10 @@ export class Cursor {
     this.bookmarks = options.bookmarks;
     this.view = options.view;
     this.#after = options.start.revision;
-    this.#startedAfter = options.start.kind === "after" ? options.start.revision : 0;
+    this.startedAfter = options.start.kind === "after" ? options.start.revision : 0;
     this.#initial = options.start.kind === "state" ? options.start : undefined;
     this.#initialFrom = deps.predicate.from;
     this.#phase = this.#initial === undefined ? "behind" : "initial";
-  }
-
-  /** Whether it was to start strictly between: at a position the feed then jumped over. */
-  startedWithin(above: number, below: number): boolean {
-    return this.#startedAfter > above && this.#startedAfter < below;
   }
 
   get live(): boolean {
@@ -266,34 +255,10 @@ export class Cursor {
       this.#home.enlist(this);
       return false;
     }
-    const items = this.#select(events);
+    const items = this.#home.selection.items(events, this.predicate);
     if (items.length > 0 && !this.#deliver(items)) return false;
     this.#after = last.revision;
     return true;
-  }
-
-  /** Watchers of the same keys share the array, so that its encoding is found by it. */
-  #select(events: readonly CacheEvent[]): readonly WatchItem[] {
-    const { predicate } = this;
-    if (predicate.selective) return this.#selected(events);
-    const { from, to } = predicate;
-    if (lastSelected.events === events && lastSelected.from === from && lastSelected.to === to) {
-      return lastSelected.items;
-    }
-    const items = this.#selected(events);
-    lastSelected = { events, from, to, items };
-    return items;
-  }
-
-  #selected(events: readonly CacheEvent[]): WatchItem[] {
-    const { predicate } = this;
-    const items: WatchItem[] = [];
-    for (const event of events) {
-      if (event.key < predicate.from || event.key >= predicate.to) continue;
-      const item = predicate.selective ? event.itemFor(predicate) : event.plainItem();
-      if (item !== undefined) items.push(item);
-    }
-    return items;
   }
 
   #openHistory(): boolean {
@@ -311,7 +276,7 @@ export class Cursor {
   #takeHistory(events: readonly CacheEvent[]): boolean {
     const last = events.at(-1);
     if (this.#phase !== "history" || last === undefined) return true;
-    const items = this.#select(events);
+    const items = this.#home.selection.items(events, this.predicate);
     if (items.length > 0 && !this.#deliver(items)) return false;
     if ((this.#phase as Phase) === "ended") return true;
     this.#after = last.revision;

@@ -170,9 +170,11 @@ export class FakeUpstream implements ByteTransport {
         new Promise((resolve, reject) => {
           const fail = (error: Error): void => {
             this.#streams.delete(stream);
+            stream.over = true;
             reject(error);
           };
           stream.take = (chunk) => {
+            if (stream.over) return;
             try {
               void take(chunk);
             } catch (error) {
