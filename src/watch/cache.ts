@@ -12,7 +12,6 @@
  * Why not a queue per watcher: 10,000 watchers x 1,000 events are 10 M references; 10,000 cursors
  * are 10,000 numbers, and a slow one costs the others nothing.
  */
-import { expired } from "#api/status.ts";
 import { assert } from "#base/assert.ts";
 import { CacheEvent } from "./cache-event.ts";
 import type { CursorHome, CursorStart } from "./cursor.ts";
