@@ -2,10 +2,12 @@
  * One record: the unit of the log, of checkpoints and of the slabs in memory. The byte table and
  * its reasons are in FORMAT.md; this file is the only code that knows the offsets.
  *
- * A record is 8-byte aligned, little-endian, and carries the CRC-32C of all that follows the CRC.
+ * A record is 8-byte aligned, little-endian, and carries a checksum of all that follows
+ * the checksum: XXH32, or CRC-32C where format 1 wrote it; the mark says which.
  */
 import { assert } from "#base/assert.ts";
 import { crc32cWords } from "#base/crc32c.ts";
+import { xxh32Words } from "#base/xxh32.ts";
 
 export const RecordKind = {
   put: 1,
@@ -27,8 +29,10 @@ export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 
 export const headerBytes = 56;
 export const recordAlign = 8;
-/** "PH" in little-endian order: lets a scan after a torn record skip noise cheaply. */
-const recordMagic = 0x4850;
+/** "PX" in little-endian order: lets a scan after a torn record skip noise cheaply. */
+const recordMark = 0x5850;
+/** "PH": of format 1. */
+const recordMarkCrc = 0x4850;
 /** A key's length is 16-bit on disk. */
 export const keyBytesLimit = 0xffff;
 
@@ -78,7 +82,7 @@ export function writeRecord(
   const size = recordSize(key.length, body.length);
   const bodyAt = offset + headerBytes + key.length;
   view.setUint32(offset + 4, size, true);
-  view.setUint16(offset + 8, recordMagic, true);
+  view.setUint16(offset + 8, recordMark, true);
   view.setUint8(offset + 10, header.kind);
   view.setUint8(offset + 11, offset + size - bodyAt - body.length);
   view.setUint32(offset + 12, header.epoch, true);
@@ -92,7 +96,7 @@ export function writeRecord(
   if (header.lease !== 0n) view.setBigInt64(offset + 48, header.lease, true);
   writeKey(bytes, offset + headerBytes, key);
   bytes.set(body, bodyAt);
-  view.setUint32(offset, crc32cWords(words, (offset >> 2) + 1, (offset + size) >> 2), true);
+  view.setUint32(offset, xxh32Words(words, (offset >> 2) + 1, (offset + size) >> 2), true);
 }
 
 /** Reads records in place, at offsets that are multiples of `recordAlign`. */
@@ -110,22 +114,24 @@ export class RecordReader {
 
   /**
    * The size of the record at `offset`, believing nothing: 0 when no header with sane lengths is
-   * there. The record may still reach beyond the bytes at hand, and its CRC is not looked at.
+   * there. The record may still reach beyond the bytes at hand, and its checksum is not looked at.
    */
   plausibleSize(offset: number): number {
     if (offset + headerBytes > this.bytes.length) return 0;
-    if (this.#view.getUint16(offset + 8, true) !== recordMagic) return 0;
+    const mark = this.#mark(offset);
+    if (mark !== recordMark && mark !== recordMarkCrc) return 0;
     const size = this.size(offset);
     const fixed = headerBytes + this.keyLength(offset) + this.#padding(offset);
     const sane = size % recordAlign === 0 && size >= fixed && this.#padding(offset) < recordAlign;
     return sane ? size : 0;
   }
 
-  /** The size of a whole record with a right CRC at `offset`, else 0. */
+  /** The size of a whole record with a right checksum at `offset`, else 0. */
   validSize(offset: number): number {
     const size = this.plausibleSize(offset);
     if (size === 0 || offset + size > this.bytes.length) return 0;
-    const sum = crc32cWords(this.#words, (offset >> 2) + 1, (offset + size) >> 2);
+    const sumOf = this.#mark(offset) === recordMark ? xxh32Words : crc32cWords;
+    const sum = sumOf(this.#words, (offset >> 2) + 1, (offset + size) >> 2);
     return sum === this.#view.getUint32(offset, true) ? size : 0;
   }
 
@@ -182,6 +188,10 @@ export class RecordReader {
   body(offset: number): Uint8Array {
     const at = offset + headerBytes + this.keyLength(offset);
     return this.bytes.subarray(at, at + this.bodyLength(offset));
+  }
+
+  #mark(offset: number): number {
+    return this.#view.getUint16(offset + 8, true);
   }
 
   #padding(offset: number): number {

@@ -138,7 +138,7 @@ export class Recovery implements ReplaySink {
     return this.#mvcc.addDelete(key, revision);
   }
 
-  /** Its changes lie in its body as records of their own; its CRC vouches for all of them. */
+  /** Its changes lie in its body as records of their own; its checksum vouches for all of them. */
   #group(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {
     const revision = reader.revision(at);
     const rows: Row[] = [];

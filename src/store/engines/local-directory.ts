@@ -10,6 +10,7 @@ import {
   decodeFormat,
   encodeFormat,
   formatFileName,
+  formatVersion,
   isOurs,
   parseFileName,
   temporarySuffix,
@@ -29,6 +30,8 @@ export class ForeignDirectoryError extends Error {
 
 export interface StoreDirectory {
   readonly storeId: string;
+  /** As FORMAT says. */
+  readonly format: number;
   /** By number, ascending. */
   readonly segments: readonly number[];
   readonly checkpoints: readonly number[];
@@ -53,17 +56,17 @@ export async function takeDirectory(
   if (!names.includes(formatFileName)) {
     const storeId = newId();
     await makeFormat(disk, directory, storeId, names);
-    return { storeId, segments: [], checkpoints: [] };
+    return { storeId, format: formatVersion, segments: [], checkpoints: [] };
   }
   const path = `${directory}/${formatFileName}`;
-  const storeId = decodeFormat(await readSmall(disk, path), path);
+  const { storeId, format } = decodeFormat(await readSmall(disk, path), path);
   await removeTemporary(disk, directory, names);
   const numbers = (kind: FileName["kind"]): number[] =>
     names
       .map(parseFileName)
       .filter((name) => name?.kind === kind)
       .map((name) => (name as FileName).number);
-  return { storeId, segments: numbers("log"), checkpoints: numbers("checkpoint") };
+  return { storeId, format, segments: numbers("log"), checkpoints: numbers("checkpoint") };
 }
 
 function foreignMessage(directory: string, stray: string): string {
@@ -77,7 +80,13 @@ async function makeFormat(
   names: readonly string[],
 ): Promise<void> {
   await removeTemporary(disk, directory, names);
+  await writeFormat(disk, directory, storeId);
+}
+
+/** Says, durably, that the directory has the newest format: before anything in it is written. */
+export async function writeFormat(disk: Disk, directory: string, storeId: string): Promise<void> {
   const path = `${directory}/${formatFileName}`;
+  await removeIfThere(disk, path + temporarySuffix);
   const file = await disk.open(path + temporarySuffix, "create");
   try {
     await file.write([encodeFormat(storeId)], 0);

@@ -12,7 +12,10 @@ import { crc32c } from "#base/crc32c.ts";
 import { lockFilePrefix } from "#platform/disk.ts";
 import { CorruptionError } from "./engine.ts";
 
-export const formatVersion = 1;
+/** What is written. */
+export const formatVersion = 2;
+/** What is read. Format 1 had another checksum in its records; their marks tell. */
+const formatOldest = 1;
 export const formatFileName = "FORMAT";
 export const alarmsFileName = "ALARMS";
 export const temporarySuffix = ".tmp";
@@ -83,7 +86,7 @@ export function decodeFileHeader(bytes: Uint8Array): FileHeader | undefined {
   const magic = String.fromCharCode(...bytes.subarray(0, 8));
   const kind =
     magic === magics.log ? "log" : magic === magics.checkpoint ? "checkpoint" : undefined;
-  if (kind === undefined || view.getUint32(8, true) !== formatVersion) return undefined;
+  if (kind === undefined || !isRead(view.getUint32(8, true))) return undefined;
   return {
     kind,
     epoch: view.getUint32(12, true),
@@ -98,19 +101,26 @@ export function encodeFormat(storeId: string): Uint8Array {
   return new TextEncoder().encode(`${formatFirstLine}\nid ${storeId}\n`);
 }
 
-/** @returns the store's id. */
-export function decodeFormat(bytes: Uint8Array, path: string): string {
+export function decodeFormat(
+  bytes: Uint8Array,
+  path: string,
+): { readonly storeId: string; readonly format: number } {
   const text = new TextDecoder().decode(bytes);
   const match = /^pilothouse-store format (\d+)\nid ([0-9a-f-]{36})\n$/.exec(text);
   if (match === null) {
     throw new CorruptionError(`${path}: not a format file of a store: restore it from a backup`);
   }
-  if (Number(match[1]) !== formatVersion) {
+  const format = Number(match[1]);
+  if (!isRead(format)) {
     throw new CorruptionError(
-      `${path}: store has format ${match[1]}, this version reads format ${formatVersion}: use the version that wrote it`,
+      `${path}: store has format ${format}, this version reads formats ${formatOldest} to ${formatVersion}: use the version that wrote it`,
     );
   }
-  return match[2] as string;
+  return { storeId: match[2] as string, format };
+}
+
+function isRead(format: number): boolean {
+  return format >= formatOldest && format <= formatVersion;
 }
 
 function uuidBytes(id: string): Uint8Array {

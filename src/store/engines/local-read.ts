@@ -1,5 +1,5 @@
 /**
- * Reads files of records in large blocks, believing nothing that its CRC does not vouch for, and
+ * Reads files of records in large blocks, believing nothing that its checksum does not vouch for, and
  * tells a torn tail from damage.
  *
  * A batch begins only once the one before it is durable. So what is wrong at offset X is the torn

@@ -332,16 +332,16 @@ void test("another format version and a file of another store are refused by nam
   const other = await threeWrites();
   const format = await world.disk.open(`${testDirectory}/FORMAT`, "write");
   await format.write(
-    [bytes("pilothouse-store format 2\nid 00000000-0000-4000-8000-000000000000\n")],
+    [bytes("pilothouse-store format 3\nid 00000000-0000-4000-8000-000000000000\n")],
     0,
   );
   await assert.rejects(
     openTestStore(world, "local"),
-    /FORMAT: store has format 2, this version reads format 1/,
+    /FORMAT: store has format 3, this version reads formats 1 to 2/,
   );
   const id = await other.disk.open(`${testDirectory}/FORMAT`, "write");
   await id.write(
-    [bytes("pilothouse-store format 1\nid 00000000-0000-4000-8000-000000000000\n")],
+    [bytes("pilothouse-store format 2\nid 00000000-0000-4000-8000-000000000000\n")],
     0,
   );
   await assert.rejects(

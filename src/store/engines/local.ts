@@ -27,10 +27,11 @@ import type {
   ReplaySink,
   Tail,
 } from "./engine.ts";
-import { refuseForeign, removeIfThere, takeDirectory } from "./local-directory.ts";
+import { refuseForeign, removeIfThere, takeDirectory, writeFormat } from "./local-directory.ts";
 import {
   encodeFileHeader,
   fileHeaderBytes,
+  formatVersion,
   parseFileName,
   temporarySuffix,
 } from "./local-files.ts";
@@ -110,6 +111,7 @@ export class LocalEngine implements Engine {
       this.#checkpoints = found.checkpoints.filter((r) => r <= recovered.checkpointRevision);
       this.#place = { ...this.#options, disk, storeId: found.storeId };
       this.#ahead = new SegmentAhead(this.#place);
+      if (found.format < formatVersion) await writeFormat(disk, directory, found.storeId);
       await this.#openTail(recovered);
       await this.#checkRoom();
       return { epoch: this.#epoch, domain: found.storeId };
