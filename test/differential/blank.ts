@@ -11,6 +11,9 @@ const instant = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
 const microInstant = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g;
 
 /** One per case: remembers what it has named. */
+/** Of `kubectl get`; minutes alone look like a quantity, and no case is minutes old. */
+const age = /^(?:\d+s|\d+m\d+s|\d+h(?:\d+m)?|\d+d(?:\d+h)?|\d+y(?:\d+d)?)$/;
+
 export class Blanks {
   readonly #uids = new Map<string, string>();
   readonly #versions = new Map<string, string>();
@@ -64,9 +67,9 @@ export class Blanks {
       case "healthCheckNodePort":
         return inner === 0 ? 0 : "<port>";
       case "cells":
-        // Ages are seconds old on both sides, not the same number of them.
+        // Of what a case made: seconds on both sides, not the same number. Of a date in a case: its age today.
         return listOf(inner).map((cell) =>
-          typeof cell === "string" && /^\d+s$/.test(cell) ? "<age>" : this.value(cell),
+          typeof cell === "string" && age.test(cell) ? "<age>" : this.value(cell),
         );
       case "columnDefinitions":
         // Their descriptions are each server's own words.
