@@ -52,6 +52,47 @@ void test("keys added in order, at random, and removed down to none keep every i
   assert.deepEqual([...tree.entries()], []);
 });
 
+void test("loaded keys make a whole tree, whatever their number and order, which goes on as any other", () => {
+  for (const count of [0, 1, 15, 16, 56, 57, 113, 3136, 3137, 20_000]) {
+    const random = new Prng(count);
+    const tree = new BTree<number>();
+    const model = new Map<string, number>();
+    tree.beginLoading();
+    for (let i = 0; model.size < count; i++) {
+      const key = `/registry/pods/k${random.below(count * 2)}`;
+      assert.equal(tree.get(key), model.get(key));
+      assert.equal(tree.set(key, i), model.get(key));
+      model.set(key, i);
+      assert.equal(tree.size, model.size);
+    }
+    tree.endLoading();
+    tree.check();
+    const sorted = [...model].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    assert.deepEqual([...tree.entries()], sorted);
+    for (let i = 0; i < 200; i++) {
+      const key = `/registry/pods/k${random.below(count * 2 + 10)}`;
+      if (random.chance(0.5)) assert.equal(tree.delete(key), model.delete(key));
+      else {
+        assert.equal(tree.set(key, -i), model.get(key));
+        model.set(key, -i);
+      }
+    }
+    tree.check();
+    assert.equal(tree.size, model.size);
+  }
+});
+
+void test("while keys are loaded nobody may ask for their order", () => {
+  const tree = new BTree<number>();
+  tree.beginLoading();
+  tree.set("a", 1);
+  for (const wrong of [() => tree.delete("a"), () => tree.scan("", undefined, () => true)]) {
+    assert.throws(wrong, /loading/);
+  }
+  tree.endLoading();
+  assert.throws(() => tree.beginLoading(), /not empty/);
+});
+
 void test("a scan is bounded by start and end and stops when told", () => {
   const tree = new BTree<number>();
   for (let i = 0; i < 300; i++) tree.set(String(i).padStart(3, "0"), i);

@@ -24,10 +24,15 @@ export function xxh32Words(words: Int32Array, start: number, end: number): numbe
     let c = 0;
     let d = -prime1 | 0;
     for (; i + 4 <= end; i += 4) {
-      a = round(a, words[i] as number);
-      b = round(b, words[i + 1] as number);
-      c = round(c, words[i + 2] as number);
-      d = round(d, words[i + 3] as number);
+      // Written out: whether calls in here are inlined depends on who calls, and costs half.
+      a = (a + Math.imul(words[i] as number, prime2)) | 0;
+      b = (b + Math.imul(words[i + 1] as number, prime2)) | 0;
+      c = (c + Math.imul(words[i + 2] as number, prime2)) | 0;
+      d = (d + Math.imul(words[i + 3] as number, prime2)) | 0;
+      a = Math.imul((a << 13) | (a >>> 19), prime1);
+      b = Math.imul((b << 13) | (b >>> 19), prime1);
+      c = Math.imul((c << 13) | (c >>> 19), prime1);
+      d = Math.imul((d << 13) | (d >>> 19), prime1);
     }
     h = rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
   }
@@ -38,10 +43,6 @@ export function xxh32Words(words: Int32Array, start: number, end: number): numbe
   h = Math.imul(h ^ (h >>> 15), prime2);
   h = Math.imul(h ^ (h >>> 13), prime3);
   return (h ^ (h >>> 16)) >>> 0;
-}
-
-function round(lane: number, word: number): number {
-  return Math.imul(rotate((lane + Math.imul(word, prime2)) | 0, 13), prime1);
 }
 
 function rotate(value: number, bits: number): number {

@@ -31,7 +31,7 @@ class Follower {
 
   take(records: Uint8Array): void {
     this.#recovery.records(records, { kind: "log", file: "tail", offset: 0 });
-    this.#mvcc.commitRevision = this.#mvcc.headRevision;
+    this.#recovery.finish();
   }
 
   state(): unknown {

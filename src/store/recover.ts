@@ -7,6 +7,7 @@
  * R3  Log records at or below the checkpoint's revision change nothing but leases, and replaying
  *     those again is harmless: a lease's last record decides.
  * R4  The changes of the checkpoint's own revision are history again, as before the restart.
+ * R5  Until `finish` the keys have no order: only their newest versions may be asked for.
  * Values are not copied: the blocks read from disk become slabs.
  */
 import { CorruptionError } from "./engines/engine.ts";
@@ -29,6 +30,7 @@ export class Recovery implements ReplaySink {
     this.#leases = leases;
     this.#compactRevision = mvcc.compactRevision;
     this.#checkpointRevision = mvcc.headRevision;
+    mvcc.index.beginLoading();
   }
 
   checkpoint(revision: number): void {
@@ -48,8 +50,12 @@ export class Recovery implements ReplaySink {
     this.#mvcc.slabs.dropIfDead(slab);
   }
 
-  /** After the last record: what was recovered is durable, so it is committed. */
+  /**
+   * After the last record, or the last known so far. What was recovered is durable, so it is
+   * committed.
+   */
   finish(): void {
+    this.#mvcc.index.endLoading();
     this.#mvcc.commitRevision = this.#mvcc.headRevision;
     this.#mvcc.compactRevision = this.#compactRevision;
     this.#mvcc.prune(this.#compactRevision, Number.POSITIVE_INFINITY);

@@ -10,7 +10,7 @@ import type { DiskFile } from "#platform/disk.ts";
 import { headerBytes, recordAlign, RecordReader } from "../record.ts";
 
 /** Large enough that reads cost nothing against checksums; small enough to be a slab. */
-const blockBytes = 4 * 2 ** 20;
+const blockBytes = 2 ** 20;
 /** A block less full than this is copied, so as not to keep its empty part in memory. */
 const fullEnough = 0.9;
 

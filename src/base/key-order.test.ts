@@ -1,0 +1,44 @@
+/** Orders of many strings against the host's sort. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { keyOrder } from "./key-order.ts";
+import { Prng } from "./prng.ts";
+
+function check(keys: readonly string[], message: string): void {
+  const order = keyOrder(keys);
+  assert.equal(new Set(order).size, keys.length, message);
+  const sorted = Array.from(order, (i) => keys[i] as string);
+  assert.deepEqual(
+    sorted,
+    keys.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)),
+    message,
+  );
+}
+
+void test("keys of any shape come out in code-unit order", () => {
+  for (let seed = 1; seed <= 300; seed++) {
+    const random = new Prng(seed);
+    const alphabet = random.pick(["ab", "\0a\u00ff", "abc/-", "0123456789", "a\u0100b\uffff"]);
+    const prefix = random.pick(["", "/registry/pods/", "/r/\0"]);
+    const lengthMax = random.pick([3, 8, 30]);
+    const keys = Array.from({ length: random.below(600) }, () => {
+      const length = random.below(lengthMax);
+      const chars = Array.from({ length }, () => alphabet[random.below(alphabet.length)]);
+      return (random.chance(0.9) ? prefix : "") + chars.join("");
+    });
+    check(keys, `seed ${seed}`);
+  }
+});
+
+void test("equal keys, long common prefixes and no keys at all are no trouble", () => {
+  check([], "none");
+  check(
+    Array.from({ length: 100 }, () => "same"),
+    "equal",
+  );
+  const long = "x".repeat(60_000);
+  check(
+    Array.from({ length: 60 }, (_, i) => long.slice(i) + String(i)),
+    "long",
+  );
+});
