@@ -24,7 +24,7 @@ export function keyOrder(keys: readonly string[]): Uint32Array {
   const numbers = new Float64Array(keys.length);
   const pending: Range[] = [{ low: 0, high: keys.length, depth: 0 }];
   for (let range = pending.pop(); range !== undefined; range = pending.pop()) {
-    const { low, high, depth } = range;
+    const { low, high } = range;
     if (high - low <= fewKeys) insertionSort(keys, order, low, high);
     else {
       const common = commonPrefix(keys, order, range);
