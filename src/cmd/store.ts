@@ -1,9 +1,10 @@
 /**
  * `pilothouse store`: the etcd v3 API over a log in one directory, until Ctrl-C or SIGTERM.
  */
-import { createHash } from "node:crypto";
+import { createHash, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createSecureContext } from "node:tls";
 import { AlarmFile } from "#etcd/alarm-file.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
@@ -101,8 +102,23 @@ function readTls({ cert, key, clientCa }: StoreFlags): Tls | undefined {
   if (cert === undefined || key === undefined) {
     throw new UsageError("TLS needs both --cert and --key");
   }
-  const pair = { cert: readPem(cert), key: readPem(key) };
-  return clientCa === undefined ? pair : { ...pair, clientCa: readPem(clientCa) };
+  const tls = {
+    cert: readPem(cert),
+    key: readPem(key),
+    ...(clientCa === undefined ? {} : { clientCa: readPem(clientCa) }),
+  };
+  usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
+  // A context passes over an authority that is none, and would then refuse every client.
+  if (clientCa !== undefined) usable("--client-ca", () => new X509Certificate(tls.clientCa ?? ""));
+  return tls;
+}
+
+function usable(what: string, use: () => unknown): void {
+  try {
+    use();
+  } catch (error) {
+    throw new UsageError(`${what} cannot be used: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function readPem(path: string): string {

@@ -6,7 +6,7 @@
  * G3  A call whose client no longer waits is ended; its write may still be made.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { grpcOkTrailers, grpcRefusal, httpHead } from "#wire/grpc-frames.ts";
@@ -60,7 +60,7 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
   const served = { ...deps, limits, plainHttp2: tls !== undefined };
   const connections = new Map<Socket, H2Connection | undefined>();
   const http1 = http1Server(deps.http);
-  const server = makeServer(options, (socket) => {
+  const server = makeServer(deps, options, (socket) => {
     if (connections.size >= limits.connectionsMax) {
       socket.destroy();
       return;
@@ -95,7 +95,11 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
   };
 }
 
-function makeServer({ tls }: ListenOptions, connected: (socket: Socket) => void): Server {
+function makeServer(
+  deps: ServerDeps,
+  { tls }: ListenOptions,
+  connected: (socket: Socket) => void,
+): Server {
   if (tls === undefined) return createServer(connected);
   const { cert, key, clientCa } = tls;
   const server = createTlsServer(
@@ -110,9 +114,28 @@ function makeServer({ tls }: ListenOptions, connected: (socket: Socket) => void)
     },
     connected,
   );
-  // A handshake that failed is the client's affair; its socket is closed already.
-  server.on("tlsClientError", () => undefined);
+  server.on("tlsClientError", tellRefused(deps));
   return server;
+}
+
+const tellEveryMs = 1000;
+
+/**
+ * A handshake that failed: its socket is closed already. A client without a certificate was told why
+ * by an alert; one whose certificate is of somebody else hears nothing, for the host checks that when
+ * the handshake is over. So the log says it, a line a second at most.
+ */
+function tellRefused({ clock, log }: ServerDeps): (error: Error, socket: TLSSocket) => void {
+  let quietUntilMs = 0;
+  return (error, { authorizationError, remoteAddress }) => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs < quietUntilMs) return;
+    quietUntilMs = nowMs + tellEveryMs;
+    // OpenSSL's own words, without its file names.
+    const { reason = error.message } = error as { readonly reason?: string };
+    const why = String(authorizationError ?? reason);
+    log.warn("a connection was refused in its TLS handshake", { peer: remoteAddress, why });
+  };
 }
 
 interface Served extends ServerDeps {

@@ -1,0 +1,203 @@
+/**
+ * A stock kube-apiserver on `pilothouse store`: its objects, lists in pages, watches and its own
+ * compaction, and kill -9 of the store under it, by kubectl and by raw requests.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { EtcdClient } from "#etcd/client.ts";
+import {
+  findKubectl,
+  kubectlEnvironment,
+  pilothouse,
+  removeDirectory,
+  run,
+  temporaryDirectory,
+} from "./harness.ts";
+import { findApiServer, startApiServer, until, type StockApiServer } from "./stock-apiserver.ts";
+import { startStore, type RunningStore } from "./store-harness.ts";
+
+const program = findApiServer();
+const kubectl = findKubectl();
+const skip =
+  program === undefined
+    ? "no kube-apiserver: set PILOTHOUSE_KUBE_APISERVER, or put it on the PATH"
+    : kubectl === undefined
+      ? "no kubectl: set PILOTHOUSE_KUBECTL, or put it on the PATH"
+      : false;
+
+const maps = "/api/v1/namespaces/default/configmaps";
+const configMap = (name: string, value: string) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name },
+  data: { value },
+});
+
+describe("a stock kube-apiserver on our store", { skip }, () => {
+  const scratch = temporaryDirectory("kube-apiserver");
+  const data = join(scratch, "data");
+  let store: RunningStore;
+  let api: StockApiServer;
+
+  before(async () => {
+    store = await startStore(["--data-dir", data, "--listen", "127.0.0.1:0"]);
+    api = await startApiServer(program ?? "", join(scratch, "api"), [
+      `--etcd-servers=${store.url}`,
+      "--etcd-compaction-interval=2s",
+      // Pages come from the store, not from the server's own snapshots of its cache.
+      "--feature-gates=ListFromCacheSnapshot=false",
+    ]);
+  });
+  after(async () => {
+    await api?.stop();
+    await store?.kill();
+    removeDirectory(scratch);
+  });
+
+  /** Back on the same address, as a supervisor brings it back. */
+  async function killAndRestart(): Promise<void> {
+    await store.kill();
+    const listen = new URL(store.url).host;
+    store = await startStore(["--data-dir", data, "--listen", listen]);
+  }
+
+  function kube(args: readonly string[], input?: unknown): string {
+    const env = kubectlEnvironment(api.kubeconfig, scratch);
+    const text = input === undefined ? {} : { input: JSON.stringify(input) };
+    const { code, stdout, stderr } = run(kubectl ?? "", args, { env, ...text });
+    assert.equal(code, 0, `kubectl ${args.join(" ")}: ${stderr}`);
+    return stdout;
+  }
+
+  test("kubectl applies, reads, changes and deletes", () => {
+    assert.match(kube(["apply", "-f", "-"], configMap("one", "1")), /configmap\/one created/);
+    assert.match(kube(["apply", "-f", "-"], configMap("one", "2")), /configmap\/one configured/);
+    assert.match(kube(["apply", "-f", "-"], configMap("one", "2")), /configmap\/one unchanged/);
+    assert.equal(kube(["get", "cm", "one", "-o", "jsonpath={.data.value}"]), "2");
+    assert.match(kube(["delete", "cm", "one"]), /configmap "one" deleted/);
+    const gone = run(kubectl ?? "", ["get", "cm", "one"], {
+      env: kubectlEnvironment(api.kubeconfig, scratch),
+    });
+    assert.match(gone.stderr, /configmaps "one" not found/);
+  });
+
+  test("a write of a stale object is a conflict, and the newer one stays", async () => {
+    const made = await api.request("POST", maps, configMap("guarded", "1"));
+    assert.equal(made.status, 201);
+    const newer = { ...made.body, data: { value: "2" } };
+    assert.equal((await api.request("PUT", `${maps}/guarded`, newer)).status, 200);
+    const stale = { ...made.body, data: { value: "3" } };
+    assert.equal((await api.request("PUT", `${maps}/guarded`, stale)).status, 409);
+    assert.equal((await api.request("GET", `${maps}/guarded`)).body["data"]?.["value"], "2");
+  });
+
+  test("a list in pages is of one revision whatever is written meanwhile; compacted, it says 410", async () => {
+    const names = Array.from({ length: 25 }, (_, i) => `page-${String(i).padStart(2, "0")}`);
+    await Promise.all(names.map((name) => api.request("POST", maps, configMap(name, "x"))));
+    const query = `?limit=10&fieldSelector=metadata.namespace%3Ddefault`;
+    let page = (await api.request("GET", maps + query)).body;
+    const first = page;
+    const seen = namesOf(page);
+    await api.request("POST", maps, configMap("page-99", "too late for this list"));
+    while (continueOf(page) !== "") {
+      page = (await api.request("GET", `${maps}${query}&continue=${continueOf(page)}`)).body;
+      assert.equal(page["metadata"]?.["resourceVersion"], first["metadata"]?.["resourceVersion"]);
+      seen.push(...namesOf(page));
+    }
+    assert.deepEqual(
+      seen.filter((name) => name.startsWith("page-")),
+      names,
+    );
+    assert.equal(kube(["get", "cm", "-o", "name", "--chunk-size=7"]).match(/page-/g)?.length, 26);
+    await compactedBeyond(Number(first["metadata"]?.["resourceVersion"]));
+    const late = await api.request("GET", `${maps}${query}&continue=${continueOf(first)}`);
+    assert.equal(late.status, 410);
+    assert.equal(late.body["reason"], "Expired");
+  });
+
+  /** By the server's own compactor, every two seconds here. */
+  async function compactedBeyond(revision: number): Promise<void> {
+    const client = new EtcdClient(store.url);
+    await until(`compaction beyond ${revision}`, async () => {
+      await api.request("PUT", `${maps}/guarded`, configMap("guarded", String(performance.now())));
+      return (await client.hashKv(0)).compactRevision > revision;
+    });
+    client.close();
+  }
+
+  test("the store killed under writes: all that was acknowledged is there, and a watch goes on", async () => {
+    const columns = 'jsonpath={.type} {.object.metadata.name}{"\\n"}';
+    const args = ["get", "cm", "--watch-only", "--output-watch-events", "-o", columns];
+    const watcher = spawn(kubectl ?? "", args, {
+      env: kubectlEnvironment(api.kubeconfig, scratch),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const events: string[] = [];
+    createInterface(watcher.stdout).on("line", (line) => events.push(line));
+    // It watches once it tells of something.
+    let probes = 0;
+    await until("kubectl watches", async () => {
+      await api.request("POST", maps, configMap(`probe-${probes++}`, ""));
+      return events.length > 0;
+    });
+    const acknowledged: { readonly name: string; readonly resourceVersion: string }[] = [];
+    let written = 0;
+    let killed = false;
+    const writers = Array.from({ length: 4 }, async () => {
+      // Some after the store is back, too.
+      for (let more = 20; more > 0; more -= killed ? 1 : 0) {
+        const name = `kill-${written++}`;
+        const { status, body } = await api.request("POST", maps, configMap(name, name));
+        if (status !== 201) continue;
+        const { resourceVersion = "" } = (body["metadata"] ?? {}) as Record<string, string>;
+        acknowledged.push({ name, resourceVersion });
+        if (!killed && acknowledged.length >= 100) more++;
+      }
+    });
+    await until("there are writes", () => Promise.resolve(acknowledged.length >= 100));
+    for (let i = 0; i < 3; i++) await killAndRestart();
+    killed = true;
+    await Promise.all(writers);
+    const { status } = await api.request("POST", maps, configMap("last", ""));
+    assert.equal(status, 201);
+    const listed = (await api.request("GET", maps)).body["items"] ?? [];
+    const versions = new Map(
+      listed.map(({ metadata: m }) => [m?.["name"], m?.["resourceVersion"]]),
+    );
+    for (const { name, resourceVersion } of acknowledged) {
+      assert.equal(versions.get(name as never), resourceVersion, name);
+    }
+    await until("the watch has heard of the last", () =>
+      Promise.resolve(events.includes("ADDED last")),
+    );
+    watcher.kill();
+    for (const { name } of acknowledged) {
+      const told = events.filter((line) => line.endsWith(` ${name}`));
+      assert.deepEqual(told, [`ADDED ${name}`]);
+    }
+  });
+
+  test("the store stopped well, checked, and started again: the apiserver goes on", async () => {
+    assert.equal(await store.stop(), 0);
+    const check = pilothouse(["store", "check", data]);
+    assert.equal(check.code, 0, check.stdout);
+    store = await startStore(["--data-dir", data, "--listen", new URL(store.url).host]);
+    await until("it writes again", async () => {
+      const { status } = await api.request("PUT", `${maps}/guarded`, configMap("guarded", "end"));
+      return status === 200;
+    });
+  });
+});
+
+function namesOf(list: { readonly [field: string]: unknown }): string[] {
+  const items = (list["items"] ?? []) as readonly { metadata: { name: string } }[];
+  return items.map(({ metadata }) => metadata.name);
+}
+
+function continueOf(list: { readonly [field: string]: unknown }): string {
+  const { continue: token = "" } = (list["metadata"] ?? {}) as { continue?: string };
+  return encodeURIComponent(token);
+}
