@@ -7,6 +7,8 @@ import type { Random } from "#platform/random.ts";
 export interface BackoffOptions {
   readonly firstMs: number;
   readonly mostMs: number;
+  /** "full": anywhere below the step, so that a crowd spreads best. Absent: the step and up to as much. */
+  readonly jitter?: "full";
 }
 
 export class Backoff {
@@ -19,10 +21,11 @@ export class Backoff {
     this.#options = options;
   }
 
-  /** The next delay: uniform in [d, 2d) for d the current step, before the cap. */
+  /** The next delay: uniform in [d, 2d), with full jitter in [0, d), for d the current step. */
   nextMs(): number {
     const step = stepMs(this.#options, this.#failures++);
-    return step + this.#random.below(Math.max(1, Math.ceil(step)));
+    const least = this.#options.jitter === "full" ? 0 : step;
+    return least + this.#random.below(Math.max(1, Math.ceil(step)));
   }
 
   reset(): void {

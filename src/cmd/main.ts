@@ -142,6 +142,16 @@ program
       .default("verify"),
   )
   .option(
+    "--shrink-guard <percent>",
+    "a list that takes away a larger share of a resource waits for a second one; absent: no guard",
+    integer("percent", 1, 100),
+  )
+  .option(
+    "--ready-max-age <seconds>",
+    "not ready once a mirror's upstream has been away for longer; absent: the last state is good enough",
+    integer("seconds", 1, 86_400),
+  )
+  .option(
     "--drain-seconds <number>",
     "time over which clients are let go",
     integer("seconds", 0, 600),

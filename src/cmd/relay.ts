@@ -15,7 +15,7 @@ import { KubeconfigError, loadKubeconfig, type KubeAccess } from "#platform/node
 import { nodeLog, type LogLevel } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { Log } from "#platform/log.ts";
-import { relayLimits } from "#relay/limits.ts";
+import { type RelayLimits, relayLimits } from "#relay/limits.ts";
 import type { MirroredKind } from "#relay/mirrored-kind.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
 import { chosen, discover, UnknownResourceError } from "#relay/resources.ts";
@@ -48,6 +48,8 @@ export interface RelayFlags {
   readonly clientCa?: string;
   readonly views?: string;
   readonly reads: "verify" | "cache";
+  readonly shrinkGuard?: number;
+  readonly readyMaxAge?: number;
   readonly drainSeconds: number;
   readonly servingWorkers: number;
   readonly peers?: string;
@@ -57,7 +59,7 @@ export interface RelayFlags {
 
 type MirrorFlags = Pick<
   RelayFlags,
-  "resources" | "reads" | "logLevel" | "views" | "peers" | "peersCa"
+  "resources" | "reads" | "logLevel" | "views" | "peers" | "peersCa" | "shrinkGuard" | "readyMaxAge"
 >;
 type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
 
@@ -176,9 +178,14 @@ export async function makeRelay(
   const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
   const running = createRelay(
     { ...up, random, log, ...more, ...peers, peers: new CertificateAuthenticator(up) },
-    { resources, views, consistency: flags.reads, limits: relayLimits },
+    { resources, views, consistency: flags.reads, limits: limitsOf(flags) },
   );
   return { running, resources, up, log };
+}
+
+function limitsOf({ shrinkGuard, readyMaxAge }: MirrorFlags): RelayLimits {
+  const readyAgeMsMax = readyMaxAge === undefined ? undefined : readyMaxAge * 1000;
+  return { ...relayLimits, shrinkPercentMax: shrinkGuard, readyAgeMsMax };
 }
 
 function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly number[]> {

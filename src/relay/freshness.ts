@@ -10,6 +10,7 @@
  */
 import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
+import { unconfirmed } from "./shrink-guard.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { Mirror } from "./mirror.ts";
 import type { Upstream } from "./upstream.ts";
@@ -67,6 +68,8 @@ export class Freshness {
     if (waitMs > 0) await sleep(this.#clock, "relay.fresh", waitMs, this.#signal);
     this.#verifiedMs = this.#clock.monotonicMs();
     const listing = await upstream.list(this.#signal);
+    const suspect = listing.revision > this.#mirror.proven ? upstream.judge(listing) : undefined;
+    if (suspect !== undefined) throw unconfirmed(suspect);
     this.#mirror.verify(listing.objects, listing.revision);
   }
 

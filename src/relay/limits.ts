@@ -1,5 +1,7 @@
+import type { ShrinkLimits } from "./shrink-guard.ts";
+
 /** Every limit of a relay, named; `cmd` passes them on. */
-export interface RelayLimits {
+export interface RelayLimits extends ShrinkLimits {
   /** History per resource: a client that was away resumes while it lasts. */
   readonly ringItemsMax: number;
   readonly ringBytesMax: number;
@@ -61,6 +63,10 @@ export interface RelayLimits {
   readonly zonesMax: number;
   readonly pollMsMax: number;
   readonly pollersMax: number;
+  /** Notes of when which revision came, per resource: two a second while events come. */
+  readonly passedMax: number;
+  /** A mirror whose upstream has been away for longer makes the relay unready. Absent: never. */
+  readonly readyAgeMsMax: number | undefined;
 }
 
 export const relayLimits: RelayLimits = {
@@ -104,4 +110,8 @@ export const relayLimits: RelayLimits = {
   zonesMax: 64,
   pollMsMax: 60_000,
   pollersMax: 50_000,
+  passedMax: 1_200,
+  readyAgeMsMax: undefined,
+  shrinkPercentMax: undefined,
+  shrinkConfirmMs: 10_000,
 };

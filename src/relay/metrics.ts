@@ -1,13 +1,17 @@
 /** Metrics of a relay: what the upstream is spared, what clients get, how old it is. */
-import type { Counter, MetricSet } from "#server/metric-set.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
 import type { Access } from "./access.ts";
 import type { Herd } from "./herd.ts";
-import { kindId } from "./mirrored-kind.ts";
+import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 import type { NamedView } from "./named-view.ts";
 import type { View } from "./view.ts";
 
 const etag304 = ["etag", "304"];
+const latencySeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Watchers are counted that have been behind for longer. */
+const behindSeconds = [0, 0.1, 1, 10, 60];
 const noLabels: readonly string[] = [];
 
 export class RelayMetrics {
@@ -20,6 +24,23 @@ export class RelayMetrics {
   readonly watchesStarted: Counter;
   readonly endedByReview: Counter;
   readonly moved: Counter;
+  readonly bodies: Counter;
+  readonly #latency: Histogram;
+
+  /** Counts an answer, and the bytes of a whole one; streams count what they send. */
+  answered(by: string, response: PlainResponse, query: URLSearchParams): void {
+    this.requests.add([by, String(response.status)]);
+    if (response.kind !== "bytes" || response.body.length === 0) return;
+    const kind = by === "etag" && query.has("since") ? "changes" : by;
+    const bytes = response.body.reduce((sum, { length }) => sum + length, 0);
+    this.bodies.add([kind], bytes);
+  }
+
+  /** For a mirror: its watchers were just brought what was heard `ageMs` ago. */
+  dispatched(kind: MirroredKind): (ageMs: number) => void {
+    const labels = [kindId(kind)];
+    return (ageMs) => this.#latency.observe(labels, ageMs / 1000);
+  }
 
   /** A 304 given again on its connection. */
   repeated(): void {
@@ -41,6 +62,17 @@ export class RelayMetrics {
       "relay_watches_started_total",
       "Watches by how they began: with the state, resumed after a resourceVersion, refused with 410.",
       ["start"],
+    );
+    this.bodies = set.counter(
+      "relay_body_bytes_sent_total",
+      "Bytes of whole answers by kind: mirror (lists), etag (whole polls), changes (polls with since), discovery, upstream (passed through), relay.",
+      ["kind"],
+    );
+    this.#latency = set.histogram(
+      "relay_event_to_socket_seconds",
+      "From an event's arrival until everybody live was written to: the oldest of each batch.",
+      ["resource"],
+      latencySeconds,
     );
     this.staleReads = set.counter(
       "relay_stale_reads_total",
@@ -93,22 +125,80 @@ export function describeRelay(
   perResource("relay_upstream_lists_total", "Lists sent upstream.", (r) => r.upstream.counts.lists);
   perResource("relay_upstream_watches_total", "Watches opened.", (r) => r.upstream.counts.watches);
   perResource("relay_upstream_watches", "Watches open.", (r) => r.upstream.counts.watching);
-  perResource("relay_upstream_expired_total", "Places lost.", (r) => r.upstream.counts.expired);
-  perResource("relay_upstream_failures_total", "Tries failed.", (r) => r.upstream.counts.failures);
+  perResource(
+    "relay_upstream_expired_total",
+    "Places lost: 410, disorder, or a sum that differs; a list followed.",
+    (r) => r.upstream.counts.expired,
+  );
+  perResource(
+    "relay_upstream_failures_total",
+    "Lists and watches that failed or ended too soon.",
+    (r) => r.upstream.counts.failures,
+  );
   perResource("relay_events_received_total", "Events received.", (r) => r.mirror.counts.events);
-  perResource("relay_events_repeated_total", "Dropped.", (r) => r.mirror.counts.duplicates);
-  perResource("relay_events_out_of_order_total", "Late.", (r) => r.mirror.counts.outOfOrder);
-  perResource("relay_checksums_total", "Sums compared.", (r) => r.mirror.counts.checked);
-  perResource("relay_checksum_mismatches_total", "Not ours.", (r) => r.mirror.counts.mismatched);
-  perResource("relay_differences_total", "Lists merged.", (r) => r.mirror.counts.reconciled);
+  perResource(
+    "relay_events_repeated_total",
+    "Events told again, and dropped.",
+    (r) => r.mirror.counts.duplicates,
+  );
+  perResource(
+    "relay_events_out_of_order_total",
+    "Events out of order; a list followed.",
+    (r) => r.mirror.counts.outOfOrder,
+  );
+  perResource(
+    "relay_checksums_total",
+    "Checksums of a relay upstream compared.",
+    (r) => r.mirror.counts.checked,
+  );
+  perResource(
+    "relay_checksum_mismatches_total",
+    "Checksums that differed; a list followed.",
+    (r) => r.mirror.counts.mismatched,
+  );
+  perResource(
+    "relay_differences_total",
+    "Lists whose difference was told to watchers.",
+    (r) => r.mirror.counts.reconciled,
+  );
   perResource("relay_objects", "Objects held.", (r) => r.mirror.cache.size);
   perResource("relay_revision", "Newest resourceVersion held.", (r) => r.mirror.revision);
-  perResource("relay_age_seconds", "Since the upstream was heard.", (r) => r.mirror.ageMs / 1000);
-  perResource("relay_upstream_connected", "1: yes.", (r) => Number(r.mirror.connected));
-  perResource("relay_watchers", "Cursors on the mirror.", (r) => r.mirror.cache.watchers);
+  perResource(
+    "relay_age_seconds",
+    "How long the upstream has been away; 0 while its stream is up.",
+    (r) => r.mirror.ageMs / 1000,
+  );
+  perResource("relay_upstream_connected", "1 while the upstream's stream is up.", (r) =>
+    Number(r.mirror.connected),
+  );
+  perResource(
+    "relay_watchers",
+    "Watchers of the mirror, of all faces.",
+    (r) => r.mirror.cache.watchers,
+  );
   perResource("relay_views", "ETag views held.", (r) => r.views.size);
-  perResource("relay_bodies_made_total", "List bodies encoded.", (r) => r.bodies.made);
-  perResource("relay_bodies_reused_total", "List bodies shared.", (r) => r.bodies.reused);
+  perResource("relay_bodies_made_total", "Whole list bodies encoded.", (r) => r.bodies.made);
+  perResource(
+    "relay_bodies_reused_total",
+    "Whole list bodies shared with an earlier reader.",
+    (r) => r.bodies.reused,
+  );
+  perResource(
+    "relay_lists_held_back_total",
+    "Lists not applied, because they took too much away.",
+    guard("held"),
+  );
+  perResource(
+    "relay_lists_confirmed_total",
+    "Such lists that a second one confirmed.",
+    guard("confirmed"),
+  );
+  set.gaugeOf(
+    "relay_watchers_behind",
+    "Watchers that have been behind for longer than so many seconds; 0: all that are parked or catching up.",
+    ["resource", "seconds"],
+    () => [...resources()].flatMap(behind),
+  );
   set.gaugeOf("relay_streams", "Streams open to clients.", [], () => [[[], streams()]]);
   set.gaugeOf(
     "relay_reviews_total",
@@ -123,6 +213,18 @@ export function describeRelay(
       [["access", "grace"], access.decisionCounts.graced],
     ],
   );
+}
+
+function guard(count: "held" | "confirmed"): Read {
+  return ({ upstream }) => upstream.guard.counts[count];
+}
+
+function behind({ kind, mirror }: Mirrored): (readonly [readonly string[], number])[] {
+  const ages = mirror.behindMs();
+  return behindSeconds.map((seconds) => [
+    [kindId(kind), String(seconds)],
+    ages.filter((ms) => seconds === 0 || ms > seconds * 1000).length,
+  ]);
 }
 
 /** Large answers: how many bytes are on their way, how many entered and how many were told to wait. */

@@ -12,7 +12,8 @@
  *        it. No bookmark names an open revision, and an upstream watch resumes below it.
  * Gap    a list at L after a loss at C says what is there, not what came and went between. Positions
  *        strictly between C and L are therefore refused (410) from then on, but for one at which a
- *        list beside the stream showed this very state. L is good; C is good when it is closed: of an open one an object may be missing here that was gone again before L.
+ *        list beside the stream showed this very state. L is good; C is good when it is closed: of an
+ *        open one an object may be missing here that was gone again before L.
  * Late   what a stream tells after its time is found out when it comes. A cut may swallow it first:
  *        so a watch resumes as many as `overlapFrames` frames heard within `overlapMs` before the end
  *        of the last one, which tells them again. What came is dropped as a repeat, what did not
@@ -31,6 +32,7 @@ import { SortedSet } from "#watch/sorted-set.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { ViewState } from "#watch/watch-item.ts";
 import { fieldValue, selectableFields } from "#api/selectable-fields.ts";
+import { PassedRevisions } from "./passed-revisions.ts";
 import { memberHash } from "./digest.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
@@ -87,6 +89,8 @@ interface Heard {
 export interface MirrorDeps {
   readonly clock: Clock;
   readonly memos: MemoPool;
+  /** How long ago the oldest event was heard of those just brought to watchers. */
+  readonly dispatched?: (ageMs: number) => void;
 }
 
 export interface MirrorCounts {
@@ -133,10 +137,16 @@ export class Mirror {
   #suspicion: "none" | "open" | "unfounded" = "none";
   #endedMs = 0;
   #framesSinceEnd = false;
+  /** When the oldest event was heard that watchers have not been brought. */
+  #undispatchedMs: number | undefined;
+  readonly #dispatched: (ageMs: number) => void;
+  readonly #passed: PassedRevisions;
 
   constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
     this.kind = kind;
     this.#clock = deps.clock;
+    this.#dispatched = deps.dispatched ?? (() => {});
+    this.#passed = new PassedRevisions(deps.clock, limits);
     this.#limits = limits;
     this.#late = new Ring(limits.overlapFrames);
     this.#heardMs = deps.clock.monotonicMs();
@@ -149,7 +159,7 @@ export class Mirror {
     this.cache = new WatchCache(
       {
         history: noHistory,
-        whole: () => !this.#open,
+        whole: () => !this.open,
         digestOf: memberHash,
         crowd: { nextTurn: (f) => void deps.clock.after("watch.flush", 0, f) },
       },
@@ -208,7 +218,7 @@ export class Mirror {
   }
 
   /** More of the newest revision may be on its way. */
-  get #open(): boolean {
+  get open(): boolean {
     const { revision } = this;
     if (revision <= this.#coveredTo || revision === this.#closedAt) return false;
     return wholeRevision(this.cache.changedAt) === revision;
@@ -216,7 +226,7 @@ export class Mirror {
 
   /** The newest revision that holds nothing but what is held. */
   get #closed(): number {
-    return this.#open ? this.revision - 1 : this.revision;
+    return this.open ? this.revision - 1 : this.revision;
   }
 
   /** Where the upstream's watch goes on: below what is open, and below what may have come late. */
@@ -291,6 +301,10 @@ export class Mirror {
     try {
       for (let at = 0; at < events.length;) at = this.#applyRevision(events, at);
     } finally {
+      if (this.cache.changedAt > before) {
+        this.#undispatchedMs ??= this.#heardMs;
+        this.#passed.note(this.cache.revision);
+      }
       this.#flushSoon();
       this.#wake();
     }
@@ -303,12 +317,31 @@ export class Mirror {
     this.cache.bookmark(slot, slots);
   }
 
+  /** How many of the objects held are not in `list`. */
+  missingFrom(list: readonly FormedObject[]): number {
+    const listed = new Set(list.map(({ key }) => key));
+    let missing = 0;
+    this.cache.scan("", "\xff", ({ key }) => {
+      if (!listed.has(key)) missing++;
+      return true;
+    });
+    return missing;
+  }
+
   /** Brings what was applied to watchers now. */
   flush(): void {
     this.#flushTimer?.cancel();
     this.#flushTimer = undefined;
     this.#flushedMs = this.#clock.monotonicMs();
     this.cache.dispatch();
+    if (this.#undispatchedMs === undefined) return;
+    this.#dispatched(this.#clock.monotonicMs() - this.#undispatchedMs);
+    this.#undispatchedMs = undefined;
+  }
+
+  /** For how long each watcher that is not up to date has been behind, in milliseconds. */
+  behindMs(): readonly number[] {
+    return this.cache.positionsBehind().map((position) => this.#passed.ageMs(position));
   }
 
   /** Calls `done` once the state is that of `revision` or later; the result calls it off. */
@@ -360,7 +393,7 @@ export class Mirror {
 
   /** Throws ChecksumError. A list that follows and finds no difference ends the checks: they are wrong. */
   #check(told: ViewState, revision: number): void {
-    if (revision !== this.revision || this.#open || this.#suspicion === "unfounded") return;
+    if (revision !== this.revision || this.open || this.#suspicion === "unfounded") return;
     this.flush();
     const held = this.cache.viewState(everything);
     if (held === undefined) return;

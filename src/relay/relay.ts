@@ -8,7 +8,7 @@
  * Holds  one list and one watch per mirrored resource, whatever the crowd; nothing mirrored is shown to
  *        a user the upstream did not allow; what the relay cannot answer exactly, the upstream does.
  * Own paths  /relay/healthz (the process), /relay/load (streams open, for peers), /relay/readyz (every
- *        mirror has its first list), /relay/metrics (who may get /metrics upstream), /etag/...
+ *        mirror has its first list, and none is too old), /relay/metrics (who may get /metrics upstream), /etag/...
  *        and /views/... (etag-face.ts).
  */
 import { ApiError, badRequest, failure, notFound } from "#api/status.ts";
@@ -33,6 +33,7 @@ import { type Caller, type Door, innerDoor, publicDoor } from "./door.ts";
 import { asksForEvents, EtagFace, type EtagRead } from "./etag-face.ts";
 import { Herd } from "./herd.ts";
 import { KubernetesFace } from "./kubernetes-face.ts";
+import { LoopGuard } from "./loop-guard.ts";
 import type { RelayLimits } from "./limits.ts";
 import { describeHerd, describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
@@ -120,6 +121,10 @@ class RelayServer implements Relay {
   readonly #access: Access;
   readonly #metrics: RelayMetrics;
   readonly #herd: Herd;
+  readonly #loop: LoopGuard;
+  /** As given, but that the way of what is sent is known. */
+  readonly #http: ByteTransport;
+  readonly #passHttp: ByteTransport;
   readonly #discovery: DiscoveryCache;
   readonly #kubernetes: KubernetesFace;
   readonly #etag: EtagFace;
@@ -140,6 +145,9 @@ class RelayServer implements Relay {
     this.#limits = limits;
     this.#access = new Access(deps, limits);
     this.#metrics = new RelayMetrics(deps.metrics);
+    this.#loop = new LoopGuard(deps);
+    this.#http = this.#loop.around(deps.http);
+    this.#passHttp = this.#loop.around(deps.passHttp);
     this.#reviews = {
       deadlines: reviewDeadlines(clock),
       everyMs: limits.reviewStreamsMs,
@@ -238,8 +246,9 @@ class RelayServer implements Relay {
     const { clock } = this.#deps;
     const memos = new MemoPool({ bytesMax: this.#limits.memoBytesMax });
     return kinds.map((kind) => {
-      const mirror = new Mirror({ clock, memos }, kind, this.#limits);
-      const upstream = new Upstream(this.#deps, mirror, this.#limits);
+      const dispatched = this.#metrics.dispatched(kind);
+      const mirror = new Mirror({ clock, memos, dispatched }, kind, this.#limits);
+      const upstream = new Upstream({ ...this.#deps, http: this.#http }, mirror, this.#limits);
       return mirrored({ clock, upstream, signal: this.#stopping.signal }, this.#limits);
     });
   }
@@ -252,10 +261,13 @@ class RelayServer implements Relay {
 
   async #handle(request: PlainRequest, door: Door): Promise<PlainResponse> {
     const query = new URLSearchParams(request.query);
+    const { via } = request.headers;
     try {
+      if (via !== undefined) this.#loop.check(via);
       const [by, response] = await this.#route(request, query, door);
-      this.#metrics.requests.add([by, String(response.status)]);
-      return response;
+      this.#metrics.answered(by, response, query);
+      // To a relay: who stands behind this one.
+      return via === undefined ? response : withHeader(response, "via", this.#loop.answer);
     } catch (error) {
       const response = uncached(statusResponse(request, query, error));
       this.#metrics.requests.add(["refused", String(response.status)]);
@@ -301,8 +313,8 @@ class RelayServer implements Relay {
   }
 
   get #passDeps(): PassDeps {
-    const { passHttp: http, headers } = this.#deps;
-    return { http, headers, tunnels: this.#tunnels };
+    const { headers } = this.#deps;
+    return { http: this.#passHttp, headers, tunnels: this.#tunnels };
   }
 
   #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {
@@ -422,12 +434,28 @@ class RelayServer implements Relay {
   }
 
   #readyz(): PlainResponse {
-    const missing = this.resources.filter(({ mirror }) => !mirror.ready);
-    if (missing.length === 0 && !this.#draining) return textResponse(200, "ok");
-    const names = missing.map(({ kind }) => kindId(kind)).join(", ");
-    const why = this.#draining ? "shutting down" : `not listed yet: ${names}`;
-    return textResponse(503, `${why}\n`);
+    const why = this.#unready();
+    return why === undefined ? textResponse(200, "ok") : textResponse(503, `${why}\n`);
   }
+
+  #unready(): string | undefined {
+    if (this.#draining) return "shutting down";
+    const missing = this.resources.filter(({ mirror }) => !mirror.ready);
+    if (missing.length > 0) return `not listed yet: ${namesOf(missing)}`;
+    const { readyAgeMsMax } = this.#limits;
+    if (readyAgeMsMax === undefined) return undefined;
+    const old = this.resources.filter(({ mirror }) => mirror.ageMs > readyAgeMsMax);
+    if (old.length === 0) return undefined;
+    return `no word from upstream for more than ${readyAgeMsMax / 1000} s: ${namesOf(old)}`;
+  }
+}
+
+function namesOf(resources: readonly Mirrored[]): string {
+  return resources.map(({ kind }) => kindId(kind)).join(", ");
+}
+
+function withHeader(response: PlainResponse, name: string, value: string): PlainResponse {
+  return { ...response, headers: { ...response.headers, [name]: value } };
 }
 
 function question(info: RequestInfo, query: URLSearchParams): Question {

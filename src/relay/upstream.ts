@@ -8,7 +8,7 @@
  *
  * Holds  at most one list and one watch of the resource under way; no list by the clock. A second
  *        list may run beside the watch when readers need proof of freshness (`list`, freshness.ts).
- * Bounds a page `pageBytesMax`, a frame `frameBytesMax`; failures wait with jitter, or as a 429 says.
+ * Bounds a page `pageBytesMax`, a frame `frameBytesMax`; failures wait with full jitter, and beyond what a 429 asks for.
  */
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
@@ -27,6 +27,7 @@ import type { RelayLimits } from "./limits.ts";
 import { ChecksumError, type Mirror, OutOfOrderError, type UpstreamEvent } from "./mirror.ts";
 import { checksumsParameter } from "./read-query.ts";
 import { collectionPath, kindId } from "./mirrored-kind.ts";
+import { ShrinkGuard, type Suspect } from "./shrink-guard.ts";
 import {
   type FormedObject,
   objectForm,
@@ -64,6 +65,7 @@ const statusBytesMax = 1024 * 1024;
 export class Upstream {
   readonly mirror: Mirror;
   readonly counts: UpstreamCounts = { lists: 0, watches: 0, watching: 0, expired: 0, failures: 0 };
+  readonly guard: ShrinkGuard;
   readonly #deps: UpstreamDeps;
   readonly #limits: RelayLimits;
   readonly #toObject: ToObject;
@@ -76,11 +78,12 @@ export class Upstream {
   constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
     this.#deps = deps;
     this.mirror = mirror;
+    this.guard = new ShrinkGuard(deps, limits);
     this.#limits = limits;
     this.#toObject = objectForm(mirror.kind);
     this.#path = collectionPath(mirror.kind);
     const { backoffFirstMs: firstMs, backoffMostMs: mostMs } = limits;
-    this.#backoff = new Backoff(deps, { firstMs, mostMs });
+    this.#backoff = new Backoff(deps, { firstMs, mostMs, jitter: "full" });
   }
 
   /** The upstream will not let the relay list this resource, and time alone does not change that. */
@@ -125,10 +128,30 @@ export class Upstream {
   async #listOnce(signal: AbortSignal): Promise<void> {
     const listing = await this.list(signal);
     if (signal.aborted) return;
+    const suspect = this.judge(listing);
+    if (suspect !== undefined) return this.#confirm(suspect, signal);
     this.mirror.replace(listing.objects, listing.revision);
     this.#listed = true;
     this.#refused = false;
     this.#backoff.reset();
+  }
+
+  /** Undefined: the list is to be believed. */
+  judge({ objects }: Listing): Suspect | undefined {
+    const { mirror, guard } = this;
+    if (!guard.on || !mirror.ready) return undefined;
+    return guard.judge(mirror.cache.size, mirror.missingFrom(objects));
+  }
+
+  /** The next list will tell; until then the mirror is what it was, and ages. */
+  async #confirm(suspect: Suspect, signal: AbortSignal): Promise<void> {
+    this.mirror.lost();
+    const resource = kindId(this.mirror.kind);
+    this.#deps.log.warn("a list lacks too much, a second one must confirm it", {
+      resource,
+      ...suspect,
+    });
+    await sleep(this.#deps.clock, "client.backoff", suspect.confirmInMs, signal);
   }
 
   async #page(query: string, signal: AbortSignal): Promise<Listing & { readonly next: string }> {
@@ -231,7 +254,7 @@ export class Upstream {
       this.counts.expired++;
       this.#listed = false;
     }
-    const delayMs = Math.max(this.#backoff.nextMs(), retryAfterMs(error) ?? 0);
+    const delayMs = this.#backoff.nextMs() + (retryAfterMs(error) ?? 0);
     const lasting = error instanceof ApiError && !lostPlace && !isTransient(error);
     this.#refused = lasting;
     this.#deps.log[lasting ? "warn" : "info"]("upstream waits", {

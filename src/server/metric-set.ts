@@ -139,7 +139,7 @@ export class MetricSet {
     return this.#add(new Counter({ name, help, labels }, "gauge"));
   }
 
-  /** A gauge read when somebody asks; rows are label values and a number. */
+  /** A gauge (a counter, by its name) read when somebody asks; rows are label values and a number. */
   gaugeOf(
     name: string,
     help: string,
@@ -148,7 +148,8 @@ export class MetricSet {
   ): void {
     this.#add({
       text: (lines) => {
-        describe(lines, { name, help, labels }, "gauge");
+        const type = name.endsWith("_total") ? "counter" : "gauge";
+        describe(lines, { name, help, labels }, type);
         for (const [values, value] of read()) {
           lines.push(`${name}${labelText(labels, values.join(separator))} ${value}`);
         }

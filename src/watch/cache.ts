@@ -137,6 +137,13 @@ export class WatchCache {
     return this.#cursors.size;
   }
 
+  /** Where each watcher is that has not got everything: parked, catching up, or waiting for its turn. */
+  positionsBehind(): readonly number[] {
+    const positions: number[] = [];
+    for (const cursor of this.#cursors) if (!cursor.live) positions.push(cursor.position);
+    return positions;
+  }
+
   /** Highest revision whose events may have left the ring. */
   get floor(): number {
     return this.#ring.floor;

@@ -106,6 +106,11 @@ export class Cursor {
     return this.#phase === "live";
   }
 
+  /** Everything up to here was delivered, unless it is live: then it has what dispatch brought. */
+  get position(): number {
+    return this.#after;
+  }
+
   /** Starts, or goes on after the sink refused a batch. */
   resume(): void {
     if (this.#phase === "history" && !this.#busy) this.#reader?.resume();
