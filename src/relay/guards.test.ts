@@ -140,7 +140,9 @@ function wire(): ByteTransport & { to: Relay | undefined } {
         status: response.status,
         headers: answered,
         read: () => Promise.resolve(body),
-        stream: async (take) => void (await take(body)),
+        stream: async (take) => {
+          await take(body);
+        },
       };
     },
     close() {},
