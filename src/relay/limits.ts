@@ -1,6 +1,7 @@
+/** Every limit of a relay, named; `cmd` passes them on. */
 import type { ShrinkLimits } from "./shrink-guard.ts";
 
-/** Every limit of a relay, named; `cmd` passes them on. */
+/** All of a relay's. */
 export interface RelayLimits extends ShrinkLimits {
   /** History per resource: a client that was away resumes while it lasts. */
   readonly ringItemsMax: number;

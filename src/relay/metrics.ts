@@ -109,6 +109,7 @@ export function describeViews(set: MetricSet, views: () => Iterable<NamedView>):
 }
 
 type Read = (resource: Mirrored) => number;
+type PerResource = (name: string, help: string, read: Read) => void;
 
 /** Numbers that are read when somebody asks. */
 export function describeRelay(
@@ -117,11 +118,48 @@ export function describeRelay(
   resources: () => Iterable<Mirrored>,
   streams: () => number,
 ): void {
-  const perResource = (name: string, help: string, read: Read): void => {
+  const perResource: PerResource = (name, help, read) => {
     set.gaugeOf(name, help, ["resource"], () =>
       [...resources()].map((r) => [[kindId(r.kind)], read(r)] as const),
     );
   };
+  describeUpstream(perResource);
+  describeMirror(perResource);
+  set.gaugeOf(
+    "relay_watchers_behind",
+    "Watchers that have been behind for longer than so many seconds; 0: all that are parked or catching up.",
+    ["resource", "seconds"],
+    () => [...resources()].flatMap(behind),
+  );
+  set.gaugeOf("relay_streams", "Streams open to clients.", [], () => [[[], streams()]]);
+  set.gaugeOf(
+    "relay_reviews_total",
+    "Reviews by kind and how they were answered.",
+    ["kind", "by"],
+    () => [
+      [["token", "upstream"], access.tokenCounts.asked],
+      [["token", "memory"], access.tokenCounts.kept],
+      [["token", "grace"], access.tokenCounts.graced],
+      [["access", "upstream"], access.decisionCounts.asked],
+      [["access", "memory"], access.decisionCounts.kept],
+      [["access", "grace"], access.decisionCounts.graced],
+    ],
+  );
+}
+
+function guard(count: "held" | "confirmed"): Read {
+  return ({ upstream }) => upstream.guard.counts[count];
+}
+
+function behind({ kind, mirror }: Mirrored): (readonly [readonly string[], number])[] {
+  const ages = mirror.behindMs();
+  return behindSeconds.map((seconds) => [
+    [kindId(kind), String(seconds)],
+    ages.filter((ms) => seconds === 0 || ms > seconds * 1000).length,
+  ]);
+}
+
+function describeUpstream(perResource: PerResource): void {
   perResource("relay_upstream_lists_total", "Lists sent upstream.", (r) => r.upstream.counts.lists);
   perResource("relay_upstream_watches_total", "Watches opened.", (r) => r.upstream.counts.watches);
   perResource("relay_upstream_watches", "Watches open.", (r) => r.upstream.counts.watching);
@@ -161,6 +199,19 @@ export function describeRelay(
     "Lists whose difference was told to watchers.",
     (r) => r.mirror.counts.reconciled,
   );
+  perResource(
+    "relay_lists_held_back_total",
+    "Lists not applied, because they took too much away.",
+    guard("held"),
+  );
+  perResource(
+    "relay_lists_confirmed_total",
+    "Such lists that a second one confirmed.",
+    guard("confirmed"),
+  );
+}
+
+function describeMirror(perResource: PerResource): void {
   perResource("relay_objects", "Objects held.", (r) => r.mirror.cache.size);
   perResource("relay_revision", "Newest resourceVersion held.", (r) => r.mirror.revision);
   perResource(
@@ -183,48 +234,6 @@ export function describeRelay(
     "Whole list bodies shared with an earlier reader.",
     (r) => r.bodies.reused,
   );
-  perResource(
-    "relay_lists_held_back_total",
-    "Lists not applied, because they took too much away.",
-    guard("held"),
-  );
-  perResource(
-    "relay_lists_confirmed_total",
-    "Such lists that a second one confirmed.",
-    guard("confirmed"),
-  );
-  set.gaugeOf(
-    "relay_watchers_behind",
-    "Watchers that have been behind for longer than so many seconds; 0: all that are parked or catching up.",
-    ["resource", "seconds"],
-    () => [...resources()].flatMap(behind),
-  );
-  set.gaugeOf("relay_streams", "Streams open to clients.", [], () => [[[], streams()]]);
-  set.gaugeOf(
-    "relay_reviews_total",
-    "Reviews by kind and how they were answered.",
-    ["kind", "by"],
-    () => [
-      [["token", "upstream"], access.tokenCounts.asked],
-      [["token", "memory"], access.tokenCounts.kept],
-      [["token", "grace"], access.tokenCounts.graced],
-      [["access", "upstream"], access.decisionCounts.asked],
-      [["access", "memory"], access.decisionCounts.kept],
-      [["access", "grace"], access.decisionCounts.graced],
-    ],
-  );
-}
-
-function guard(count: "held" | "confirmed"): Read {
-  return ({ upstream }) => upstream.guard.counts[count];
-}
-
-function behind({ kind, mirror }: Mirrored): (readonly [readonly string[], number])[] {
-  const ages = mirror.behindMs();
-  return behindSeconds.map((seconds) => [
-    [kindId(kind), String(seconds)],
-    ages.filter((ms) => seconds === 0 || ms > seconds * 1000).length,
-  ]);
 }
 
 /** Large answers: how many bytes are on their way, how many entered and how many were told to wait. */
