@@ -156,7 +156,11 @@ export class EmbeddedStore implements FullStore {
       onFailed: (error) => this.#onFailed(error, failed.resolve),
     });
     const parts = { mvcc: this.#mvcc, leases: this.#leases, committer: this.#committer };
-    this.#sequencer = new Sequencer(parts, { epoch, quotaBytes: options.quotaBytes });
+    this.#sequencer = new Sequencer(parts, {
+      epoch,
+      quotaBytes: options.quotaBytes,
+      refusePut: (key, value) => this.#refusePut(key, value),
+    });
     this.#maintenance = new Maintenance({
       ...deps,
       settled: () => this.#settled(() => undefined),

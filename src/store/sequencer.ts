@@ -43,22 +43,31 @@ interface Fields {
   readonly lease: bigint;
 }
 
+export interface SequencerOptions {
+  readonly epoch: number;
+  readonly quotaBytes: number;
+  /** Whether a key or a value is too large, or the disk too full; asked of a transaction's puts here. */
+  readonly refusePut: (key: Key, value: Uint8Array) => WriteRefused | undefined;
+}
+
 export class Sequencer {
   readonly #mvcc: Mvcc;
   readonly #leases: Leases;
   readonly #committer: Committer;
   readonly #epoch: number;
   readonly #quotaBytes: number;
+  readonly #refusePut: SequencerOptions["refusePut"];
 
   constructor(
     deps: { readonly mvcc: Mvcc; readonly leases: Leases; readonly committer: Committer },
-    options: { readonly epoch: number; readonly quotaBytes: number },
+    options: SequencerOptions,
   ) {
     this.#mvcc = deps.mvcc;
     this.#leases = deps.leases;
     this.#committer = deps.committer;
     this.#epoch = options.epoch;
     this.#quotaBytes = options.quotaBytes;
+    this.#refusePut = options.refusePut;
   }
 
   put(key: Key, value: Uint8Array, guard: Guard | undefined, lease: LeaseId): Decided<PutResult> {
@@ -107,9 +116,8 @@ export class Sequencer {
     const staging = new Staging(this.#mvcc, (id) => this.#leases.has(id));
     const answer = run(staging);
     const { changes } = staging;
-    const puts = changes.filter((change) => change.kind === "put");
-    const refused = this.#overQuota(puts.reduce((sum, { kv }) => sum + putSize(kv), 0));
-    if (puts.length > 0 && refused !== undefined) return { result: refused, after: 0 };
+    const refused = this.#refuseChanges(changes);
+    if (refused !== undefined) return { result: refused, after: 0 };
     this.#change(changes);
     const after = staging.missedLease ? "all" : this.#mvcc.headRevision;
     return { result: { kind: "done", answer }, after };
@@ -277,6 +285,17 @@ export class Sequencer {
 
   #revisionOf(row: Row | undefined): number {
     return row === undefined ? 0 : this.#mvcc.versions.revision(row);
+  }
+
+  #refuseChanges(changes: readonly Change[]): WriteRefused | undefined {
+    let size = 0;
+    for (const change of changes) {
+      if (change.kind !== "put") continue;
+      const refused = this.#refusePut(change.kv.key, change.kv.value);
+      if (refused !== undefined) return refused;
+      size += putSize(change.kv);
+    }
+    return size === 0 ? undefined : this.#overQuota(size);
   }
 
   #overQuota(size: number): { readonly kind: "no-space"; readonly message: string } | undefined {

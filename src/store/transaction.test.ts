@@ -105,14 +105,44 @@ test("a power cut leaves all of a transaction or nothing", async () => {
 test("a refused transaction leaves no trace", async () => {
   const store = await open(newWorld(3));
   await putAll(store, "a", "1");
-  const big = new Uint8Array(600_000);
   const refused = await store.transact((transaction) => {
-    transaction.put(key("x"), big, none);
-    transaction.put(key("y"), big, none);
+    for (let i = 0; i < 300; i++) transaction.put(key(`x${i}`), new Uint8Array(4000), none);
   });
   assert.equal(refused.kind, "no-space");
+  for (const [name, size] of [
+    ["k".repeat(65_536), 1],
+    ["y", smallOptions.valueBytesMax + 1],
+  ] as const) {
+    const large = await store.transact((transaction) => {
+      transaction.delete(key("a"));
+      transaction.put(key(name), new Uint8Array(size), none);
+    });
+    assert.equal(large.kind, "too-large");
+  }
+  const abandoned = await store.transact((transaction) => {
+    transaction.delete(key("a"));
+    transaction.abandon();
+    return transaction.get(key("a"))?.modRevision;
+  });
+  assert.deepEqual(abandoned, { kind: "done", answer: 2 });
   assert.equal(contents(store), "a=1@2/2");
   assert.equal(store.commitRevision, 2);
+  await store.close();
+});
+
+test("a transaction's puts, too, are refused in time when the disk has little room left", async () => {
+  const world = newWorld(8);
+  const store = await open(world);
+  world.disk.setCapacity(smallOptions.segmentBytes + smallOptions.freeBytesMin);
+  await world.clock.run(1000);
+  await store.put(key("a"), bytes("1"), {});
+  await world.clock.run(1);
+  const refused = await store.transact((transaction) => {
+    transaction.put(key("b"), bytes("1"), none);
+  });
+  assert.equal(refused.kind, "no-space");
+  const removed = await store.transact((transaction) => transaction.delete(key("a")));
+  assert.equal(removed.kind, "done");
   await store.close();
 });
 

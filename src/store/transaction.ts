@@ -29,6 +29,8 @@ export interface Transaction {
   put(key: Key, value: Uint8Array, lease: LeaseId): void;
   /** Changes nothing when the key is not there. */
   delete(key: Key): void;
+  /** Forgets every change so far: the transaction is to leave no trace. */
+  abandon(): void;
 }
 
 export type Change =
@@ -102,6 +104,11 @@ export class Staging implements Transaction {
     if (before === undefined) return;
     this.#changes.push({ kind: "delete", key, before });
     this.#changed.set(key, undefined);
+  }
+
+  abandon(): void {
+    this.#changes.length = 0;
+    this.#changed.clear();
   }
 
   #rangeChanged(request: RangeRequest): RangeResult {
