@@ -4,17 +4,25 @@
  * Cost   the cache is weak: an event's bytes live as long as the store's commit object, which is
  *        while it is being handed out.
  */
-import type { StoreEvent } from "#store/store.ts";
+import type { KeyValue, StoreEvent } from "#store/store.ts";
 import { event as eventMessage, EventType } from "#wire/etcd-messages.ts";
 
 export class EventEncoder {
   readonly #plain = new WeakMap<StoreEvent, Buffer>();
   readonly #withPrevious = new WeakMap<StoreEvent, Buffer>();
 
-  /** `shared`: others may ask for the same event, so its bytes are kept. */
-  encode(event: StoreEvent, revision: number, previous: boolean, shared: boolean): Buffer {
+  /**
+   * `shared`: others may ask for the same event, so its bytes are kept. `previous` is to be told, and
+   * is the same each time that it is.
+   */
+  encode(
+    event: StoreEvent,
+    revision: number,
+    previous: KeyValue | undefined,
+    shared: boolean,
+  ): Buffer {
     if (!shared) return encodeEvent(event, revision, previous);
-    const cache = previous ? this.#withPrevious : this.#plain;
+    const cache = previous === undefined ? this.#plain : this.#withPrevious;
     const known = cache.get(event);
     if (known !== undefined) return known;
     const made = encodeEvent(event, revision, previous);
@@ -23,11 +31,7 @@ export class EventEncoder {
   }
 }
 
-function encodeEvent(event: StoreEvent, revision: number, previous: boolean): Buffer {
-  const before = event.previous;
-  // A value of the same revision was never there for anyone to see.
-  const prevKv =
-    previous && before !== undefined && before.modRevision < revision ? before : undefined;
+function encodeEvent(event: StoreEvent, revision: number, prevKv: KeyValue | undefined): Buffer {
   return event.kind === "put"
     ? eventMessage.encode({ type: EventType.put, kv: event.kv, prevKv })
     : eventMessage.encode({

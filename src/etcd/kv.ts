@@ -135,8 +135,10 @@ export class KvService {
       try {
         return { kind: "ok" as const, value: run(transaction) };
       } catch (error) {
-        if (error instanceof GrpcError) return { kind: "refused" as const, error };
-        throw error;
+        if (!(error instanceof GrpcError)) throw error;
+        // It may have changed something before it found that it cannot go on.
+        transaction.abandon();
+        return { kind: "refused" as const, error };
       }
     });
     if (result.kind !== "done") throw this.#refusal(result);

@@ -2,7 +2,7 @@
  * Commits as the responses of one watch: filtered, encoded, and cut - between revisions when a
  * response grows large, between events only when the client asked for fragments.
  */
-import type { Commit, StoreEvent } from "#store/store.ts";
+import type { Commit, KeyValue, StoreEvent } from "#store/store.ts";
 import type { EventEncoder } from "./event-encoder.ts";
 
 /** What a watch wants to see, and how large its responses may be. */
@@ -68,7 +68,19 @@ function encodeCommit(cut: Cut, commit: Commit, context: CutContext): Buffer[] {
   const previous = cut.prevKv && revision - 1 >= context.compactRevision;
   return commit.events
     .filter((event) => wanted(cut, event))
-    .map((event) => context.encoder.encode(event, revision, previous, context.shared));
+    .map((event) => {
+      const before = previous ? previousOf(commit, event) : undefined;
+      return context.encoder.encode(event, revision, before, context.shared);
+    });
+}
+
+/** What the key held at the revision before; a key that this revision creates held nothing. */
+function previousOf({ revision, events }: Commit, event: StoreEvent): KeyValue | undefined {
+  const { previous } = event;
+  if (previous === undefined || previous.modRevision < revision) return previous;
+  // Changed twice in one transaction: it was there before if its first change says so.
+  const created = event.kind === "put" && event.kv.createRevision === revision;
+  return created ? undefined : events.find(({ key }) => key === event.key)?.previous;
 }
 
 function wanted(cut: Cut, event: StoreEvent): boolean {
