@@ -36,7 +36,9 @@ import type { Disk, DiskFile, DiskLock } from "../disk.ts";
 
 /**
  * A write through a descriptor with this flag is durable when it returns: one trip through the
- * thread pool instead of two, a sixth faster. Elsewhere than on Linux it does not reach the medium.
+ * thread pool instead of two, a sixth faster. Elsewhere than on Linux it does not reach the medium,
+ * so there a sync follows - through the same descriptor, of its own: a host tells each descriptor
+ * once of a write-back that failed, and nobody else's sync may take that away.
  */
 const dsyncFlag = platform === "linux" ? constants.O_DSYNC : undefined;
 /** Buffers per writev: Linux's IOV_MAX. */
@@ -119,19 +121,18 @@ class NodeFile implements DiskFile {
   }
 
   async writeDurably(buffers: readonly Uint8Array[], position: number): Promise<void> {
-    if (dsyncFlag === undefined) {
-      await this.write(buffers, position);
-      await this.sync();
-      return;
-    }
-    this.#durableFd ??= await openFd(this.#path, constants.O_WRONLY | dsyncFlag);
-    await this.#write(this.#durableFd, buffers, position);
+    const fd = (this.#durableFd ??= await openFd(
+      this.#path,
+      constants.O_WRONLY | (dsyncFlag ?? 0),
+    ));
+    await this.#write(fd, buffers, position);
+    if (dsyncFlag === undefined) await this.#call("sync", (done) => fsync(fd, done));
   }
 
-  /** The first durable write opens a descriptor, and that is a trip. */
+  /** The first durable write opens a descriptor, and that is a trip; so is a sync. */
   writeDurablyAtOnce(buffers: readonly Uint8Array[], position: number): Promise<void> | undefined {
     const fd = this.#durableFd;
-    if (fd === undefined) return this.writeDurably(buffers, position);
+    if (fd === undefined || dsyncFlag === undefined) return this.writeDurably(buffers, position);
     try {
       this.#writeAtOnce(fd, buffers, position);
     } catch (error) {
