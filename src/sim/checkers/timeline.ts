@@ -29,7 +29,7 @@ export class Timeline {
   /** By order: the highest revision anybody had been told of. */
   readonly #floor: readonly Sighting[];
   readonly #states = new Map<number, State>();
-  /** When each revision was first seen by a watch of everything. */
+  /** By when each revision was there, as the watches of everything tell: an order, and a time. */
   readonly #seen = new Map<number, Moment>();
   #explained: Explanation | undefined;
   #leases: ReadonlyMap<string, LeaseFacts> | undefined;
@@ -228,12 +228,17 @@ function collectEvents(
       const at = { order: message.at.order, ms: message.sentMs };
       for (const [revision, some] of Map.groupBy(message.events, (event) => event.revision)) {
         if (!events.has(revision)) events.set(revision, some);
-        if ((seen.get(revision)?.order ?? Number.POSITIVE_INFINITY) > at.order)
-          seen.set(revision, at);
+        seen.set(revision, earlier(seen.get(revision), at));
       }
     }
   }
   return new Map([...events].toSorted(([a], [b]) => a - b));
+}
+
+/** A message sent early may arrive late: each bound is the least of its own. */
+function earlier(a: Moment | undefined, b: Moment): Moment {
+  if (a === undefined) return b;
+  return { order: Math.min(a.order, b.order), ms: Math.min(a.ms, b.ms) };
 }
 
 export function eventsOf(watch: Watch): Event[] {
