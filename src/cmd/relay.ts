@@ -16,9 +16,9 @@ import { nodeLog, type LogLevel } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { Log } from "#platform/log.ts";
 import { type RelayLimits, relayLimits } from "#relay/limits.ts";
-import type { MirroredKind } from "#relay/mirrored-kind.ts";
+import { kindId, type MirroredKind } from "#relay/mirrored-kind.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
-import { chosen, discover, UnknownResourceError } from "#relay/resources.ts";
+import { type Chosen, chosen, discover, UnknownResourceError } from "#relay/resources.ts";
 import {
   definitionOn,
   parseViewFile,
@@ -90,7 +90,7 @@ async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<voi
   const listening = await listenTo(flags, address, made.running, made.log);
   await made.running.untilReady(stopping);
   if (!stopping.aborted) {
-    process.stdout.write(readyText(flags, access, listening.address, made.resources));
+    process.stdout.write(readyText(flags, access, listening.address, made));
   }
   await aborted(stopping);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
@@ -117,7 +117,7 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
   await made.running.untilReady(stopping);
   const address = await workers.start(flags.servingWorkers, stopping);
   if (address !== undefined) {
-    process.stdout.write(readyText(flags, access, address, made.resources));
+    process.stdout.write(readyText(flags, access, address, made));
   }
   await aborted(stopping);
   await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
@@ -154,7 +154,8 @@ async function ownersMetrics(up: Upstreams, signal: AbortSignal): Promise<string
 
 export interface Made {
   readonly running: Relay;
-  readonly resources: readonly MirroredKind[];
+  /** Names of custom resources that are not defined yet. */
+  readonly awaited: readonly string[];
   readonly up: Upstreams;
   readonly log: Log;
 }
@@ -173,14 +174,20 @@ export async function makeRelay(
   const all = await discovered(up, log, stopping);
   if (stopping.aborted) return undefined;
   const views = definitions.map((definition) => viewOn(all, definition, flags));
-  const resources = [...new Set([...resourcesOf(all, flags), ...views.map(({ kind }) => kind)])];
+  const { kinds, awaited, custom } = resourcesOf(all, flags, views);
   const random = new NodeRandom();
   const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
   const running = createRelay(
     { ...up, random, log, ...more, ...peers, peers: new CertificateAuthenticator(up) },
-    { resources, views, consistency: flags.reads, limits: limitsOf(flags) },
+    {
+      resources: kinds,
+      views,
+      ...(custom === undefined ? {} : { custom }),
+      consistency: flags.reads,
+      limits: limitsOf(flags),
+    },
   );
-  return { running, resources, up, log };
+  return { running, awaited, up, log };
 }
 
 function limitsOf({ shrinkGuard, readyMaxAge }: MirrorFlags): RelayLimits {
@@ -265,9 +272,15 @@ async function discovered(
   }
 }
 
-function resourcesOf(all: readonly MirroredKind[], flags: MirrorFlags): readonly MirroredKind[] {
+/** What views are of is mirrored as well. */
+function resourcesOf(
+  all: readonly MirroredKind[],
+  flags: MirrorFlags,
+  views: readonly ViewOn[],
+): Chosen {
   const names = flags.resources.split(",").map((name) => name.trim());
-  return usage("--resources", () => chosen(all, names));
+  const ofViews = views.map(({ kind }) => kindId(kind));
+  return usage("--resources", () => chosen(all, [...names, ...ofViews]));
 }
 
 /** A name the upstream does not know, or a field it cannot select by, is a mistake. */
@@ -277,7 +290,7 @@ function viewOn(
   { views = "" }: MirrorFlags,
 ): ViewOn {
   return usage(`${views}: view ${definition.name}`, () => {
-    const [kind] = chosen(all, [definition.resource]);
+    const [kind] = chosen(all, [definition.resource]).kinds;
     if (kind === undefined) throw new UnknownResourceError([definition.resource]);
     return { definition: definitionOn(kind, definition), kind };
   });
@@ -345,16 +358,17 @@ function readyText(
   flags: RelayFlags,
   access: KubeAccess,
   address: Address,
-  resources: readonly MirroredKind[],
+  { running, awaited }: Made,
 ): string {
   const scheme = flags.cert === undefined ? "http" : "https";
   const host = address.host.includes(":") ? `[${address.host}]` : address.host;
   const seconds = (performance.now() / 1000).toFixed(2);
-  const names = resources.map(({ apiVersion, resource }) => `${apiVersion}/${resource}`);
+  const names = running.resources.map(({ kind }) => kindId(kind));
+  const later = awaited.length === 0 ? "" : `\n  awaits      ${awaited.join(" ")}`;
   return `pilothouse ${productVersion} relay ready in ${seconds} s
   listens     ${scheme}://${host}:${address.port}
   upstream    ${access.server}
-  mirrors     ${names.join(" ")}
+  mirrors     ${names.join(" ")}${later}
   faces       Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
 `;
 }

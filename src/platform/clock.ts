@@ -37,6 +37,7 @@ export type TimerName =
   | "relay.poll"
   | "relay.balance"
   | "relay.drain"
+  | "relay.settle"
   | "sim.step";
 
 export interface Timer {

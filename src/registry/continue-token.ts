@@ -1,7 +1,8 @@
 /**
  * Continue tokens, upstream's form: unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":K}.
  *
- * `start` is the first key not yet served, within the listed prefix. rv -1 means "go on at the
+ * `start` is the first key not yet served, within the listed prefix; on the wire it has a slash before
+ * it, as a stock server's, and is read with and without. rv -1 means "go on at the
  * latest revision": what a client gets with the 410 of an expired token.
  */
 import { badRequest } from "#api/status.ts";
@@ -17,7 +18,7 @@ export interface ContinueToken {
 }
 
 export function encodeContinue(token: ContinueToken): string {
-  const text = JSON.stringify({ v: version, rv: token.revision, start: token.start });
+  const text = JSON.stringify({ v: version, rv: token.revision, start: `/${token.start}` });
   return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
@@ -39,8 +40,9 @@ export function decodeContinue(token: string): ContinueToken {
       "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)",
     );
   }
-  if (!isCleanPath(data.start)) throw invalidToken(`continue key is not valid: ${data.start}`);
-  return { revision: data.rv, start: data.start };
+  const start = data.start.startsWith("/") ? data.start.slice(1) : data.start;
+  if (!isCleanPath(start)) throw invalidToken(`continue key is not valid: ${data.start}`);
+  return { revision: data.rv, start };
 }
 
 function decodeContinueJson(token: string): { v: string; rv: number; start: string } {
@@ -63,7 +65,7 @@ function decodeContinueJson(token: string): { v: string; rv: number; start: stri
 
 /** A start must stay inside the listed prefix, whoever made the token. */
 function isCleanPath(start: string): boolean {
-  const parts = (start.startsWith("/") ? start.slice(1) : start).split("/");
+  const parts = start.split("/");
   return parts.every((part) => part !== "" && part !== "." && part !== "..");
 }
 

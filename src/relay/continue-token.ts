@@ -1,6 +1,7 @@
 /**
  * Continue tokens in upstream's form (unpadded base64url of {"v","rv","start"}), so that a list begun
- * here goes on at another replica or at the upstream itself, and the other way round.
+ * here goes on at another replica or at the upstream itself, and the other way round. `start` comes
+ * with a slash before it from a stock server and without from older ones; all read both.
  */
 const version = "meta.k8s.io/v1";
 
@@ -11,7 +12,7 @@ export interface ContinueToken {
 }
 
 export function encodeContinue(token: ContinueToken): string {
-  const text = JSON.stringify({ v: version, rv: token.revision, start: token.start });
+  const text = JSON.stringify({ v: version, rv: token.revision, start: `/${token.start}` });
   return Buffer.from(text).toString("base64url");
 }
 
@@ -22,9 +23,10 @@ export function decodeContinue(token: string): ContinueToken | undefined {
     const { v, rv, start } = JSON.parse(text) as { v?: unknown; rv?: unknown; start?: unknown };
     if (v !== version || typeof rv !== "number" || typeof start !== "string") return undefined;
     if (!Number.isSafeInteger(rv) || rv <= 0 || start === "") return undefined;
-    const parts = start.split("/");
+    const within = start.startsWith("/") ? start.slice(1) : start;
+    const parts = within.split("/");
     if (parts.some((part) => part === "" || part === "." || part === "..")) return undefined;
-    return { revision: rv, start };
+    return { revision: rv, start: within };
   } catch {
     return undefined;
   }

@@ -60,6 +60,11 @@ export class DiscoveryCache {
     return { kind: "bytes", status: kept.status, headers, body: [kept.body] };
   }
 
+  /** The upstream serves other resources now. */
+  forget(): void {
+    this.#kept.clear();
+  }
+
   async #get(key: string, request: PlainRequest): Promise<Kept | undefined> {
     const asked = this.#kept.get(key);
     const known = await asked?.catch(() => undefined);

@@ -24,6 +24,7 @@ import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { Herd } from "./herd.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { RelayMetrics } from "./metrics.ts";
+import { listKindOf } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 import {
   encode,
@@ -101,6 +102,7 @@ export class KubernetesFace {
     if (form === undefined) return "pass";
     const headers = await this.#fresh(resource, version);
     const { kind, mirror } = resource;
+    if (mirror.closed) return "pass";
     const name = keyOfText(info.pathName);
     const key = kind.namespaced ? `${keyOfText(info.namespace)}/${name}` : name;
     const object = mirror.cache.get(key);
@@ -124,6 +126,7 @@ export class KubernetesFace {
     const form = readForm(resource, asked.form, query);
     if (form === undefined || (form.kind === "metadata" && !isListForm(asked))) return "pass";
     const headers = await this.#listFresh(resource, asked);
+    if (resource.mirror.closed) return "pass";
     if (form.kind !== "table" && isWholePresent(asked)) {
       return this.#wholeList(read, asked, form, headers);
     }
@@ -199,6 +202,7 @@ export class KubernetesFace {
     const form = readForm(resource, asked.form, query);
     if (form === undefined) return "pass";
     const headers = await this.#fresh(resource, asked.version);
+    if (resource.mirror.closed) return "pass";
     const left = this.#enter(resource, asked);
     const stream = this.#stream(resource, asked);
     const refused = asked.after === undefined ? undefined : resource.mirror.refusal(asked.after);
@@ -295,8 +299,7 @@ function listHead(
     const apiVersion = `meta.k8s.io/${form.version}`;
     return { apiVersion, kind: "PartialObjectMetadataList", metadata };
   }
-  const { apiVersion, kind } = resource.kind;
-  return { apiVersion, kind: `${kind}List`, metadata };
+  return { apiVersion: resource.kind.apiVersion, kind: listKindOf(resource.kind), metadata };
 }
 
 /** Undefined: of a moment the mirror does not know; the upstream may. */

@@ -10,6 +10,10 @@ export interface RelayLimits extends ShrinkLimits {
   readonly pinnedMax: number;
   /** Parsed objects and encodings kept, over all resources. */
   readonly memoBytesMax: number;
+  /** Mirrored resources; those that come later pass through. */
+  readonly mirrorsMax: number;
+  /** A new or changed definition of a custom resource counts after this. */
+  readonly definitionSettleMs: number;
   /** Gaps in history remembered per resource; beyond them history starts after the newest. */
   readonly gapsMax: number;
   /** Objects per page of a list sent upstream, and the bytes of such a page. */
@@ -75,6 +79,8 @@ export const relayLimits: RelayLimits = {
   ringBytesMax: 64 * 2 ** 20,
   pinnedMax: 16,
   memoBytesMax: 128 * 2 ** 20,
+  mirrorsMax: 512,
+  definitionSettleMs: 1_000,
   gapsMax: 64,
   pageObjects: 1_000,
   pageBytesMax: 128 * 2 ** 20,

@@ -126,6 +126,7 @@ export class Mirror {
   /** The newest list holds everything at or below. */
   #coveredTo = 0;
   #ready = false;
+  #isClosed = false;
   #connected = false;
   #heardMs: number;
   #flushedMs = Number.NEGATIVE_INFINITY;
@@ -352,8 +353,14 @@ export class Mirror {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#flushTimer?.cancel();
     this.cache.end();
+  }
+
+  /** Nothing comes any more: who read from it must ask elsewhere. */
+  get closed(): boolean {
+    return this.#isClosed;
   }
 
   /** All events of one revision that stand together. @returns the index after them. */

@@ -1,3 +1,5 @@
+import type { Printer } from "#api/printers/printer.ts";
+
 /** What a relay must know of a resource to mirror it: where it is served and what its objects are called. */
 export interface MirroredKind {
   /** "" for core. */
@@ -9,7 +11,28 @@ export interface MirroredKind {
   readonly namespaced: boolean;
   /** `apps/v1`. */
   readonly apiVersion: string;
+  /** What its CustomResourceDefinition says, when it has one that the relay knows. */
+  readonly custom?: CustomShape;
 }
+
+export interface CustomShape {
+  /** Changes with the definition. */
+  readonly key: string;
+  readonly listKind: string;
+  /** As field selectors name them: `spec.color`. */
+  readonly selectableFields: readonly string[];
+  readonly printer: Printer;
+}
+
+/** Where custom resources are defined. */
+export const definitionsKind: MirroredKind = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  resource: "customresourcedefinitions",
+  kind: "CustomResourceDefinition",
+  namespaced: false,
+  apiVersion: "apiextensions.k8s.io/v1",
+};
 
 /** `/api/v1/pods`, `/apis/apps/v1/deployments`. */
 export function collectionPath(kind: MirroredKind): string {
@@ -25,4 +48,8 @@ export function kindId(kind: {
 }): string {
   const { group, version, resource } = kind;
   return group === "" ? `${version}/${resource}` : `${group}/${version}/${resource}`;
+}
+
+export function listKindOf(kind: MirroredKind): string {
+  return kind.custom?.listKind ?? `${kind.kind}List`;
 }

@@ -20,7 +20,7 @@ export interface Mirrored {
   readonly blocks: ListBlocks;
   readonly bodies: BodyMemo;
   readonly views: Views;
-  /** Tables of built-in kinds can be made here; of others only the upstream knows the columns. */
+  /** Of built-in kinds and of custom ones with a definition; of others only the upstream knows the columns. */
   readonly printer: Printer | undefined;
 }
 
@@ -41,6 +41,6 @@ export function mirrored(
     blocks,
     bodies: new BodyMemo(limits),
     views: new Views({ clock: deps.clock, mirror }, limits),
-    printer: builtin ? printerFor(kind.group, kind.resource) : undefined,
+    printer: builtin ? printerFor(kind.group, kind.resource) : kind.custom?.printer,
   };
 }

@@ -131,14 +131,16 @@ export function selectorsOf(kind: MirroredKind, query: URLSearchParams): Selecto
   try {
     return {
       labels: labels === "" ? undefined : parseLabelSelector(labels),
-      fields:
-        fields === ""
-          ? undefined
-          : checkFieldSelector(kind.group, kind.resource, parseFieldSelector(fields)),
+      fields: fields === "" ? undefined : checkedFields(kind, parseFieldSelector(fields)),
     };
   } catch {
     return "pass";
   }
+}
+
+function checkedFields(kind: MirroredKind, selector: FieldSelector): FieldSelector {
+  const { group, resource, custom } = kind;
+  return checkFieldSelector(group, resource, selector, custom?.selectableFields);
 }
 
 export function predicateOf(

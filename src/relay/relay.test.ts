@@ -311,7 +311,7 @@ void describe("a read of a mirrored resource", () => {
     await world.flow();
     const token = first.json.metadata?.continue ?? "";
     const form = JSON.parse(Buffer.from(token, "base64url").toString()) as unknown;
-    assert.deepEqual(form, { v: "meta.k8s.io/v1", rv: 6, start: "ns0/p2\0" });
+    assert.deepEqual(form, { v: "meta.k8s.io/v1", rv: 6, start: "/ns0/p2\0" });
     const rest = await world.get(`/api/v1/pods?limit=9&continue=${token}`);
     assert.deepEqual(names(rest), ["p4", "p1", "p3"]);
     assert.equal(rest.json.metadata?.resourceVersion, "6");

@@ -38,11 +38,13 @@ import type { RelayLimits } from "./limits.ts";
 import { describeHerd, describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
+import { MirrorSet, type MirrorSetDeps } from "./mirror-set.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
 import { NamedView } from "./named-view.ts";
 import { type PassDeps, passThrough } from "./pass-through.ts";
 import { selectorsOf } from "./read-query.ts";
 import { reviewDeadlines, reviewed, type StreamReviewDeps } from "./stream-review.ts";
+import type { CustomChoice } from "./resources.ts";
 import { Upstream } from "./upstream.ts";
 import type { ViewDefinition } from "./view-definition.ts";
 import type { View } from "./view.ts";
@@ -71,6 +73,8 @@ export interface RelayOptions {
   readonly resources: readonly MirroredKind[];
   /** Of the operator's file; the resource of each is among `resources`. */
   readonly views: readonly ViewOn[];
+  /** Follow the definitions of custom resources; absent: what is there at the start is all. */
+  readonly custom?: CustomChoice;
   readonly consistency: "verify" | "cache";
   readonly limits: RelayLimits;
 }
@@ -113,7 +117,6 @@ interface Asked {
 }
 
 class RelayServer implements Relay {
-  readonly resources: readonly Mirrored[];
   readonly handler: PlainHandler;
   readonly innerHandler: PlainHandler;
   readonly #deps: RelayDeps;
@@ -128,12 +131,12 @@ class RelayServer implements Relay {
   readonly #discovery: DiscoveryCache;
   readonly #kubernetes: KubernetesFace;
   readonly #etag: EtagFace;
-  readonly #byId: ReadonlyMap<string, Mirrored>;
-  readonly #views: ReadonlyMap<string, NamedView>;
+  readonly #views = new Map<string, NamedView>();
+  readonly #viewsOn: readonly ViewOn[];
+  readonly #mirrors: MirrorSet;
   readonly #streams = new Set<WatchStream>();
   readonly #tunnels = new Set<ByteDuplex>();
   readonly #stopping = new AbortController();
-  readonly #running: readonly Promise<void>[];
   readonly #reviews: StreamReviewDeps;
   readonly #bookmarks: { stop(): void };
   #draining = false;
@@ -170,15 +173,16 @@ class RelayServer implements Relay {
     };
     this.#kubernetes = new KubernetesFace(shared, limits);
     this.#etag = new EtagFace(shared, limits);
-    this.resources = this.#mirrors(options.resources);
-    this.#byId = new Map(this.resources.map((resource) => [kindId(resource.kind), resource]));
-    this.#views = new Map(options.views.map((view) => [view.definition.name, this.#named(view)]));
+    this.#viewsOn = options.views;
+    this.#mirrors = new MirrorSet(
+      { ...deps, start: this.#starter(), changed: () => this.#discovery.forget() },
+      options,
+      limits,
+    );
     describeViews(deps.metrics, () => this.#views.values());
-    this.#running = this.resources.map(({ upstream }) => upstream.run(this.#stopping.signal));
     void this.#balance();
-    const sources = this.resources.map(({ mirror }) => mirror);
     this.#bookmarks = startBookmarks(
-      { clock, sources: () => sources },
+      { clock, sources: () => this.resources.map(({ mirror }) => mirror) },
       { periodMs: limits.bookmarkPeriodMs, slots: limits.bookmarkSlots },
     );
     describeRelay(
@@ -193,8 +197,13 @@ class RelayServer implements Relay {
     this.innerHandler = (request) => this.#handle(request, innerDoor);
   }
 
+  get resources(): readonly Mirrored[] {
+    return this.#mirrors.all;
+  }
+
   get ready(): boolean {
-    return this.resources.every(({ mirror, upstream }) => mirror.ready || upstream.refused);
+    const { complete, awaited } = this.#mirrors;
+    return complete && awaited.every(({ mirror, upstream }) => mirror.ready || upstream.refused);
   }
 
   async untilReady(signal: AbortSignal): Promise<void> {
@@ -219,8 +228,7 @@ class RelayServer implements Relay {
     this.#draining = true;
     this.#stopping.abort();
     this.#bookmarks.stop();
-    for (const { mirror } of this.resources) mirror.close();
-    await Promise.all(this.#running);
+    await this.#mirrors.stop();
   }
 
   async #balance(): Promise<void> {
@@ -242,21 +250,29 @@ class RelayServer implements Relay {
     }
   }
 
-  #mirrors(kinds: readonly MirroredKind[]): readonly Mirrored[] {
+  #starter(): MirrorSetDeps["start"] {
     const { clock } = this.#deps;
     const memos = new MemoPool({ bytesMax: this.#limits.memoBytesMax });
-    return kinds.map((kind) => {
+    return (kind, signal) => {
       const dispatched = this.#metrics.dispatched(kind);
       const mirror = new Mirror({ clock, memos, dispatched }, kind, this.#limits);
       const upstream = new Upstream({ ...this.#deps, http: this.#http }, mirror, this.#limits);
-      return mirrored({ clock, upstream, signal: this.#stopping.signal }, this.#limits);
-    });
+      const ended = upstream.run(signal);
+      const made = mirrored({ clock, upstream, signal }, this.#limits);
+      this.#startViews(made);
+      return { mirrored: made, ended };
+    };
   }
 
-  #named({ definition, kind }: ViewOn): NamedView {
-    const resource = this.#byId.get(kindId(kind));
-    if (resource === undefined) throw new TypeError(`view ${definition.name} has no mirror`);
-    return new NamedView(this.#deps, definition, resource, this.#limits);
+  /** Those on the resource of a mirror are of that mirror. */
+  #startViews(resource: Mirrored): void {
+    for (const { definition, kind } of this.#viewsOn) {
+      if (kindId(kind) !== kindId(resource.kind)) continue;
+      this.#views.set(
+        definition.name,
+        new NamedView(this.#deps, definition, resource, this.#limits),
+      );
+    }
   }
 
   async #handle(request: PlainRequest, door: Door): Promise<PlainResponse> {
@@ -323,7 +339,7 @@ class RelayServer implements Relay {
     // A watch over WebSocket is the upstream's.
     if (request.upgrade !== undefined) return undefined;
     if (!readVerbs.has(info.verb) || info.parts.length > 2) return undefined;
-    return this.#byId.get(kindId(info));
+    return this.#mirrors.byId(kindId(info));
   }
 
   async #answerMirrored(
@@ -334,7 +350,9 @@ class RelayServer implements Relay {
     const asked = question(info, query);
     await door.authorize(caller, asked);
     // What the relay may not mirror it still passes on.
-    if (!resource.mirror.ready && resource.upstream.refused) return "pass";
+    const { mirror, upstream } = resource;
+    if (mirror.closed) return "pass";
+    if (!mirror.ready && (upstream.refused || !this.#mirrors.isAwaited(resource))) return "pass";
     await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#admitStream();
     const response = await this.#kubernetes.answer({ resource, request, info, query });
@@ -347,7 +365,7 @@ class RelayServer implements Relay {
     if (!isPoll(request)) return pollsOnly();
     const path = request.path.slice(etagPrefix.length);
     const info = requestInfo("GET", path, new URLSearchParams());
-    const resource = this.#byId.get(kindId(info));
+    const resource = this.#mirrors.byId(kindId(info));
     if (resource === undefined || info.verb !== "list" || info.parts.length !== 1) {
       throw notFound({ group: info.group, resource: info.resource || path }, "");
     }
@@ -366,6 +384,9 @@ class RelayServer implements Relay {
     const { request } = read;
     const [name = "", zone = "", ...more] = request.path.slice(viewsPrefix.length).split("/");
     const named = this.#views.get(name);
+    if (named === undefined && this.#viewsOn.some(({ definition }) => definition.name === name)) {
+      throw failure(503, "ServiceUnavailable", `the resource of view ${name} is not mirrored yet`);
+    }
     if (named === undefined || more.length > 0) {
       throw notFound({ group: "", resource: "views" }, name);
     }
@@ -409,13 +430,18 @@ class RelayServer implements Relay {
   /** A client that comes before the first list waits for it, within bounds. */
   async #untilServing(resource: Mirrored, request: PlainRequest): Promise<void> {
     const { mirror } = resource;
-    if (mirror.ready) return;
+    if (mirror.ready && !mirror.closed) return;
     const late = AbortSignal.any([request.signal, this.#stopping.signal]);
     const endMs = this.#deps.clock.monotonicMs() + this.#limits.freshWaitMs;
-    while (!mirror.ready && !late.aborted && this.#deps.clock.monotonicMs() < endMs) {
+    while (
+      !mirror.ready &&
+      !mirror.closed &&
+      !late.aborted &&
+      this.#deps.clock.monotonicMs() < endMs
+    ) {
       await sleep(this.#deps.clock, "relay.fresh", 20, late);
     }
-    if (mirror.ready) return;
+    if (mirror.ready && !mirror.closed) return;
     const text = `the relay has not yet listed ${kindId(resource.kind)} from its upstream`;
     throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
   }
@@ -440,11 +466,12 @@ class RelayServer implements Relay {
 
   #unready(): string | undefined {
     if (this.#draining) return "shutting down";
-    const missing = this.resources.filter(({ mirror }) => !mirror.ready);
-    if (missing.length > 0) return `not listed yet: ${namesOf(missing)}`;
+    const { awaited, complete } = this.#mirrors;
+    const missing = awaited.filter(({ mirror }) => !mirror.ready);
+    if (missing.length > 0 || !complete) return `not listed yet: ${namesOf(missing)}`;
     const { readyAgeMsMax } = this.#limits;
     if (readyAgeMsMax === undefined) return undefined;
-    const old = this.resources.filter(({ mirror }) => mirror.ageMs > readyAgeMsMax);
+    const old = awaited.filter(({ mirror }) => mirror.ageMs > readyAgeMsMax);
     if (old.length === 0) return undefined;
     return `no word from upstream for more than ${readyAgeMsMax / 1000} s: ${namesOf(old)}`;
   }

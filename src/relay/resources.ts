@@ -4,9 +4,11 @@
  *   pods   apps/v1/deployments   v1/configmaps   deployments.apps   all
  *
  * A name without a version takes the group's preferred one. `all` is everything that can be listed and
- * watched, once per served resource in its preferred version.
+ * watched, once per served resource in its preferred version. A name that is not served yet is awaited
+ * when a CustomResourceDefinition can bring it, that is, when it says a group with a dot:
+ * `widgets.example.com`, `example.com/v1/widgets`; any other is a mistake.
  */
-import type { MirroredKind } from "./mirrored-kind.ts";
+import { definitionsKind, kindId, type MirroredKind } from "./mirrored-kind.ts";
 
 interface ApiResource {
   readonly name: string;
@@ -66,21 +68,60 @@ function canMirror(verbs: readonly string[]): boolean {
   return verbs.includes("list") && verbs.includes("watch");
 }
 
+export interface Chosen {
+  /** Served now. */
+  readonly kinds: readonly MirroredKind[];
+  /** Names of resources that may be defined later. */
+  readonly awaited: readonly string[];
+  /** Absent: the upstream has no custom resources, or none is asked for. */
+  readonly custom?: CustomChoice;
+}
+
+export interface CustomChoice {
+  /** Where the definitions are. */
+  readonly definitions: MirroredKind;
+  /** `all`, or names that say their group. */
+  readonly names: readonly string[];
+}
+
 /** Throws UnknownResourceError with every name that is none. */
-export function chosen(
-  all: readonly MirroredKind[],
-  names: readonly string[],
-): readonly MirroredKind[] {
-  if (names.includes("all")) return firstOfEach(all);
-  const found = new Map<string, MirroredKind>();
-  const unknown: string[] = [];
-  for (const name of names) {
+export function chosen(all: readonly MirroredKind[], names: readonly string[]): Chosen {
+  const definitions = all.find((kind) => kindId(kind) === kindId(definitionsKind));
+  const isAll = names.includes("all");
+  const found = new Map(
+    (isAll ? firstOfEach(all) : []).map((kind) => [kindId(kind), kind] as const),
+  );
+  const awaited: string[] = [];
+  const customNames: string[] = isAll ? ["all"] : [];
+  for (const name of names.filter((one) => one !== "all")) {
     const kind = all.find((candidate) => isNamed(candidate, name));
-    if (kind === undefined) unknown.push(name);
-    else found.set(`${kind.apiVersion}/${kind.resource}`, kind);
+    if (kind === undefined) awaited.push(name);
+    else found.set(kindId(kind), kind);
+    if (kind === undefined || hasDot(kind.group)) customNames.push(withGroup(name, kind));
   }
+  const unknown = awaited.filter((name) => definitions === undefined || !mayCome(name));
   if (unknown.length > 0) throw new UnknownResourceError(unknown);
-  return [...found.values()];
+  const kinds = [...found.values()];
+  if (definitions === undefined || customNames.length === 0) return { kinds, awaited };
+  return { kinds, awaited, custom: { definitions, names: customNames } };
+}
+
+/** As a definition's group must have one. */
+function hasDot(group: string): boolean {
+  return group.includes(".");
+}
+
+function mayCome(name: string): boolean {
+  const parts = name.split("/");
+  if (parts.includes("")) return false;
+  const [first = ""] = parts;
+  if (parts.length === 3) return hasDot(first);
+  return parts.length === 1 && hasDot(first.slice(first.indexOf(".") + 1)) && first.includes(".");
+}
+
+/** A name that other definitions could take as well would follow them. */
+function withGroup(name: string, kind: MirroredKind | undefined): string {
+  return kind !== undefined && name === kind.resource ? `${name}.${kind.group}` : name;
 }
 
 /** The preferred version comes first in `all`. */
@@ -93,7 +134,7 @@ function firstOfEach(all: readonly MirroredKind[]): readonly MirroredKind[] {
   return [...found.values()];
 }
 
-function isNamed(kind: MirroredKind, name: string): boolean {
+export function isNamed(kind: MirroredKind, name: string): boolean {
   const { apiVersion, resource, group } = kind;
   return (
     name === resource || name === `${apiVersion}/${resource}` || name === `${resource}.${group}`

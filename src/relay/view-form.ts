@@ -19,7 +19,7 @@ import type { CachedObject } from "#watch/cached-object.ts";
 import { type SharedObject, keyOfText, textOfKey } from "#watch/shared-object.ts";
 import { listHead } from "#server/list-body.ts";
 import { memberHash, textHash } from "./digest.ts";
-import type { MirroredKind } from "./mirrored-kind.ts";
+import { listKindOf, type MirroredKind } from "./mirrored-kind.ts";
 import type { Row } from "./row-blocks.ts";
 import type { Frame } from "./view-content.ts";
 
@@ -48,8 +48,8 @@ const comma = encoder.encode(",");
 const nothing = new Uint8Array(0);
 const tail = encoder.encode("]}\n");
 
-export function objectsForm({ apiVersion, kind }: MirroredKind): ViewForm {
-  const head = listHead({ apiVersion, kind: `${kind}List`, metadata: {} });
+export function objectsForm(kind: MirroredKind): ViewForm {
+  const head = listHead({ apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata: {} });
   return {
     key: "whole",
     contentType: json,

@@ -3,7 +3,7 @@
  *
  * Without flags: our answers against the golden ones. `--record` asks a stock server and rewrites the
  * golden answers; `--live` compares with a stock server without keeping its answers. Both need
- * PILOTHOUSE_STOCK, a folder with the programs kube-apiserver and etcd-bin. `--accept` keeps the list of
+ * the stock programs (stock-programs.ts). `--accept` keeps the list of
  * differences that are left (all suites).
  */
 import { compareCase, type Difference, show } from "./compare.ts";
@@ -12,7 +12,8 @@ import { readGolden, writeGolden } from "./golden.ts";
 import { isKnown } from "./known.ts";
 import { writeOpen } from "./open.ts";
 import { runSuite } from "./run.ts";
-import { startOurs, startStock, stockFolder, type Server } from "./servers.ts";
+import { startOurs, startStock, type Server } from "./servers.ts";
+import { stockPrograms, type StockPrograms, withoutStock } from "./stock-programs.ts";
 import { suites } from "./suites.ts";
 
 type Answers = Readonly<Record<string, readonly Recorded[]>>;
@@ -25,7 +26,7 @@ await main();
 
 async function main(): Promise<void> {
   const stock = flags.some((flag) => flag === "--record" || flag === "--live")
-    ? await answersOf(() => startStock(folder()))
+    ? await answersOf(() => startStock(programs()))
     : undefined;
   if (stock !== undefined && flags.includes("--record"))
     for (const suite of chosen) writeGolden(suite.name, stock.get(suite.name) ?? {});
@@ -41,9 +42,9 @@ async function main(): Promise<void> {
   process.exitCode = left.length === 0 ? 0 : 1;
 }
 
-function folder(): string {
-  const found = stockFolder();
-  if (found === undefined) throw new Error("PILOTHOUSE_STOCK must name a folder");
+function programs(): StockPrograms {
+  const found = stockPrograms();
+  if (found === undefined) throw new Error(String(withoutStock));
   return found;
 }
 

@@ -16,6 +16,7 @@ import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { startApiServer } from "../process/stock-apiserver.ts";
 import type { Target } from "./run.ts";
+import type { StockPrograms } from "./stock-programs.ts";
 
 export interface Server extends Target {
   stop(): Promise<void>;
@@ -47,19 +48,21 @@ export async function startOurs(port = 0): Promise<Server> {
   };
 }
 
-/** Where the stock programs are: PILOTHOUSE_STOCK names a folder with kube-apiserver and etcd. */
-export function stockFolder(): string | undefined {
-  return process.env["PILOTHOUSE_STOCK"];
+export interface StockServer extends Server {
+  /** The administrator's. */
+  readonly kubeconfig: string;
+  /** Its own, self-signed: `apiserver.crt` and `apiserver.key`. */
+  readonly pki: string;
 }
 
-export async function startStock(folder: string): Promise<Server> {
+export async function startStock(programs: StockPrograms): Promise<StockServer> {
   const directory = mkdtempSync(join(tmpdir(), "differential-stock-"));
-  const etcd = await startEtcd(join(folder, "etcd-bin"));
-  const server = await startApiServer(join(folder, "kube-apiserver"), directory, [
-    `--etcd-servers=${etcd.url}`,
-  ]);
+  const etcd = await startEtcd(programs.etcd);
+  const args = [`--etcd-servers=${etcd.url}`];
+  const server = await startApiServer(programs.apiserver, directory, args);
   return {
     ...server,
+    pki: join(directory, "certs"),
     async stop() {
       await server.stop();
       await etcd.close();

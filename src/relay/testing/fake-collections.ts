@@ -1,0 +1,116 @@
+/** An API server of several resources for tests: whole objects under paths, one resourceVersion for all. */
+import {
+  type ByteRequest,
+  type ByteResponse,
+  type ByteTransport,
+  ByteTransportError,
+} from "#platform/byte-transport.ts";
+import type { AnyObject } from "#api/object.ts";
+
+type EventType = "ADDED" | "MODIFIED" | "DELETED";
+type Take = (chunk: Uint8Array) => unknown;
+
+interface Collection {
+  readonly objects: Map<string, AnyObject>;
+  readonly watches: Set<{ readonly take: Take; readonly end: () => void }>;
+}
+
+const encoder = new TextEncoder();
+
+export class FakeCollections implements ByteTransport {
+  revision = 1;
+  /** Further requests fail as if nobody listened. */
+  down = false;
+  readonly requests: ByteRequest[] = [];
+  readonly #collections = new Map<string, Collection>();
+
+  /** `path` answers from now on. */
+  serve(path: string): void {
+    this.#collections.set(path, { objects: new Map(), watches: new Set() });
+  }
+
+  /** 404 from now on, and its watches end. */
+  withdraw(path: string): void {
+    for (const { end } of this.#collections.get(path)?.watches ?? []) end();
+    this.#collections.delete(path);
+  }
+
+  put(path: string, object: AnyObject): void {
+    const { objects } = this.#at(path);
+    const key = keyOf(object);
+    const metadata = { ...object.metadata, resourceVersion: String(++this.revision) };
+    const stored = { ...object, metadata };
+    const type = objects.has(key) ? "MODIFIED" : "ADDED";
+    objects.set(key, stored);
+    this.#tell(path, type, stored);
+  }
+
+  remove(path: string, object: AnyObject): void {
+    this.#at(path).objects.delete(keyOf(object));
+    const metadata = { ...object.metadata, resourceVersion: String(++this.revision) };
+    this.#tell(path, "DELETED", { ...object, metadata });
+  }
+
+  watchers(path: string): number {
+    return this.#collections.get(path)?.watches.size ?? 0;
+  }
+
+  send(request: ByteRequest): Promise<ByteResponse> {
+    this.requests.push(request);
+    if (this.down) return Promise.reject(new ByteTransportError("refused", "ECONNREFUSED"));
+    const [path = "", query = ""] = request.target.split("?");
+    const collection = this.#collections.get(path);
+    if (collection === undefined) return Promise.resolve(whole(404, { kind: "Status", code: 404 }));
+    if (new URLSearchParams(query).get("watch") === "true")
+      return Promise.resolve(watch(collection));
+    const items = [...collection.objects.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+    const metadata = { resourceVersion: String(this.revision) };
+    return Promise.resolve(whole(200, { kind: "List", apiVersion: "v1", metadata, items }));
+  }
+
+  close(): void {
+    for (const path of this.#collections.keys()) this.withdraw(path);
+  }
+
+  #at(path: string): Collection {
+    const collection = this.#collections.get(path);
+    if (collection === undefined) throw new TypeError(`nothing is served at ${path}`);
+    return collection;
+  }
+
+  #tell(path: string, type: EventType, object: AnyObject): void {
+    const frame = encoder.encode(`${JSON.stringify({ type, object })}\n`);
+    for (const { take } of this.#at(path).watches) take(frame);
+  }
+}
+
+function keyOf({ metadata }: AnyObject): string {
+  return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
+}
+
+/** Of what comes from now on: these tests write nothing between a list and its watch. */
+function watch(collection: Collection): ByteResponse {
+  return {
+    status: 200,
+    headers: {},
+    read: () => Promise.reject(new TypeError("a watch is streamed")),
+    stream: (take) =>
+      new Promise((resolve) => {
+        const watching = { take, end: () => resolve() };
+        collection.watches.add(watching);
+      }),
+  };
+}
+
+function whole(status: number, body: object): ByteResponse {
+  const bytes = encoder.encode(JSON.stringify(body));
+  return {
+    status,
+    headers: { "content-type": "application/json" },
+    read: () => Promise.resolve(bytes),
+    stream: (take) => {
+      void take(bytes);
+      return Promise.resolve();
+    },
+  };
+}
