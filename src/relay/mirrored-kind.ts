@@ -1,6 +1,6 @@
+/** What a relay must know of a resource to mirror it: where it is served and what its objects are called. */
 import type { Printer } from "#api/printers/printer.ts";
 
-/** What a relay must know of a resource to mirror it: where it is served and what its objects are called. */
 export interface MirroredKind {
   /** "" for core. */
   readonly group: string;
