@@ -23,7 +23,17 @@ export interface WatcherCounts {
   refused: number;
 }
 
+interface Frame {
+  readonly type: string;
+  readonly key: string;
+  readonly revision: string;
+  readonly digest: bigint;
+}
+
 const reconnectMs = 50;
+/** Watchers of one process are sent the same bytes: each frame is parsed and hashed once. */
+const framesMax = 10_000;
+const frames = new Map<string, Frame>();
 const frame = /^\{"type":"(\w+)","object":/;
 
 export class CheckingWatcher {
@@ -100,18 +110,32 @@ export class CheckingWatcher {
 
   #take(line: string): void {
     this.heardMs = performance.now();
+    const known = frames.get(line);
+    if (known !== undefined) return this.#takeEvent(known);
     const type = frame.exec(line)?.[1];
-    if (type === undefined) return this.#failed();
+    if (type === undefined || type === "ERROR") return this.#failed();
     const text = line.slice(line.indexOf('"object":') + '"object":'.length, -1);
-    const object: Json = JSON.parse(text);
-    if (type === "ERROR") return this.#failed();
-    const { metadata } = object;
+    const { metadata }: Json = JSON.parse(text);
     const revision = String(metadata?.["resourceVersion"]);
-    this.counts.events++;
     if (type === "BOOKMARK") return this.#takeBookmark(metadata, revision);
+    const digest = BigInt(`0x${hash("sha256", text, "hex").slice(0, 32)}`);
+    const made = {
+      type,
+      key: `${metadata?.["namespace"]}/${metadata?.["name"]}`,
+      revision,
+      digest,
+    };
+    if (frames.size >= framesMax) frames.clear();
+    frames.set(line, made);
+    this.#takeEvent(made);
+  }
+
+  #takeEvent(told: Frame): void {
+    const { revision } = told;
+    this.counts.events++;
     if (this.#synced && Number(revision) < Number(this.#position)) this.counts.disordered++;
     if (this.#synced) this.#position = revision;
-    this.#set(`${metadata?.["namespace"]}/${metadata?.["name"]}`, type, { text, revision });
+    this.#set(told);
   }
 
   /** A Status: told 410, or turned away for now. */
@@ -120,15 +144,15 @@ export class CheckingWatcher {
     this.#synced = false;
   }
 
-  #set(key: string, type: string, now: { text: string; revision: string }): void {
+  #set({ type, key, revision, digest }: Frame): void {
     const before = this.copy.get(key)?.digest ?? 0n;
-    const digest = BigInt(`0x${hash("sha256", now.text, "hex").slice(0, 32)}`);
     if (type === "DELETED") this.copy.delete(key);
-    else this.copy.set(key, { revision: now.revision, digest });
+    else this.copy.set(key, { revision, digest });
     this.#sum = BigInt.asUintN(128, this.#sum - before + (type === "DELETED" ? 0n : digest));
   }
 
   #takeBookmark(metadata: Json | undefined, revision: string): void {
+    this.counts.events++;
     this.#position = revision;
     const annotations = metadata?.["annotations"];
     if (annotations?.["k8s.io/initial-events-end"] !== undefined) this.#synced = true;
