@@ -216,6 +216,7 @@ export class KubernetesFace {
           bookmarks: asked.allowBookmarks,
           start: asked.after === undefined ? "state" : { after: asked.after },
           marker: asked.marker,
+          latest: asked.latestOnly,
           // The sum is over whole objects: who gets other forms could not add it up.
           checksums: asked.checksums && form.kind === "objects",
         },

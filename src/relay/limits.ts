@@ -29,6 +29,8 @@ export interface RelayLimits extends ShrinkLimits {
   readonly overlapMs: number;
   /** Busy watchers are written once per window; 0: at once, always. */
   readonly flushMs: number;
+  /** Who wants the latest state only is written at most once per window. */
+  readonly latestWindowMs: number;
   readonly bookmarkPeriodMs: number;
   readonly bookmarkSlots: number;
   /** A read waits this long for the stream to bring what it asks for, before the upstream is listed. */
@@ -91,6 +93,7 @@ export const relayLimits: RelayLimits = {
   overlapFrames: 64,
   overlapMs: 5_000,
   flushMs: 4,
+  latestWindowMs: 100,
   bookmarkPeriodMs: 60_000,
   bookmarkSlots: 12,
   streamWaitMs: 100,

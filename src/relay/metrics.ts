@@ -70,7 +70,7 @@ export class RelayMetrics {
     );
     this.#latency = set.histogram(
       "relay_event_to_socket_seconds",
-      "From an event's arrival until everybody live was written to: the oldest of each batch.",
+      "From an event's arrival until all were written to but the slices of a crowd that wait for their turn: the oldest of each batch.",
       ["resource"],
       latencySeconds,
     );
@@ -226,6 +226,11 @@ function describeMirror(perResource: PerResource): void {
     "relay_watchers",
     "Watchers of the mirror, of all faces.",
     (r) => r.mirror.cache.watchers,
+  );
+  perResource(
+    "relay_watch_events_coalesced_total",
+    "Events not sent to watchers of the latest state, for later ones stand for them.",
+    (r) => r.mirror.cache.coalesced,
   );
   perResource("relay_views", "ETag views held.", (r) => r.views.size);
   perResource("relay_bodies_made_total", "Whole list bodies encoded.", (r) => r.bodies.made);

@@ -163,6 +163,11 @@ export class Mirror {
         whole: () => !this.open,
         digestOf: memberHash,
         crowd: { nextTurn: (f) => void deps.clock.after("watch.flush", 0, f) },
+        pacer: {
+          windowMs: limits.latestWindowMs,
+          nowMs: () => deps.clock.monotonicMs(),
+          after: (delayMs, f) => void deps.clock.after("watch.flush", delayMs, f),
+        },
       },
       { objects: [], revision: 0 },
       { ...limits, indexedField: indexed ? indexedField : undefined },

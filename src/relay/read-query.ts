@@ -49,6 +49,8 @@ export interface WatchQuery {
   readonly allowBookmarks: boolean;
   /** Bookmarks say what the view holds, to be checked: a parameter of ours, which others ignore. */
   readonly checksums: boolean;
+  /** At most one event per object and window: likewise. */
+  readonly latestOnly: boolean;
   readonly timeoutSeconds: number;
 }
 
@@ -56,6 +58,8 @@ type Pass = "pass";
 
 /** `?watch=true&allowWatchBookmarks=true&viewChecksums=true` */
 export const checksumsParameter = "viewChecksums";
+/** `?watch=true&latestOnly=true` */
+const latestOnlyParameter = "latestOnly";
 
 export function listQuery(
   kind: MirroredKind,
@@ -102,6 +106,7 @@ export function watchQuery(
     ...start,
     allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
     checksums: query.get(checksumsParameter) === "true",
+    latestOnly: query.get(latestOnlyParameter) === "true",
     timeoutSeconds,
   };
 }

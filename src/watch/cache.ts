@@ -15,10 +15,12 @@
 import { assert } from "#base/assert.ts";
 import { CacheEvent } from "./cache-event.ts";
 import type { CursorHome, CursorStart } from "./cursor.ts";
-import { Crowd, type CrowdOptions } from "./crowd.ts";
+import { Crowd, type CrowdOptions, sliceCursorsMax } from "./crowd.ts";
 import { Cursor } from "./cursor.ts";
 import type { Bucket } from "./cursor-index.ts";
 import { CursorIndex } from "./cursor-index.ts";
+import { Pacer, type PacerOptions } from "./pacer.ts";
+import type { Slice, Slices } from "./slice.ts";
 import { batchBytesMax, EventRing } from "./event-ring.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
@@ -49,6 +51,8 @@ export interface CacheDeps {
   readonly whole?: () => boolean;
   /** Absent: however many watchers there are, dispatch serves them all before it returns. */
   readonly crowd?: CrowdOptions;
+  /** Absent: who asks for the latest state only gets every event. */
+  readonly pacer?: PacerOptions;
   /** Absent: no checksums. */
   readonly digestOf?: DigestOf;
 }
@@ -68,9 +72,24 @@ export interface CacheWatchOptions {
   readonly marker?: boolean;
   /** Bookmarks say what the view holds: count and checksum. */
   readonly checksums?: boolean;
+  /** At most one event per key and window, as `latest.ts` says. */
+  readonly latest?: boolean;
 }
 
 type RingEvents = readonly CacheEvent[];
+
+interface RingRead {
+  readonly after: number;
+  readonly upTo: number;
+  readonly latest: boolean;
+  readonly events: RingEvents;
+}
+
+/** Whoever has no turns to give serves everybody at once. */
+const noTurns: CrowdOptions = {
+  nextTurn: (f) => f(),
+  crowdCursorsMin: Number.POSITIVE_INFINITY,
+};
 
 export class WatchCache {
   readonly history: History;
@@ -83,18 +102,20 @@ export class WatchCache {
   #bytes = 0;
   #undelivered: CacheEvent[] = [];
   readonly #index: CursorIndex;
+  /** Those that are served once per window. */
+  readonly #paced: CursorIndex;
+  readonly #pacer: Pacer | undefined;
   readonly #cursors = new Set<Cursor>();
   readonly #pinned = new Map<number, Snapshot>();
   /** Cursors whose bookmark waits for the rest of the newest revision. */
   readonly #due = new Set<Cursor>();
   readonly #views: ViewSums;
   readonly #home: CursorHome;
-  readonly #crowd: Crowd<Cursor> | undefined;
+  readonly #crowd: Crowd;
   /** The last read of the ring: a crowd's cursors ask for the same, one after the other. */
-  #lastRead:
-    | { readonly after: number; readonly at: number; readonly events: RingEvents }
-    | undefined;
+  #lastRead: RingRead | undefined;
   #cursorCount = 0;
+  #coalesced = 0;
 
   /** `objects` are the state at `revision`, in key order. */
   constructor(
@@ -104,14 +125,19 @@ export class WatchCache {
   ) {
     this.history = deps.history;
     this.#options = options;
-    this.#index = new CursorIndex(options);
+    const { indexedField } = options;
+    const index = { indexedField, sliceCursorsMax: deps.crowd?.sliceCursorsMax ?? sliceCursorsMax };
+    this.#index = new CursorIndex(index);
+    this.#paced = new CursorIndex(index);
     this.#views = new ViewSums(deps.digestOf);
     this.#objects = SortedSet.from(initial.objects);
     this.#bytes = bytesOf(initial.objects);
     this.#revision = this.#delivered = initial.revision;
     this.#ring = this.#newRing();
     this.#home = this.#makeHome(deps.whole ?? (() => true));
-    this.#crowd = deps.crowd === undefined ? undefined : new Crowd(deps.crowd);
+    this.#crowd = new Crowd(deps.crowd ?? noTurns, (slice) => this.#serve(slice));
+    const window = (due: Iterable<Slice>): void => this.#serveSoon(due);
+    this.#pacer = deps.pacer === undefined ? undefined : new Pacer(deps.pacer, window);
   }
 
   /** Newest revision known to be included. */
@@ -140,8 +166,13 @@ export class WatchCache {
   /** Where each watcher is that has not got everything: parked, catching up, or waiting for its turn. */
   positionsBehind(): readonly number[] {
     const positions: number[] = [];
-    for (const cursor of this.#cursors) if (!cursor.live) positions.push(cursor.position);
+    for (const cursor of this.#cursors) if (cursor.isBehind) positions.push(cursor.position);
     return positions;
+  }
+
+  /** Events that watchers of the latest state were spared. */
+  get coalesced(): number {
+    return this.#coalesced;
   }
 
   /** Highest revision whose events may have left the ring. */
@@ -204,28 +235,76 @@ export class WatchCache {
 
   #dispatchRun(events: readonly CacheEvent[], base: number, last: number): void {
     this.#views.take(events, last);
-    for (const bucket of this.#index.assign(events)) {
-      if (this.#crowd?.isCrowd(bucket.plain.size) === true) this.#postpone(bucket, base);
+    const buckets = this.#index.assign(events);
+    const crowd = this.#crowd.isCrowd(buckets.reduce((sum, { plain }) => sum + plain.size, 0));
+    for (const bucket of buckets) {
+      if (crowd) this.#postpone(bucket.plain, base);
       dispatchBucket(bucket, base, last);
     }
+    for (const bucket of this.#paced.assign(events)) {
+      bucket.events.length = 0;
+      this.#pace(bucket.plain, base);
+      this.#pace(bucket.selective, base);
+    }
     this.#delivered = Math.max(this.#delivered, last);
-    this.#crowd?.start();
+    this.#crowd.start();
   }
 
-  /** Everybody without a selector falls behind, and waits for a turn. */
-  #postpone(bucket: Bucket, base: number): void {
-    // Who falls behind leaves the bucket, which a Set's iteration allows.
-    for (const cursor of bucket.plain) {
-      cursor.fallBehind(base);
-      this.#crowd?.add(cursor);
+  /** Everybody here waits for a turn. */
+  #postpone({ all }: Slices, base: number): void {
+    for (const slice of all) {
+      slice.behindAt ??= base;
+      this.#crowd.add(slice);
     }
   }
 
-  #ringAfter(after: number, max: number): RingEvents {
-    const at = this.#revision;
-    if (this.#lastRead?.after === after && this.#lastRead.at === at) return this.#lastRead.events;
-    const events = this.#ring.after(after, max);
-    if (events.length > 0) this.#lastRead = { after, at, events };
+  #pace({ all }: Slices, base: number): void {
+    for (const slice of all) {
+      if (slice.behindAt !== undefined) continue;
+      slice.behindAt = base;
+      this.#pacer?.add(slice);
+    }
+  }
+
+  #serveSoon(slices: Iterable<Slice>): void {
+    for (const slice of slices) this.#crowd.add(slice);
+    this.#crowd.start();
+  }
+
+  /** Brings a slice that waited to where everybody else is. */
+  #serve(slice: Slice): void {
+    let at = slice.behindAt ?? this.#delivered;
+    const [first] = slice.cursors;
+    const latest = first?.latest === true;
+    while (at < this.#delivered && slice.cursors.size > 0) {
+      if (at < this.#ring.floor) return this.#dissolve(slice, at);
+      const events = this.#ringAfter(at, this.#delivered, latest);
+      const last = events.at(-1)?.revision;
+      if (last === undefined) break;
+      for (const cursor of slice.cursors) cursor.serve(events, at, last);
+      slice.behindAt = at = last;
+    }
+    slice.behindAt = undefined;
+    for (const cursor of slice.bookmarksDue.splice(0)) cursor.bookmark();
+  }
+
+  /** The ring has forgotten where the slice is: each of its cursors reads on alone. */
+  #dissolve(slice: Slice, at: number): void {
+    const cursors = [...slice.cursors];
+    for (const cursor of cursors) cursor.fallBehind(at);
+    slice.behindAt = undefined;
+    slice.bookmarksDue.length = 0;
+    for (const cursor of cursors) cursor.resume();
+  }
+
+  #ringAfter(after: number, upTo: number, latest: boolean): RingEvents {
+    const known = this.#lastRead;
+    if (known?.after === after && known.upTo === upTo && known.latest === latest) {
+      return known.events;
+    }
+    const ring = this.#ring;
+    const events = latest ? ring.afterForLatest(after, upTo) : ring.after(after, upTo);
+    if (events.length > 0) this.#lastRead = { after, upTo, latest, events };
     return events;
   }
 
@@ -264,11 +343,12 @@ export class WatchCache {
   /** Starts at once: initial events may reach the sink before this returns. */
   watch(options: CacheWatchOptions, sink: WatchSink): Cursor {
     const { predicate, bookmarks } = options;
+    const latest = options.latest === true && this.#pacer !== undefined;
     const view =
       options.checksums === true ? this.#views.join(predicate, () => this.snapshot()) : undefined;
     const cursor = new Cursor(
       { home: this.#home, predicate, sink },
-      { id: this.#cursorCount++, bookmarks, view, start: this.#start(options, view) },
+      { id: this.#cursorCount++, bookmarks, latest, view, start: this.#start(options, view) },
     );
     this.#cursors.add(cursor);
     cursor.resume();
@@ -345,6 +425,10 @@ export class WatchCache {
     return { revision, objects };
   }
 
+  #indexOf(cursor: Cursor): CursorIndex {
+    return cursor.latest ? this.#paced : this.#index;
+  }
+
   #makeHome(whole: () => boolean): CursorHome {
     return {
       whole,
@@ -354,9 +438,10 @@ export class WatchCache {
       floor: () => this.#ring.floor,
       history: this.history,
       selection: new SharedSelection(),
-      ringAfter: (after, max) => this.#ringAfter(after, max),
-      enlist: (cursor) => this.#index.add(cursor),
-      retire: (cursor) => this.#index.remove(cursor),
+      ringAfter: (after, latest) => this.#ringAfter(after, this.#revision, latest),
+      enlist: (cursor) => this.#indexOf(cursor).add(cursor),
+      retire: (cursor, slice) => this.#indexOf(cursor).remove(cursor, slice),
+      coalesced: (events) => void (this.#coalesced += events),
       ended: (cursor) => {
         this.#cursors.delete(cursor);
         this.#due.delete(cursor);
@@ -389,19 +474,32 @@ function runEnd(events: readonly CacheEvent[], start: number): number {
 
 function dispatchBucket(bucket: Bucket, base: number, last: number): void {
   const events = bucket.events.splice(0);
-  if (bucket.plain.size > 0) {
-    const items: WatchItem[] = [];
-    for (const event of events) pushItem(items, event.plainItem());
-    for (const cursor of bucket.plain) cursor.offer(items, base, last);
-  }
-  for (const cursor of bucket.selective) {
-    const items: WatchItem[] = [];
-    for (const event of events) {
-      if (event.key < cursor.predicate.from || event.key >= cursor.predicate.to) continue;
-      pushItem(items, event.itemFor(cursor.predicate));
+  dispatchPlain(bucket, events, base, last);
+  // A copy: a cursor may leave its slice, and a slice its bucket, from inside `offer`.
+  for (const { cursors } of bucket.selective.all.slice()) {
+    for (const cursor of cursors) {
+      const items: WatchItem[] = [];
+      for (const event of events) {
+        if (event.key < cursor.predicate.from || event.key >= cursor.predicate.to) continue;
+        pushItem(items, event.itemFor(cursor.predicate));
+      }
+      cursor.offer(items, base, last);
     }
-    cursor.offer(items, base, last);
   }
+}
+
+/** To those who do not wait for a turn. */
+function dispatchPlain(
+  { plain }: Bucket,
+  events: readonly CacheEvent[],
+  base: number,
+  last: number,
+): void {
+  const present = plain.all.filter(({ behindAt }) => behindAt === undefined);
+  if (present.length === 0) return;
+  const items: WatchItem[] = [];
+  for (const event of events) pushItem(items, event.plainItem());
+  for (const { cursors } of present) for (const cursor of cursors) cursor.offer(items, base, last);
 }
 
 function pushItem(items: WatchItem[], item: WatchItem | undefined): void {

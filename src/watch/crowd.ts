@@ -1,59 +1,59 @@
 /**
- * Cursors too many to be served in one turn of the host's loop: they fall behind together and are
- * brought to the present a slice per turn, in the order they fell behind.
+ * Slices of cursors that wait for a turn of the host's loop: a crowd is served a slice per turn, in the
+ * order the slices fell behind, so that no turn holds the loop for long.
  *
- * Holds  a turn serves at most `turnCursors`; who is served late gets what came meanwhile with it, so
- *        a busy crowd is written less often, not later: an event waits for one round, not two.
- * Cost   a set entry per waiting cursor; the ring is what they read, so nothing is queued for them.
+ * Holds  a turn serves about `sliceCursorsMax`; who is served late gets what came meanwhile with it, so a
+ *        busy crowd is written less often, not later: an event waits for one round, not two.
+ * Cost   a set entry per waiting slice; the ring is what they read, so nothing is queued for them.
  */
+import type { Slice } from "./slice.ts";
 
 /** About 5 ms of writes to plain sockets. */
-const turnCursors = 500;
-/**
- * Fewer are served at once: up to 50 ms of writes in one turn. Leaving and joining the index costs a
- * fifth of a write on top (5,000 watchers: 0.75 of a C server's rate at once, 0.61 in turns), so
- * turns are for crowds that would hold the loop for longer.
- */
-const crowdCursorsMin = 6_000;
+export const sliceCursorsMax = 500;
+/** Fewer are served at once: up to 10 ms of writes in one turn. */
+const crowdCursorsMin = 1_000;
 
 export interface CrowdOptions {
   /** Runs `f` in another turn of the host's loop, after I/O had its chance. */
   readonly nextTurn: (f: () => void) => void;
   /** Both for tests. */
-  readonly turnCursors?: number;
+  readonly sliceCursorsMax?: number;
   readonly crowdCursorsMin?: number;
 }
 
-export class Crowd<T extends { resume(): void }> {
+export class Crowd {
   readonly #options: CrowdOptions;
+  readonly #serve: (slice: Slice) => void;
   /** In the order of their turns. */
-  readonly #waiting = new Set<T>();
+  readonly #waiting = new Set<Slice>();
   #scheduled = false;
 
-  constructor(options: CrowdOptions) {
+  constructor(options: CrowdOptions, serve: (slice: Slice) => void) {
     this.#options = options;
+    this.#serve = serve;
   }
 
-  /** Whether `cursors` must wait for a turn: they and those who wait are too many. */
+  /** Whether `cursors` are too many for one turn. */
   isCrowd(cursors: number): boolean {
-    return cursors + this.#waiting.size >= (this.#options.crowdCursorsMin ?? crowdCursorsMin);
+    return cursors >= (this.#options.crowdCursorsMin ?? crowdCursorsMin);
   }
 
-  add(cursor: T): void {
-    this.#waiting.add(cursor);
+  add(slice: Slice): void {
+    this.#waiting.add(slice);
   }
 
-  /** Serves the first slice now, unless one is due anyway. */
+  /** Serves the first slices now, unless they are due anyway. */
   start(): void {
-    if (!this.#scheduled) this.#turn();
+    if (!this.#scheduled && this.#waiting.size > 0) this.#turn();
   }
 
   #turn(): void {
-    let left = this.#options.turnCursors ?? turnCursors;
-    for (const cursor of this.#waiting) {
-      if (left-- === 0) break;
-      this.#waiting.delete(cursor);
-      cursor.resume();
+    let left = this.#options.sliceCursorsMax ?? sliceCursorsMax;
+    for (const slice of this.#waiting) {
+      if (left <= 0) break;
+      this.#waiting.delete(slice);
+      left -= slice.cursors.size;
+      this.#serve(slice);
     }
     this.#scheduled = this.#waiting.size > 0;
     if (this.#scheduled) this.#options.nextTurn(() => this.#turn());

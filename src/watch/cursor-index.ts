@@ -15,10 +15,11 @@
 import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor } from "./cursor.ts";
 import type { SharedObject } from "./shared-object.ts";
+import { type Slice, Slices } from "./slice.ts";
 
 export interface Bucket {
-  readonly plain: Set<Cursor>;
-  readonly selective: Set<Cursor>;
+  readonly plain: Slices;
+  readonly selective: Slices;
   /** Events of the dispatch under way; empty between dispatches. */
   readonly events: CacheEvent[];
 }
@@ -35,7 +36,8 @@ const labelKeysMax = 16;
 
 export class CursorIndex {
   readonly #field: string | undefined;
-  readonly #all: Bucket = emptyBucket();
+  readonly #sliceCursorsMax: number;
+  readonly #all: Bucket;
   readonly #byNamespace = new Map<string, Bucket>();
   readonly #byKey = new Map<string, Bucket>();
   readonly #byField = new Map<string, Bucket>();
@@ -44,22 +46,31 @@ export class CursorIndex {
   /** Cursors in #byLabel: which label they are found by depends on what was indexed when they came. */
   readonly #labelPlaces = new Map<Cursor, Place>();
 
-  constructor(options: { indexedField: string | undefined }) {
+  constructor(options: { indexedField: string | undefined; sliceCursorsMax: number }) {
     this.#field = options.indexedField;
+    this.#sliceCursorsMax = options.sliceCursorsMax;
+    this.#all = emptyBucket(options.sliceCursorsMax);
   }
 
-  add(cursor: Cursor): void {
+  /** @returns where it is now; `remove` wants to know. */
+  add(cursor: Cursor): Slice {
     const place = this.#place(cursor) ?? this.#addLabelPlace(cursor) ?? this.#namespace(cursor);
-    const bucket = place === undefined ? this.#all : addBucket(place.map, place.key);
-    side(bucket, cursor).add(cursor);
+    const bucket = place === undefined ? this.#all : this.#bucket(place);
+    return side(bucket, cursor).add(cursor);
   }
 
-  remove(cursor: Cursor): void {
+  #bucket({ map, key }: Place): Bucket {
+    let bucket = map.get(key);
+    if (bucket === undefined) map.set(key, (bucket = emptyBucket(this.#sliceCursorsMax)));
+    return bucket;
+  }
+
+  remove(cursor: Cursor, slice: Slice): void {
     const place = this.#place(cursor) ?? this.#labelPlaces.get(cursor) ?? this.#namespace(cursor);
     this.#labelPlaces.delete(cursor);
     const bucket = place === undefined ? this.#all : place.map.get(place.key);
     if (bucket === undefined) return;
-    side(bucket, cursor).delete(cursor);
+    side(bucket, cursor).remove(cursor, slice);
     if (place === undefined || bucket.plain.size + bucket.selective.size > 0) return;
     place.map.delete(place.key);
     if (place.label !== undefined && place.map.size === 0) this.#byLabel.delete(place.label);
@@ -116,17 +127,12 @@ export class CursorIndex {
   }
 }
 
-function emptyBucket(): Bucket {
-  return { plain: new Set(), selective: new Set(), events: [] };
+function emptyBucket(sliceCursorsMax: number): Bucket {
+  const plain = new Slices(sliceCursorsMax);
+  return { plain, selective: new Slices(sliceCursorsMax), events: [] };
 }
 
-function addBucket(map: Map<string, Bucket>, key: string): Bucket {
-  let bucket = map.get(key);
-  if (bucket === undefined) map.set(key, (bucket = emptyBucket()));
-  return bucket;
-}
-
-function side(bucket: Bucket, cursor: Cursor): Set<Cursor> {
+function side(bucket: Bucket, cursor: Cursor): Slices {
   return cursor.predicate.selective ? bucket.selective : bucket.plain;
 }
 

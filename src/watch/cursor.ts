@@ -8,7 +8,8 @@
  *                          history                      behind
  *   any --close, compacted, shutdown--> ended
  *
- * `live`     position is the cache's own: dispatch brings every batch that concerns it.
+ * `live`     position is its slice's (the cache's own, unless the slice waits for its turn): every
+ *            batch that concerns it is brought.
  * `behind`   reads the ring from its position when the sink asks (`resume`), then goes live.
  * `history`  its position left the ring: reads older events again from the feed's history.
  *
@@ -23,6 +24,7 @@ import type { History, HistoryReader } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
 import type { SharedSelection } from "./shared-selection.ts";
+import type { Slice } from "./slice.ts";
 import type { SortedSet } from "./sorted-set.ts";
 import type { ViewSum } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
@@ -41,10 +43,13 @@ export interface CursorHome {
   floor(): number;
   readonly history: History;
   readonly selection: SharedSelection;
-  ringAfter(after: number, max: number): readonly CacheEvent[];
-  /** From now on dispatch brings events to `cursor`; `retire` is the opposite. */
-  enlist(cursor: Cursor): void;
-  retire(cursor: Cursor): void;
+  /** Whole revisions, as many as one batch takes; `latest`: of one event per key. */
+  ringAfter(after: number, latest: boolean): readonly CacheEvent[];
+  /** From now on dispatch brings events to `cursor`, as to all of its slice; `retire` is the opposite. */
+  enlist(cursor: Cursor): Slice;
+  retire(cursor: Cursor, slice: Slice): void;
+  /** So many events were spared a watcher by later ones. */
+  coalesced(events: number): void;
   ended(cursor: Cursor): void;
 }
 
@@ -62,13 +67,14 @@ export type CursorStart =
 
 type Phase = "initial" | "behind" | "history" | "live" | "ended";
 
-/** Objects looked at per initial batch, and events per batch read from the ring. */
+/** Objects looked at per initial batch. */
 const initialBatchItems = 500;
-const ringBatchItems = 1000;
 
 export class Cursor {
   readonly predicate: Predicate;
   readonly bookmarks: boolean;
+  /** At most one event per key in a batch. */
+  readonly latest: boolean;
   /** What its bookmarks speak of, when the client checks. */
   readonly view: ViewSum | undefined;
   /** Decides in which slot of the bookmark period this cursor gets its bookmark. */
@@ -84,16 +90,25 @@ export class Cursor {
   #reader: HistoryReader | undefined;
   #busy = false;
   #again = false;
+  /** Of a live one. */
+  #slice: Slice | undefined;
 
   constructor(
     deps: { home: CursorHome; predicate: Predicate; sink: WatchSink },
-    options: { id: number; bookmarks: boolean; view: ViewSum | undefined; start: CursorStart },
+    options: {
+      id: number;
+      bookmarks: boolean;
+      latest: boolean;
+      view: ViewSum | undefined;
+      start: CursorStart;
+    },
   ) {
     this.#home = deps.home;
     this.predicate = deps.predicate;
     this.#sink = deps.sink;
     this.id = options.id;
     this.bookmarks = options.bookmarks;
+    this.latest = options.latest;
     this.view = options.view;
     this.#after = options.start.revision;
     this.startedAfter = options.start.kind === "after" ? options.start.revision : 0;
@@ -106,9 +121,15 @@ export class Cursor {
     return this.#phase === "live";
   }
 
-  /** Everything up to here was delivered, unless it is live: then it has what dispatch brought. */
+  /** There is something it has not got, for lack of room or of its turn. */
+  get isBehind(): boolean {
+    return !this.live || this.#slice?.behindAt !== undefined;
+  }
+
+  /** Everything up to here was delivered. */
   get position(): number {
-    return this.#after;
+    if (!this.live) return this.#after;
+    return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.delivered());
   }
 
   /** Starts, or goes on after the sink refused a batch. */
@@ -133,6 +154,13 @@ export class Cursor {
     if (this.#again) this.#drain();
   }
 
+  /** Events of (base, last] from the ring, as `offer`. */
+  serve(events: readonly CacheEvent[], base: number, last: number): void {
+    const { items, coalesced } = this.#home.selection.of(events, this);
+    this.offer(items, base, last);
+    if (coalesced > 0 && this.#phase === "live") this.#home.coalesced(coalesced);
+  }
+
   /** A live cursor that was brought everything up to `base` is to read on from the ring, later. */
   fallBehind(base: number): void {
     if (this.#phase === "live") this.#fallBehind(base);
@@ -142,7 +170,11 @@ export class Cursor {
   bookmark(): void {
     this.#leaveHistoryWhenRead();
     if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
-    const revision = this.live ? Math.max(this.#after, this.#home.delivered()) : this.#after;
+    if (this.#slice?.behindAt !== undefined) {
+      this.#slice.bookmarksDue.push(this);
+      return;
+    }
+    const revision = this.position;
     if (!this.#home.whole() && revision >= wholeRevision(this.#home.revision())) {
       this.#home.bookmarkDue(this);
       return;
@@ -159,7 +191,7 @@ export class Cursor {
 
   close(): void {
     if (this.#phase === "ended") return;
-    if (this.#phase === "live") this.#home.retire(this);
+    this.#leave();
     this.#phase = "ended";
     this.#initial = undefined;
     this.#reader?.close();
@@ -183,8 +215,13 @@ export class Cursor {
     return taken;
   }
 
+  #leave(): void {
+    if (this.#slice !== undefined) this.#home.retire(this, this.#slice);
+    this.#slice = undefined;
+  }
+
   #fallBehind(after: number): void {
-    this.#home.retire(this);
+    this.#leave();
     this.#phase = "behind";
     this.#after = Math.max(this.#after, after);
   }
@@ -252,17 +289,23 @@ export class Cursor {
 
   #stepBehind(): boolean {
     if (this.#after < this.#home.floor()) return this.#openHistory();
-    const events = this.#home.ringAfter(this.#after, ringBatchItems);
+    const events = this.#home.ringAfter(this.#after, this.latest);
     const last = events.at(-1);
     if (last === undefined) {
       this.#phase = "live";
       this.#after = Math.max(this.#after, this.#home.revision());
-      this.#home.enlist(this);
+      this.#slice = this.#home.enlist(this);
       return false;
     }
-    const items = this.#home.selection.items(events, this.predicate);
-    if (items.length > 0 && !this.#deliver(items)) return false;
+    if (!this.#deliverSelected(events)) return false;
     this.#after = last.revision;
+    return true;
+  }
+
+  #deliverSelected(events: readonly CacheEvent[]): boolean {
+    const { items, coalesced } = this.#home.selection.of(events, this);
+    if (items.length > 0 && !this.#deliver(items)) return false;
+    if (coalesced > 0) this.#home.coalesced(coalesced);
     return true;
   }
 
@@ -281,8 +324,7 @@ export class Cursor {
   #takeHistory(events: readonly CacheEvent[]): boolean {
     const last = events.at(-1);
     if (this.#phase !== "history" || last === undefined) return true;
-    const items = this.#home.selection.items(events, this.predicate);
-    if (items.length > 0 && !this.#deliver(items)) return false;
+    if (!this.#deliverSelected(events)) return false;
     if ((this.#phase as Phase) === "ended") return true;
     this.#after = last.revision;
     if (this.#after >= this.#home.floor()) this.#leaveHistory();

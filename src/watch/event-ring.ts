@@ -9,6 +9,7 @@ import type { CacheEvent } from "./cache-event.ts";
 
 /** Bytes of objects handed to one watcher at a time, and a revision more. */
 export const batchBytesMax = 1 << 20;
+const eventsMax = 1_000;
 
 export class EventRing {
   readonly #itemsMax: number;
@@ -46,17 +47,37 @@ export class EventRing {
   }
 
   /**
-   * Whole revisions after `after` (at least `floor`), about `max` events or `batchBytesMax`: never part
-   * of a revision.
+   * Whole revisions after `after` (at least `floor`) and up to `upTo`, about `eventsMax` events or
+   * `batchBytesMax`: never part of a revision.
    */
-  after(after: number, max: number): readonly CacheEvent[] {
+  after(after: number, upTo: number): readonly CacheEvent[] {
     const start = this.#find(after);
-    const last = Math.min(start + max, this.#events.length);
+    const last = Math.min(start + eventsMax, this.#find(upTo));
     let end = start;
     for (let bytes = 0; end < last && bytes < batchBytesMax; end++) {
       bytes += this.#events[end]?.sentBytes ?? 0;
     }
-    while (end < this.#events.length && this.#same(end - 1, end)) end++;
+    return this.#wholeFrom(start, end);
+  }
+
+  /** The same for who is sent one event per key: as many as say about `batchBytesMax` in the end. */
+  afterForLatest(after: number, upTo: number): readonly CacheEvent[] {
+    const start = this.#find(after);
+    const last = this.#find(upTo);
+    const keys = new Set<string>();
+    let end = start;
+    for (let bytes = 0; end < last && bytes < batchBytesMax; end++) {
+      const event = this.#events[end];
+      if (event === undefined || keys.has(event.key)) continue;
+      keys.add(event.key);
+      bytes += event.sentBytes;
+    }
+    return this.#wholeFrom(start, end);
+  }
+
+  #wholeFrom(start: number, cut: number): readonly CacheEvent[] {
+    let end = cut;
+    while (end > start && end < this.#events.length && this.#same(end - 1, end)) end++;
     return this.#events.slice(start, end);
   }
 

@@ -5,29 +5,49 @@
  * Bounds  one batch, the last.
  */
 import type { CacheEvent } from "./cache-event.ts";
+import { latestItems } from "./latest.ts";
 import type { Predicate } from "./predicate.ts";
 import type { WatchItem } from "./watch-item.ts";
 
+interface Reader {
+  readonly predicate: Predicate;
+  /** One item per object. */
+  readonly latest: boolean;
+}
+
 interface Selected {
+  readonly items: readonly WatchItem[];
+  /** Items that later ones stand for. */
+  readonly coalesced: number;
+}
+
+interface Kept extends Selected {
   readonly events: readonly CacheEvent[];
   readonly from: string;
   readonly to: string;
-  readonly items: readonly WatchItem[];
+  readonly latest: boolean;
 }
 
 export class SharedSelection {
-  #last: Selected | undefined;
+  #last: Kept | undefined;
 
-  /** `events` as `predicate` sees them; not to be changed by anybody. */
-  items(events: readonly CacheEvent[], predicate: Predicate): readonly WatchItem[] {
-    if (predicate.selective) return select(events, predicate);
+  /** `events` as `reader` sees them; not to be changed by anybody. */
+  of(events: readonly CacheEvent[], { predicate, latest }: Reader): Selected {
+    if (predicate.selective) return selected(events, predicate, latest);
     const { from, to } = predicate;
     const last = this.#last;
-    if (last?.events === events && last.from === from && last.to === to) return last.items;
-    const items = select(events, predicate);
-    this.#last = { events, from, to, items };
-    return items;
+    const same = last?.events === events && last.latest === latest;
+    if (same && last.from === from && last.to === to) return last;
+    const kept = { events, from, to, latest, ...selected(events, predicate, latest) };
+    this.#last = kept;
+    return kept;
   }
+}
+
+function selected(events: readonly CacheEvent[], predicate: Predicate, latest: boolean): Selected {
+  const all = select(events, predicate);
+  const items = latest ? latestItems(all) : all;
+  return { items, coalesced: all.length - items.length };
 }
 
 function select(events: readonly CacheEvent[], predicate: Predicate): WatchItem[] {

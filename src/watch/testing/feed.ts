@@ -66,12 +66,22 @@ export class TestFeed implements History {
   /** Turns of a crowd that are due. */
   readonly #turns: (() => void)[] = [];
 
-  /** `crowd`: watchers are served one a turn, and turns come when `turn` is called. */
-  constructor(options: Partial<CacheOptions> & { readonly crowd?: boolean } = {}) {
+  /**
+   * `crowd`: from two watchers on they are served in slices of so many, one a turn. Turns, and windows
+   * for the latest state, come when `turn` is called.
+   */
+  constructor(options: Partial<CacheOptions> & { readonly crowd?: number } = {}) {
     const nextTurn = (f: () => void): void => void this.#turns.push(f);
-    const crowd = { nextTurn, turnCursors: 1, crowdCursorsMin: 2 };
+    const sliceCursorsMax = options.crowd ?? 0;
+    const crowd = { nextTurn, sliceCursorsMax, crowdCursorsMin: 2 };
+    const pacer = { windowMs: 1, nowMs: () => 0, after: (_: number, f: () => void) => nextTurn(f) };
     this.cache = new WatchCache(
-      { history: this, digestOf: testDigest, ...(options.crowd === true ? { crowd } : {}) },
+      {
+        history: this,
+        digestOf: testDigest,
+        pacer,
+        ...(sliceCursorsMax > 0 ? { crowd } : {}),
+      },
       { objects: [], revision: 1 },
       { ...testCacheOptions, ...options },
     );
