@@ -12,7 +12,14 @@ import { EtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
 import { Member, type MemberMarks, type Planted } from "./etcd-member.ts";
 import { Watcher, type WatcherMarks, type WatcherPlan } from "./etcd-watcher.ts";
-import { compact, everything, holdLeases, readAndWrite, spanOf } from "./etcd-workload.ts";
+import {
+  compact,
+  everything,
+  holdLeases,
+  listLeases,
+  readAndWrite,
+  spanOf,
+} from "./etcd-workload.ts";
 import type { WorkloadDeps } from "./etcd-workload.ts";
 import { SimNetwork } from "./network.ts";
 import { Recorder } from "./recorder.ts";
@@ -112,6 +119,7 @@ class Run {
       ...each(holders, (i) =>
         holdLeases(this.#fork(deps), this.#client(`l${i}`), 1000 * (i + 1), untilMs),
       ),
+      listLeases(this.#fork(deps), this.#client("lister"), untilMs),
       compact(this.#fork(deps), this.#client("compactor"), untilMs),
       ...each(watchers, (i) => this.#watch(this.#fork(deps), i, untilMs)),
       this.#audit(this.#fork(deps), untilMs),

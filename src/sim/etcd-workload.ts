@@ -1,6 +1,6 @@
 /**
  * What clients ask for, as the seed decides: writers and readers that think in between and now and
- * then ask again what they got no answer to; holders of leases; one who compacts.
+ * then ask again what they got no answer to; holders of leases; one who asks for them; one who compacts.
  */
 import type { Prng } from "#base/prng.ts";
 import type { Compare, KvRequest, Span } from "./checkers/history.ts";
@@ -32,6 +32,7 @@ export function spanOf(random: Prng): Span {
 
 const thinkMsMax = 150;
 const leasePauseMsMax = 400;
+const listPauseMsMax = 40;
 const compactPauseMsMax = 900;
 
 export function think(deps: WorkloadDeps, ms: number): Promise<void> {
@@ -160,6 +161,21 @@ export async function holdLeases(
     if (granted?.kind === "answered") leases.push(String(id));
     if (granted !== undefined) await holdOne(deps, client, String(id), untilMs);
     await think(deps, random.below(leasePauseMsMax));
+  }
+}
+
+/** Asks for leases all the time: what is told of one may not be taken back by a crash. */
+export async function listLeases(
+  deps: WorkloadDeps,
+  client: EtcdClient,
+  untilMs: number,
+): Promise<void> {
+  const { random, clock, leases } = deps;
+  while (clock.monotonicMs() < untilMs) {
+    const lease = leases.at(-1);
+    if (lease !== undefined && random.chance(0.3)) await client.ask({ kind: "remaining", lease });
+    else await client.ask({ kind: "leases" });
+    await think(deps, random.below(listPauseMsMax));
   }
 }
 

@@ -6,6 +6,8 @@
  *
  * N1  A cut connection gives no answer any more; whether the server saw the request is unknown.
  * N2  A stream's messages arrive in order or not at all; nothing follows the first lost one.
+ *     What a dead server had sent before may still arrive, each stream's up to some message: it was
+ *     told, so it has to be true.
  * N3  What a stream's client has not taken is the server's backlog, so a slow client pushes back.
  */
 import { Buffer } from "node:buffer";
@@ -60,6 +62,7 @@ export class SimNetwork {
   /** The server is gone, and every connection with it. */
   down(): void {
     this.#methods = undefined;
+    for (const connection of this.#connections) connection.serverGone();
     this.cut(1);
   }
 
@@ -92,6 +95,8 @@ export class Connection {
   readonly #methods: Methods;
   readonly #ended: () => void;
   readonly #onCut = new Set<() => void>();
+  /** Answers and streams that have something under way to the client. */
+  readonly #arriving = new Set<() => void>();
   #alive = true;
 
   constructor(network: SimNetwork, methods: Methods, ended: () => void) {
@@ -113,6 +118,12 @@ export class Connection {
     this.#onCut.clear();
   }
 
+  /** The server sends no more; of what it has sent, some arrives, now. */
+  serverGone(): void {
+    for (const arrive of this.#arriving) arrive();
+    this.#arriving.clear();
+  }
+
   /** @returns the answer without its frame. Rejects with GrpcError or ConnectionLost. */
   call(path: string, request: Buffer): Promise<Buffer> {
     if (!this.#alive) return Promise.reject(new ConnectionLost(false));
@@ -122,10 +133,14 @@ export class Connection {
       const lost = (): void => reject(new ConnectionLost(true));
       this.#onCut.add(lost);
       const settle = (f: () => void): void => {
-        this.#later(() => {
+        const arrive = (): void => {
+          this.#arriving.delete(last);
           this.#onCut.delete(lost);
           f();
-        });
+        };
+        const last = (): void => void (this.#network.random.chance(0.5) && arrive());
+        this.#arriving.add(last);
+        this.#later(arrive);
       };
       this.#later(() => {
         void answered(method.answer, request).then(
@@ -147,9 +162,12 @@ export class Connection {
       if (!open) return;
       open = false;
       this.#onCut.delete(end);
+      this.#arriving.delete(last);
       pair.close();
       server.closed();
     };
+    const last = (): void => pair.serverGone();
+    this.#arriving.add(last);
     pair.onEnd = end;
     if (this.#alive) this.#onCut.add(end);
     else end();
@@ -218,6 +236,8 @@ class StreamPair implements ServerStream {
   #closed = false;
   #gone = false;
   #drains: (() => void)[] = [];
+  /** In the order of sending. */
+  #underWay: (() => void)[] = [];
   onEnd: () => void = () => undefined;
 
   constructor(network: SimNetwork, client: StreamClient, slowMs: number) {
@@ -250,11 +270,22 @@ class StreamPair implements ServerStream {
     if (this.#closed) return;
     const sentMs = this.#network.clock.monotonicMs();
     this.#backlogBytes += length;
-    this.#outbound.after(() => {
+    this.#underWay.push(() => {
       this.#backlogBytes -= length;
       if (!this.#gone) this.#client.message(unframed(frame), sentMs);
+    });
+    this.#outbound.after(() => {
+      this.#underWay.shift()?.();
       if (this.#backlogBytes === 0) this.#drained();
     }, this.#slowMs);
+  }
+
+  /** Some of what is under way arrives, in order; nothing more is sent. */
+  serverGone(): void {
+    this.#closed = true;
+    const arriving = this.#network.random.below(this.#underWay.length + 1);
+    for (const arrive of this.#underWay.splice(0, arriving)) arrive();
+    this.#underWay = [];
   }
 
   onDrain(f: () => void): void {
