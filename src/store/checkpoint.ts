@@ -4,7 +4,9 @@
  * record that counts them.
  *
  * `revision` is the compact revision: so the log above it is all of history but the compacted
- * revision's own changes, which a watch may still begin with. Nothing else is stored twice. Keys may change while this runs; versions at `revision` may not be pruned.
+ * revision's own changes, which a watch may still begin with. Nothing else is stored twice. Keys may
+ * change while this runs, and what is visible at `revision` be pruned: Mvcc.hold keeps it until it
+ * has been passed.
  */
 import { assert } from "#base/assert.ts";
 import type { RecordSupply } from "./engines/engine.ts";
@@ -19,13 +21,20 @@ import type { Row } from "./versions.ts";
 const chunkBytes = 128 * 2 ** 10;
 const empty = new Uint8Array(0);
 
+/** The state that all is pruned to right now. `ended` must be called, whatever happens. */
 export function checkpointSource(of: {
   readonly mvcc: Mvcc;
   readonly leases: Leases;
   readonly revision: number;
-}): RecordSupply {
-  assert(of.mvcc.prunedRevision === of.revision, "checkpoint of a state that is not pruned to it");
-  return stateSource(of);
+}): RecordSupply & { ended(): void } {
+  const { mvcc } = of;
+  mvcc.hold(of.revision);
+  const source = recordsOf({
+    ...of,
+    held: (start) => mvcc.heldFrom(start),
+    passed: (from) => mvcc.passed(from),
+  });
+  return { ...source, ended: () => mvcc.passed(undefined) };
 }
 
 /** The state at a revision that is not pruned beyond, and will not be until this has ended. */
@@ -34,8 +43,23 @@ export function stateSource(of: {
   readonly leases: Leases;
   readonly revision: number;
 }): RecordSupply {
+  return recordsOf({ ...of, held: () => [].values(), passed: () => undefined });
+}
+
+interface StateReading {
+  readonly mvcc: Mvcc;
+  readonly leases: Leases;
+  readonly revision: number;
+  /** Keys and rows that are no longer in the index, or there with later versions only. */
+  readonly held: (start: string) => Iterator<[string, Row]>;
+  readonly passed: (from: string) => void;
+}
+
+function recordsOf(of: StateReading): RecordSupply {
   const { mvcc, revision } = of;
   const leases = [...of.leases.all()];
+  // Now: the log may be trimmed beyond them later.
+  const changes = revision > mvcc.log.base ? changesRecord(mvcc, revision) : undefined;
   let phase: "leases" | "changes" | "keys" | "end" | "done" = "leases";
   let nextKey = "";
   let count = 0;
@@ -50,15 +74,17 @@ export function stateSource(of: {
         return leases.length === 0 ? next() : leaseRecords(leases, revision);
       case "changes":
         phase = "keys";
-        if (revision <= mvcc.log.base) return next();
+        if (changes === undefined) return next();
         count++;
-        return changesRecord(mvcc, revision);
+        return changes;
       case "keys": {
-        const { rows, bytes, resume } = collect(mvcc, revision, nextKey);
+        const { rows, bytes, resume } = collect(of, nextKey);
         if (resume === undefined) phase = "end";
         else nextKey = resume;
         count += rows.length;
-        return rows.length === 0 ? next() : chunk.fill(mvcc, rows, bytes);
+        const filled = chunk.fill(mvcc, rows, bytes);
+        if (resume !== undefined) of.passed(resume);
+        return rows.length === 0 ? next() : filled;
       }
       case "end":
         phase = "done";
@@ -74,24 +100,37 @@ export function stateSource(of: {
 
 /** Rows from `start` on that fill a chunk, and the key to go on from. */
 function collect(
-  mvcc: Mvcc,
-  revision: number,
+  { mvcc, revision, held }: StateReading,
   start: string,
 ): { rows: Row[]; bytes: number; resume: string | undefined } {
   const rows: Row[] = [];
   let bytes = 0;
   let resume: string | undefined;
-  mvcc.index.scan(start, undefined, (key, newest) => {
+  const take = (key: string, row: Row): boolean => {
     if (bytes >= chunkBytes) {
       resume = key;
       return false;
     }
-    const row = mvcc.visible(newest, revision);
-    if (row === noRow) return true;
     rows.push(row);
     bytes += mvcc.recordSize(row);
     return true;
+  };
+  const pruned = held(start);
+  let next = pruned.next();
+  /** Held rows of keys up to `key`, which may be gone from the index. @returns whether there is room. */
+  const takeHeld = (key: string | undefined): boolean => {
+    while (next.done !== true && (key === undefined || next.value[0] <= key)) {
+      if (!take(...next.value)) return false;
+      next = pruned.next();
+    }
+    return true;
+  };
+  mvcc.index.scan(start, undefined, (key, newest) => {
+    if (!takeHeld(key)) return false;
+    const row = mvcc.visible(newest, revision);
+    return row === noRow || take(key, row);
   });
+  if (resume === undefined) takeHeld(undefined);
   return { rows, bytes, resume };
 }
 

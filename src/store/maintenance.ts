@@ -2,11 +2,12 @@
  * What goes on behind the writes: history that was compacted is forgotten, slabs left half empty are
  * emptied, and then, when it is worth it, a checkpoint is made and the log trimmed.
  *
- *   compact ─▶ prune, slice by slice ─▶ clean, slice by slice ─▶ checkpoint ─▶ prune what came since
+ *   compact ─▶ prune, slice by slice ─▶ clean, slice by slice ─▶ checkpoint, while pruning goes on
  *
  * M1  A slice holds the loop for about `sliceMs`, and then leaves it alone for `restFactor` times as
  *     long as it took: writers beside it lose at most a third of the loop.
- * M2  Nothing is forgotten that a snapshot or a checkpoint under way still reads.
+ * M2  Nothing is forgotten that a snapshot or a checkpoint under way still reads: a snapshot holds
+ *     history up, a checkpoint only one version of each key it has not passed yet.
  * M3  At most one checkpoint is under way; one that failed is not tried again at its revision.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
@@ -17,7 +18,8 @@ import type { Engine } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
 
-const sliceMs = 1;
+/** A request that comes in meanwhile waits for so long: about as long as it takes itself. */
+const sliceMs = 0.25;
 const restFactor = 2;
 /** Steps between two looks at the clock are short; this many bound a slice under a clock that stands. */
 const stepsMax = 64;
@@ -45,7 +47,7 @@ export class Maintenance {
   readonly #pinned = new Set<Pin>();
   readonly #closed = new AbortController();
   #timer: Timer | undefined;
-  #checkpointing: { readonly revision: number; readonly done: Promise<void> } | undefined;
+  #checkpointing: Promise<void> | undefined;
   /** Not tried again at or below this revision. */
   #checkpointFailed = 0;
 
@@ -76,7 +78,7 @@ export class Maintenance {
   async close(): Promise<void> {
     this.#closed.abort();
     this.#timer?.cancel();
-    await this.#checkpointing?.done;
+    await this.#checkpointing;
   }
 
   #slice(): void {
@@ -95,8 +97,7 @@ export class Maintenance {
   /** @returns whether nothing is left to do. */
   #step(): boolean {
     const { mvcc } = this.#deps;
-    const wanted = this.#checkpointing?.revision ?? mvcc.compactRevision;
-    let until = wanted;
+    let until = mvcc.compactRevision;
     for (const pin of this.#pinned) until = Math.min(until, pin.revision);
     return mvcc.prune(until, stepRevisions) && this.#cleaner.step();
   }
@@ -105,11 +106,10 @@ export class Maintenance {
     const revision = this.#deps.mvcc.prunedRevision;
     if (this.#checkpointing !== undefined || revision <= this.#checkpointFailed) return;
     if (!this.#deps.engine.wantsCheckpoint(revision)) return;
-    const done = this.#checkpoint(revision).then(() => {
+    this.#checkpointing = this.#checkpoint(revision).then(() => {
       this.#checkpointing = undefined;
       this.wake();
     });
-    this.#checkpointing = { revision, done };
   }
 
   async #checkpoint(revision: number): Promise<void> {
@@ -119,11 +119,14 @@ export class Maintenance {
       // The leases in it are as sequenced: a lease that ended is not in it, so its end must be in
       // the log before the checkpoint counts.
       await settled();
-      await engine.checkpoint({ ...source, hurried: this.#closed.signal });
+      const { next } = source;
+      await engine.checkpoint({ revision, next, hurried: this.#closed.signal });
     } catch (error) {
       // The log still holds everything; the next compaction tries again.
       this.#checkpointFailed = revision;
       log.warn("a checkpoint failed; the log is kept", { revision, error: String(error) });
+    } finally {
+      source.ended();
     }
   }
 }

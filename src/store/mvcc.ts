@@ -9,7 +9,7 @@
  * Cost   get O(log keys + newer versions); a key of 40 bytes with one version costs about 200 bytes
  *        besides its record (56 row, 8 reference, 56 string, ~24 tree), half of that off the heap.
  */
-import { assert } from "#base/assert.ts";
+import { assert, must } from "#base/assert.ts";
 import { BTree } from "#base/btree.ts";
 import { RevisionLog } from "./log.ts";
 import { headerBytes, RecordReader, recordSize } from "./record.ts";
@@ -46,6 +46,14 @@ export interface StoredVersion {
   readonly newest: boolean;
 }
 
+/** What a reader of the state at `revision` still needs of what is pruned. */
+interface Held {
+  readonly revision: number;
+  /** The reader has passed all keys below this. */
+  from: string;
+  readonly rows: BTree<Row>;
+}
+
 export class Mvcc {
   versions = new Versions();
   readonly slabs: Slabs;
@@ -66,6 +74,7 @@ export class Mvcc {
     offset: 0,
   };
   #pruned: number;
+  #held: Held | undefined;
   #bytes = 0;
 
   constructor(slabs: Slabs, baseRevision: number) {
@@ -294,11 +303,57 @@ export class Mvcc {
     const versions = this.versions;
     let older = versions.previous(row);
     versions.setPrevious(row, noRow);
+    if (this.#held !== undefined && versions.revision(row) > this.#held.revision) {
+      older = this.#dropToHeld(older, this.#held);
+    }
     while (older !== noRow) {
       const next = versions.previous(older);
       this.#drop(older);
       older = next;
     }
+  }
+
+  /** Drops rows down to the one that is held from now on. @returns the rows behind it. */
+  #dropToHeld(newest: Row, held: Held): Row {
+    const versions = this.versions;
+    let row = newest;
+    while (row !== noRow && versions.revision(row) > held.revision) {
+      const next = versions.previous(row);
+      this.#drop(row);
+      row = next;
+    }
+    if (row === noRow || versions.isTombstone(row) || versions.key(row) < held.from) return row;
+    const behind = versions.previous(row);
+    versions.setPrevious(row, noRow);
+    held.rows.set(versions.key(row), row);
+    return behind;
+  }
+
+  /**
+   * From now on what is pruned but visible at `revision`, which is all that is held, stays readable
+   * by `heldFrom`: one version a key at most, until the reader has passed it.
+   */
+  hold(revision: number): void {
+    assert(this.#held === undefined && revision === this.#pruned, "held too late", { revision });
+    this.#held = { revision, from: "", rows: new BTree<Row>() };
+  }
+
+  /** Keys and rows pruned since `hold` and not passed, from `start` on, in order. */
+  heldFrom(start: string): Generator<[string, Row]> {
+    return must(this.#held, "nothing is held").rows.entries(start);
+  }
+
+  /** Keys below `from` will not be read any more; undefined: none will, and `hold` has ended. */
+  passed(from: string | undefined): void {
+    const held = must(this.#held, "nothing is held");
+    const gone: [string, Row][] = [];
+    held.rows.scan(held.from, from, (key, row) => void gone.push([key, row]));
+    for (const [key, row] of gone) {
+      held.rows.delete(key);
+      this.#drop(row);
+    }
+    if (from === undefined) this.#held = undefined;
+    else held.from = from;
   }
 
   #pruneTombstone(row: Row): void {
