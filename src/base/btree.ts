@@ -16,6 +16,7 @@
  */
 import { assert } from "./assert.ts";
 import { keyOrder } from "./key-order.ts";
+import { KeyTable } from "./key-table.ts";
 
 /** Keys per node: one node's key array is one 512-byte run; 64 measured best of 16..256 here. */
 const nodeMax = 64;
@@ -52,7 +53,7 @@ export class BTree<V> {
   #foundLeaf: Leaf<V> | undefined;
   #foundAt = 0;
   #foundKey = "";
-  #loading: Loading<V> | undefined;
+  #loading: KeyTable<V> | undefined;
 
   get size(): number {
     return this.#loading?.size ?? this.#size;
@@ -61,13 +62,13 @@ export class BTree<V> {
   /** Of an empty tree. Until `endLoading` only `get`, `set`, `has`, `size` and `clear` may be called. */
   beginLoading(): void {
     assert(this.#size === 0, "loading into a tree that is not empty");
-    this.#loading = new Loading();
+    this.#loading = new KeyTable();
   }
 
   /** Lays out what was set since `beginLoading`; without effect when that was not called. */
   endLoading(): void {
     if (this.#loading === undefined) return;
-    const { keys, values } = this.#loading.entries();
+    const { keys, values } = this.#loading;
     this.#loading = undefined;
     this.#foundLeaf = undefined;
     this.#size = keys.length;
@@ -124,7 +125,7 @@ export class BTree<V> {
     this.#root = newLeaf<V>();
     this.#size = 0;
     this.#foundLeaf = undefined;
-    this.#loading?.clear();
+    if (this.#loading !== undefined) this.#loading = new KeyTable();
   }
 
   /** Visits keys in [start, end) in order until `visit` returns false. `end` absent: to the last. */
@@ -222,42 +223,6 @@ export class BTree<V> {
     node.keys.splice(at, 1);
     node.values.splice(at, 1);
     this.#size--;
-  }
-}
-
-/** Keys in no order. The last one looked for is kept, as in the tree: a lookup is most of the cost. */
-class Loading<V> {
-  readonly #values = new Map<string, V>();
-  #lastKey: string | undefined;
-  #lastValue: V | undefined;
-
-  get size(): number {
-    return this.#values.size;
-  }
-
-  get(key: string): V | undefined {
-    if (key !== this.#lastKey) {
-      this.#lastKey = key;
-      this.#lastValue = this.#values.get(key);
-    }
-    return this.#lastValue;
-  }
-
-  set(key: string, value: V): V | undefined {
-    const replaced = this.get(key);
-    this.#values.set(key, value);
-    this.#lastValue = value;
-    return replaced;
-  }
-
-  clear(): void {
-    this.#values.clear();
-    this.#lastKey = undefined;
-    this.#lastValue = undefined;
-  }
-
-  entries(): { readonly keys: readonly string[]; readonly values: readonly V[] } {
-    return { keys: [...this.#values.keys()], values: [...this.#values.values()] };
   }
 }
 

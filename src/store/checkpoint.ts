@@ -8,7 +8,6 @@
  * change while this runs, and what is visible at `revision` be pruned: Mvcc.hold keeps it until it
  * has been passed.
  */
-import { assert } from "#base/assert.ts";
 import type { RecordSupply } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";

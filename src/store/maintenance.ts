@@ -119,7 +119,7 @@ export class Maintenance {
       // The leases in it are as sequenced: a lease that ended is not in it, so its end must be in
       // the log before the checkpoint counts.
       await settled();
-      const { next } = source;
+      const next = (): Uint8Array | undefined => source.next();
       await engine.checkpoint({ revision, next, hurried: this.#closed.signal });
     } catch (error) {
       // The log still holds everything; the next compaction tries again.
