@@ -44,9 +44,8 @@ export async function checkDirectory(deps: LoadDeps, directory: string): Promise
   const found = await takeDirectory(deps.disk, directory, () => "");
   const checker = new Checker(deps.disk, directory, found.storeId);
   for (const number of found.checkpoints) await checker.checkpoint(number);
-  for (const number of found.segments) {
-    await checker.segment(number, number === found.segments.at(-1));
-  }
+  const last = await checker.lastBegun(found.segments);
+  for (const number of found.segments) await checker.segment(number, number >= last);
   const keys = await checkOpens(deps, directory, checker);
   const { files, problems, safeRevision } = checker;
   return { storeId: found.storeId, files, problems, safeRevision, keys };
@@ -104,6 +103,18 @@ class Checker {
       if (whole) this.#wholeCheckpoint = Math.max(this.#wholeCheckpoint, number);
       this.#report(path, await file.size(), walk, number, whole ? "whole" : "damaged");
     });
+  }
+
+  /** The segment that the log ends in: the newest may be one made ready, with nothing in it yet. */
+  async lastBegun(segments: readonly number[]): Promise<number> {
+    const newest = segments.at(-1);
+    if (newest === undefined) return 0;
+    let begun = true;
+    await this.#withFile({ kind: "log", number: newest }, async (file) => {
+      const header = decodeFileHeader(await file.read(0, fileHeaderBytes));
+      begun = header !== undefined || (await laterBatchExists(file, fileHeaderBytes));
+    });
+    return begun ? newest : (segments.at(-2) ?? newest);
   }
 
   async segment(number: number, last: boolean): Promise<void> {

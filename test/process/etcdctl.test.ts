@@ -53,6 +53,10 @@ const script: readonly Step[] = [
   words("alarm list"),
   words("alarm disarm"),
   words("endpoint health"),
+  words("endpoint hashkv"),
+  words("lock l echo held"),
+  words("get l --prefix --count-only --write-out=fields"),
+  words("lease list"),
   words("user list"),
   words("role list"),
   words("user get root"),
@@ -68,7 +72,8 @@ function etcdctlAt(url: string, { args, input }: Step): string {
     ...(input === undefined ? {} : { input }),
   });
   // The client's own log lines carry addresses and times; what it tells its user is the last line.
-  const told = stderr.trim().split("\n").at(-1) ?? "";
+  const lines = stderr.trim().split("\n");
+  const told = lines.findLast((line) => !line.startsWith('{"level"')) ?? "";
   return `${code} ${normal(stdout, url)} ${normal(told, url)}`.trim();
 }
 
@@ -95,7 +100,7 @@ test("etcdctl gets the answers of a real etcd", { skip: noEtcdctl || noEtcd }, a
   }
 });
 
-test("etcdctl's snapshot is a store again; its load passes", { skip: noEtcdctl }, async () => {
+test("etcdctl's snapshot is a store again", { skip: noEtcdctl }, async () => {
   const data = join(scratch, "data");
   const store = await startStore(["--data-dir", data, "--listen", "127.0.0.1:0"]);
   const call = (line: string): string => etcdctlAt(store.url, words(line));

@@ -10,12 +10,15 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statfsSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { crc32c } from "#base/crc32c.ts";
 import { EtcdClient } from "#etcd/client.ts";
+import { headerBytes } from "#store/record.ts";
 import { startStore, type RunningStore } from "./store-harness.ts";
 import {
   pilothouse,
@@ -119,13 +122,30 @@ test("a flipped bit in a header: refused, and named", () => {
   assert.match(check.stdout, /bad header at offset 0/);
 });
 
-test("a missing segment is missed", () => {
+test("a missing segment is named, with the one that shows the gap", () => {
   const directory = copyOf("missing");
   rmSync(segmentOf(directory));
   writeFileSync(join(directory, "log-0000000000000009"), readFileSync(segmentOf(whole)));
   refused(serve(directory), /cannot open the store/);
   assert.equal(pilothouse(["store", "check", directory]).code, 1);
+  const gap = copyOf("gap");
+  // Of a log whose first segment is gone: this one says of itself that it is the second.
+  renumber(segmentOf(gap), 2);
+  const words = /log-0000000000000001: log segment 1 is missing, but segment 2 is there: restore/;
+  refused(serve(gap), words);
+  const check = pilothouse(["store", "check", gap]);
+  assert.equal(check.code, 1);
+  assert.match(check.stdout, words);
 });
+
+/** A segment under another number, its header's checksum made anew. */
+function renumber(path: string, number: number): void {
+  const bytes = readFileSync(path);
+  bytes.writeBigUInt64LE(BigInt(number), 32);
+  bytes.writeUInt32LE(crc32c(bytes, 0, 60), 60);
+  rmSync(path);
+  writeFileSync(path.replace(/\d+$/, String(number).padStart(16, "0")), bytes);
+}
 
 test("a torn last batch is cut off, and only it", async () => {
   const directory = copyOf("torn");
@@ -137,6 +157,11 @@ test("a torn last batch is cut off, and only it", async () => {
   const check = pilothouse(["store", "check", directory]);
   assert.equal(check.code, 0, check.stdout);
   assert.match(check.stdout, new RegExp(`torn[\\s\\S]*safe to revision ${keys}\n`));
+  // The next segment is made ready in good time: the log ends in the one before it then.
+  writeFileSync(join(directory, "log-0000000000000002"), Buffer.alloc(8192));
+  const ready = pilothouse(["store", "check", directory]);
+  assert.equal(ready.code, 0, ready.stdout);
+  assert.match(ready.stdout, new RegExp(`torn[\\s\\S]*unused[\\s\\S]*safe to revision ${keys}\n`));
   const store = await startStore(["--data-dir", directory, "--listen", "127.0.0.1:0"]);
   const client = new EtcdClient(store.url);
   const { header } = await client.put({ key: "next" });
@@ -261,6 +286,108 @@ test("a disk that runs full: puts are refused, deletes and compaction go on, and
   assert.equal(await store.stop(), 0, store.output());
   const check = pilothouse(["store", "check", data]);
   assert.equal(check.code, 0, check.stdout);
+});
+
+/**
+ * Puts until one is not acknowledged, and the process that served them has ended. Each record is one
+ * page, on a page: Linux's loop device takes a write that its file had room for only in part for a
+ * success, so what is larger than a page would be lost by the host, not by us.
+ */
+async function fillUntilItStops(store: RunningStore): Promise<number> {
+  const client = new EtcdClient(store.url);
+  const valueBytes = pageBytes - headerBytes - keyOf(0).length;
+  // Makes up for the record of the opening, which is a header alone.
+  const first = valueBytes - headerBytes;
+  let acknowledged = 0;
+  const filling = (async () => {
+    for (;;) {
+      const value = Buffer.alloc(acknowledged === 0 ? first : valueBytes, 1);
+      await client.put({ key: keyOf(acknowledged), value });
+      acknowledged++;
+    }
+  })();
+  await assert.rejects(filling);
+  assert.equal(await store.exited, 1);
+  client.close();
+  return acknowledged;
+}
+
+const pageBytes = 4096;
+const keyOf = (i: number): string => `k${String(i).padStart(7, "0")}`;
+
+async function holds(directory: string, acknowledged: number): Promise<void> {
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 0, check.stdout);
+  const store = await startStore(["--data-dir", directory, "--listen", "127.0.0.1:0"]);
+  const client = new EtcdClient(store.url);
+  const { kvs } = await client.range({ key: "k", rangeEnd: "l", keysOnly: true });
+  const found = new Set(kvs.map(({ key }) => Buffer.from(key).toString()));
+  for (let i = 0; i < acknowledged; i++) assert.ok(found.has(keyOf(i)), `${keyOf(i)} is lost`);
+  // One more may have reached the disk before its writer could be told.
+  assert.ok(kvs.length <= acknowledged + 1, `${kvs.length} keys, ${acknowledged} acknowledged`);
+  await client.put({ key: "on", value: Buffer.from("it goes") });
+  client.close();
+  assert.equal(await store.stop(), 0);
+}
+
+const stopped = /the store has stopped: cannot (write|sync) .*; nothing acknowledged is lost; mend/;
+
+test("a disk that fails a durable write: the process stops and says so; after the mending all is there", async (t) => {
+  const [outer, directory] = [mkdir("thin-outer"), mkdir("thin")];
+  const image = join(outer, "image");
+  // Thin provisioning: a filesystem of 1 GiB on a disk that has 12 MiB of it. It takes every write
+  // into its cache, and learns when it writes back that there is no block. No journal, and no tables
+  // made behind our back: their writes would be cut as well.
+  const steps: readonly (readonly [string, readonly string[]])[] = [
+    ["mount", ["-t", "tmpfs", "-o", "size=12m", "tmpfs", outer]],
+    ["truncate", ["-s", "1G", image]],
+    ["mkfs.ext4", ["-q", "-F", "-O", "^has_journal", image]],
+    ["mount", ["-o", "loop,noinit_itable", image, directory]],
+  ];
+  // Lazily: a failed assertion leaves a store running on it.
+  t.after(() => {
+    run("umount", ["-l", directory], {});
+    run("umount", ["-l", outer], {});
+  });
+  for (const [command, args] of steps) {
+    const { code, stderr } = run(command, args, {});
+    if (code !== 0) return t.skip(`no thin disk can be made here: ${command}: ${stderr.trim()}`);
+  }
+  const data = join(directory, "data");
+  const store = await startStore(["--data-dir", data, "--listen", "127.0.0.1:0"]);
+  const acknowledged = await fillUntilItStops(store);
+  assert.ok(acknowledged > 10, `${acknowledged} acknowledged`);
+  assert.match(store.output(), stopped);
+  // What was only in the host's cache goes with the filesystem.
+  assert.equal(run("umount", [directory], {}).code, 0);
+  assert.equal(run("mount", ["-o", "remount,size=300m", outer], {}).code, 0);
+  assert.equal(run("mount", ["-o", "loop,noinit_itable", image, directory], {}).code, 0);
+  await holds(data, acknowledged);
+});
+
+test("a disk that somebody else fills: no room behind a segment's length stops the process, and loses nothing", async (t) => {
+  const directory = mkdir("holes");
+  const probe = run("mount", ["-t", "tmpfs", "-o", "size=300m", "tmpfs", directory], {});
+  if (probe.code !== 0) return t.skip(`no tmpfs can be mounted here: ${probe.stderr.trim()}`);
+  t.after(() => run("umount", [directory], {}));
+  const data = join(directory, "data");
+  const store = await startStore(["--data-dir", data, "--listen", "127.0.0.1:0"]);
+  const client = new EtcdClient(store.url);
+  await client.put({ key: keyOf(0), value: Buffer.from("there was room") });
+  client.close();
+  // Segments are sparse here: their length is no promise of room.
+  const ballast = join(directory, "ballast");
+  const { bavail, bsize } = statfsSync(directory);
+  assert.equal(run("fallocate", ["-l", String(bavail * bsize), ballast], {}).code, 0);
+  const late = new EtcdClient(store.url);
+  // The store looks for room once a second, and this comes sooner or is what makes it look.
+  await assert.rejects(late.put({ key: keyOf(1), value: Buffer.alloc(1_000_000, 1) }));
+  late.close();
+  assert.equal(await store.exited, 1);
+  assert.match(store.output(), stopped);
+  assert.match(store.output(), /ENOSPC/);
+  rmSync(ballast);
+  await holds(data, 1);
 });
 
 test("a directory that cannot be written is refused", (t) => {
