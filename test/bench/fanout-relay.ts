@@ -27,6 +27,8 @@ const { values } = parseArgs({
     /** Events a second; 0: rounds. */
     rate: { type: "string", default: "0" },
     keys: { type: "string", default: "1000" },
+    /** Not 0: pods, on so many nodes, instead of config maps. */
+    nodes: { type: "string", default: "0" },
     /** PEM files: HTTP/2 and HTTP/1.1 over TLS. */
     key: { type: "string" },
     cert: { type: "string" },
@@ -37,7 +39,7 @@ const [clients, batch, eventBytes] = [values.clients, values.batch, values.bytes
   number,
   number,
 ];
-const [rate, keys] = [Number(values.rate), Number(values.keys)];
+const [rate, keys, nodes] = [Number(values.rate), Number(values.keys), Number(values.nodes)];
 const encoder = new TextEncoder();
 let take: (chunk: Uint8Array) => void | Promise<void> = () => {};
 let revision = 1;
@@ -59,7 +61,10 @@ const http: ByteTransport = {
 };
 const metrics = new MetricSet();
 const yes = { status: { allowed: true } };
-const kind = { group: "", version: "v1", resource: "configmaps", kind: "ConfigMap" };
+const kind =
+  nodes === 0
+    ? { group: "", version: "v1", resource: "configmaps", kind: "ConfigMap" }
+    : { group: "", version: "v1", resource: "pods", kind: "Pod" };
 const relay = createRelay(
   {
     clock: new NodeClock(),
@@ -137,7 +142,8 @@ function frames(count: number): Uint8Array {
   for (let at = 0; at < count; at++) {
     revision++;
     const name = `c${revision % keys}`;
-    text += `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}","namespace":"default","uid":"u-${name}","resourceVersion":"${revision}"},"data":{"at":"@${stamp}","pad":"${pad}"}}}\n`;
+    const spec = nodes === 0 ? "" : `"spec":{"nodeName":"node-${(revision % keys) % nodes}"},`;
+    text += `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"${kind.kind}","metadata":{"name":"${name}","namespace":"default","uid":"u-${name}","resourceVersion":"${revision}"},${spec}"data":{"at":"@${stamp}","pad":"${pad}"}}}\n`;
   }
   return encoder.encode(text);
 }

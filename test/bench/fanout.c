@@ -4,7 +4,7 @@
  *
  *   fanout serve PORT CLIENTS BLOCK_BYTES   waits for CLIENTS, then writes rounds of one chunk to each;
  *                                           a round starts when the one before is with the kernel
- *   fanout drain PORT CLIENTS STALLED SECONDS PATH
+ *   fanout drain PORT CLIENTS STALLED SECONDS PATH     ("%d" in PATH is the client's number)
  *                                           opens CLIENTS watches and never reads the first STALLED;
  *                                           prints bytes per second read, stamped events per second,
  *                                           and their p50, p99 and highest age in microseconds
@@ -148,9 +148,13 @@ static int opened(int port, int index) {
 static void drain(int port, int clients, int stalled, double seconds, const char *path) {
   char request[512];
   static char buffer[1 << 18];
-  int size = sprintf(request, "GET %s HTTP/1.1\r\nhost: x\r\n\r\n", path);
+  const char *number = strstr(path, "%d");
+  int before = number ? (int)(number - path) : (int)strlen(path);
   int ep = epoll_create1(0);
   for (int i = 0; i < clients; i++) {
+    int size = snprintf(request, sizeof request, "GET %.*s", before, path);
+    if (number) size += snprintf(request + size, sizeof request - size, "%d%s", i, number + 2);
+    size += snprintf(request + size, sizeof request - size, " HTTP/1.1\r\nhost: x\r\n\r\n");
     int fd = opened(port, i);
     if (write(fd, request, size) != size) die("request");
     unblock(fd);

@@ -1,10 +1,12 @@
 /**
- * `npm run bench -- fanout [--clients 5000] [--seconds 3] [--only floor,curve,stalled,idle]`: how many
+ * `npm run bench -- fanout [--clients 5000] [--seconds 3] [--only floor,curve,...]`: how many
  * watch events a second one core gives to a crowd over HTTP/1.1, how late they come, what it costs.
  *
  *   floor    as many as can be, held against a C program that does nothing else
  *   curve    clients x events/s: age of an event when its client reads it, p50 and p99
  *   stalled  the same with a tenth of the clients never reading
+ *   latest   clients that asked for the latest state only, and more events than could be sent
+ *   nodes    watchers of the pods of one node each: what an event costs, whoever else watches
  *   idle     memory of watches on which nothing happens
  *
  * Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody
@@ -21,7 +23,7 @@ const { values } = parseArgs({
   options: {
     clients: { type: "string", default: "5000" },
     seconds: { type: "string", default: "3" },
-    only: { type: "string", default: "floor,curve,stalled,idle" },
+    only: { type: "string", default: "floor,curve,stalled,latest,nodes,idle" },
     /** Query of the watches, for what clients may opt in to. */
     query: { type: "string", default: "" },
     /** clients x events/s [x keys]: the points of the curve. */
@@ -68,6 +70,8 @@ async function main(program: string): Promise<void> {
   if (wanted.has("floor")) await floor(program);
   if (wanted.has("curve")) await curve(program);
   if (wanted.has("stalled")) await stalled(program);
+  if (wanted.has("latest")) await latest(program);
+  if (wanted.has("nodes")) await byNode(program);
   if (wanted.has("idle")) await idle(program);
 }
 
@@ -107,6 +111,24 @@ async function stalled(program: string): Promise<void> {
   const point = { rate: 100, keys: 1000 };
   await curvePoint(program, { ...point, clients: clients * 0.9, stalled: 0 });
   await curvePoint(program, { ...point, clients, stalled: clients / 10 });
+}
+
+async function latest(program: string): Promise<void> {
+  console.log("\nlatest state only: 100 keys");
+  row(curveWidths, curveHead);
+  const load = { clients: 10_000, rate: 1_000, keys: 100, stalled: 0 };
+  await curvePoint(program, { ...load, path: `${path}&latestOnly=true` });
+}
+
+async function byNode(program: string): Promise<void> {
+  console.log("\nwatchers of one node each, 5,000 events/s of pods on 1,000 nodes");
+  row(curveWidths, curveHead);
+  const nodes = 1_000;
+  const query = "watch=true&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-%d";
+  for (const crowd of [nodes, 10 * nodes]) {
+    const load = { clients: crowd, rate: 5_000, keys: nodes, nodes, stalled: 0 };
+    await curvePoint(program, { ...load, path: `/api/v1/pods?${query}` });
+  }
 }
 
 async function curvePoint(
@@ -149,6 +171,9 @@ interface Load {
   readonly rate?: number;
   readonly keys?: number;
   readonly stalled?: number;
+  readonly nodes?: number;
+  /** Of the watches. */
+  readonly path?: string;
 }
 
 /** On a machine with other work the rate says who got the core; per CPU second says what it costs. */
@@ -185,7 +210,7 @@ async function measureRelay(
 }
 
 function relayServer(load: Load): { child: ChildProcess; lines: () => Promise<string> } {
-  const { stalled: _, ...options } = { bytes: eventBytes, ...load };
+  const { stalled: _stalled, path: _path, ...options } = { bytes: eventBytes, ...load };
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const script = join(here, "fanout-relay.ts");
   const child = pinned(0, process.execPath, ["--expose-gc", script, ...flags]);
@@ -198,7 +223,9 @@ async function drained(
   load: Load,
   server: ChildProcess,
 ): Promise<Rate> {
-  const args = ["drain", port, load.clients, load.stalled ?? 0, seconds, path].map(String);
+  const args = ["drain", port, load.clients, load.stalled ?? 0, seconds, load.path ?? path].map(
+    String,
+  );
   const lines = linesOf(pinned(1, program, args));
   await lines();
   const counted = lines();
