@@ -106,7 +106,7 @@ export type PlainResponse =
        * Answers the very same request, sent again on its connection: the whole HTTP/1.1 head of an answer
        * without body, or undefined when it must go the usual way. Synchronous; a rim may never call it.
        */
-      readonly again?: () => string | undefined;
+      readonly again?: () => Uint8Array | undefined;
       /** Called when the answer has left or its client has; perhaps twice. For what is worth counting. */
       readonly left?: () => void;
     }

@@ -72,7 +72,7 @@ export class BodyPart {
 
 export class PartedBody {
   readonly #parts: readonly BodyPart[];
-  #plain: Uint8Array | undefined;
+  #plain: readonly Uint8Array[] | undefined;
   #gzip: Promise<Uint8Array> | undefined;
   #zstd: Promise<Uint8Array> | undefined;
 
@@ -80,8 +80,9 @@ export class PartedBody {
     this.#parts = parts;
   }
 
-  get plain(): Uint8Array {
-    return (this.#plain ??= Buffer.concat(this.#parts.map(({ bytes }) => bytes)));
+  /** Piece by piece: joined they would be copied once more for each change. */
+  get plain(): readonly Uint8Array[] {
+    return (this.#plain ??= this.#parts.map(({ bytes }) => bytes));
   }
 
   packed(coding: Coding): Promise<Uint8Array> {

@@ -118,7 +118,7 @@ export class EtagFace {
   }
 
   /** The same poll once more: its head, as long as caller and content are the same. */
-  #again(read: EtagRead, { mirror, tag, coding }: Moment): () => string | undefined {
+  #again(read: EtagRead, { mirror, tag, coding }: Moment): () => Uint8Array | undefined {
     const { metrics, clock } = this.#deps;
     const { zone } = read;
     return () => {
@@ -138,7 +138,7 @@ export class EtagFace {
     // The body and its head are of one moment: what comes while it is compressed waits for the next.
     const { body } = content;
     const headers = { ...pollHeaders(now), "content-type": view.spec.form.contentType };
-    if (coding === undefined) return { kind: "bytes", status: 200, headers, body: [body.plain] };
+    if (coding === undefined) return { kind: "bytes", status: 200, headers, body: body.plain };
     const packed = await body.packed(coding);
     const coded = { ...headers, "content-encoding": coding };
     return { kind: "bytes", status: 200, headers: coded, body: [packed] };

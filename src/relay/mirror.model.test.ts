@@ -403,7 +403,7 @@ void describe("two replicas", () => {
           await replica.converge();
           const content = view.content("");
           etags.push(content.etag);
-          bodies.push(Buffer.from(content.body.plain).toString());
+          bodies.push(Buffer.concat(content.body.plain).toString());
           packed.push(Buffer.from(await content.body.packed("gzip")).toString("hex"));
           assert.equal(content.count, 5);
           await replica.stop();

@@ -1,6 +1,6 @@
 /**
  * Heads of the answers to polls: plain data for the usual way, and for a 304 that is given again and
- * again its text, made once a second for the whole crowd.
+ * again its bytes, made once a second for the whole crowd.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { Mirror } from "./mirror.ts";
@@ -32,17 +32,17 @@ export function pollHeaders(poll: Poll): Readonly<Record<string, string>> {
 }
 
 /** The whole head of a 304 on HTTP/1.1, with which the answer ends. */
-export function notModifiedHead(poll: Poll): string {
+export function notModifiedHead(poll: Poll): Uint8Array {
   const { clock, mirror, view, content, tag } = poll;
   const second = Math.floor(clock.nowMs() / 1000);
   const at = `${second} ${view.revision} ${ageText(mirror)}`;
   const known = content.heads.get(tag);
-  if (known?.at === at) return known.text;
+  if (known?.at === at) return known.bytes;
   const lines = ["HTTP/1.1 304 Not Modified", `date: ${new Date(second * 1000).toUTCString()}`];
   for (const [name, value] of Object.entries(pollHeaders(poll))) lines.push(`${name}: ${value}`);
-  const text = `${lines.join("\r\n")}\r\n\r\n`;
-  content.heads.set(tag, { at, text });
-  return text;
+  const bytes = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+  content.heads.set(tag, { at, bytes });
+  return bytes;
 }
 
 function ageText(mirror: Mirror): string {

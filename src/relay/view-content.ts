@@ -20,7 +20,7 @@ export interface Frame {
 
 export class ViewContent {
   /** 304 answers of this content, by ETag: whoever makes them keeps them here (poll-head.ts). */
-  readonly heads = new Map<string, { readonly at: string; readonly text: string }>();
+  readonly heads = new Map<string, { readonly at: string; readonly bytes: Uint8Array }>();
   readonly #frame: readonly [BodyPart, BodyPart, BodyPart];
   readonly #separates: boolean;
   readonly #blocks: RowBlocks;

@@ -19,7 +19,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler } from "../http.ts";
 import type { Log } from "../log.ts";
-import { answeredAgain, serveHttp1 } from "./http1.ts";
+import { serveHttp1 } from "./http1.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
@@ -143,7 +143,6 @@ function http1Options(limits: HttpLimits): object {
 function clearServer(options: ListenOptions, rim: Rim): Server {
   const server = createServer(http1Options(options.limits));
   server.on("request", (message, response) => {
-    if (answeredAgain(rim, message, response)) return;
     const address = message.socket.remoteAddress ?? "";
     void serveHttp1(rim, { kind: "socket", address }, message, response).catch(fault(rim));
   });
@@ -178,7 +177,6 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
   const peers = new WeakMap<object, Peer>();
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
-    if (answeredAgain(rim, message, response)) return;
     const socket = message.socket as TLSSocket;
     void serveHttp1(rim, peerOf(peers, socket, socket), message, response).catch(fault(rim));
   }) as never);

@@ -8,6 +8,7 @@ import type { Socket } from "node:net";
 import type { Peer, PlainResponse } from "../http.ts";
 import { serveHttp1 } from "./http1.ts";
 import type { Rim } from "./http-rim.ts";
+import { leaveLane } from "./poll-lane.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 /** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
@@ -28,9 +29,10 @@ export async function serveUpgrade(
   socket: Duplex,
   head: Uint8Array,
 ): Promise<void> {
+  // Of node:http servers, sockets are net.Socket; the type of the event is wider.
+  leaveLane(socket as Socket);
   socket.on("error", () => socket.destroy());
   const response = new ServerResponse(message);
-  // Of node:http servers, sockets are net.Socket; the type of the event is wider.
   response.assignSocket(socket as Socket);
   response.shouldKeepAlive = false;
   response.on("finish", () => socket.end());

@@ -5,17 +5,17 @@
  * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
  *
- * A client that polls sends the same request again and again on its connection. An answer that says how
- * to give it `again` is remembered with its request, one per connection, and given without making a
- * request or a response of ours.
+ * Clients that poll send the same request again and again: poll-lane.ts.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
+import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
 import { Departure, type Rim } from "./http-rim.ts";
+import { readOf, remember } from "./poll-lane.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
@@ -30,6 +30,7 @@ export async function serveHttp1(
   dig?: (answer: Tunnel) => void,
 ): Promise<void> {
   const gone = new Departure();
+  const read = readOf(message);
   const leave = (): void => gone.leave();
   response.on("close", () => {
     if (!response.writableFinished) gone.leave();
@@ -42,74 +43,34 @@ export async function serveHttp1(
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) response.once("close", answer.left);
+  if (response.socket === null) await turnOf(message, response);
   if (response.destroyed || response.socket === null) return abandon(answer);
-  if (answer.kind === "bytes" && answer.again !== undefined) remember(message, answer.again);
+  if (answer.kind === "bytes" && answer.again !== undefined) {
+    remember(rim, message, response, read, answer.again);
+  }
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
   await send(rim, message, response, answer, gone);
 }
 
+/** Pipelined: the socket is its own when the answers before it have left; or the client goes away. */
+function turnOf({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) return resolve();
+    const done = (): void => {
+      socket.off("close", done);
+      response.off("socket", done);
+      resolve();
+    };
+    socket.on("close", done);
+    response.on("socket", done);
+  });
+}
+
 /** Not a spread: the signal is made only when somebody asks for it. */
 function offering(request: PlainRequest, upgrade: string): PlainRequest {
   return Object.defineProperty(request, "upgrade", { value: upgrade, enumerable: true });
-}
-
-interface Remembered {
-  readonly method: string | undefined;
-  readonly url: string | undefined;
-  readonly rawHeaders: readonly string[];
-  readonly again: () => string | undefined;
-}
-
-/** On the socket itself: looked up on every request. */
-const remembered = Symbol("remembered");
-type PollingSocket = Socket & { [remembered]?: Remembered | undefined };
-
-function remember(message: IncomingMessage, again: () => string | undefined): void {
-  const { method, url, rawHeaders, httpVersion } = message;
-  const {
-    connection = "",
-    "content-length": length,
-    "transfer-encoding": coding,
-  } = message.headers;
-  const bodyless = length === undefined && coding === undefined;
-  if (httpVersion !== "1.1" || !bodyless || /close|upgrade/i.test(connection)) return;
-  const socket: PollingSocket = message.socket;
-  socket[remembered] = { method, url, rawHeaders, again };
-}
-
-/** @returns false when the request must go the usual way. */
-export function answeredAgain(
-  rim: Rim,
-  message: IncomingMessage,
-  response: ServerResponse,
-): boolean {
-  const socket: PollingSocket = message.socket;
-  const known = socket[remembered];
-  if (known === undefined || rim.draining || !isSame(known, message)) return false;
-  const head = known.again();
-  if (head === undefined) {
-    socket[remembered] = undefined;
-    return false;
-  }
-  sendHead(response, head);
-  return true;
-}
-
-function isSame(known: Remembered, message: IncomingMessage): boolean {
-  const { method, url, rawHeaders } = message;
-  if (method !== known.method || url !== known.url) return false;
-  if (rawHeaders.length !== known.rawHeaders.length) return false;
-  for (let i = 0; i < rawHeaders.length; i++)
-    if (rawHeaders[i] !== known.rawHeaders[i]) return false;
-  return true;
-}
-
-/** What writeHead would leave there after putting it together: `end` sends it as it is. */
-function sendHead(response: ServerResponse, head: string): void {
-  (response as unknown as { _header: string })._header = head;
-  response.end();
 }
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
@@ -185,9 +146,9 @@ async function sendBytes(
   writeHead(response, answer.status, answer.headers, { "content-length": length });
   if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
   if (answer.body.length === 1) return void response.end(answer.body[0]);
-  for (const chunk of answer.body) {
+  for (const run of runsOf(answer.body)) {
     if (gone.left || response.destroyed) return;
-    if (!response.write(chunk)) await drained(response);
+    if (!writeTogether(response, run)) await drained(response);
   }
   response.end();
 }
@@ -325,6 +286,8 @@ function refuse(response: ServerResponse, status: number, text: string): void {
 /** The client left before its answer: a stream that never opens must still be closed by its maker. */
 function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
+  // A response that waited for its turn does not say that it closed.
+  if (answer.kind === "bytes") answer.left?.();
   if (answer.kind === "bytes") answer.left?.();
 }
 

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
+import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { closedSink } from "./http1.ts";
@@ -118,9 +119,9 @@ async function sendBytesMany(
   stream: ServerHttp2Stream,
   chunks: readonly Uint8Array[],
 ): Promise<void> {
-  for (const chunk of chunks) {
+  for (const run of runsOf(chunks)) {
     if (stream.destroyed) return;
-    if (!stream.write(chunk)) await drained(stream);
+    if (!writeTogether(stream, run)) await drained(stream);
   }
   if (!stream.destroyed) stream.end();
 }
