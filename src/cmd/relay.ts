@@ -76,10 +76,13 @@ export async function relay(flags: RelayFlags): Promise<void> {
   // Timers of the platform do not keep a process alive, and before we listen nothing else would.
   const alive = setInterval(() => {}, 60_000);
   const inner = innerSocket();
-  if (inner !== undefined) await serveAsWorker(flags, inner, stopping);
-  else if (flags.servingWorkers > 0) await ownForWorkers(flags, stopping.signal);
-  else await serveAlone(flags, stopping.signal);
-  clearInterval(alive);
+  try {
+    if (inner !== undefined) await serveAsWorker(flags, inner, stopping);
+    else if (flags.servingWorkers > 0) await ownForWorkers(flags, stopping.signal);
+    else await serveAlone(flags, stopping.signal);
+  } finally {
+    clearInterval(alive);
+  }
 }
 
 async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
@@ -109,7 +112,8 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const workers = new Workers({ log }, { socketPath: socket.path });
   const metricsText = (): Promise<string> => workers.metrics(metrics.text());
-  const made = await makeRelay(flags, upstreamOf(access), stopping, { metrics, metricsText });
+  const more = { metrics, metricsText, followsViews: false };
+  const made = await makeRelay(flags, upstreamOf(access), stopping, more);
   if (made === undefined) return socket.remove();
   const { innerHandler } = made.running;
   const at = { host: "", port: 0, socketPath: socket.path };
@@ -160,14 +164,19 @@ export interface Made {
   readonly log: Log;
 }
 
+interface MoreOfRelay {
+  readonly metrics: MetricSet;
+  readonly metricsText?: () => Promise<string>;
+  /** False: the views' resources are mirrored, and the views are left to others. */
+  readonly followsViews?: boolean;
+}
+
 /** Undefined: told to stop before the upstream said what it has. */
 export async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,
   stopping: AbortSignal,
-  more: { readonly metrics: MetricSet; readonly metricsText?: () => Promise<string> } = {
-    metrics: new MetricSet(),
-  },
+  more: MoreOfRelay = { metrics: new MetricSet() },
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const definitions = viewsOf(flags);
@@ -181,7 +190,7 @@ export async function makeRelay(
     { ...up, random, log, ...more, ...peers, peers: new CertificateAuthenticator(up) },
     {
       resources: kinds,
-      views,
+      views: more.followsViews === false ? [] : views,
       ...(custom === undefined ? {} : { custom }),
       consistency: flags.reads,
       limits: limitsOf(flags),

@@ -286,8 +286,6 @@ function refuse(response: ServerResponse, status: number, text: string): void {
 /** The client left before its answer: a stream that never opens must still be closed by its maker. */
 function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
-  // A response that waited for its turn does not say that it closed.
-  if (answer.kind === "bytes") answer.left?.();
   if (answer.kind === "bytes") answer.left?.();
 }
 
