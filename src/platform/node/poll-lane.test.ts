@@ -1,3 +1,4 @@
+/** The short way of repeated polls, over raw sockets: what is remembered, and everything that must not be. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
