@@ -71,7 +71,8 @@ export function listQuery(
   const selectors = selectorsOf(kind, query);
   const limit = count(query.get("limit"));
   if (form === "pass" || selectors === "pass" || limit === "pass") return "pass";
-  if (query.has("sendInitialEvents")) return "pass";
+  if (query.has("sendInitialEvents") || count(query.get("timeoutSeconds")) === "pass")
+    return "pass";
   const token = query.get("continue") ?? "";
   const version = listVersion(query, limit, token);
   if (version === "pass") return "pass";

@@ -81,16 +81,15 @@ export function streamType(mediaType: MediaType): string {
   return mediaType === "application/json" ? mediaType : `${mediaType};stream=watch`;
 }
 
-/** The form of an error: never refused, JSON when nothing fits. */
+/** The form of an error: never refused; when nothing fits (no error has the form of a table) indented JSON. */
 export function negotiateError(
   headers: Readonly<Record<string, string>>,
   query: URLSearchParams,
 ): Negotiated {
   try {
-    const { mediaType, pretty } = negotiate(headers, query, "objects");
-    return { mediaType, pretty };
+    return negotiate(headers, query, "none");
   } catch {
-    return { mediaType: "application/json", pretty: isPretty(headers, query) };
+    return { mediaType: "application/json", pretty: true };
   }
 }
 
