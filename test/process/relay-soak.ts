@@ -34,6 +34,7 @@ const direct = new KubeHttp(credentialsOf(plane.kubeconfig));
 for (let at = 0; at < objects; at++) {
   await direct.request("POST", path, { metadata: { name: `o${at}` }, data: { n: "0" } });
 }
+direct.close();
 const watchers = Array.from({ length: Number(values.watchers) }, (_, first) => {
   return new CheckingWatcher(credentials, { path, first, timeoutSeconds: 10 });
 });
@@ -47,7 +48,6 @@ const sums = totals(watchers);
 for (const watcher of watchers) await watcher.stop();
 const perSecond = Math.round(written / (minutes * 60));
 console.log(JSON.stringify({ minutes, written, perSecond, ...sums, wrong }));
-direct.close();
 await Promise.all(relays.map((relay) => relay.kill()));
 await plane.stop();
 removeDirectory(directory);
@@ -87,6 +87,8 @@ async function killInTurn(): Promise<void> {
 /** Watchers that do not come to hold what the plane holds. */
 async function unsettled(): Promise<number> {
   const lateMs = performance.now() + settleMsMax;
+  // The one of the start has been silent for so long that the plane closed it.
+  const direct = new KubeHttp(credentialsOf(plane.kubeconfig));
   for (;;) {
     const { body } = await direct.request("GET", path);
     const truth = new Map(
@@ -100,7 +102,10 @@ async function unsettled(): Promise<number> {
         copy.size !== truth.size ||
         [...copy].some(([key, { revision }]) => truth.get(key) !== revision),
     );
-    if (wrong.length === 0 || performance.now() > lateMs) return wrong.length;
+    if (wrong.length === 0 || performance.now() > lateMs) {
+      direct.close();
+      return wrong.length;
+    }
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
 }
