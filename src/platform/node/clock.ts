@@ -45,8 +45,10 @@ class NodeTimer implements Timer {
   }
 
   #arm(): NodeJS.Timeout {
-    // setTimeout takes 31 bits; a longer wait is done in steps.
-    const delayMs = Math.min(Math.ceil(this.#dueMs - performance.now()), 2 ** 31 - 1);
+    // setTimeout takes 31 bits; a longer wait is done in steps. It may be past already, if the host
+    // gave the core to somebody else meanwhile: a negative delay is warned of.
+    const leftMs = Math.max(1, Math.ceil(this.#dueMs - performance.now()));
+    const delayMs = Math.min(leftMs, 2 ** 31 - 1);
     const timeout = setTimeout(() => this.#fired(), delayMs);
     timeout.unref();
     return timeout;
