@@ -158,6 +158,11 @@ program
     2,
   )
   .option(
+    "--shadow <share>",
+    "of the reads answered here, 0 to 1, to ask upstream too; differences are counted and logged by name",
+    share,
+  )
+  .option(
     "--peers <urls>",
     "other relays before the same upstream, comma separated: streams are balanced",
   )
@@ -187,6 +192,12 @@ export interface UpFlags {
   readonly auditLog?: string;
   readonly relay?: string;
   readonly relayResources: string;
+}
+
+function share(text: string): number {
+  const value = Number(text);
+  if (/^\d*\.?\d+$/.test(text) && value <= 1) return value;
+  throw new InvalidArgumentError("share must be a number from 0 to 1.");
 }
 
 function integer(what: string, least: number, most: number): (text: string) => number {

@@ -52,6 +52,7 @@ export interface RelayFlags {
   readonly readyMaxAge?: number;
   readonly drainSeconds: number;
   readonly servingWorkers: number;
+  readonly shadow?: number;
   readonly peers?: string;
   readonly peersCa?: string;
   readonly logLevel: LogLevel;
@@ -59,7 +60,15 @@ export interface RelayFlags {
 
 type MirrorFlags = Pick<
   RelayFlags,
-  "resources" | "reads" | "logLevel" | "views" | "peers" | "peersCa" | "shrinkGuard" | "readyMaxAge"
+  | "resources"
+  | "reads"
+  | "logLevel"
+  | "views"
+  | "peers"
+  | "peersCa"
+  | "shrinkGuard"
+  | "readyMaxAge"
+  | "shadow"
 >;
 type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
 
@@ -193,6 +202,7 @@ export async function makeRelay(
       views: more.followsViews === false ? [] : views,
       ...(custom === undefined ? {} : { custom }),
       consistency: flags.reads,
+      shadowRate: flags.shadow ?? 0,
       limits: limitsOf(flags),
     },
   );

@@ -62,6 +62,9 @@ export interface RelayLimits extends ShrinkLimits {
   /** Bytes of large answers on their way at once, over all clients, and what counts as large. */
   readonly herdBytesMax: number;
   readonly herdAnswerBytesMin: number;
+  /** Shadow mode: questions to the upstream at once, and the largest answer compared. */
+  readonly shadowsMax: number;
+  readonly shadowBytesMax: number;
   /** Whole list bodies kept per resource. */
   readonly bodiesMax: number;
   /** ETag views of a resource; the one asked for longest ago goes. */
@@ -115,6 +118,8 @@ export const relayLimits: RelayLimits = {
   // The kernel keeps up to 4 MiB per socket of what is on its way: some hundred such answers.
   herdBytesMax: 2 ** 30,
   herdAnswerBytesMin: 256 * 1024,
+  shadowsMax: 4,
+  shadowBytesMax: 64 * 2 ** 20,
   bodiesMax: 16,
   viewsMax: 256,
   zonesMax: 64,

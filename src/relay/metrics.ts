@@ -24,6 +24,7 @@ export class RelayMetrics {
   readonly watchesStarted: Counter;
   readonly endedByReview: Counter;
   readonly moved: Counter;
+  readonly shadowed: Counter;
   readonly bodies: Counter;
   readonly #latency: Histogram;
 
@@ -78,6 +79,11 @@ export class RelayMetrics {
       "relay_stale_reads_total",
       "Reads of the most recent state answered from the last known one, the upstream being away.",
       [],
+    );
+    this.shadowed = set.counter(
+      "relay_shadow_reads_total",
+      "Answers compared with the upstream's own, by outcome: equal, different, unknown, skipped.",
+      ["resource", "outcome"],
     );
     this.moved = set.counter(
       "relay_streams_moved_total",

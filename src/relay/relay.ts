@@ -45,6 +45,7 @@ import { type PassDeps, passThrough } from "./pass-through.ts";
 import { selectorsOf } from "./read-query.ts";
 import { reviewDeadlines, reviewed, type StreamReviewDeps } from "./stream-review.ts";
 import type { CustomChoice } from "./resources.ts";
+import { Shadow } from "./shadow.ts";
 import { Upstream } from "./upstream.ts";
 import type { ViewDefinition } from "./view-definition.ts";
 import type { View } from "./view.ts";
@@ -76,6 +77,8 @@ export interface RelayOptions {
   /** Follow the definitions of custom resources; absent: what is there at the start is all. */
   readonly custom?: CustomChoice;
   readonly consistency: "verify" | "cache";
+  /** Share of the reads answered here that are asked upstream too; absent: none. */
+  readonly shadowRate?: number;
   readonly limits: RelayLimits;
 }
 
@@ -124,6 +127,7 @@ class RelayServer implements Relay {
   readonly #access: Access;
   readonly #metrics: RelayMetrics;
   readonly #herd: Herd;
+  readonly #shadow: Shadow | undefined;
   readonly #loop: LoopGuard;
   /** As given, but that the way of what is sent is known. */
   readonly #http: ByteTransport;
@@ -158,6 +162,7 @@ class RelayServer implements Relay {
     };
     this.#discovery = new DiscoveryCache(deps, limits);
     this.#herd = new Herd(deps, limits);
+    this.#shadow = this.#shadowing(options.shadowRate ?? 0);
     const shared = {
       clock,
       random,
@@ -229,6 +234,17 @@ class RelayServer implements Relay {
     this.#stopping.abort();
     this.#bookmarks.stop();
     await this.#mirrors.stop();
+  }
+
+  /** Undefined: nobody asked for it. */
+  #shadowing(rate: number): Shadow | undefined {
+    if (rate === 0) return undefined;
+    const { random, log, headers } = this.#deps;
+    const looked = this.#metrics.shadowed;
+    return new Shadow(
+      { http: this.#passHttp, headers, random, log, looked },
+      { rate, ...this.#limits },
+    );
   }
 
   async #balance(): Promise<void> {
@@ -356,8 +372,11 @@ class RelayServer implements Relay {
     await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#admitStream();
     const response = await this.#kubernetes.answer({ resource, request, info, query });
-    if (response === "pass" || response.kind !== "stream") return response;
-    return this.#reviewed(response, read, [asked]);
+    if (response === "pass") return response;
+    if (response.kind === "stream") return this.#reviewed(response, read, [asked]);
+    const { verb } = info;
+    void this.#shadow?.look({ resource: kindId(resource.kind), verb, ...read }, response);
+    return response;
   }
 
   async #answerEtag(read: Asked): Promise<PlainResponse> {
