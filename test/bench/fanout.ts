@@ -8,24 +8,30 @@
  *   latest   clients that asked for the latest state only, and more events than could be sent
  *   nodes    watchers of the pods of one node each: what an event costs, whoever else watches
  *   idle     memory of watches on which nothing happens
+ *   tls      the floor's load over HTTP/2 and TLS, streams x connections
+ *   tls-idle memory of idle HTTP/1.1 watches over TLS
  *
  * Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody
  * to count: the benchmark says so and ends.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type ChildProcess, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { measureTls, tlsIdle } from "./fanout-tls.ts";
+import { cpuSeconds, linesOf, pause, pinned, residentBytes } from "./pinned.ts";
 
 const { values } = parseArgs({
   options: {
     clients: { type: "string", default: "5000" },
     seconds: { type: "string", default: "3" },
-    only: { type: "string", default: "floor,curve,stalled,latest,nodes,idle" },
+    only: { type: "string", default: "floor,curve,stalled,latest,nodes,idle,tls,tls-idle" },
     /** Query of the watches, for what clients may opt in to. */
     query: { type: "string", default: "" },
+    /** streams x connections. */
+    tls: { type: "string", default: "2000x20,5000x50" },
     /** clients x events/s [x keys]: the points of the curve. */
     points: { type: "string", default: "100x100,1000x100,5000x100,10000x100,10000x10,1000x1000" },
   },
@@ -73,6 +79,8 @@ async function main(program: string): Promise<void> {
   if (wanted.has("latest")) await latest(program);
   if (wanted.has("nodes")) await byNode(program);
   if (wanted.has("idle")) await idle(program);
+  if (wanted.has("tls")) await tls();
+  if (wanted.has("tls-idle")) await idleOverTls();
 }
 
 function row(widths: readonly number[], cells: readonly (string | number)[]): void {
@@ -141,6 +149,29 @@ async function curvePoint(
   const shown = [Math.round(relay.stamped), Math.round(relay.bytesPerSecond / 1e6)];
   const cost = [Math.round(relay.cpu * 100), Math.round(relay.memory), relay.loopMs.toFixed(1)];
   row(curveWidths, [crowd, rate, keys, load.stalled, ...shown, ...ms, ...cost]);
+}
+
+async function tls(): Promise<void> {
+  console.log("\nHTTP/2 over TLS, 16 events a write, as many as can be");
+  const widths = [8, 12, 14, 16, 14, 14, 9];
+  const head = ["streams", "connections", "deliveries/s", "per CPU second", "relay CPU %"];
+  row(widths, [...head, "client CPU %", "RSS MB"]);
+  for (const text of values.tls.split(",")) {
+    const [streams = 0, connections = 0] = text.split("x").map(Number);
+    const load = { streams, connections, batch: 16, bytes: eventBytes, seconds };
+    const rate = await measureTls(directory, path, load);
+    const cost = [rate.cpu * 100, rate.clientCpu * 100, rate.memory];
+    const shown = [rate.perSecond, rate.perSecond / rate.cpu, ...cost].map(Math.round);
+    row(widths, [streams, connections, ...shown]);
+  }
+}
+
+async function idleOverTls(): Promise<void> {
+  const { fresh, collected } = await tlsIdle(directory, path, clients);
+  const kb = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KB`;
+  console.log(
+    `\n${clients} idle HTTP/1.1 watchers over TLS: ${kb(fresh)} each, ${kb(collected)} after a collection`,
+  );
 }
 
 /** As many as this process may have files, up to 50,000. */
@@ -237,52 +268,4 @@ async function drained(
   const [bytesPerSecond = 0, stamped = 0, ...agesUs] = (await counted).split(" ").map(Number);
   const perSecond = bytesPerSecond / eventBytes;
   return { perSecond, perCpuSecond: perSecond / cpu, bytesPerSecond, cpu, stamped, agesUs };
-}
-
-function residentBytes(child: ChildProcess): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1024;
-}
-
-/** User and system time so far; Linux only, NaN elsewhere. */
-function cpuSeconds(child: ChildProcess): number {
-  try {
-    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch {
-    return Number.NaN;
-  }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function pinned(core: number, program: string, args: readonly string[]): ChildProcess {
-  const stdio = ["ignore", "pipe", "inherit"] as const;
-  const hasTaskset = spawnSync("taskset", ["-V"]).status === 0;
-  if (!hasTaskset) return spawn(program, args, { stdio: [...stdio] });
-  return spawn("taskset", ["-c", String(core), program, ...args], { stdio: [...stdio] });
-}
-
-function linesOf(child: ChildProcess): () => Promise<string> {
-  let text = "";
-  const waiting: (() => void)[] = [];
-  child.stdout?.on("data", (chunk: Buffer) => {
-    text += chunk.toString();
-    waiting.splice(0).forEach((wake) => wake());
-  });
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  return async () => {
-    while (!text.includes("\n")) {
-      const more = new Promise<"more">((resolve) => waiting.push(() => resolve("more")));
-      if ((await Promise.race([more, ended.then(() => "ended")])) === "ended") break;
-    }
-    const end = text.indexOf("\n");
-    if (end < 0) throw new Error(`a process of the benchmark ended early: ${text}`);
-    const line = text.slice(0, end);
-    text = text.slice(end + 1);
-    return line;
-  };
 }

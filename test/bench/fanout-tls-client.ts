@@ -1,0 +1,194 @@
+/**
+ * The counting client of the fan-out benchmark over TLS: watches over HTTP/2 or HTTP/1.1.
+ *
+ * Why not node:http2: it costs more than the server does, and then the client is what one measures. This
+ * one knows as much of HTTP/2 (RFC 9113) as counting takes: it opens streams with windows no run can
+ * fill (2 GiB a stream and a connection), walks frame heads, adds DATA lengths up, answers SETTINGS and
+ * PING. Anything that ends a stream or a connection ends the benchmark.
+ *
+ * Prints a line when every watch was answered, and a second after it starts to count: bytes a second.
+ */
+import { connect, type TLSSocket } from "node:tls";
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string", default: "" },
+    path: { type: "string", default: "/" },
+    protocol: { type: "string", default: "h2" },
+    streams: { type: "string", default: "1" },
+    connections: { type: "string", default: "1" },
+    seconds: { type: "string", default: "3" },
+  },
+});
+const [port, streams, connections, seconds] = [
+  Number(values.port),
+  Number(values.streams),
+  Number(values.connections),
+  Number(values.seconds),
+];
+const host = `127.0.0.1:${port}`;
+
+/** Handshakes under way at once. */
+const dialsMax = 64;
+const headLength = 9;
+const windowMax = 2 ** 31 - 1;
+const windowDefault = 65_535;
+const frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 };
+const flag = { ack: 1, endStream: 1, endHeaders: 4 };
+
+let answered = 0;
+let bytes = 0;
+
+function frameOf(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+  const head = Buffer.alloc(headLength);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+function preface(): Buffer {
+  const settings = Buffer.alloc(6);
+  settings.writeUInt16BE(4, 0); // INITIAL_WINDOW_SIZE
+  settings.writeUInt32BE(windowMax, 2);
+  const window = Buffer.alloc(4);
+  window.writeUInt32BE(windowMax - windowDefault);
+  return Buffer.concat([
+    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    frameOf(frame.settings, 0, 0, settings),
+    frameOf(frame.windowUpdate, 0, 0, window),
+  ]);
+}
+
+/** GET as HPACK without a table: two indexed fields, two literals with indexed names (RFC 7541 6). */
+function requestHead(): Buffer {
+  const literal = (name: number, value: string): Buffer => {
+    if (value.length > 126) throw new Error("the path is longer than one length byte tells");
+    return Buffer.concat([Buffer.of(name, value.length), Buffer.from(value)]);
+  };
+  return Buffer.concat([Buffer.of(0x82, 0x87), literal(0x04, values.path), literal(0x01, host)]);
+}
+
+/** Walks the frames of one connection; a frame's payload may come in any number of pieces. */
+class Frames {
+  readonly #socket: TLSSocket;
+  /** Bytes of the current payload to come. */
+  #left = 0;
+  #head = Buffer.alloc(headLength);
+  #headFilled = 0;
+  #counts = false;
+  /** Of PING, for its answer. */
+  #ping: Buffer[] | undefined;
+
+  constructor(socket: TLSSocket) {
+    this.#socket = socket;
+  }
+
+  take(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#left === 0) {
+        at += this.#fillHead(chunk, at);
+        continue;
+      }
+      const step = Math.min(this.#left, chunk.length - at);
+      if (this.#counts) bytes += step;
+      else this.#ping?.push(chunk.subarray(at, at + step));
+      this.#left -= step;
+      at += step;
+      if (this.#left === 0) this.#payloadEnds();
+    }
+  }
+
+  #fillHead(chunk: Buffer, from: number): number {
+    const count = Math.min(headLength - this.#headFilled, chunk.length - from);
+    chunk.copy(this.#head, this.#headFilled, from, from + count);
+    this.#headFilled += count;
+    if (this.#headFilled === headLength) this.#begin();
+    return count;
+  }
+
+  #begin(): void {
+    this.#headFilled = 0;
+    const type = this.#head.readUInt8(3);
+    const flags = this.#head.readUInt8(4);
+    this.#left = this.#head.readUIntBE(0, 3);
+    this.#counts = type === frame.data;
+    this.#ping = type === frame.ping && (flags & flag.ack) === 0 ? [] : undefined;
+    if (type === frame.headers) hasAnswered();
+    if (type === frame.settings && (flags & flag.ack) === 0) {
+      this.#socket.write(frameOf(frame.settings, flag.ack, 0, Buffer.alloc(0)));
+    }
+    if (type === frame.reset || type === frame.goAway) fail(`frame of type ${type}`);
+    if (type <= frame.headers && (flags & flag.endStream) !== 0) fail("a watch ended");
+  }
+
+  #payloadEnds(): void {
+    if (this.#ping === undefined) return;
+    this.#socket.write(frameOf(frame.ping, flag.ack, 0, Buffer.concat(this.#ping)));
+    this.#ping = undefined;
+  }
+}
+
+function openHttp2(socket: TLSSocket, count: number): void {
+  const frames = new Frames(socket);
+  const head = requestHead();
+  const flags = flag.endHeaders | flag.endStream;
+  const asked = [preface()];
+  for (let at = 0; at < count; at++) asked.push(frameOf(frame.headers, flags, 2 * at + 1, head));
+  socket.on("data", (chunk: Buffer) => frames.take(chunk));
+  socket.write(Buffer.concat(asked));
+}
+
+function openHttp1(socket: TLSSocket): void {
+  socket.once("data", (chunk: Buffer) => {
+    if (!chunk.toString().startsWith("HTTP/1.1 200 ")) fail(chunk.toString());
+    hasAnswered();
+    socket.on("data", (more: Buffer) => void (bytes += more.length));
+  });
+  socket.write(`GET ${values.path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+}
+
+function dial(count: number): Promise<void> {
+  return new Promise((resolve) => {
+    // The certificate is made for this run; who serves it is not what is measured.
+    const trust = { rejectUnauthorized: false, ALPNProtocols: [values.protocol] };
+    const socket = connect({ host: "127.0.0.1", port, ...trust }, () => {
+      if (socket.alpnProtocol !== values.protocol) fail(`spoken: ${String(socket.alpnProtocol)}`);
+      if (values.protocol === "h2") openHttp2(socket, count);
+      else openHttp1(socket);
+      resolve();
+    });
+    socket.on("error", (error) => fail(error.message));
+    socket.on("close", () => fail("a connection was closed"));
+  });
+}
+
+function hasAnswered(): void {
+  if (++answered !== streams) return;
+  console.log("answered");
+  setTimeout(() => {
+    const [since, from] = [performance.now(), bytes];
+    setTimeout(() => {
+      console.log(String(((bytes - from) * 1000) / (performance.now() - since)));
+      process.exit(0);
+    }, seconds * 1000);
+  }, 1_000);
+}
+
+function fail(reason: string): never {
+  console.error(`fanout-tls-client: ${reason}`);
+  process.exit(1);
+}
+
+async function dialSome(first: number): Promise<void> {
+  for (let at = first; at < connections; at += dialsMax) {
+    await dial(
+      Math.floor(((at + 1) * streams) / connections) - Math.floor((at * streams) / connections),
+    );
+  }
+}
+
+await Promise.all(Array.from({ length: Math.min(dialsMax, connections) }, (_, at) => dialSome(at)));

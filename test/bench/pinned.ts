@@ -1,0 +1,54 @@
+/**
+ * Processes of a benchmark, each on a core of its own (taskset, where there is one): their lines, their
+ * CPU time and their memory.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+export function residentBytes(child: ChildProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1024;
+}
+
+/** User and system time so far; Linux only, NaN elsewhere. */
+export function cpuSeconds(child: ChildProcess): number {
+  try {
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+export function pinned(core: number, program: string, args: readonly string[]): ChildProcess {
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const hasTaskset = spawnSync("taskset", ["-V"]).status === 0;
+  if (!hasTaskset) return spawn(program, args, { stdio: [...stdio] });
+  return spawn("taskset", ["-c", String(core), program, ...args], { stdio: [...stdio] });
+}
+
+export function linesOf(child: ChildProcess): () => Promise<string> {
+  let text = "";
+  const waiting: (() => void)[] = [];
+  child.stdout?.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+    waiting.splice(0).forEach((wake) => wake());
+  });
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  return async () => {
+    while (!text.includes("\n")) {
+      const more = new Promise<"more">((resolve) => waiting.push(() => resolve("more")));
+      if ((await Promise.race([more, ended.then(() => "ended")])) === "ended") break;
+    }
+    const end = text.indexOf("\n");
+    if (end < 0) throw new Error(`a process of the benchmark ended early: ${text}`);
+    const line = text.slice(0, end);
+    text = text.slice(end + 1);
+    return line;
+  };
+}
