@@ -23,7 +23,7 @@ import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { textResponse } from "#server/respond.ts";
 import { statusResponse } from "#server/status.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
-import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
+import { streamDeadlines } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity, type Question } from "./access.ts";
@@ -41,6 +41,8 @@ import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import { MirrorSet, type MirrorSetDeps } from "./mirror-set.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
 import { NamedView } from "./named-view.ts";
+import { OpenStreams } from "./open-streams.ts";
+import { OwnPages, ownPrefix } from "./own-pages.ts";
 import { type PassDeps, passThrough } from "./pass-through.ts";
 import { selectorsOf } from "./read-query.ts";
 import { reviewDeadlines, reviewed, type StreamReviewDeps } from "./stream-review.ts";
@@ -107,9 +109,7 @@ export function createRelay(deps: RelayDeps, options: RelayOptions): Relay {
 
 const etagPrefix = "/etag";
 const viewsPrefix = "/views/";
-const ownPrefix = "/relay/";
 const readVerbs = new Set(["get", "list", "watch"]);
-const drainSteps = 100;
 
 /** A request on its way: which door it came in by, and for whom. */
 interface Asked {
@@ -138,12 +138,12 @@ class RelayServer implements Relay {
   readonly #views = new Map<string, NamedView>();
   readonly #viewsOn: readonly ViewOn[];
   readonly #mirrors: MirrorSet;
-  readonly #streams = new Set<WatchStream>();
+  readonly #streams: OpenStreams;
+  readonly #own: OwnPages;
   readonly #tunnels = new Set<ByteDuplex>();
   readonly #stopping = new AbortController();
   readonly #reviews: StreamReviewDeps;
   readonly #bookmarks: { stop(): void };
-  #draining = false;
 
   constructor(deps: RelayDeps, options: RelayOptions) {
     const { limits } = options;
@@ -162,6 +162,7 @@ class RelayServer implements Relay {
     };
     this.#discovery = new DiscoveryCache(deps, limits);
     this.#herd = new Herd(deps, limits);
+    this.#streams = new OpenStreams(deps, limits);
     this.#shadow = this.#shadowing(options.shadowRate ?? 0);
     const shared = {
       clock,
@@ -169,7 +170,7 @@ class RelayServer implements Relay {
       streams: {
         deadlines: streamDeadlines(clock),
         joiner: new FrameJoiner(),
-        open: this.#streams,
+        open: this.#streams.all,
         sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut.cell([]) },
       },
       metrics: this.#metrics,
@@ -184,6 +185,7 @@ class RelayServer implements Relay {
       options,
       limits,
     );
+    this.#own = new OwnPages({ ...deps, mirrors: this.#mirrors, streams: this.#streams }, limits);
     describeViews(deps.metrics, () => this.#views.values());
     void this.#balance();
     this.#bookmarks = startBookmarks(
@@ -217,20 +219,12 @@ class RelayServer implements Relay {
     }
   }
 
-  async drain(overMs: number): Promise<void> {
-    this.#draining = true;
-    const steps = Math.min(drainSteps, Math.max(1, this.#streams.size));
-    for (let left = steps; left > 0; left--) {
-      const share = Math.ceil(this.#streams.size / left);
-      for (const stream of [...this.#streams].slice(0, share)) stream.end();
-      if (left > 1) {
-        await sleep(this.#deps.clock, "relay.drain", overMs / steps, this.#stopping.signal);
-      }
-    }
+  drain(overMs: number): Promise<void> {
+    return this.#streams.drain(overMs, this.#stopping.signal);
   }
 
   async stop(): Promise<void> {
-    this.#draining = true;
+    this.#streams.leave();
     this.#stopping.abort();
     this.#bookmarks.stop();
     await this.#mirrors.stop();
@@ -251,19 +245,8 @@ class RelayServer implements Relay {
     const { clock, peerStreams } = this.#deps;
     if (peerStreams === undefined) return;
     const own = (): number => this.#streams.size;
-    const letGo = (count: number): void => this.#letGo(count);
+    const letGo = (count: number): void => this.#metrics.moved.add([], this.#streams.move(count));
     await balance({ clock, peerStreams, own, letGo }, this.#stopping.signal);
-  }
-
-  /** The oldest first: they have had their time here. */
-  #letGo(count: number): void {
-    let left = count;
-    for (const stream of this.#streams) {
-      if (left === 0) return;
-      if (!stream.retire()) continue;
-      this.#metrics.moved.add([]);
-      left--;
-    }
   }
 
   #starter(): MirrorSetDeps["start"] {
@@ -318,12 +301,11 @@ class RelayServer implements Relay {
     query: URLSearchParams,
     door: Door,
   ): Promise<readonly [string, PlainResponse]> {
-    if (request.path === `${ownPrefix}healthz`) return ["relay", textResponse(200, "ok")];
-    if (request.path === `${ownPrefix}load`) return ["relay", this.#load()];
-    if (request.path === `${ownPrefix}readyz`) return ["relay", this.#readyz()];
+    const own = request.path.startsWith(ownPrefix);
+    const page = own ? this.#own.open(request.path) : undefined;
+    if (page !== undefined) return ["relay", page];
     const caller = await door.caller(request);
-    if (request.path.startsWith(ownPrefix))
-      return ["relay", await this.#own(request, door, caller)];
+    if (own) return ["relay", await this.#own.answer(request, door, caller)];
     if (request.path.startsWith(`${etagPrefix}/`)) {
       return ["etag", await this.#answerEtag({ request, query, door, caller })];
     }
@@ -370,7 +352,7 @@ class RelayServer implements Relay {
     if (mirror.closed) return "pass";
     if (!mirror.ready && (upstream.refused || !this.#mirrors.isAwaited(resource))) return "pass";
     await this.#untilServing(resource, request);
-    if (info.verb === "watch") this.#admitStream();
+    if (info.verb === "watch") this.#streams.admit();
     const response = await this.#kubernetes.answer({ resource, request, info, query });
     if (response === "pass") return response;
     if (response.kind === "stream") return this.#reviewed(response, read, [asked]);
@@ -422,7 +404,7 @@ class RelayServer implements Relay {
     const { request, query, door, caller } = read;
     for (const asked of questions) await door.authorize(caller, asked);
     if (!poll.resource.mirror.ready) return notListed(poll.resource);
-    if (asksForEvents(request)) this.#admitStream();
+    if (asksForEvents(request)) this.#streams.admit();
     const allowed = door.recall(request, caller, questions);
     const response = await this.#etag.answer({ ...poll, request, query, allowed });
     return this.#reviewed(response, read, questions);
@@ -439,11 +421,6 @@ class RelayServer implements Relay {
       for (const asked of questions) await door.authorize(caller, asked);
     };
     return reviewed(this.#reviews, response, review);
-  }
-
-  #admitStream(): void {
-    if (this.#draining) throw busy("the relay is shutting down");
-    if (this.#streams.size >= this.#limits.streamsMax) throw busy("the relay has too many streams");
   }
 
   /** A client that comes before the first list waits for it, within bounds. */
@@ -464,40 +441,6 @@ class RelayServer implements Relay {
     const text = `the relay has not yet listed ${kindId(resource.kind)} from its upstream`;
     throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
   }
-
-  async #own(request: PlainRequest, door: Door, caller: Caller): Promise<PlainResponse> {
-    if (request.path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
-    await door.authorizePath(caller, "/metrics");
-    const { metrics, metricsText } = this.#deps;
-    return textResponse(200, metricsText === undefined ? metrics.text() : await metricsText());
-  }
-
-  /** For peers, who know nobody here: one number. A relay that is leaving counts as full. */
-  #load(): PlainResponse {
-    const streams = this.#draining ? this.#limits.streamsMax : this.#streams.size;
-    return textResponse(200, `${streams}\n`);
-  }
-
-  #readyz(): PlainResponse {
-    const why = this.#unready();
-    return why === undefined ? textResponse(200, "ok") : textResponse(503, `${why}\n`);
-  }
-
-  #unready(): string | undefined {
-    if (this.#draining) return "shutting down";
-    const { awaited, complete } = this.#mirrors;
-    const missing = awaited.filter(({ mirror }) => !mirror.ready);
-    if (missing.length > 0 || !complete) return `not listed yet: ${namesOf(missing)}`;
-    const { readyAgeMsMax } = this.#limits;
-    if (readyAgeMsMax === undefined) return undefined;
-    const old = awaited.filter(({ mirror }) => mirror.ageMs > readyAgeMsMax);
-    if (old.length === 0) return undefined;
-    return `no word from upstream for more than ${readyAgeMsMax / 1000} s: ${namesOf(old)}`;
-  }
-}
-
-function namesOf(resources: readonly Mirrored[]): string {
-  return resources.map(({ kind }) => kindId(kind)).join(", ");
 }
 
 function withHeader(response: PlainResponse, name: string, value: string): PlainResponse {
@@ -530,8 +473,4 @@ function pollsOnly(): PlainResponse {
 function notListed({ kind }: Mirrored): PlainResponse {
   const text = `the relay has not yet listed ${kindId(kind)} from its upstream\n`;
   return textResponse(503, text, { "retry-after": "1" });
-}
-
-function busy(message: string): ApiError {
-  return failure(429, "TooManyRequests", message, { retryAfterSeconds: 1 });
 }

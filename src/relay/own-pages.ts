@@ -1,0 +1,78 @@
+/**
+ * The relay's own pages: /relay/healthz (the process), /relay/readyz (every awaited mirror is listed
+ * and young enough), /relay/load (streams open, for peers) - which anybody may read - and
+ * /relay/metrics, for who may get /metrics upstream.
+ */
+import { badRequest } from "#api/status.ts";
+import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { textResponse } from "#server/respond.ts";
+import type { Caller, Door } from "./door.ts";
+import type { MirrorSet } from "./mirror-set.ts";
+import { kindId } from "./mirrored-kind.ts";
+import type { Mirrored } from "./mirrored.ts";
+import type { OpenStreams } from "./open-streams.ts";
+
+export const ownPrefix = "/relay/";
+
+export interface OwnPagesDeps {
+  readonly metrics: MetricSet;
+  /** Of all processes of this relay; absent: this one is the only one. */
+  readonly metricsText?: () => Promise<string>;
+  readonly mirrors: MirrorSet;
+  readonly streams: OpenStreams;
+}
+
+export class OwnPages {
+  readonly #deps: OwnPagesDeps;
+  readonly #readyAgeMsMax: number | undefined;
+
+  constructor(deps: OwnPagesDeps, limits: { readonly readyAgeMsMax: number | undefined }) {
+    this.#deps = deps;
+    this.#readyAgeMsMax = limits.readyAgeMsMax;
+  }
+
+  /** What anybody may read; undefined: the page is not one of those. */
+  open(path: string): PlainResponse | undefined {
+    switch (path.slice(ownPrefix.length)) {
+      case "healthz":
+        return textResponse(200, "ok");
+      case "load":
+        return textResponse(200, `${this.#deps.streams.load}\n`);
+      case "readyz":
+        return this.#readyz();
+      default:
+        return undefined;
+    }
+  }
+
+  /** Throws 400 for a page there is not, 403 for who may not. */
+  async answer({ path }: PlainRequest, door: Door, caller: Caller): Promise<PlainResponse> {
+    if (path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
+    await door.authorizePath(caller, "/metrics");
+    const { metrics, metricsText } = this.#deps;
+    return textResponse(200, metricsText === undefined ? metrics.text() : await metricsText());
+  }
+
+  #readyz(): PlainResponse {
+    const why = this.#unready();
+    return why === undefined ? textResponse(200, "ok") : textResponse(503, `${why}\n`);
+  }
+
+  #unready(): string | undefined {
+    const { mirrors, streams } = this.#deps;
+    if (streams.leaving) return "shutting down";
+    const { awaited, complete } = mirrors;
+    const missing = awaited.filter(({ mirror }) => !mirror.ready);
+    if (missing.length > 0 || !complete) return `not listed yet: ${namesOf(missing)}`;
+    const ageMsMax = this.#readyAgeMsMax;
+    if (ageMsMax === undefined) return undefined;
+    const old = awaited.filter(({ mirror }) => mirror.ageMs > ageMsMax);
+    if (old.length === 0) return undefined;
+    return `no word from upstream for more than ${ageMsMax / 1000} s: ${namesOf(old)}`;
+  }
+}
+
+function namesOf(resources: readonly Mirrored[]): string {
+  return resources.map(({ kind }) => kindId(kind)).join(", ");
+}
