@@ -36,6 +36,7 @@ import {
   reportToOwner,
   Workers,
 } from "./relay-workers.ts";
+import { onStopSignal } from "./stop-signal.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface RelayFlags {
@@ -81,7 +82,8 @@ const passIdleMs = 4 * 3_600_000;
 const retryMs = 1_000;
 
 export async function relay(flags: RelayFlags): Promise<void> {
-  const stopping = stopSignal();
+  const stopping = new AbortController();
+  onStopSignal(() => stopping.abort());
   // Timers of the platform do not keep a process alive, and before we listen nothing else would.
   const alive = setInterval(() => {}, 60_000);
   const inner = innerSocket();
@@ -390,18 +392,6 @@ function readyText(
   mirrors     ${names.join(" ")}${later}
   faces       Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
 `;
-}
-
-/** A second signal ends the process at once. */
-function stopSignal(): AbortController {
-  const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(130));
-      stopping.abort();
-    });
-  }
-  return stopping;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

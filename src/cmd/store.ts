@@ -22,6 +22,7 @@ import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { localEngine } from "./limits.ts";
 import { productVersion } from "./product.ts";
+import { onStopSignal } from "./stop-signal.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface StoreFlags {
@@ -40,7 +41,7 @@ export interface StoreFlags {
 type Host = ReturnType<typeof hostOf>;
 
 export async function serveStore(flags: StoreFlags): Promise<void> {
-  const stopped = stopSignal();
+  const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
   const address = parseAddress(flags.listen);
   const tls = readTls(flags);
@@ -68,18 +69,6 @@ export function hostOf(flags: { readonly logLevel: StoreFlags["logLevel"] }) {
     disk: new NodeDisk(),
     log: nodeLog({ level: flags.logLevel, destination: 2 }),
   };
-}
-
-/** A second signal ends the process at once: what was acknowledged is on disk already. */
-function stopSignal(): Promise<"stop"> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(130));
-        resolve("stop");
-      });
-    }
-  });
 }
 
 function parseAddress(text: string): { readonly host: string; readonly port: number } {

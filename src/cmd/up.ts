@@ -14,11 +14,12 @@ import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
 import { startPlane, type Host, type Plane } from "./plane.ts";
 import { productVersion } from "./product.ts";
+import { onStopSignal } from "./stop-signal.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function up(flags: UpFlags): Promise<void> {
-  const stopped = stopSignal();
+  const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
@@ -32,18 +33,6 @@ export async function up(flags: UpFlags): Promise<void> {
   await plane.stop();
   await directory.lock.release();
   process.stdout.write("stopped\n");
-}
-
-/** A second signal ends the process at once: what was acknowledged is on disk already. */
-function stopSignal(): Promise<"stop"> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(130));
-        resolve("stop");
-      });
-    }
-  });
 }
 
 function hostOf(flags: UpFlags): Host & { readonly disk: NodeDisk } {

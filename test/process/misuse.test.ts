@@ -71,6 +71,21 @@ describe("pilothouse up", () => {
     assertOneSentence(pilothouse(resource), /nosuch/);
   });
 
+  test("takes a signal that comes twice, as from a terminal and its launcher, for one", async () => {
+    const up = await startUp([
+      "--port",
+      "0",
+      "--nodes",
+      "0",
+      "--data-dir",
+      join(directory, "twice"),
+    ]);
+    up.child.kill("SIGTERM");
+    const code = await up.stop();
+    assert.equal(code, 0);
+    assert.match(up.output(), /stopped/);
+  });
+
   test("refuses a second process on the same directory; the first goes on and stops cleanly", async () => {
     const data = join(directory, "shared");
     const up = await startUp(["--port", "0", "--data-dir", data, "--nodes", "0"]);
