@@ -1,6 +1,6 @@
 /** Every kind of the upstream test data encodes from its JSON to exactly upstream's bytes. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
@@ -10,26 +10,21 @@ import type { CachedObject } from "#watch/cached-object.ts";
 import { encodeProtobuf } from "./encode.ts";
 import { objectBytes } from "./envelope.ts";
 import { exactObject } from "./exact-numbers.ts";
-
-const folder = join(
-  process.env["PILOTHOUSE_TESTDATA"] ??
-    join(import.meta.dirname, "..", "..", "..", "..", "shared", "data"),
-  "kubernetes-1.36",
-  "api-testdata",
-);
-const skip = existsSync(folder)
-  ? false
-  : `${folder} is absent: upstream's encoded objects are not here`;
+import { samplePath, withoutSamples } from "./testing/upstream-samples.ts";
 
 for (const info of builtinResources()) {
   const { group, version, kind } = info;
-  const base = join(folder, `${group === "" ? "core" : group}.${version}.${kind}`);
-  test(`${group}/${version} ${kind} encodes to upstream's bytes`, { skip }, (context) => {
-    if (!existsSync(`${base}.pb`)) return context.skip("no sample of this kind");
-    const object = JSON.parse(readFileSync(`${base}.json`, "utf8")) as AnyObject; // a sample
-    const { raw } = readEnvelope(readFileSync(`${base}.pb`));
-    assert.equal(hex(encodeProtobuf(info, object)), hex(raw));
-  });
+  const base = samplePath(info);
+  test(
+    `${group}/${version} ${kind} encodes to upstream's bytes`,
+    { skip: withoutSamples },
+    (context) => {
+      if (base === undefined) return context.skip("no sample of this kind");
+      const object = JSON.parse(readFileSync(`${base}.json`, "utf8")) as AnyObject; // a sample
+      const { raw } = readEnvelope(readFileSync(`${base}.pb`));
+      assert.equal(hex(encodeProtobuf(info, object)), hex(raw));
+    },
+  );
 }
 
 function hex(bytes: Uint8Array): string {
