@@ -5,12 +5,12 @@
  *
  * Server and clients share two cores. Clients are plain sockets that keep the newest resourceVersion they saw.
  */
-import { type ChildProcess, spawn } from "node:child_process";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { removeDirectory, root, startUp, temporaryDirectory } from "../process/harness.ts";
+import { removeDirectory, startUp, temporaryDirectory } from "../process/harness.ts";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
+import { type ClearRelay, readerToken, startRelay } from "./relay-in-clear.ts";
 
 const { values } = parseArgs({ options: { clients: { type: "string", default: "3000" } } });
 const clients = Number(values.clients);
@@ -21,11 +21,6 @@ const reconnectMs = 1_000;
 /** Connections are begun so many at once. */
 const pace = 100;
 
-interface Relay {
-  readonly port: number;
-  readonly child: ChildProcess;
-}
-
 /** One watcher; goes on at the next relay when its own is gone. */
 class Client {
   /** The newest name it was told of. */
@@ -34,11 +29,11 @@ class Client {
   refused = 0;
   #relay: number;
   #position: string;
-  readonly #relays: readonly Relay[];
+  readonly #relays: readonly ClearRelay[];
   readonly #token: string;
 
   constructor(
-    relays: readonly Relay[],
+    relays: readonly ClearRelay[],
     options: { first: number; position: string; token: string },
   ) {
     this.#relays = relays;
@@ -80,7 +75,7 @@ let over = false;
 const directory = temporaryDirectory("crowd");
 const plane = await startUp(["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "0"]);
 const admin = new KubeHttp(credentialsOf(plane.kubeconfig));
-const relays: Relay[] = [];
+const relays: ClearRelay[] = [];
 try {
   await main();
 } finally {
@@ -93,8 +88,8 @@ try {
 process.exit(0);
 
 async function main(): Promise<void> {
-  const token = await readerToken();
-  for (let at = 0; at < 3; at++) relays.push(await startRelay());
+  const token = await readerToken(admin);
+  for (let at = 0; at < 3; at++) relays.push(await startRelay(plane.kubeconfig));
   const position = await write("written-0");
   await write("written-1");
   const crowd: Client[] = [];
@@ -157,36 +152,6 @@ async function write(name: string): Promise<string> {
   const { status, body } = await admin.request("POST", path, { metadata: { name } });
   if (status !== 201) throw new Error(`${name} was answered ${status}`);
   return String(body["metadata"]?.["resourceVersion"]);
-}
-
-async function readerToken(): Promise<string> {
-  const apiGroup = "rbac.authorization.k8s.io";
-  await admin.request("POST", `/apis/${apiGroup}/v1/clusterrolebindings`, {
-    metadata: { name: "crowd" },
-    roleRef: { apiGroup, kind: "ClusterRole", name: "cluster-admin" },
-    subjects: [{ kind: "ServiceAccount", name: "default", namespace: "default" }],
-  });
-  const account = "/api/v1/namespaces/default/serviceaccounts/default";
-  const { body } = await admin.request("POST", `${account}/token`, { spec: {} });
-  return String(body["status"]?.["token"]);
-}
-
-async function startRelay(): Promise<Relay> {
-  const launcher = join(root, "bin", "pilothouse.mjs");
-  const args = ["relay", "--upstream", plane.kubeconfig, "--resources", "configmaps"];
-  const child = spawn(process.execPath, [launcher, ...args, "--listen", "127.0.0.1:0"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let printed = "";
-  const port = await new Promise<number>((resolve, reject) => {
-    child.on("exit", () => reject(new Error(`the relay ended: ${printed}`)));
-    child.stdout.on("data", (chunk: Buffer) => {
-      printed += chunk.toString();
-      const found = /listens\s+http:\/\/127\.0\.0\.1:(\d+)[\s\S]*faces/.exec(printed)?.[1];
-      if (found !== undefined) resolve(Number(found));
-    });
-  });
-  return { port, child };
 }
 
 async function until(what: string, reached: () => boolean): Promise<void> {

@@ -8,7 +8,8 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeAuthority, makeServerCertificate } from "../../src/auth/pki.ts";
-import { cpuSeconds, linesOf, pause, pinned, residentBytes } from "./pinned.ts";
+import { linesOf, pause, pinned } from "./pinned.ts";
+import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 export interface TlsLoad {
   readonly streams: number;
@@ -42,7 +43,7 @@ export async function measureTls(directory: string, path: string, load: TlsLoad)
     // The middle of the client's window, which starts a second after everybody is answered.
     await pause(1_000 + (seconds * 1000) / 4);
     const [cpu = 0, clientCpu = 0] = await shares([server.child, client], (seconds * 1000) / 2);
-    const memory = residentBytes(server.child) / 2 ** 20;
+    const memory = residentBytes(server.child.pid) / 2 ** 20;
     return { perSecond: Number(await counted) / bytes, cpu, clientCpu, memory };
   } finally {
     client.kill("SIGKILL");
@@ -58,17 +59,17 @@ export async function tlsIdle(
 ): Promise<{ fresh: number; collected: number }> {
   // One more than will come: no event is ever made.
   const server = await tlsRelay(directory, { clients: crowd + 1 });
-  const before = residentBytes(server.child);
+  const before = residentBytes(server.child.pid);
   const counts = { streams: crowd, connections: crowd, seconds: 60 };
   const options = { port: server.port, path, protocol: "http/1.1", ...counts };
   const client = pinned(1, process.execPath, clientArgs(options));
   try {
     await linesOf(client)();
     await pause(2_000);
-    const fresh = (residentBytes(server.child) - before) / crowd;
+    const fresh = (residentBytes(server.child.pid) - before) / crowd;
     server.child.kill("SIGUSR1");
     await pause(2_000);
-    const collected = (residentBytes(server.child) - before) / crowd;
+    const collected = (residentBytes(server.child.pid) - before) / crowd;
     return { fresh, collected };
   } finally {
     client.kill("SIGKILL");
@@ -109,9 +110,9 @@ function flags(options: Record<string, string | number>): string[] {
 }
 
 async function shares(children: readonly ChildProcess[], forMs: number): Promise<number[]> {
-  const before = children.map(cpuSeconds);
+  const before = children.map(({ pid }) => cpuSeconds(pid));
   const since = performance.now();
   await pause(forMs);
   const seconds = (performance.now() - since) / 1000;
-  return children.map((child, at) => (cpuSeconds(child) - (before[at] ?? 0)) / seconds);
+  return children.map((child, at) => (cpuSeconds(child.pid) - (before[at] ?? 0)) / seconds);
 }

@@ -21,7 +21,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { measureTls, tlsIdle } from "./fanout-tls.ts";
-import { cpuSeconds, linesOf, pause, pinned, residentBytes } from "./pinned.ts";
+import { linesOf, pause, pinned } from "./pinned.ts";
+import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 const { values } = parseArgs({
   options: {
@@ -181,15 +182,15 @@ async function idle(program: string): Promise<void> {
   if (crowd < 50_000) console.log(`\nidle: ${crowd} watchers, for ulimit -n is ${limit}`);
   const server = relayServer({ clients: crowd + 1 });
   const port = Number(await server.lines());
-  const before = residentBytes(server.child);
+  const before = residentBytes(server.child.pid);
   const args = ["drain", port, crowd, 0, 8, path];
   const reader = pinned(1, program, args.map(String));
   await linesOf(reader)();
   await pause(4_000);
-  const fresh = (residentBytes(server.child) - before) / crowd;
+  const fresh = (residentBytes(server.child.pid) - before) / crowd;
   server.child.kill("SIGUSR1");
   await pause(3_000);
-  const collected = (residentBytes(server.child) - before) / crowd;
+  const collected = (residentBytes(server.child.pid) - before) / crowd;
   reader.kill("SIGKILL");
   server.child.kill("SIGKILL");
   const kb = (bytes: number): string => (bytes / 1024).toFixed(1);
@@ -262,9 +263,9 @@ async function drained(
   const counted = lines();
   // The middle of the client's window, which starts a second after everybody is connected.
   await pause(1_000 + (seconds * 1000) / 4);
-  const [before, since] = [cpuSeconds(server), performance.now()];
+  const [before, since] = [cpuSeconds(server.pid), performance.now()];
   await pause((seconds * 1000) / 2);
-  const cpu = ((cpuSeconds(server) - before) * 1000) / (performance.now() - since);
+  const cpu = ((cpuSeconds(server.pid) - before) * 1000) / (performance.now() - since);
   const [bytesPerSecond = 0, stamped = 0, ...agesUs] = (await counted).split(" ").map(Number);
   const perSecond = bytesPerSecond / eventBytes;
   return { perSecond, perCpuSecond: perSecond / cpu, bytesPerSecond, cpu, stamped, agesUs };

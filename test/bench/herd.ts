@@ -5,19 +5,14 @@
  *
  * Server and clients share two cores. Clients are plain sockets that count bytes and obey Retry-After.
  */
-import { spawn, type ChildProcess } from "node:child_process";
-import { readFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import {
-  removeDirectory,
-  root,
-  startUp,
-  temporaryDirectory,
-  type Running,
-} from "../process/harness.ts";
+import { removeDirectory, startUp, temporaryDirectory, type Running } from "../process/harness.ts";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
+import { cpuSeconds, residentBytes } from "./process-cost.ts";
+import { readerToken, startRelay } from "./relay-in-clear.ts";
 
 const { values } = parseArgs({
   options: {
@@ -52,13 +47,17 @@ async function main(upstream: Running): Promise<void> {
   relay = child;
   console.log(`${clients} clients at once, ${objects} objects of 1 KB, gzip`);
   console.log("run   last has it s   told to wait   GB sent   lists encoded   CPU s   RSS MB");
-  let [made, cpu] = [await bodiesMade(port, token), cpuSeconds(child)];
+  let [made, cpu] = [await bodiesMade(port, token), cpuSeconds(child.pid)];
   for (let at = 1; at <= runs; at++) {
     const { seconds, refused, bytes } = await herd(port, token);
-    const [madeNow, cpuNow] = [await bodiesMade(port, token), cpuSeconds(child)];
+    const [madeNow, cpuNow] = [await bodiesMade(port, token), cpuSeconds(child.pid)];
     const gigabytes = (bytes / 1e9).toFixed(2);
     const cells = [at, seconds.toFixed(2), refused, gigabytes, madeNow - made];
-    const row = [...cells, (cpuNow - cpu).toFixed(1), memoryMb(child)];
+    const row = [
+      ...cells,
+      (cpuNow - cpu).toFixed(1),
+      Math.round(residentBytes(child.pid) / 2 ** 20),
+    ];
     const widths = [3, 16, 15, 10, 16, 8, 9];
     console.log(row.map((cell, column) => String(cell).padStart(widths[column] ?? 8)).join(""));
     [made, cpu] = [madeNow, cpuNow];
@@ -140,58 +139,8 @@ async function create(admin: KubeHttp, name: string): Promise<void> {
   if (status !== 201) throw new Error(`${name} was answered ${status}`);
 }
 
-async function readerToken(admin: KubeHttp): Promise<string> {
-  const apiGroup = "rbac.authorization.k8s.io";
-  await admin.request("POST", `/apis/${apiGroup}/v1/clusterrolebindings`, {
-    metadata: { name: "herd" },
-    roleRef: { apiGroup, kind: "ClusterRole", name: "cluster-admin" },
-    subjects: [{ kind: "ServiceAccount", name: "default", namespace: "default" }],
-  });
-  const account = "/api/v1/namespaces/default/serviceaccounts/default";
-  const { body } = await admin.request("POST", `${account}/token`, { spec: {} });
-  return String(body["status"]?.["token"]);
-}
-
-async function startRelay(upstream: string): Promise<{ port: number; child: ChildProcess }> {
-  const launcher = join(root, "bin", "pilothouse.mjs");
-  const args = ["relay", "--upstream", upstream, "--resources", "configmaps"];
-  const child = spawn(process.execPath, [launcher, ...args, "--listen", "127.0.0.1:0"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let printed = "";
-  const port = await new Promise<number>((resolve, reject) => {
-    child.on("exit", () => reject(new Error(`the relay ended: ${printed}`)));
-    child.stdout.on("data", (chunk: Buffer) => {
-      printed += chunk.toString();
-      const found = /listens\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(printed)?.[1];
-      if (found !== undefined) resolve(Number(found));
-    });
-  });
-  return { port, child };
-}
-
 async function bodiesMade(port: number, token: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}` };
   const text = await (await fetch(`http://127.0.0.1:${port}/relay/metrics`, { headers })).text();
   return Number(/^relay_bodies_made_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN);
-}
-
-/** User and system time so far; Linux only, NaN elsewhere. */
-function cpuSeconds(child: ChildProcess): number {
-  try {
-    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch {
-    return Number.NaN;
-  }
-}
-
-function memoryMb(child: ChildProcess): number {
-  try {
-    const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
-    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
-  } catch {
-    return Number.NaN;
-  }
 }

@@ -10,13 +10,14 @@
  * Server and client have a core each (taskset); the client is C. Without a C compiler it ends at once.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { get } from "node:http";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 const { values } = parseArgs({
   options: {
@@ -61,16 +62,16 @@ async function polls(program: string, clients: number, rate: number): Promise<vo
   // The client's window starts after one second, and two rounds of all clients, at most 5,000 a second.
   const warmMs = 1_000 + (rate > 0 ? (clients / Math.min(rate, 5_000)) * 2_000 : 0);
   await pause(warmMs + seconds * 250);
-  const [cpu, since] = [cpuSeconds(relay.child), performance.now()];
+  const [cpu, since] = [cpuSeconds(relay.child.pid), performance.now()];
   await pause(seconds * 500);
-  const share = ((cpuSeconds(relay.child) - cpu) * 1000) / (performance.now() - since);
+  const share = ((cpuSeconds(relay.child.pid) - cpu) * 1000) / (performance.now() - since);
   const result = JSON.parse(await client()) as Readonly<Record<string, number>>;
   const { perSecond = 0, others, skipped, p50, p99, max } = result;
   console.log(
     `${clients} connections, ${rate === 0 ? "as fast as answered" : `${rate} polls/s`}: ` +
       `${perSecond} 304/s, ${Math.round(perSecond / share)} per CPU second, ${(share * 100).toFixed(0)} % of a core, ` +
       `p50 ${p50} ms, p99 ${p99} ms, max ${max} ms, not 304: ${others}, not sent in time: ${skipped}, ` +
-      `${memoryMb(relay.child)} MB`,
+      `${Math.round(residentBytes(relay.child.pid) / 2 ** 20)} MB`,
   );
   await relay.stop();
 }
@@ -107,9 +108,9 @@ async function cost(
   f: () => Promise<unknown>,
 ): Promise<number> {
   for (let turn = 0; turn < turns / 2; turn++) await f();
-  const before = cpuSeconds(child);
+  const before = cpuSeconds(child.pid);
   for (let turn = 0; turn < turns; turn++) await f();
-  return (cpuSeconds(child) - before) / turns;
+  return (cpuSeconds(child.pid) - before) / turns;
 }
 
 interface Started {
@@ -156,22 +157,6 @@ function fetched(port: number, target: string, encoding: string): Promise<Fetche
       });
     }).on("error", reject);
   });
-}
-
-/** User and system time so far; Linux only, NaN elsewhere. */
-function cpuSeconds(child: ChildProcess): number {
-  try {
-    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch {
-    return Number.NaN;
-  }
-}
-
-function memoryMb(child: ChildProcess): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024);
 }
 
 function pause(ms: number): Promise<void> {

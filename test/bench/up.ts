@@ -5,12 +5,12 @@
  * from /proc. `--kills N` adds the crash experiment with N kills.
  */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { startControlPlane } from "../../src/cmd/embed.ts";
 import * as harness from "../process/harness.ts";
 import { credentialsOf, KubeHttp, type Json } from "../process/kube-http.ts";
+import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 const runs = 5;
 const stored = 50_000;
@@ -189,14 +189,7 @@ function flags(name: string, count: number): readonly string[] {
 }
 
 function residentMb(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
-}
-
-/** User and system time; a tick is 10 ms on Linux. */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+  return residentBytes(pid) / 2 ** 20;
 }
 
 function progress(text: string): void {

@@ -1,5 +1,5 @@
 /** What one run of a generator measured, and how it is measured: all times are of the window only. */
-import { readFileSync } from "node:fs";
+import { cpuSeconds, residentBytes } from "../process-cost.ts";
 
 export interface Sample {
   readonly perSecond: number;
@@ -15,23 +15,8 @@ export interface Sample {
   readonly generatorCpu: number;
 }
 
-const ticksPerSecond = 100;
-
-/** User and system time of a process so far, from Linux's /proc. */
-export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
 export function rssMiB(pid: number): number {
-  return statusMiB(pid, "VmRSS");
-}
-
-function statusMiB(pid: number, field: string): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const match = new RegExp(`${field}:\\s+(\\d+)`).exec(status);
-  return Math.round(Number(match?.[1] ?? 0) / 1024);
+  return Math.round(residentBytes(pid) / 2 ** 20);
 }
 
 /** Latencies in buckets of 20 us up to 20 s: as many as come, in a megabyte. */
