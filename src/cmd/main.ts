@@ -1,6 +1,6 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 well, 1 told why, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import type { RelayFlags } from "./relay.ts";
+import type { RelayFlags } from "./relay-flags.ts";
 import { nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";

@@ -21,6 +21,7 @@ import type { FullStore } from "#store/embedded.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { localEngine } from "./limits.ts";
+import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { UsageError } from "./usage-error.ts";
@@ -92,9 +93,9 @@ function readTls({ cert, key, clientCa }: StoreFlags): Tls | undefined {
     throw new UsageError("TLS needs both --cert and --key");
   }
   const tls = {
-    cert: readPem(cert),
-    key: readPem(key),
-    ...(clientCa === undefined ? {} : { clientCa: readPem(clientCa) }),
+    cert: readOperatorFile(cert),
+    key: readOperatorFile(key),
+    ...(clientCa === undefined ? {} : { clientCa: readOperatorFile(clientCa) }),
   };
   usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
   // A context passes over an authority that is none, and would then refuse every client.
@@ -107,14 +108,6 @@ function usable(what: string, use: () => unknown): void {
     use();
   } catch (error) {
     throw new UsageError(`${what} cannot be used: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-function readPem(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new UsageError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -5,7 +5,9 @@
 import type { Pki } from "#auth/pki-files.ts";
 import { listen } from "#platform/node/http.ts";
 import type { Host, Plane } from "./plane.ts";
-import { addressOf, endRelay, makeRelay, relayHttpLimits, stopRelay, upstreamOf } from "./relay.ts";
+import { addressOf, relayHttpLimits } from "./relay-listen.ts";
+import { endRelay, makeRelay, stopRelay } from "./relay-make.ts";
+import { upstreamOf } from "./relay-upstream.ts";
 import type { LogLevel } from "#platform/node/log.ts";
 
 export interface UpRelayFlags {

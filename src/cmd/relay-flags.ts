@@ -1,0 +1,36 @@
+/** The flags of `pilothouse relay`, and which part of them who needs. */
+import type { LogLevel } from "#platform/node/log.ts";
+
+export interface RelayFlags {
+  readonly upstream: string;
+  readonly context?: string;
+  readonly resources: string;
+  readonly listen: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly clientCa?: string;
+  readonly views?: string;
+  readonly reads: "verify" | "cache";
+  readonly shrinkGuard?: number;
+  readonly readyMaxAge?: number;
+  readonly drainSeconds: number;
+  readonly servingWorkers: number;
+  readonly shadow?: number;
+  readonly peers?: string;
+  readonly peersCa?: string;
+  readonly logLevel: LogLevel;
+}
+
+export type MirrorFlags = Pick<
+  RelayFlags,
+  | "resources"
+  | "reads"
+  | "logLevel"
+  | "views"
+  | "peers"
+  | "peersCa"
+  | "shrinkGuard"
+  | "readyMaxAge"
+  | "shadow"
+>;
+export type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;

@@ -1,0 +1,48 @@
+/** Where a relay listens: its address, its certificate, and what it must not do in the clear. */
+import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { Relay } from "#relay/relay.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import type { ListenFlags, RelayFlags } from "./relay-flags.ts";
+import type { Address } from "./relay-workers.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** A crowd is what a relay is for. */
+export const relayHttpLimits = { ...httpLimits, connectionsMax: 60_000 };
+
+export function addressOf(flags: ListenFlags, flag = "--listen"): Address {
+  const match = /^\[?([^\]]*?)\]?:([0-9]{1,5})$/.exec(flags.listen);
+  const [, host = "", port = ""] = match ?? [];
+  if (match === null || Number(port) > 65_535) {
+    throw new UsageError(`${flag} must be ADDRESS:PORT, not ${flags.listen}`);
+  }
+  const address = { host: host === "" ? "0.0.0.0" : host, port: Number(port) };
+  if ((flags.cert === undefined) !== (flags.key === undefined)) {
+    throw new UsageError("give both --cert and --key, or neither");
+  }
+  if (flags.cert === undefined && !/^(127\.|::1$|localhost$)/.test(address.host)) {
+    throw new UsageError(
+      `bearer tokens must not cross a network in the clear: give --cert and --key, or listen on 127.0.0.1`,
+    );
+  }
+  return address;
+}
+
+export function listenTo(
+  flags: RelayFlags,
+  address: Address,
+  running: Relay,
+  log: Log,
+): Promise<Listening> {
+  const secure =
+    flags.cert === undefined || flags.key === undefined
+      ? {}
+      : { cert: readOperatorFile(flags.cert), key: readOperatorFile(flags.key) };
+  const clientCa =
+    flags.clientCa === undefined ? {} : { clientCa: readOperatorFile(flags.clientCa) };
+  return listen(
+    { ...address, ...secure, ...clientCa, limits: relayHttpLimits },
+    running.handler,
+    log,
+  );
+}

@@ -1,0 +1,130 @@
+/** A relay made of flags: resources, views, guards and peers; and its end. */
+import { SelectorError } from "#api/label-selector.ts";
+import { CertificateAuthenticator } from "#auth/x509.ts";
+import type { Log } from "#platform/log.ts";
+import type { Listening } from "#platform/node/http.ts";
+import { nodeLog } from "#platform/node/log.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import { type RelayLimits, relayLimits } from "#relay/limits.ts";
+import { kindId, type MirroredKind } from "#relay/mirrored-kind.ts";
+import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
+import { type Chosen, chosen, UnknownResourceError } from "#relay/resources.ts";
+import {
+  definitionOn,
+  parseViewFile,
+  type ViewDefinition,
+  ViewFileError,
+} from "#relay/view-definition.ts";
+import { MetricSet } from "#server/metric-set.ts";
+import { shutdownMs } from "./limits.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import type { MirrorFlags } from "./relay-flags.ts";
+import { peerStreams } from "./relay-peers.ts";
+import { discovered, type Upstreams } from "./relay-upstream.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface Made {
+  readonly running: Relay;
+  /** Names of custom resources that are not defined yet. */
+  readonly awaited: readonly string[];
+  readonly up: Upstreams;
+  readonly log: Log;
+}
+
+interface MoreOfRelay {
+  readonly metrics: MetricSet;
+  readonly metricsText?: () => Promise<string>;
+  /** False: the views' resources are mirrored, and the views are left to others. */
+  readonly followsViews?: boolean;
+}
+
+/** Undefined: told to stop before the upstream said what it has. */
+export async function makeRelay(
+  flags: MirrorFlags,
+  up: Upstreams,
+  stopping: AbortSignal,
+  more: MoreOfRelay = { metrics: new MetricSet() },
+): Promise<Made | undefined> {
+  const log = nodeLog({ level: flags.logLevel, destination: 2 });
+  const definitions = viewsOf(flags);
+  const all = await discovered(up, log, stopping);
+  if (stopping.aborted) return undefined;
+  const views = definitions.map((definition) => viewOn(all, definition, flags));
+  const { kinds, awaited, custom } = resourcesOf(all, flags, views);
+  const random = new NodeRandom();
+  const peers = flags.peers === undefined ? {} : { peerStreams: peersOf(flags, flags.peers) };
+  const running = createRelay(
+    { ...up, random, log, ...more, ...peers, peers: new CertificateAuthenticator(up) },
+    {
+      resources: kinds,
+      views: more.followsViews === false ? [] : views,
+      ...(custom === undefined ? {} : { custom }),
+      consistency: flags.reads,
+      shadowRate: flags.shadow ?? 0,
+      limits: limitsOf(flags),
+    },
+  );
+  return { running, awaited, up, log };
+}
+
+function limitsOf({ shrinkGuard, readyMaxAge }: MirrorFlags): RelayLimits {
+  const readyAgeMsMax = readyMaxAge === undefined ? undefined : readyMaxAge * 1000;
+  return { ...relayLimits, shrinkPercentMax: shrinkGuard, readyAgeMsMax };
+}
+
+function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly number[]> {
+  return peerStreams(
+    urls,
+    flags.peersCa === undefined ? undefined : readOperatorFile(flags.peersCa),
+  );
+}
+
+export async function stopRelay(made: Made, listening: Listening, drainMs: number): Promise<void> {
+  await made.running.drain(drainMs);
+  await listening.close(shutdownMs);
+  await endRelay(made);
+}
+
+export async function endRelay(made: Made): Promise<void> {
+  await made.running.stop();
+  made.up.http.close();
+  made.up.passHttp.close();
+}
+
+/** What views are of is mirrored as well. */
+function resourcesOf(
+  all: readonly MirroredKind[],
+  flags: MirrorFlags,
+  views: readonly ViewOn[],
+): Chosen {
+  const names = flags.resources.split(",").map((name) => name.trim());
+  const ofViews = views.map(({ kind }) => kindId(kind));
+  return usage("--resources", () => chosen(all, [...names, ...ofViews]));
+}
+
+/** A name the upstream does not know, or a field it cannot select by, is a mistake. */
+function viewOn(
+  all: readonly MirroredKind[],
+  definition: ViewDefinition,
+  { views = "" }: MirrorFlags,
+): ViewOn {
+  return usage(`${views}: view ${definition.name}`, () => {
+    const [kind] = chosen(all, [definition.resource]).kinds;
+    if (kind === undefined) throw new UnknownResourceError([definition.resource]);
+    return { definition: definitionOn(kind, definition), kind };
+  });
+}
+
+function viewsOf({ views }: MirrorFlags): readonly ViewDefinition[] {
+  return views === undefined ? [] : usage(views, () => parseViewFile(readOperatorFile(views)));
+}
+
+function usage<T>(where: string, f: () => T): T {
+  try {
+    return f();
+  } catch (error) {
+    const told = [UnknownResourceError, ViewFileError, SelectorError];
+    if (!told.some((kind) => error instanceof kind)) throw error;
+    throw new UsageError(`${where}: ${(error as Error).message}`, { cause: error });
+  }
+}

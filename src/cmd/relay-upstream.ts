@@ -1,0 +1,81 @@
+/** A relay's way upstream: transports, credentials, and what the upstream says it has. */
+import { socketClient, socketClientLimits } from "#client/rest-client.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import { sleep } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
+import { KubeconfigError, loadKubeconfig, type KubeAccess } from "#platform/node/kubeconfig.ts";
+import { relayLimits } from "#relay/limits.ts";
+import type { MirroredKind } from "#relay/mirrored-kind.ts";
+import { discover } from "#relay/resources.ts";
+import { productVersion } from "./product.ts";
+import type { RelayFlags } from "./relay-flags.ts";
+import { UsageError } from "./usage-error.ts";
+
+const userAgent = `pilothouse-relay/${productVersion}`;
+/** As kubelets close silent streams. */
+const passIdleMs = 4 * 3_600_000;
+const retryMs = 1_000;
+
+export interface Upstreams {
+  readonly clock: NodeClock;
+  readonly http: ByteTransport;
+  readonly passHttp: ByteTransport;
+  readonly client: ReturnType<typeof socketClient>;
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+export function upstreamOf(
+  access: Omit<KubeAccess, "namespace"> & { readonly socketPath?: string },
+): Upstreams {
+  const { bearerToken } = access;
+  const http = httpClient({ ...access, limits: httpClientLimits });
+  // A crowd that passes through must not keep the mirrors from a connection.
+  // A log may be silent for as long as its container is.
+  const passLimits = { ...httpClientLimits, socketsMax: 4_096, idleMs: passIdleMs };
+  const passHttp = httpClient({ ...access, limits: passLimits });
+  const token = bearerToken === undefined ? {} : { bearerToken };
+  return {
+    clock: new NodeClock(),
+    http,
+    passHttp,
+    client: socketClient({ http }, { userAgent, ...token, ...socketClientLimits }),
+    headers: () => (bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken()}` }),
+  };
+}
+
+/** Throws UsageError for a kubeconfig that cannot be used. */
+export async function accessOf(flags: RelayFlags): Promise<KubeAccess> {
+  try {
+    return await loadKubeconfig(flags.upstream, flags.context);
+  } catch (error) {
+    if (error instanceof KubeconfigError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Empty when we are stopped first; an upstream that is away at the start is waited for. */
+export async function discovered(
+  up: Upstreams,
+  log: Log,
+  stopping: AbortSignal,
+): Promise<readonly MirroredKind[]> {
+  const read = async (path: string): Promise<unknown> => {
+    const headers = { ...up.headers(), accept: "application/json", "user-agent": userAgent };
+    const response = await up.http.send({ method: "GET", target: path, headers, signal: stopping });
+    const body = await response.read(relayLimits.discoveryBytesMax);
+    const text = body === "too-large" ? "" : new TextDecoder().decode(body);
+    if (response.status === 200) return JSON.parse(text);
+    throw new Error(`upstream answers ${response.status} to ${path}: ${text.slice(0, 200)}`);
+  };
+  for (;;) {
+    try {
+      return await discover({ read });
+    } catch (error) {
+      if (stopping.aborted) return [];
+      log.warn("discovery waits", { error: String(error) });
+      await sleep(up.clock, "client.backoff", retryMs, stopping);
+    }
+  }
+}
