@@ -27,6 +27,8 @@ export class Departure {
 export class Rim {
   readonly handler: PlainHandler;
   readonly log: Log;
+  /** Of clients that read (http1-connection.ts). */
+  readonly connections = new Set<{ drain(): void }>();
   readonly #open = new Map<ByteSink, () => void>();
   #draining = false;
 
@@ -55,6 +57,7 @@ export class Rim {
   drain(): void {
     this.#draining = true;
     for (const [sink, once] of this.#open) this.#finish(sink, once);
+    for (const connection of this.connections) connection.drain();
   }
 
   #finish(sink: ByteSink, once: () => void): void {

@@ -20,6 +20,7 @@ import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler } from "../http.ts";
 import type { Log } from "../log.ts";
 import { serveHttp1 } from "./http1.ts";
+import { type Http1Front, serveConnection } from "./http1-connection.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
@@ -151,7 +152,31 @@ function clearServer(options: ListenOptions, rim: Rim): Server {
     const peer = { kind: "socket", address } as const;
     void serveUpgrade(rim, peer, message, socket, head).catch(fault(rim));
   });
+  const peerOf = (socket: Socket): Peer => ({
+    kind: "socket",
+    address: socket.remoteAddress ?? "",
+  });
+  inFront(server, "connection", { rim, peerOf, ...options.limits }, () => true);
   return server;
+}
+
+/** Connections begin here, and go to node:http with the first request that is not a plain read. */
+function inFront(
+  server: AnyServer,
+  event: "connection" | "secureConnection",
+  front: Omit<Http1Front, "giveOn">,
+  isHttp1: (socket: Socket) => boolean,
+): void {
+  const behind = server.listeners(event) as ((socket: Socket) => void)[];
+  server.removeAllListeners(event);
+  const giveOn = (socket: Socket): void => {
+    for (const listener of behind) listener.call(server, socket);
+  };
+  const shared = { ...front, giveOn };
+  server.on(event, (socket: Socket) => {
+    if (isHttp1(socket)) serveConnection(shared, socket);
+    else giveOn(socket);
+  });
 }
 
 function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
@@ -193,6 +218,9 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     const peer = peerOf(peers, session, session.socket as TLSSocket);
     void serveHttp2(rim, peer, stream, headers, rawHeaders).catch(fault(rim));
   });
+  const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
+  const isHttp1 = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol !== "h2";
+  inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
   server.on("tlsClientError", (error) =>
     rim.log.debug("tls handshake failed", { error: String(error) }),

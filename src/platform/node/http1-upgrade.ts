@@ -8,7 +8,6 @@ import type { Socket } from "node:net";
 import type { Peer, PlainResponse } from "../http.ts";
 import { serveHttp1 } from "./http1.ts";
 import type { Rim } from "./http-rim.ts";
-import { leaveLane } from "./poll-lane.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 /** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
@@ -30,7 +29,6 @@ export async function serveUpgrade(
   head: Uint8Array,
 ): Promise<void> {
   // Of node:http servers, sockets are net.Socket; the type of the event is wider.
-  leaveLane(socket as Socket);
   socket.on("error", () => socket.destroy());
   const response = new ServerResponse(message);
   response.assignSocket(socket as Socket);

@@ -5,7 +5,7 @@
  * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
  *
- * Clients that poll send the same request again and again: poll-lane.ts.
+ * Clients that only read are served without node:http: http1-connection.ts.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -15,7 +15,6 @@ import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts"
 import { impersonateLines } from "./http-lines.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
 import { Departure, type Rim } from "./http-rim.ts";
-import { readOf, remember } from "./poll-lane.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
@@ -30,7 +29,6 @@ export async function serveHttp1(
   dig?: (answer: Tunnel) => void,
 ): Promise<void> {
   const gone = new Departure();
-  const read = readOf(message);
   const leave = (): void => gone.leave();
   response.on("close", () => {
     if (!response.writableFinished) gone.leave();
@@ -45,9 +43,6 @@ export async function serveHttp1(
   if (answer.kind === "bytes" && answer.left !== undefined) response.once("close", answer.left);
   if (response.socket === null) await turnOf(message, response);
   if (response.destroyed || response.socket === null) return abandon(answer);
-  if (answer.kind === "bytes" && answer.again !== undefined) {
-    remember(rim, message, response, read, answer.again);
-  }
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
@@ -73,7 +68,7 @@ function offering(request: PlainRequest, upgrade: string): PlainRequest {
   return Object.defineProperty(request, "upgrade", { value: upgrade, enumerable: true });
 }
 
-async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
+export async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
   try {
     return await rim.handler(request);
   } catch (error) {
@@ -237,7 +232,7 @@ function plainSink(response: ServerResponse): ByteSink {
 let lastBlock: Uint8Array | undefined;
 let lastFrame: Buffer = Buffer.alloc(0);
 
-function frameOf(chunks: readonly Uint8Array[]): Buffer {
+export function frameOf(chunks: readonly Uint8Array[]): Buffer {
   const only = chunks.length === 1 ? chunks[0] : undefined;
   if (only === undefined) return framed(chunks);
   if (only === lastBlock) return lastFrame;
@@ -284,7 +279,7 @@ function refuse(response: ServerResponse, status: number, text: string): void {
 }
 
 /** The client left before its answer: a stream that never opens must still be closed by its maker. */
-function abandon(answer: PlainResponse): void {
+export function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
   if (answer.kind === "bytes") answer.left?.();
 }

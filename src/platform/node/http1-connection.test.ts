@@ -1,4 +1,4 @@
-/** The short way of repeated polls, over raw sockets: what is remembered, and everything that must not be. */
+/** Connections of clients that read, over raw sockets: polls that are remembered, watches, and whatever else comes. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
@@ -56,7 +56,7 @@ class Served {
     return (await this.answers(1))[0] ?? "";
   }
 
-  /** The first answer lays the lane, the next one is remembered. */
+  /** The first answer is remembered. */
   async warm(): Promise<void> {
     while ((await this.ask()) !== '"short"') assert.ok(this.requests.length < 20);
   }
@@ -75,7 +75,7 @@ test("the same bytes again are answered without a request, until they differ", a
   const served = await Served.start(context);
   await served.warm();
   assert.equal(await served.ask(), '"short"');
-  assert.equal(served.requests.length, 2);
+  assert.equal(served.requests.length, 1);
   assert.equal(await served.ask(poll.replace("/a", "/b")), "/b");
   assert.equal(await served.ask(), "/a", "another request was made in between");
   assert.equal(await served.ask(), '"short"');
@@ -95,6 +95,11 @@ test("pipelined requests are answered in order, whatever is remembered", async (
   await served.warm();
   served.send(poll + poll);
   assert.deepEqual(await served.answers(2), ["/a", "/a"]);
+  assert.equal(await served.ask(), "/a", "the connection is node:http's for good");
+});
+
+test("what comes while an answer is made waits for it", async (context) => {
+  const served = await Served.start(context);
   await served.warm();
   served.send(poll.replace("/a", "/slow"));
   served.send(poll);

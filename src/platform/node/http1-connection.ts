@@ -1,0 +1,324 @@
+/**
+ * An HTTP/1.1 connection of a client that reads: plain GETs one after the other, polls and watches,
+ * without node:http's parser, message and response objects. One object and one socket is all that a
+ * quiet watch keeps.
+ *
+ *            plain head              answer
+ *   idle ───────────────► answering ───────► idle           a body was written
+ *    │ ▲                      └────────────► streaming      a watch is open
+ *    │ └──────────────────────────────────────── its end
+ *    ├─ the last poll again, byte by byte ─► `again` ─► idle      (platform/http.ts)
+ *    └─ anything else ─► node:http, for good
+ *
+ * Holds  bytes are read as a request only at a boundary of requests with nothing on its way. What comes
+ *        meanwhile is held, `heldBytesMax` at most, then the socket is not read: it goes to node:http,
+ *        in order, when the answer has left. Answers unread are the socket's: the next request waits.
+ * Time   the first head has `headMs`, a quiet connection `idleMs`; a watch has none here.
+ * Left   a client that ends its direction is gone, as for node:http.
+ */
+import type { Socket } from "node:net";
+import type { ByteSink, Peer, PlainRequest, PlainResponse } from "../http.ts";
+import { runsOf, writeTogether } from "./body-runs.ts";
+import { noBody } from "./http-body.ts";
+import { abandon, answerOf, frameOf } from "./http1.ts";
+import { answerHead, isLast } from "./http1-answer.ts";
+import { type PlainHead, plainHead } from "./http1-head.ts";
+import { Departure, type Rim } from "./http-rim.ts";
+import { type SocketWriter, socketWriter } from "./socket-writer.ts";
+
+/** What the connections of a server share. */
+export interface Http1Front {
+  readonly rim: Rim;
+  readonly headMs: number;
+  readonly idleMs: number;
+  readonly peerOf: (socket: Socket) => Peer;
+  /** To node:http: the socket without its listeners here; what was read of it follows as `data`. */
+  readonly giveOn: (socket: Socket) => void;
+}
+
+/** As much as a head may take. */
+const heldBytesMax = 64 * 1024;
+const lastChunk = "0\r\n\r\n";
+const timedOut = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
+
+const owner = Symbol("http1 connection");
+type OwnSocket = Socket & { [owner]?: Http1Connection | undefined };
+
+export function serveConnection(front: Http1Front, socket: Socket): void {
+  (socket as OwnSocket)[owner] = new Http1Connection(front, socket);
+  socket.setTimeout(front.headMs);
+  for (const [name, listener] of listeners) socket.on(name, listener);
+}
+
+/** Shared by all sockets: a closure each would be kept by every quiet watch. */
+const listeners = Object.entries({
+  data(this: OwnSocket, chunk: Buffer): void {
+    this[owner]?.take(chunk);
+  },
+  end(this: OwnSocket): void {
+    this.end();
+  },
+  close(this: OwnSocket): void {
+    this[owner]?.gone();
+  },
+  timeout(this: OwnSocket): void {
+    this[owner]?.quiet();
+  },
+  error(this: OwnSocket): void {
+    this.destroy();
+  },
+}) as readonly (readonly [string, (this: OwnSocket, ...args: unknown[]) => void])[];
+
+interface Known {
+  readonly request: Buffer;
+  readonly again: () => Uint8Array | undefined;
+}
+
+type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
+type StreamAnswer = Extract<PlainResponse, { kind: "stream" }>;
+
+export class Http1Connection implements ByteSink {
+  readonly #front: Http1Front;
+  readonly #socket: Socket;
+  #state: "new" | "idle" | "answering" | "streaming" | "left" = "new";
+  #departure: Departure | undefined;
+  #known: Known | undefined;
+  #writer: SocketWriter | undefined;
+  /** Of the stream that is open. */
+  #closer: (() => void) | undefined;
+  #held: Buffer[] | undefined;
+
+  constructor(front: Http1Front, socket: Socket) {
+    this.#front = front;
+    this.#socket = socket;
+    front.rim.connections.add(this);
+  }
+
+  take(chunk: Buffer): void {
+    if (this.#state !== "idle" && this.#state !== "new") return this.#hold(chunk);
+    if (this.#answerAgain(chunk)) return;
+    this.#known = undefined;
+    const head = this.#front.rim.draining ? undefined : plainHead(chunk);
+    if (head === undefined) return this.#giveOn([chunk]);
+    if (this.#state === "new") this.#socket.setTimeout(this.#front.idleMs);
+    this.#state = "answering";
+    void this.#answer(chunk, head).catch((error: unknown) => this.#fault(error));
+  }
+
+  gone(): void {
+    this.#front.rim.connections.delete(this);
+    this.#state = "left";
+    this.#held = undefined;
+    this.#departure?.leave();
+    this.#close();
+  }
+
+  /** Nothing came for as long as it may. */
+  quiet(): void {
+    if (this.#state === "new" && this.#socket.writable) this.#socket.write(timedOut);
+    if (this.#state === "new" || this.#state === "idle") this.#socket.destroy();
+  }
+
+  /** The server is closing. */
+  drain(): void {
+    if (this.#state === "streaming") {
+      this.#close();
+      this.end();
+    } else if (this.#state !== "answering") {
+      this.#socket.destroy();
+    }
+  }
+
+  // A watch's sink.
+
+  write(chunks: readonly Uint8Array[]): boolean {
+    return this.closed || this.#writer?.write(frameOf(chunks)) !== false;
+  }
+
+  onDrain(f: () => void): void {
+    this.#writer?.onDrain(f);
+  }
+
+  end(): void {
+    if (this.closed) return;
+    this.#socket.write(lastChunk, "latin1");
+    this.#streamEnds();
+    if (this.#front.rim.draining) this.#socket.end();
+    else this.#idle();
+  }
+
+  leave(): void {
+    if (this.closed) return;
+    this.#socket.write(lastChunk, "latin1");
+    this.#streamEnds();
+    this.#socket.end();
+  }
+
+  abort(): void {
+    this.#socket.destroy();
+  }
+
+  get closed(): boolean {
+    return this.#state !== "streaming" || this.#socket.destroyed || !this.#socket.writable;
+  }
+
+  #answerAgain(chunk: Buffer): boolean {
+    const known = this.#known;
+    if (known === undefined || !known.request.equals(chunk)) return false;
+    if (this.#front.rim.draining || this.#socket.writableLength > 0) return false;
+    const head = known.again();
+    if (head === undefined) return false;
+    this.#writer ??= socketWriter(this.#socket);
+    this.#writer.write(head);
+    return true;
+  }
+
+  #hold(chunk: Buffer): void {
+    if (this.#state === "left") return;
+    const held = (this.#held ??= []);
+    held.push(chunk);
+    const bytes = held.reduce((sum, { length }) => sum + length, 0);
+    if (bytes >= heldBytesMax) this.#socket.pause();
+  }
+
+  #giveOn(read: readonly Buffer[]): void {
+    const socket = this.#socket as OwnSocket;
+    this.#state = "left";
+    this.#front.rim.connections.delete(this);
+    socket[owner] = undefined;
+    for (const [name, listener] of listeners) socket.off(name, listener);
+    socket.setTimeout(0);
+    this.#front.giveOn(socket);
+    socket.resume();
+    for (const chunk of read) if (!socket.destroyed) socket.emit("data", chunk);
+  }
+
+  async #answer(read: Buffer, head: PlainHead): Promise<void> {
+    const { rim, peerOf } = this.#front;
+    const departure = new Departure();
+    this.#departure = departure;
+    const answer = await answerOf(rim, new PlainRead(head, peerOf(this.#socket), departure));
+    if (this.#state === "left" || !this.#socket.writable) return abandon(answer);
+    switch (answer.kind) {
+      case "bytes":
+        if (answer.again !== undefined) this.#known = { request: read, again: answer.again };
+        return this.#sendBytes(head.method, answer);
+      case "stream":
+        return this.#sendStream(head.method, answer);
+      case "object":
+      case "events":
+      case "tunnel":
+        rim.log.error("a socket was answered with what it cannot take", { path: head.path });
+        return this.#sendBytes(head.method, noAnswer);
+      default:
+        answer satisfies never;
+    }
+  }
+
+  async #sendBytes(method: string, { status, headers, body, left }: BytesAnswer): Promise<void> {
+    const socket = this.#socket;
+    const last = isLast(headers) || this.#front.rim.draining;
+    const length = body.reduce((sum, chunk) => sum + chunk.length, 0);
+    const more = { "content-length": String(length) };
+    const head = Buffer.from(answerHead(status, headers, more, this.#persistence(last)), "latin1");
+    for (const run of runsOf(method === "HEAD" ? [head] : [head, ...body])) {
+      if (!socket.writable) break;
+      if (!writeTogether(socket, run)) await drained(socket);
+    }
+    left?.();
+    if (this.#state !== "answering") return;
+    this.#idle();
+    if (last || this.#front.rim.draining) socket.end();
+  }
+
+  #sendStream(method: string, answer: StreamAnswer): void {
+    const { status, headers } = answer;
+    const more = { "transfer-encoding": "chunked" };
+    this.#socket.write(answerHead(status, headers, more, this.#persistence(false)), "latin1");
+    if (method === "HEAD") {
+      abandon(answer);
+      return this.#idle();
+    }
+    this.#state = "streaming";
+    this.#socket.setTimeout(0);
+    this.#writer ??= socketWriter(this.#socket);
+    const close = answer.open(this);
+    // It may have ended, or its client have gone, while it opened.
+    if ((this.#state as string) !== "streaming" || this.closed) return close();
+    this.#closer = close;
+    if (this.#front.rim.draining) this.drain();
+  }
+
+  #persistence(last: boolean): string {
+    if (last) return "Connection: close\r\n";
+    return `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(this.#front.idleMs / 1000)}\r\n`;
+  }
+
+  #streamEnds(): void {
+    this.#state = "answering";
+    this.#socket.setTimeout(this.#front.idleMs);
+    this.#close();
+  }
+
+  /** Runs the stream's closer, once. */
+  #close(): void {
+    const close = this.#closer;
+    this.#closer = undefined;
+    close?.();
+  }
+
+  /** The answer is with the socket; what came meanwhile is not ours to order. */
+  #idle(): void {
+    this.#departure = undefined;
+    this.#state = "idle";
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#giveOn(held);
+  }
+
+  #fault(error: unknown): void {
+    this.#front.rim.log.error("answer failed", { error: String(error) });
+    this.#socket.destroy();
+  }
+}
+
+/** The same shape for all; the signal is made when somebody asks for it. */
+class PlainRead implements PlainRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body = noBody;
+  readonly peer: Peer;
+  readonly #departure: Departure;
+
+  constructor(head: PlainHead, peer: Peer, departure: Departure) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.headers = head.headers;
+    this.peer = peer;
+    this.#departure = departure;
+  }
+
+  get signal(): AbortSignal {
+    return this.#departure.signal;
+  }
+}
+
+const noAnswer: BytesAnswer = {
+  kind: "bytes",
+  status: 500,
+  headers: { "content-type": "text/plain", connection: "close" },
+  body: [Buffer.from("Internal Server Error\n")],
+};
+
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off("drain", done).off("close", done);
+      resolve();
+    };
+    socket.on("drain", done).on("close", done);
+  });
+}
