@@ -2,7 +2,8 @@
  * The chain of plugins: every mutating pass in order, and later every validating pass in order.
  *
  * Holds  the first refusal ends the chain; an abandoned write is told to all plugins, in reverse.
- * Cost   a plugin without the hook is skipped when the chain is made, not on each request.
+ * Cost   a plugin without the hook is skipped when the chain is made, not on each request; one that
+ *        answers at once is not waited for.
  */
 import { assert } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -19,14 +20,20 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
       });
       let object = request.object;
       const attempt = request.attempt ?? request;
+      let seen = { ...request, attempt };
       for (const plugin of mutating) {
-        object = (await plugin.mutate?.({ ...request, attempt, object })) ?? object;
+        if (object !== seen.object) seen = { ...request, attempt, object };
+        const answer = plugin.mutate?.(seen);
+        object = (answer instanceof Promise ? await answer : answer) ?? object;
       }
       return object;
     },
     async validate(request: AdmissionRequest): Promise<void> {
       const whole = { ...request, attempt: request.attempt ?? request };
-      for (const plugin of validating) await plugin.validate?.(whole);
+      for (const plugin of validating) {
+        const answer = plugin.validate?.(whole);
+        if (answer instanceof Promise) await answer;
+      }
     },
     abandoned(request: AdmissionRequest): void {
       const whole = { ...request, attempt: request.attempt ?? request };

@@ -7,35 +7,38 @@ import type { MutableJson, MutableObject } from "./json-value.ts";
 import type { JsonObject, JsonValue } from "./object.ts";
 import { badRequest } from "./status.ts";
 
-/** The patched copy; `document` is not changed. Throws ApiError 400 when `patch` is no object. */
+/**
+ * The patched copy; `document` is not changed, and what the patch does not name is shared with it.
+ * Throws ApiError 400 when `patch` is no object.
+ */
 export function applyMergePatch(document: JsonObject, patch: unknown): JsonValue {
   if (!isJsonObject(patch)) throw badRequest("Invalid JSON Patch");
-  return finished(merge(cloneJson(document), cloneJson(patch)));
+  return finished(merge(document as MutableObject, patch));
 }
 
 function merge(current: MutableJson, patch: MutableJson): MutableJson {
   if (!isJsonObject(current)) return pruned(patch);
-  if (!isJsonObject(patch)) return patch;
-  for (const [field, value] of Object.entries(patch)) mergeField(current, field, value);
-  return current;
-}
-
-function mergeField(current: MutableObject, field: string, value: MutableJson): void {
-  if (value === null) {
-    delete current[field];
-    return;
+  if (!isJsonObject(patch)) return cloneJson(patch);
+  const merged: MutableObject = {};
+  for (const [field, old] of Object.entries(current)) {
+    const value = getField(patch, field);
+    if (value === undefined) setField(merged, field, old);
+    else if (value !== null)
+      setField(merged, field, old === null ? pruned(value) : merge(old, value));
   }
-  const old = getField(current, field);
-  setField(current, field, old === undefined || old === null ? pruned(value) : merge(old, value));
+  for (const [field, value] of Object.entries(patch)) {
+    if (value !== null && !Object.hasOwn(current, field)) setField(merged, field, pruned(value));
+  }
+  return merged;
 }
 
-/** Without the object members that are null; list elements that are null stay. */
+/** A copy without the object members that are null; list elements that are null stay. */
 function pruned(value: MutableJson): MutableJson {
-  if (Array.isArray(value)) return value.map((item) => (item === null ? item : pruned(item)));
+  if (Array.isArray(value)) return value.map(pruned);
   if (!isJsonObject(value)) return value;
+  const kept: MutableObject = {};
   for (const [field, member] of Object.entries(value)) {
-    if (member === null) delete value[field];
-    else setField(value, field, pruned(member));
+    if (member !== null && member !== undefined) setField(kept, field, pruned(member));
   }
-  return value;
+  return kept;
 }

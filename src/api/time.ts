@@ -13,9 +13,17 @@ export function parseTime(text: string | null | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
+/** The second formatted last: under load all writes of a second carry it. */
+let lastSecond = 0;
+let lastText = "1970-01-01T00:00:00Z";
+
 /** metav1.Time: second precision, `2026-01-02T03:04:05Z`. */
 export function formatTime(timeMs: number): string {
-  return `${new Date(Math.floor(timeMs / 1000) * 1000).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(timeMs / 1000);
+  if (second === lastSecond) return lastText;
+  lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+  lastSecond = second;
+  return lastText;
 }
 
 /** metav1.MicroTime: `2026-01-02T03:04:05.678000Z`. */

@@ -140,7 +140,6 @@ class FlowGate implements Gate {
   }
 
   #seat(request: FlowRequest, flow: Flow, distinguisher: string): Promise<GateAnswer> | GateAnswer {
-    if (request.signal.aborted) return this.#reject(flow, "cancelled");
     const { level } = flow;
     const size = estimateWork(request.info, request.query, this.#deps.load, level.requestSeatsMax);
     const startMs = this.#deps.clock.monotonicMs();
@@ -148,6 +147,7 @@ class FlowGate implements Gate {
     const work = { ...size, onSeat: () => seatedLater() };
     const seating = level.queue.submit(work, hashFlow(flow.schema, distinguisher));
     if (seating === undefined) return this.#reject(flow, level.refusal);
+    // Making the signal costs more than the seat; who need not wait is not asked for it.
     if (seating.state === "seated") return this.#seated(flow, seating, startMs);
     return new Promise((resolve) => {
       const waiting = this.#wait(request.signal, (reason) => {
@@ -178,7 +178,8 @@ class FlowGate implements Gate {
       timer.cancel();
       signal.removeEventListener("abort", onAbort);
     };
-    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
     return { stop };
   }
 

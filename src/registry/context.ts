@@ -71,15 +71,15 @@ export type Written =
 /**
  * Stores `object` at `key` if the key still is at revision `expected` (0: not there), and resolves
  * when the cache holds it. An object too large for the store gets a second try without its
- * managedFields, as upstream.
+ * managedFields, as upstream. `bytes` are the object's, where the caller has them.
  */
 export async function putObject(
   context: ResourceContext,
   key: string,
   object: AnyObject,
   expected: number,
+  bytes = storedBytes(context, object),
 ): Promise<Written> {
-  const bytes = storedBytes(context, object);
   const result = await putBytes(context, key, bytes, expected);
   if (result.kind === "committed") {
     await context.freshness.applied(result.revision);

@@ -6,7 +6,7 @@
  *                                                                    last finalizer gone: delete
  *                                                                    else: put if still current
  */
-import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from "#api/object.ts";
 import {
   dedupOwnerReferences,
   prepareMetadataForUpdate,
@@ -112,7 +112,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
     const object = unstored(context, key, bytes, current.revision);
     return done({ object, created: false, deleted: false });
   }
-  const written = await putObject(context, key, settled, current.revision);
+  const written = await putObject(context, key, settled, current.revision, bytes);
   if (written.kind === "conflict") return written;
   return done({ object: written.object, created: false, deleted: false });
 }
@@ -221,13 +221,14 @@ function withOldTimes(next: AnyObject, old: AnyObject): AnyObject {
   const before = old.metadata?.managedFields;
   const after = next.metadata?.managedFields;
   if (before === undefined || after === undefined || before === after) return next;
-  if (!jsonEqual(after.map(withoutTime), before.map(withoutTime))) return next;
+  if (before.length !== after.length) return next;
+  if (!after.every((entry, at) => equalButTime(entry, before[at]))) return next;
   const same = { ...next, metadata: { ...next.metadata, managedFields: before } };
   return jsonEqual(same, old) ? same : next;
 }
 
-function withoutTime(entry: object): object {
-  return { ...entry, time: undefined };
+function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined): boolean {
+  return a === b || jsonEqual({ ...a, time: undefined }, { ...b, time: undefined });
 }
 
 function sameBytes(a: Uint8Array, b: Uint8Array): boolean {

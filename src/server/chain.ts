@@ -112,30 +112,46 @@ function timed(
   handler: Handler,
 ): Promise<PlainResponse> {
   const { request, info, query } = walk;
-  if (isLongRunning(info)) return down(deps, walk, request.signal, handler);
+  if (isLongRunning(info)) return down(deps, walk, request, handler);
   const limitMs = requestTimeoutMs(query, options.requestTimeoutMs);
-  return deadlined(deps.clock, limitMs, request.signal, (signal) =>
-    down(deps, walk, signal, handler),
-  );
+  return deadlined(deps.clock, limitMs, request, (ending) => down(deps, walk, ending, handler));
 }
 
 async function down(
   deps: ChainDeps,
   walk: Walk,
-  signal: AbortSignal,
+  ending: { readonly signal: AbortSignal },
   handler: Handler,
 ): Promise<PlainResponse> {
   const { request, info, query, auditId, receivedMs, warnings } = walk;
   const user = await downIdentity(deps, walk);
-  const seat = await deps.gate?.enter({ info, user, query, signal });
+  const seat = await deps.gate?.enter({
+    info,
+    user,
+    query,
+    get signal() {
+      return ending.signal;
+    },
+  });
   if (seat !== undefined) walk.gateHeaders = seat.headers;
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
     downAuthorize(deps, user, info, query);
     walk.refusing = false;
     const nowMs = walk.receivedWallMs;
-    const context = { request, info, query, auditId, user, warnings, signal, receivedMs, nowMs };
-    return await handler(context);
+    return await handler({
+      request,
+      info,
+      query,
+      auditId,
+      user,
+      warnings,
+      get signal() {
+        return ending.signal;
+      },
+      receivedMs,
+      nowMs,
+    });
   } finally {
     seat?.release();
   }

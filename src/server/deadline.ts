@@ -38,27 +38,29 @@ export function durationMs(text: string): number | undefined {
   return match[1] === "-" ? -total : total;
 }
 
+/** Who may go away: a request. The signal is made when somebody asks for it, and few do. */
+interface Leaving {
+  readonly signal: AbortSignal;
+}
+
 /** Runs `f` with a signal that aborts at the deadline or with `gone`; rejects with 504 at the deadline. */
 export function deadlined<T>(
   clock: Clock,
   limitMs: number,
-  gone: AbortSignal,
-  f: (signal: AbortSignal) => Promise<T>,
+  gone: Leaving,
+  f: (ending: Leaving) => Promise<T>,
 ): Promise<T> {
+  const ending = new Ending(gone);
   return new Promise((resolve, reject) => {
-    const inner = new AbortController();
-    const abort = (): void => inner.abort();
-    if (gone.aborted) abort();
-    else gone.addEventListener("abort", abort, { once: true });
     const timer = clock.after("server.deadline", limitMs, () => {
-      abort();
+      ending.abort();
       reject(timedOut());
     });
     const settle = (): void => {
       timer.cancel();
-      gone.removeEventListener("abort", abort);
+      ending.forget();
     };
-    f(inner.signal).then(
+    f(ending).then(
       (value) => {
         settle();
         resolve(value);
@@ -69,6 +71,37 @@ export function deadlined<T>(
       },
     );
   });
+}
+
+/** Aborts at the deadline or with `gone`. Most requests end without anybody having looked. */
+class Ending implements Leaving {
+  readonly #gone: Leaving;
+  #inner: AbortController | undefined;
+  #late = false;
+  readonly #abort = (): void => this.#inner?.abort();
+
+  constructor(gone: Leaving) {
+    this.#gone = gone;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#inner !== undefined) return this.#inner.signal;
+    this.#inner = new AbortController();
+    const { signal } = this.#gone;
+    if (this.#late || signal.aborted) this.#inner.abort();
+    else signal.addEventListener("abort", this.#abort, { once: true });
+    return this.#inner.signal;
+  }
+
+  abort(): void {
+    this.#late = true;
+    this.#inner?.abort();
+  }
+
+  /** A direct caller's signal may serve many requests: none of them stays on it. */
+  forget(): void {
+    if (this.#inner !== undefined) this.#gone.signal.removeEventListener("abort", this.#abort);
+  }
 }
 
 function timedOut(): Error {

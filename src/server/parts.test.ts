@@ -29,18 +29,45 @@ test("durations are Go's", () => {
 
 test("a deadline rejects with 504 and aborts; an answer in time cancels it", async () => {
   const clock = new SimClock();
-  const gone = new AbortController().signal;
+  const gone = new AbortController();
   let seen: AbortSignal | undefined;
-  const late = deadlined(clock, 1000, gone, (signal) => {
-    seen = signal;
+  let askedLater: { readonly signal: AbortSignal } | undefined;
+  const late = deadlined(clock, 1000, gone, (ending) => {
+    seen = ending.signal;
     return new Promise(() => {});
   });
-  const refused = assert.rejects(late, /did not complete within the allotted timeout/);
+  const unasked = deadlined(clock, 1000, gone, (ending) => {
+    askedLater = ending;
+    return new Promise(() => {});
+  });
+  const text = /did not complete within the allotted timeout/;
+  const refused = [assert.rejects(late, text), assert.rejects(unasked, text)];
   await clock.run(1000);
-  await refused;
+  await Promise.all(refused);
   assert.equal(seen?.aborted, true);
+  assert.equal(askedLater?.signal.aborted, true);
   assert.equal(await deadlined(clock, 1000, gone, () => Promise.resolve(7)), 7);
   assert.deepEqual(clock.timers(), []);
+});
+
+test("a client that goes away aborts its request, whenever somebody asks", async () => {
+  const clock = new SimClock();
+  const gone = new AbortController();
+  const seen: boolean[] = [];
+  const left = (): Promise<void> =>
+    new Promise((resolve) => gone.signal.addEventListener("abort", () => resolve()));
+  const early = deadlined(clock, 1000, gone, async (ending) => {
+    const { signal } = ending;
+    await left();
+    seen.push(signal.aborted);
+  });
+  const afterwards = deadlined(clock, 1000, gone, async (ending) => {
+    await left();
+    seen.push(ending.signal.aborted);
+  });
+  gone.abort();
+  await Promise.all([early, afterwards]);
+  assert.deepEqual(seen, [true, true]);
 });
 
 test("health tells names, withholds reasons, and lets checks be excluded", () => {
