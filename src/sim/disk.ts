@@ -83,6 +83,7 @@ export class SimDisk implements Disk {
   #dead = false;
   #steps = 0;
   #pace: (() => Promise<void> | undefined) | undefined;
+  #onStep: () => void = () => undefined;
   /** Done by the power cut that this disk survived. */
   readonly damage: Damage = { kept: 0, lost: 0, torn: 0 };
 
@@ -155,6 +156,11 @@ export class SimDisk implements Disk {
       next.#directories.set(path, { live, durable: new Map(live), pending: [] });
     }
     return next;
+  }
+
+  /** Called before each step has any effect; it may crash the disk there. */
+  watchSteps(onStep: () => void): void {
+    this.#onStep = onStep;
   }
 
   /** The bytes of a file as they are read now. */
@@ -367,6 +373,7 @@ export class SimDisk implements Disk {
   #stepAtOnce(operation: SimOperation | undefined, path: string): boolean {
     this.#steps++;
     if (--this.#stepsLeft < 0) this.crash();
+    if (!this.#dead) this.#onStep();
     if (this.#dead) return false;
     const fault = this.#faults.find((f) => f.operation === operation && f.left-- <= 0);
     if (fault === undefined) return true;

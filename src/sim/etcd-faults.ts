@@ -1,11 +1,13 @@
 /** What goes wrong, and when, as the seed decides; and the end of all of it. */
 import type { Prng } from "#base/prng.ts";
+import { crashPoints, type CrashPlan } from "./crash-points.ts";
 import type { SimClock } from "./clock.ts";
 import type { Member } from "./etcd-member.ts";
 import type { SimNetwork } from "./network.ts";
 
 export type FaultName =
   | "crash at a disk step"
+  | "crash at an await"
   | "power cut"
   | "kill"
   | "close"
@@ -21,6 +23,7 @@ export type FaultMarks = Record<FaultName, number>;
 
 export const faultNames: readonly FaultName[] = [
   "crash at a disk step",
+  "crash at an await",
   "power cut",
   "kill",
   "close",
@@ -36,6 +39,10 @@ export const faultNames: readonly FaultName[] = [
 const calmMsMax = 1200;
 /** Steps between a crash's making and its coming: a commit is two or three. */
 const crashStepsMax = 60;
+/** What passes between a crash's making and its coming: a write is about six points. */
+const crashPointsMax = 40;
+/** An answer is a dozen or two awaits away from what it waits for. */
+const crashAwaitsMax = 24;
 const diskDelayMsMax = 40;
 const slowNetworkMs = 200;
 const quickNetworkMs = 5;
@@ -75,6 +82,7 @@ export class Faults {
     const { member, network } = this.#deps;
     member.disk.heal();
     member.disk.crashAfter(Number.POSITIVE_INFINITY);
+    member.crashAt(undefined);
     network.delayMsMax = quickNetworkMs;
     this.#slowDisk = false;
     this.#paceDisk();
@@ -88,6 +96,8 @@ export class Faults {
     switch (name) {
       case "crash at a disk step":
         return disk.crashAfter(random.below(crashStepsMax));
+      case "crash at an await":
+        return member.crashAt(this.#crashPlan());
       case "power cut":
       case "kill":
       case "close":
@@ -111,6 +121,13 @@ export class Faults {
       default:
         return name satisfies never;
     }
+  }
+
+  #crashPlan(): CrashPlan {
+    const { random } = this.#deps;
+    const kinds = random.chance(0.5) ? crashPoints : [random.pick(crashPoints)];
+    const points = random.below(kinds.length > 1 ? crashPointsMax : crashPointsMax / 8);
+    return { kinds, points, awaits: random.chance(0.4) ? 0 : random.below(crashAwaitsMax) };
   }
 
   /** Each life has a disk of its own; a slow one is slow in bursts. */

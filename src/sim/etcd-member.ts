@@ -13,6 +13,7 @@ import type { LocalEngineOptions } from "#store/engines/local.ts";
 import { openStore } from "#store/open.ts";
 import type { StoreOptions } from "#store/options.ts";
 import type { SimClock } from "./clock.ts";
+import { CrashPoints, type CrashPlace, type CrashPlan } from "./crash-points.ts";
 import { SimDisk, type Damage } from "./disk.ts";
 import type { Methods, SimNetwork } from "./network.ts";
 import { ProcessClock } from "./process-clock.ts";
@@ -24,6 +25,8 @@ export type End = "power cut" | "kill" | "failure" | "close";
 export interface MemberMarks {
   readonly ends: Record<End, number>;
   readonly damage: Damage;
+  /** Where the crashes asked for by points and awaits fell. */
+  readonly crashes: Record<CrashPlace, number>;
   restarts: number;
   /** Lives that made one at least. */
   checkpoints: number;
@@ -74,6 +77,12 @@ export interface MemberDeps {
   readonly marks: MemberMarks;
 }
 
+interface Life {
+  readonly process: ProcessClock;
+  readonly points: CrashPoints;
+  readonly end: (how: End) => void;
+}
+
 export class Member {
   /** Of the life that is on, or of the last one. */
   disk: SimDisk;
@@ -82,6 +91,7 @@ export class Member {
   readonly #sizes: { readonly segmentBytes: number; readonly checkpointLogBytes: number };
   /** Set while a life is on. */
   #end: ((how: End) => void) | undefined;
+  #points: CrashPoints | undefined;
   #stopping = false;
   #serving = false;
   #store: FullStore | undefined;
@@ -105,6 +115,11 @@ export class Member {
     this.#end?.(how);
   }
 
+  /** Cuts the life that is on short where the plan says. */
+  crashAt(plan: CrashPlan | undefined): void {
+    this.#points?.arm(plan);
+  }
+
   /** Lives until `stop`. Rejects with what no crash may cause. */
   async run(): Promise<void> {
     while (!this.#stopping) {
@@ -120,13 +135,18 @@ export class Member {
 
   async #live(): Promise<void> {
     const { clock, network, marks } = this.#deps;
-    const process = new ProcessClock(clock);
     const ended = Promise.withResolvers<End>();
     this.#end = ended.resolve;
+    const points = new CrashPoints((place) => this.#crash(place, process, ended.resolve));
+    const process = new ProcessClock(clock, () => points.pass("timer"));
+    this.#points = points;
+    this.disk.watchSteps(() => points.pass("disk step"));
     void this.disk.crashed.then(() => ended.resolve("power cut"));
-    const opening = this.#open(process, ended.resolve);
+    const opening = this.#open({ process, points, end: ended.resolve });
     const how = await Promise.race([ended.promise, opening.then(() => ended.promise)]);
     this.#end = undefined;
+    this.#points = undefined;
+    points.arm(undefined);
     this.#serving = false;
     network.down();
     marks.ends[how]++;
@@ -141,8 +161,22 @@ export class Member {
     marks.restarts++;
   }
 
+  /** Nothing of this life has any effect from here on. */
+  #crash(place: CrashPlace, process: ProcessClock, end: (how: End) => void): void {
+    // It may have ended in the awaits between.
+    if (this.#end !== end) return;
+    this.#end = undefined;
+    this.#deps.marks.crashes[place]++;
+    end(this.#deps.random.chance(0.5) ? "power cut" : "kill");
+    this.disk.crash();
+    // Within a step of the disk the server's own code is running: the network goes once it awaits.
+    if (place === "disk step") return;
+    process.kill();
+    this.#deps.network.down();
+  }
+
   /** Resolves with the store once it serves; undefined: a fault of the disk kept it from that. */
-  async #open(process: ProcessClock, end: (how: End) => void): Promise<FullStore | undefined> {
+  async #open({ process, points, end }: Life): Promise<FullStore | undefined> {
     const { random, log, network } = this.#deps;
     const disk = this.#planted.disk?.(this.disk) ?? this.disk;
     const deps = { clock: process, random: new SimRandom(random.next32()), log, disk };
@@ -162,7 +196,7 @@ export class Member {
     // It was told to end while it was still opening.
     if (this.#end !== end) return store;
     const methods = etcdMethods({ ...deps, store }, etcdOptions);
-    network.serve(this.#planted.methods?.(methods) ?? methods);
+    network.serve(this.#planted.methods?.(methods) ?? methods, (point) => points.pass(point));
     this.#serving = true;
     return store;
   }

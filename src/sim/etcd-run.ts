@@ -8,6 +8,7 @@ import type { Log } from "#platform/log.ts";
 import { check, type Problem } from "./checkers/guarantees.ts";
 import type { History } from "./checkers/history.ts";
 import { SimClock } from "./clock.ts";
+import { crashPlaces, type CrashPlace } from "./crash-points.ts";
 import { EtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
 import { Member, type MemberMarks, type Planted } from "./etcd-member.ts";
@@ -245,6 +246,10 @@ function newMarks(): Marks {
     member: {
       ends: { "power cut": 0, kill: 0, failure: 0, close: 0 },
       damage: { kept: 0, lost: 0, torn: 0 },
+      crashes: Object.fromEntries(crashPlaces.map((name) => [name, 0])) as Record<
+        CrashPlace,
+        number
+      >,
       restarts: 0,
       checkpoints: 0,
     },

@@ -27,6 +27,7 @@ export class ConnectionLost extends Error {
   }
 }
 
+export type Pass = (point: "message in" | "message out") => void;
 export type Methods = ReadonlyMap<string, Method>;
 
 export interface StreamClient {
@@ -48,15 +49,21 @@ export class SimNetwork {
   delayMsMax = 5;
   readonly #connections = new Set<Connection>();
   #methods: Methods | undefined;
+  #pass: Pass = () => undefined;
 
   constructor(deps: { readonly clock: Clock; readonly random: Prng }) {
     this.clock = deps.clock;
     this.random = deps.random;
   }
 
-  /** A server listens. */
-  serve(methods: Methods): void {
+  /** A server listens. `pass` is told before each message to it, and after each from it. */
+  serve(methods: Methods, pass: Pass): void {
     this.#methods = methods;
+    this.#pass = pass;
+  }
+
+  get pass(): Pass {
+    return this.#pass;
   }
 
   /** The server is gone, and every connection with it. */
@@ -141,8 +148,11 @@ export class Connection {
         const last = (): void => void (this.#network.random.chance(0.5) && arrive());
         this.#arriving.add(last);
         this.#later(arrive);
+        this.#network.pass("message out");
       };
       this.#later(() => {
+        this.#network.pass("message in");
+        if (!this.#alive) return;
         void answered(method.answer, request).then(
           (frame) => settle(() => resolve(unframed(frame))),
           (error: unknown) => settle(() => reject(error as Error)),
@@ -173,7 +183,11 @@ export class Connection {
     else end();
     const inbound = new InOrder(this.#network);
     return {
-      send: (bytes) => inbound.after(() => open && deliver(server, bytes, pair)),
+      send: (bytes) =>
+        inbound.after(() => {
+          if (open) this.#network.pass("message in");
+          if (open) deliver(server, bytes, pair);
+        }),
       close: end,
     };
   }
@@ -278,6 +292,7 @@ class StreamPair implements ServerStream {
       this.#underWay.shift()?.();
       if (this.#backlogBytes === 0) this.#drained();
     }, this.#slowMs);
+    this.#network.pass("message out");
   }
 
   /** Some of what is under way arrives, in order; nothing more is sent. */

@@ -59,6 +59,15 @@ function lyingFile(file: DiskFile): DiskFile {
   };
 }
 
+/** Says durable when the write is under way: true again some awaits later. */
+function hastyFile(file: DiskFile): DiskFile {
+  const hasty: DiskFile["writeDurably"] = (buffers, position) => {
+    file.writeDurably(buffers, position).catch(() => undefined);
+    return Promise.resolve();
+  };
+  return { ...file, writeDurably: hasty, writeDurablyAtOnce: hasty };
+}
+
 const bugs: Readonly<
   Record<string, { planted: Planted; by: readonly (Guarantee | "CorruptionError")[]; rare?: true }>
 > = {
@@ -70,6 +79,15 @@ const bugs: Readonly<
         }),
     },
     by: ["durable", "linearizable", "CorruptionError", "leases", "compaction"],
+  },
+  "a disk that says durable some awaits too early": {
+    planted: {
+      disk: (disk): Disk =>
+        changed<Disk>(disk, {
+          open: async (path, mode) => hastyFile(await disk.open(path, mode)),
+        }),
+    },
+    by: ["durable", "linearizable", "CorruptionError", "leases", "compaction", "dense"],
   },
   "a watch that drops an event now and then": {
     planted: {

@@ -7,10 +7,13 @@ import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 export class ProcessClock implements Clock {
   readonly #clock: Clock;
   readonly #startedMs: number;
+  readonly #due: () => void;
   #dead = false;
 
-  constructor(clock: Clock) {
+  /** `due` is called before each timer fires. */
+  constructor(clock: Clock, due: () => void = () => undefined) {
     this.#clock = clock;
+    this.#due = due;
     this.#startedMs = clock.monotonicMs();
   }
 
@@ -24,6 +27,7 @@ export class ProcessClock implements Clock {
 
   after(name: TimerName, delayMs: number, f: () => void): Timer {
     return this.#clock.after(name, delayMs, () => {
+      if (!this.#dead) this.#due();
       if (!this.#dead) f();
     });
   }

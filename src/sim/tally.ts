@@ -2,6 +2,7 @@
  * What a run reached, as counts: a simulation that never tears a write proves nothing about torn
  * writes, so each of these must come up over a few hundred seeds.
  */
+import { crashPlaces } from "./crash-points.ts";
 import type { History } from "./checkers/history.ts";
 import { Timeline } from "./checkers/timeline.ts";
 import type { Marks } from "./etcd-run.ts";
@@ -18,6 +19,7 @@ export function tally(history: History, marks: Marks): Tally {
     kills: ends.kill,
     "ends by a failed disk": ends.failure,
     "ends in order": ends.close,
+    ...Object.fromEntries(crashPlaces.map((at) => [`crashes: ${at}`, member.crashes[at]])),
     restarts: member.restarts,
     "unsynced writes lost": damage.lost,
     "unsynced writes kept": damage.kept,

@@ -1,0 +1,53 @@
+/**
+ * Where one life of a server may be cut short: whenever something that its code waits for comes or
+ * goes - a step of the disk, a message to it or from it, a timer - and any number of awaits later.
+ *
+ * Microtasks run in the order they were queued, so a chain of n awaits of ours ends among the n-th
+ * awaits of whatever the same event set going: over many seeds, between any two of them.
+ */
+export const crashPoints = ["disk step", "message in", "message out", "timer"] as const;
+export type CrashPoint = (typeof crashPoints)[number];
+
+/** Where a crash fell: right at a point, or awaits after one. */
+export type CrashPlace = CrashPoint | "between";
+
+export const crashPlaces: readonly CrashPlace[] = [...crashPoints, "between"];
+
+export interface CrashPlan {
+  /** What is counted; a timer of the server falls due far more seldom than a message comes. */
+  readonly kinds: readonly CrashPoint[];
+  readonly points: number;
+  readonly awaits: number;
+}
+
+export class CrashPoints {
+  readonly #crash: (place: CrashPlace) => void;
+  #plan: CrashPlan | undefined;
+  #pointsLeft = 0;
+
+  constructor(crash: (place: CrashPlace) => void) {
+    this.#crash = crash;
+  }
+
+  /** Crashes `awaits` awaits after `points` more have passed. Undefined: not at all. */
+  arm(plan: CrashPlan | undefined): void {
+    this.#plan = plan;
+    this.#pointsLeft = plan?.points ?? 0;
+  }
+
+  /** To be called before what comes has any effect, and after what goes has gone. */
+  pass(point: CrashPoint): void {
+    const plan = this.#plan;
+    if (plan === undefined || !plan.kinds.includes(point) || --this.#pointsLeft >= 0) return;
+    this.#plan = undefined;
+    if (plan.awaits > 0) void this.#later(plan.awaits);
+    // The code of the server is still running: it is cut short once it awaits.
+    else if (point === "message out") queueMicrotask(() => this.#crash(point));
+    else this.#crash(point);
+  }
+
+  async #later(awaits: number): Promise<void> {
+    for (let left = awaits; left > 0; left--) await Promise.resolve();
+    this.#crash("between");
+  }
+}
