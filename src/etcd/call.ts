@@ -8,7 +8,7 @@ import { framed, prefixBytes } from "#wire/grpc.ts";
 export interface ServerStream {
   /** A message with `prefixBytes` left free before it. Given. Nothing happens once closed. */
   send(withHeadroom: Buffer): void;
-  /** One framed message in pieces. Given. */
+  /** One framed message in pieces. Others may be sent them too: they are not changed any more. */
   sendPieces(pieces: readonly Buffer[]): void;
   /** Sent but not yet taken by the socket. */
   readonly backlogBytes: number;

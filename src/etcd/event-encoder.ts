@@ -1,15 +1,14 @@
 /**
  * Events as bytes, made once for all watches they go to.
  *
- * Cost   the cache is weak: an event's bytes live as long as the store's commit object, which is
- *        while it is being handed out.
+ * Bounds  what is kept is what one batch of the store hands out: whoever uses it forgets it after.
  */
 import type { KeyValue, StoreEvent } from "#store/store.ts";
 import { event as eventMessage, EventType } from "#wire/etcd-messages.ts";
 
 export class EventEncoder {
-  readonly #plain = new WeakMap<StoreEvent, Buffer>();
-  readonly #withPrevious = new WeakMap<StoreEvent, Buffer>();
+  readonly #plain = new Map<StoreEvent, Buffer>();
+  readonly #withPrevious = new Map<StoreEvent, Buffer>();
 
   /**
    * `shared`: others may ask for the same event, so its bytes are kept. `previous` is to be told, and
@@ -28,6 +27,11 @@ export class EventEncoder {
     const made = encodeEvent(event, revision, previous);
     cache.set(event, made);
     return made;
+  }
+
+  forget(): void {
+    if (this.#plain.size > 0) this.#plain.clear();
+    if (this.#withPrevious.size > 0) this.#withPrevious.clear();
   }
 }
 

@@ -27,6 +27,7 @@ import {
 } from "#wire/grpc-frames.ts";
 import type { CallHead } from "./call-head.ts";
 import { H2Stream, wholeAnswer } from "./h2-stream.ts";
+import { Outbox, sent, type Outgoing } from "./outbox.ts";
 
 export interface H2Limits {
   readonly streamsPerConnectionMax: number;
@@ -72,8 +73,7 @@ export class H2Connection {
   #sendWindow = defaultWindowBytes;
   #peerStreamWindow = defaultWindowBytes;
   #peerFrameBytes = frameBytesMax;
-  #out: Buffer[] = [];
-  #outBytes = 0;
+  readonly #out = new Outbox();
   #flushing = false;
   #ended = false;
 
@@ -98,7 +98,7 @@ export class H2Connection {
 
   /** Bytes that the socket has not taken yet. */
   get unsentBytes(): number {
-    return this.#outBytes + this.#socket.writableLength;
+    return this.#out.bytes + this.#socket.writableLength;
   }
 
   /** Tells the peer, then ends. */
@@ -113,10 +113,7 @@ export class H2Connection {
   write(bytes: Buffer): void {
     if (this.#ended) return;
     this.#out.push(bytes);
-    this.#outBytes += bytes.length;
-    if (this.#flushing) return;
-    this.#flushing = true;
-    process.nextTick(() => this.#flush());
+    this.#flushLater();
   }
 
   /** How much of `wanted` bytes of data may go out now, of a stream with this window. */
@@ -124,14 +121,18 @@ export class H2Connection {
     return Math.max(0, Math.min(wanted, streamWindow, this.#sendWindow));
   }
 
-  /** One message as data frames. The caller asked for the allowance. */
+  /** One message as data frames. The caller asked for the allowance. Not changed any more. */
   writeData(stream: number, bytes: Buffer): void {
+    if (this.#ended) return;
     this.#sendWindow -= bytes.length;
-    for (let at = 0; at < bytes.length; at += this.#peerFrameBytes) {
-      const part = bytes.subarray(at, at + this.#peerFrameBytes);
-      this.write(frameHead(FrameType.data, 0, stream, part.length));
-      this.write(part);
+    const step = this.#peerFrameBytes;
+    if (bytes.length <= step) this.#out.dataFrame(stream, bytes);
+    else {
+      for (let at = 0; at < bytes.length; at += step) {
+        this.#out.dataFrame(stream, bytes.subarray(at, at + step));
+      }
     }
+    this.#flushLater();
   }
 
   /** A whole unary answer. The caller asked for the allowance. */
@@ -175,26 +176,35 @@ export class H2Connection {
     this.write(Buffer.concat([frameHead(type, flags, stream, payload.length), payload]));
   }
 
+  #flushLater(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    process.nextTick(() => this.#flush());
+  }
+
   #flush(): void {
     this.#flushing = false;
-    const out = this.#out;
-    const bytes = this.#outBytes;
-    this.#out = [];
-    this.#outBytes = 0;
+    const out = this.#out.take();
     if (this.#socket.destroyed) return;
-    if (out.length > 1 && bytes <= joinBytesMax) {
-      this.#socket.write(Buffer.concat(out, bytes));
-      pieces.sent(out);
-    } else if (out.length > 0) this.#writeAll(out);
+    if (out.parts.length > 0) this.#send(out);
     if (this.#socket.writableLength > outputHighBytes) this.#socket.pause();
     this.#checkDrained();
   }
 
-  #writeAll(out: readonly Buffer[]): void {
-    const last = out.length - 1;
+  #send(out: Outgoing): void {
+    const { parts, bytes } = out;
+    if (parts.length > 1 && bytes <= joinBytesMax) {
+      this.#socket.write(Buffer.concat(parts, bytes));
+      taken(out);
+      return;
+    }
+    const last = parts.length - 1;
     this.#socket.cork();
-    for (let i = 0; i < last; i++) this.#socket.write(out[i]);
-    this.#socket.write(out[last], () => pieces.sent(out));
+    for (let i = 0; i < last; i++) this.#socket.write(parts[i]);
+    this.#socket.write(parts[last], (error) => {
+      // Of a lost connection somebody may still hold them.
+      if (!error) taken(out);
+    });
     this.#socket.uncork();
   }
 
@@ -395,6 +405,12 @@ export class H2Connection {
     this.#blocked.clear();
     for (const stream of blocked) stream.pump();
   }
+}
+
+/** The bytes were taken by the host, or copied. */
+function taken(out: Outgoing): void {
+  pieces.sent(out.parts);
+  sent(out);
 }
 
 function unpad(flags: number, payload: Buffer): Buffer {

@@ -73,10 +73,17 @@ export class H2Stream {
     this.#writeHeaders(grpcHead, 0);
   }
 
-  /** A framed message. Given. */
+  /** A framed message, which others may be sent too: it is not changed any more. */
   send(frame: Buffer): void {
     if (this.closed) return;
     this.sendHead();
+    const { length } = frame;
+    const free = this.#pending.length === 0;
+    if (free && this.#connection.allowance(length, this.#window) === length) {
+      this.#window -= length;
+      this.#connection.writeData(this.id, frame);
+      return;
+    }
     this.#pending.push(frame);
     this.#pendingBytes += frame.length;
     this.pump();

@@ -7,6 +7,8 @@ import type { EventEncoder } from "./event-encoder.ts";
 
 /** What a watch wants to see, and how large its responses may be. */
 export interface Cut {
+  /** All of this as one word: watches that asked for the same have the same. */
+  readonly asked: string;
   readonly prevKv: boolean;
   readonly noPut: boolean;
   readonly noDelete: boolean;
@@ -47,7 +49,8 @@ export function cutResponses(
   };
   for (const commit of commits) {
     const encoded = encodeCommit(cut, commit, context);
-    const size = encoded.reduce((sum, one) => sum + one.length, 0);
+    let size = 0;
+    for (const one of encoded) size += one.length;
     if (bytes + size > cut.responseBytes) flush();
     if (size >= cut.fragmentBytes && encoded.length > 1) {
       flush();
@@ -66,12 +69,13 @@ function encodeCommit(cut: Cut, commit: Commit, context: CutContext): Buffer[] {
   const { revision } = commit;
   // etcd reads the previous value at the revision before, which compaction may have taken.
   const previous = cut.prevKv && revision - 1 >= context.compactRevision;
-  return commit.events
-    .filter((event) => wanted(cut, event))
-    .map((event) => {
-      const before = previous ? previousOf(commit, event) : undefined;
-      return context.encoder.encode(event, revision, before, context.shared);
-    });
+  const encoded: Buffer[] = [];
+  for (const event of commit.events) {
+    if (!wanted(cut, event)) continue;
+    const before = previous ? previousOf(commit, event) : undefined;
+    encoded.push(context.encoder.encode(event, revision, before, context.shared));
+  }
+  return encoded;
 }
 
 /** What the key held at the revision before; a key that this revision creates held nothing. */

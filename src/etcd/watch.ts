@@ -18,10 +18,10 @@ import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { prefixBytes } from "#wire/grpc.ts";
 import { stream, type Method, type ServerStream, type StreamEnd } from "./call.ts";
-import { EventEncoder } from "./event-encoder.ts";
 import type { Identity } from "./identity.ts";
 import { span } from "./range.ts";
-import { cutResponses, type Cut } from "./watch-responses.ts";
+import { WatchFrames } from "./watch-frames.ts";
+import type { Cut } from "./watch-responses.ts";
 
 export interface WatchLimits {
   /** Watches of all streams together; beyond it, created and canceled at once, with the reason. */
@@ -48,10 +48,11 @@ const noWatchId = -1;
 export class WatchService {
   readonly #deps: WatchDeps;
   readonly #limits: WatchLimits;
-  readonly #shared = { watches: 0, encoder: new EventEncoder() };
+  readonly #shared: Shared;
 
   constructor(deps: WatchDeps, limits: WatchLimits) {
     this.#deps = deps;
+    this.#shared = { watches: 0, frames: new WatchFrames(deps.identity) };
     this.#limits = limits;
   }
 
@@ -73,7 +74,7 @@ export class WatchService {
 /** What the streams of one server have in common. */
 interface Shared {
   watches: number;
-  readonly encoder: EventEncoder;
+  readonly frames: WatchFrames;
 }
 
 interface Watch extends Cut {
@@ -137,15 +138,19 @@ class WatchStream {
   }
 
   #newWatch(request: m.WatchCreateRequest, id: number): Watch {
+    const { prevKv, fragment } = request;
+    const noPut = request.filters.includes(m.FilterType.noPut);
+    const noDelete = request.filters.includes(m.FilterType.noDelete);
     return {
       id,
       startRevision: request.startRevision,
       progressNotify: request.progressNotify,
-      prevKv: request.prevKv,
-      noPut: request.filters.includes(m.FilterType.noPut),
-      noDelete: request.filters.includes(m.FilterType.noDelete),
+      asked: [prevKv, noPut, noDelete, fragment].join(),
+      prevKv,
+      noPut,
+      noDelete,
       responseBytes: this.#limits.responseBytes,
-      fragmentBytes: request.fragment ? this.#limits.fragmentBytes : Number.POSITIVE_INFINITY,
+      fragmentBytes: fragment ? this.#limits.fragmentBytes : Number.POSITIVE_INFINITY,
       cursor: undefined,
       heard: false,
       blocked: false,
@@ -197,12 +202,10 @@ class WatchStream {
       return false;
     }
     const compactRevision = identity.compactRevision(store);
-    const context = { encoder: shared.encoder, shared: shared.watches > 1, compactRevision };
-    for (const { revision, events, fragment } of cutResponses(watch, commits, context)) {
+    const context = { shared: shared.watches > 1, compactRevision };
+    for (const frame of shared.frames.of(watch.id, watch, commits, context)) {
       watch.heard = true;
-      const header = identity.header(revision);
-      const response = { header, watchId: watch.id, fragment, events };
-      call.send(m.watchResponseRaw.encode(response, prefixBytes));
+      call.sendPieces(frame);
     }
     return true;
   }

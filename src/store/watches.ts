@@ -164,8 +164,8 @@ export class Watches {
 
   #collectMany(revision: number, touched: Cursor[]): void {
     const byCursor = new Map<Cursor, StoreEvent[]>();
-    for (const row of this.#mvcc.log.rows(revision)) {
-      const event = this.#mvcc.event(row);
+    const all = this.#mvcc.log.rows(revision).map((row) => this.#mvcc.event(row));
+    for (const event of all) {
       for (const cursor of this.#ranges.at(event.key)) {
         if (cursor.state !== "live") continue;
         const events = byCursor.get(cursor);
@@ -173,9 +173,10 @@ export class Watches {
         else events.push(event);
       }
     }
+    const whole: Commit = { revision: revision as Revision, events: all };
     for (const [cursor, events] of byCursor) {
       if (cursor.pending.length === 0) touched.push(cursor);
-      cursor.pending.push({ revision: revision as Revision, events });
+      cursor.pending.push(events.length === all.length ? whole : { ...whole, events });
     }
   }
 

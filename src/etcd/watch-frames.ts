@@ -1,0 +1,84 @@
+/**
+ * The responses of a watch as frames to be sent, made once for all watches that are handed the same
+ * commits and asked for the same: in a crowd on one prefix, each with a stream of its own, all.
+ *
+ * Bounds  what is kept is what the store hands out within one turn; it is forgotten in a microtask,
+ *         for events are views that pin the store's memory.
+ */
+import type { Commit } from "#store/store.ts";
+import { watchResponseRaw } from "#wire/etcd-messages.ts";
+import { framed, prefixBytes } from "#wire/grpc.ts";
+import { EventEncoder } from "./event-encoder.ts";
+import type { Identity } from "./identity.ts";
+import { cutResponses, type Cut } from "./watch-responses.ts";
+
+/** One framed message, as `ServerStream.sendPieces` takes it. Shared: never changed. */
+export type Frame = readonly [Buffer];
+
+export interface FrameContext {
+  /** Other watches may be handed the same commits. */
+  readonly shared: boolean;
+  /** What was before a change at this revision or below is forgotten, and so not told. */
+  readonly compactRevision: number;
+}
+
+interface Made {
+  readonly id: number;
+  readonly commits: readonly Commit[];
+  readonly compactRevision: number;
+  readonly frames: readonly Frame[];
+}
+
+export class WatchFrames {
+  readonly #identity: Identity;
+  readonly #encoder = new EventEncoder();
+  /** The last that were made, by what was asked for. */
+  readonly #made = new Map<string, Made>();
+  #forgetting = false;
+
+  constructor(identity: Identity) {
+    this.#identity = identity;
+  }
+
+  of(id: number, cut: Cut, commits: readonly Commit[], context: FrameContext): readonly Frame[] {
+    if (!context.shared) return this.#make(id, cut, commits, context);
+    const { compactRevision } = context;
+    const made = this.#made.get(cut.asked);
+    if (
+      made?.id === id &&
+      made.compactRevision === compactRevision &&
+      same(made.commits, commits)
+    ) {
+      return made.frames;
+    }
+    const frames = this.#make(id, cut, commits, context);
+    this.#made.set(cut.asked, { id, commits, compactRevision, frames });
+    this.#forgetLater();
+    return frames;
+  }
+
+  #make(id: number, cut: Cut, commits: readonly Commit[], context: FrameContext): Frame[] {
+    const responses = cutResponses(cut, commits, { ...context, encoder: this.#encoder });
+    return responses.map(({ revision, events, fragment }) => {
+      const response = { header: this.#identity.header(revision), watchId: id, fragment, events };
+      return [framed(watchResponseRaw.encode(response, prefixBytes))];
+    });
+  }
+
+  #forgetLater(): void {
+    if (this.#forgetting) return;
+    this.#forgetting = true;
+    queueMicrotask(() => {
+      this.#forgetting = false;
+      this.#made.clear();
+      this.#encoder.forget();
+    });
+  }
+}
+
+function same(a: readonly Commit[], b: readonly Commit[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
