@@ -14,6 +14,7 @@ import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import { DiskError } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
+import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
@@ -42,6 +43,7 @@ export interface StoreFlags {
 type Host = ReturnType<typeof hostOf>;
 
 export async function serveStore(flags: StoreFlags): Promise<void> {
+  countOffHeapWithHeap();
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
   const address = parseAddress(flags.listen);
