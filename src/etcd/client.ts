@@ -81,6 +81,12 @@ export class EtcdClient {
       m.leaseKeepAliveResponse,
     );
   status = () => this.call("/etcdserverpb.Maintenance/Status", m.empty, m.statusResponse, {});
+  snapshot = () => {
+    const stream = this.stream("/etcdserverpb.Maintenance/Snapshot", m.empty, m.snapshotResponse);
+    stream.send({});
+    stream.end();
+    return stream;
+  };
   hashKv = (revision: number) =>
     this.call("/etcdserverpb.Maintenance/HashKV", m.hashKvRequest, m.hashKvResponse, { revision });
   alarm = (value: Input<m.Of<typeof m.alarmRequest>>) =>

@@ -1,0 +1,62 @@
+/** A store behind the etcd face through several lives on one simulated disk. */
+import type { TestContext } from "node:test";
+import { must } from "#base/assert.ts";
+import { SimDisk } from "#sim/disk.ts";
+import { EtcdClient } from "../client.ts";
+import { type OurOptions, startOurs, type TestServer } from "./servers.ts";
+
+/** Small enough that checkpoints are made, and segments end, within a test. */
+const small = { segmentBytes: 16_384, checkpointLogBytes: 2048, freeBytesMin: 0 };
+
+export interface Life {
+  readonly server: TestServer;
+  readonly client: EtcdClient;
+}
+
+/** A store on a simulated disk through several lives: a power cut loses what was not synced. */
+export class Lives {
+  disk: SimDisk;
+  #life: Life | undefined;
+
+  /** `from`: the seed of an empty disk, or a disk. */
+  constructor(t: TestContext, from: number | SimDisk) {
+    this.disk = typeof from === "number" ? new SimDisk(from) : from;
+    t.after(() => this.end());
+  }
+
+  async begin(options: OurOptions = {}): Promise<EtcdClient> {
+    const server = await startOurs("local", {
+      disk: this.disk,
+      directory: "/data",
+      store: small,
+      ...options,
+    });
+    this.#life = { server, client: new EtcdClient(server.url) };
+    return this.#life.client;
+  }
+
+  /** Power is cut now; then the store is opened on what the disk kept. */
+  async cut(): Promise<EtcdClient> {
+    const survivor = this.disk.survivor();
+    await this.end();
+    this.disk = survivor;
+    return this.begin();
+  }
+
+  async restart(): Promise<EtcdClient> {
+    const { server, client } = must(this.#life, "no life");
+    client.close();
+    await server.close();
+    return this.begin();
+  }
+
+  get server(): TestServer {
+    return must(this.#life, "no life").server;
+  }
+
+  async end(): Promise<void> {
+    this.#life?.client.close();
+    await this.#life?.server.kill?.();
+    this.#life = undefined;
+  }
+}
