@@ -6,7 +6,7 @@
  *        that too, all of one revision, header, more and count on the last.
  * Cost   about 0.3 us a key and a copy of its value. A stream holds its chunk and what the socket has
  *        not taken; when its revision is compacted meanwhile it ends with etcd's `compacted`.
- * After  etcd 3.7's RangeStream: sorted or filtered, it is Unimplemented.
+ * After  etcd 3.7.3: sorted or filtered, a stream is Unimplemented.
  */
 import type { FullStore } from "#store/embedded.ts";
 import type { Key, Revision } from "#store/store.ts";
@@ -26,6 +26,14 @@ export function inKeyOrder(request: RangeRequest): boolean {
     request.sortOrder !== SortOrder.descend &&
     !filtered(request)
   );
+}
+
+/** Throws GrpcError. A target without an order is no order, unlike a Range's. */
+function checkStreamed(request: RangeRequest): void {
+  const { sortOrder, sortTarget } = request;
+  const ascends = sortOrder === SortOrder.ascend && sortTarget === SortTarget.key;
+  if (sortOrder !== SortOrder.none && !ascends) throw etcdError("streamSorted");
+  if (filtered(request)) throw etcdError("streamFiltered");
 }
 
 /** Throws GrpcError when the revision cannot be read. `request` is in key order. */
@@ -66,7 +74,7 @@ export class RangeStream {
     request: RangeRequest,
     chunkBytes: number,
   ) {
-    if (!inKeyOrder(request)) throw etcdError("streamInOrder");
+    checkStreamed(request);
     this.#store = deps.store;
     this.#identity = deps.identity;
     this.#request = request;

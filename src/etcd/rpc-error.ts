@@ -33,10 +33,8 @@ const errors = {
   badLeaderTransferee: [failedPrecondition, "etcdserver: bad leader transferee"],
   invalidDowngradeTarget: [invalidArgument, "etcdserver: invalid downgrade target version"],
   stopped: [Code.unavailable, "etcdserver: server stopped"],
-  streamInOrder: [
-    Code.unimplemented,
-    "etcdserver: a range stream is in key order and without filters; use Range",
-  ],
+  streamSorted: [Code.unimplemented, "RangeStream does not support custom sort orders"],
+  streamFiltered: [Code.unimplemented, "RangeStream does not support revision filters"],
   oneMember: [
     Code.unimplemented,
     "etcdserver: this store is a single member; members cannot be added, changed or removed",
