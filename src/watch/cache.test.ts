@@ -11,7 +11,7 @@ import type { Predicate } from "./predicate.ts";
 import { compilePredicate } from "./predicate.ts";
 import { describeItem, testDigest, TestFeed, TestSink } from "./testing/feed.ts";
 import type { Write } from "./testing/feed.ts";
-import type { ViewState } from "./watch-item.ts";
+import type { ViewState, WatchItem } from "./watch-item.ts";
 
 function predicate(namespace = "", labels = "", fields = ""): Predicate {
   return compilePredicate({
@@ -370,6 +370,23 @@ void describe("a crowd", () => {
     assert.deepEqual(seen(), [2, 2, 2]);
     const lines = ["ADDED a/x@2", "ADDED a/y@3"];
     for (const sink of sinks) assert.deepEqual(sink.lines, lines);
+  });
+});
+
+void describe("watchers of one selector", () => {
+  void it("share their batches, and are served in turns when they are a crowd", () => {
+    const feed = new TestFeed({ crowd: 1 });
+    const batches: (readonly WatchItem[])[] = [];
+    const sink = { deliver: (items: readonly WatchItem[]) => batches.push(items) > 0, end() {} };
+    const options = { bookmarks: false, start: { after: 1 } };
+    for (let at = 0; at < 3; at++) {
+      feed.cache.watch({ ...options, predicate: predicate("", "app=web,v!=1") }, sink);
+    }
+    feed.write({ key: "a/x", labels: { app: "web" } });
+    assert.equal(batches.length, 1);
+    while (feed.turn());
+    assert.equal(batches.length, 3);
+    assert.ok(batches.every((batch) => batch === batches[0]));
   });
 });
 

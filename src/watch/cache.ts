@@ -239,6 +239,7 @@ export class WatchCache {
     const crowd = this.#crowd.isCrowd(buckets.reduce((sum, { plain }) => sum + plain.size, 0));
     for (const bucket of buckets) {
       if (crowd) this.#postpone(bucket.plain, base);
+      if (this.#crowd.isCrowd(bucket.selective.size)) this.#postpone(bucket.selective, base);
       dispatchBucket(bucket, base, last);
     }
     for (const bucket of this.#paced.assign(events)) {
@@ -281,11 +282,22 @@ export class WatchCache {
       const events = this.#ringAfter(at, this.#delivered, latest);
       const last = events.at(-1)?.revision;
       if (last === undefined) break;
-      for (const cursor of slice.cursors) cursor.serve(events, at, last);
+      if (first?.predicate.selective === false) this.#serveAlike(slice, first, events, last);
+      else for (const cursor of slice.cursors) cursor.serve(events, at, last);
       slice.behindAt = at = last;
     }
     slice.behindAt = undefined;
     for (const cursor of slice.bookmarksDue.splice(0)) cursor.bookmark();
+  }
+
+  /** Who selects by place only selects what its slice does: its predicate is not even looked at. */
+  #serveAlike(slice: Slice, first: Cursor, events: RingEvents, last: number): void {
+    const base = slice.behindAt ?? this.#delivered;
+    const { items, coalesced } = this.#home.selection.of(events, first);
+    for (const cursor of slice.cursors) {
+      cursor.offer(items, base, last);
+      if (coalesced > 0 && cursor.live) this.#coalesced += coalesced;
+    }
   }
 
   /** The ring has forgotten where the slice is: each of its cursors reads on alone. */
@@ -472,34 +484,30 @@ function runEnd(events: readonly CacheEvent[], start: number): number {
   return end;
 }
 
-function dispatchBucket(bucket: Bucket, base: number, last: number): void {
-  const events = bucket.events.splice(0);
-  dispatchPlain(bucket, events, base, last);
-  // A copy: a cursor may leave its slice, and a slice its bucket, from inside `offer`.
-  for (const { cursors } of bucket.selective.all.slice()) {
-    for (const cursor of cursors) {
-      const items: WatchItem[] = [];
-      for (const event of events) {
-        if (event.key < cursor.predicate.from || event.key >= cursor.predicate.to) continue;
-        pushItem(items, event.itemFor(cursor.predicate));
-      }
-      cursor.offer(items, base, last);
-    }
+/** To those who do not wait for a turn. */
+function dispatchBucket({ plain, selective, events }: Bucket, base: number, last: number): void {
+  const these = events.splice(0);
+  dispatchPlain(present(plain), these, base, last);
+  for (const { cursors } of present(selective)) {
+    for (const cursor of cursors) cursor.serve(these, base, last);
   }
 }
 
-/** To those who do not wait for a turn. */
+/** A copy: a cursor may leave its slice, and a slice its bucket, from inside `offer`. */
+function present({ all }: Slices): readonly Slice[] {
+  return all.filter(({ behindAt }) => behindAt === undefined);
+}
+
 function dispatchPlain(
-  { plain }: Bucket,
+  slices: readonly Slice[],
   events: readonly CacheEvent[],
   base: number,
   last: number,
 ): void {
-  const present = plain.all.filter(({ behindAt }) => behindAt === undefined);
-  if (present.length === 0) return;
+  if (slices.length === 0) return;
   const items: WatchItem[] = [];
   for (const event of events) pushItem(items, event.plainItem());
-  for (const { cursors } of present) for (const cursor of cursors) cursor.offer(items, base, last);
+  for (const { cursors } of slices) for (const cursor of cursors) cursor.offer(items, base, last);
 }
 
 function pushItem(items: WatchItem[], item: WatchItem | undefined): void {

@@ -1,6 +1,6 @@
 /**
- * Events as items of a watch, one array for all cursors of a cache that read the same events of the same
- * keys: its encoding is found by the array, so a crowd that is behind together shares one.
+ * Events as items of a watch, one array for all cursors of a cache that read the same events by the same
+ * selection: its encoding is found by the array, so a crowd that is behind together shares one.
  *
  * Bounds  one batch, the last.
  */
@@ -23,8 +23,7 @@ interface Selected {
 
 interface Kept extends Selected {
   readonly events: readonly CacheEvent[];
-  readonly from: string;
-  readonly to: string;
+  readonly text: string;
   readonly latest: boolean;
 }
 
@@ -33,12 +32,10 @@ export class SharedSelection {
 
   /** `events` as `reader` sees them; not to be changed by anybody. */
   of(events: readonly CacheEvent[], { predicate, latest }: Reader): Selected {
-    if (predicate.selective) return selected(events, predicate, latest);
-    const { from, to } = predicate;
+    const { text } = predicate;
     const last = this.#last;
-    const same = last?.events === events && last.latest === latest;
-    if (same && last.from === from && last.to === to) return last;
-    const kept = { events, from, to, latest, ...selected(events, predicate, latest) };
+    if (last?.events === events && last.latest === latest && last.text === text) return last;
+    const kept = { events, text, latest, ...selected(events, predicate, latest) };
     this.#last = kept;
     return kept;
   }

@@ -2,12 +2,13 @@
  * Both ends of a fan-out over HTTP/1.1 with as little in between as can be: the floor that
  * `npm run bench -- fanout` holds the relay against, and the client that counts for both.
  *
- *   fanout serve PORT CLIENTS BLOCK_BYTES   waits for CLIENTS, then writes rounds of one chunk to each;
+ *   fanout serve PORT CLIENTS BLOCK_BYTES   prints its port (0: any), waits for CLIENTS, then writes rounds of one chunk to each;
  *                                           a round starts when the one before is with the kernel
  *   fanout drain PORT CLIENTS STALLED SECONDS PATH     ("%d" in PATH is the client's number)
  *                                           opens CLIENTS watches and never reads the first STALLED;
  *                                           prints bytes per second read, stamped events per second,
  *                                           and their p50, p99 and highest age in microseconds
+ *                                           SECONDS 0: no end; every SIGUSR1 prints the bytes read so far
  *
  * One thread, epoll, no parsing: what is sent is counted in bytes by the reader. An event may hold
  * one stamp, '@' and 19 digits of CLOCK_MONOTONIC in nanoseconds; one cut by the end of a read is
@@ -56,10 +57,13 @@ static struct sockaddr_in address(int port) {
 static void serve(int port, int clients, size_t block) {
   static const char head[] =
       "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
-  int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
   struct sockaddr_in a = address(port);
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind(listener, (void *)&a, sizeof a) || listen(listener, 4096)) die("listen");
+  socklen_t size = sizeof a;
+  if (getsockname(listener, (void *)&a, &size)) die("port");
+  printf("%d\n", ntohs(a.sin_port));
+  fflush(stdout);
   int *fds = calloc(clients, sizeof *fds);
   size_t *left = calloc(clients, sizeof *left);
   char request[4096], *chunk = malloc(block + 32);
@@ -100,14 +104,15 @@ static void serve(int port, int clients, size_t block) {
   }
 }
 
-/* Ages in steps of 1/16 of a power of two: 6 % wide. */
-#define BUCKETS 1024
+/* Ages in steps of 1/64 of a power of two: 1 % wide. */
+#define BUCKETS 4096
+#define STEPS 64
 static double counts[BUCKETS], highest;
 
 static void observe(double us) {
   if (us < 1) us = 1;
   if (us > highest) highest = us;
-  int step = log2(us) * 16;
+  int step = log2(us) * STEPS;
   counts[step < BUCKETS ? step : BUCKETS - 1]++;
 }
 
@@ -115,7 +120,7 @@ static double quantile(double share) {
   double all = 0, seen = 0;
   for (int i = 0; i < BUCKETS; i++) all += counts[i];
   for (int i = 0; i < BUCKETS; i++)
-    if (all > 0 && (seen += counts[i]) >= all * share) return exp2((i + 1) / 16.0);
+    if (all > 0 && (seen += counts[i]) >= all * share) return exp2((i + 1) / (double)STEPS);
   return 0;
 }
 
@@ -134,15 +139,25 @@ static double observeAll(const char *from, const char *end) {
   return seen;
 }
 
-static int opened(int port, int index) {
-  int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+/* `stalled`: a small pipe, as a network has it, so that who never reads is soon full; loopback takes megabytes. */
+static int opened(int port, int index, int stalled) {
+  int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1, segment = 536, window = 4096;
   struct sockaddr_in a = address(port), source = address(0);
   if (fd < 0) die("socket");
   source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + index / 20000);
   setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
   if (bind(fd, (void *)&source, sizeof source)) die("source address");
+  if (stalled) setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+  if (stalled) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
   if (connect(fd, (void *)&a, sizeof a)) die("connect");
   return fd;
+}
+
+static volatile sig_atomic_t asked;
+
+static void ask(int signal) {
+  (void)signal;
+  asked = 1;
 }
 
 static void drain(int port, int clients, int stalled, double seconds, const char *path) {
@@ -155,20 +170,27 @@ static void drain(int port, int clients, int stalled, double seconds, const char
     int size = snprintf(request, sizeof request, "GET %.*s", before, path);
     if (number) size += snprintf(request + size, sizeof request - size, "%d%s", i, number + 2);
     size += snprintf(request + size, sizeof request - size, " HTTP/1.1\r\nhost: x\r\n\r\n");
-    int fd = opened(port, i);
+    int fd = opened(port, i, i < stalled);
     if (write(fd, request, size) != size) die("request");
     unblock(fd);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
     if (i >= stalled) epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
   }
   /* The first second is for slow starts; whoever measures the server waits for the line. */
+  signal(SIGUSR1, ask);
   printf("connected\n");
   fflush(stdout);
-  double begin = now() + 1, end = begin + seconds, bytes = 0, stamped = 0;
+  double begin = now() + (seconds > 0), end = seconds > 0 ? begin + seconds : INFINITY;
+  double bytes = 0, stamped = 0;
   for (double t = now(); t < end;) {
     struct epoll_event events[BATCH];
     int count = epoll_wait(ep, events, BATCH, 100);
     t = now();
+    if (asked) {
+      asked = 0;
+      printf("%.0f\n", bytes);
+      fflush(stdout);
+    }
     for (int k = 0; k < count; k++) {
       ssize_t n = read(events[k].data.fd, buffer, sizeof buffer);
       if (n == 0 || (n < 0 && errno != EAGAIN)) die("stream ended");

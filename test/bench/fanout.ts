@@ -20,7 +20,8 @@ import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { measureTls, tlsIdle } from "./fanout-tls.ts";
+import { contender, dismiss, median, type Window, window } from "./fanout-floor.ts";
+import { measureTls, tlsIdle, type TlsRate } from "./fanout-tls.ts";
 import { linesOf, pause, pinned } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
@@ -28,6 +29,10 @@ const { values } = parseArgs({
   options: {
     clients: { type: "string", default: "5000" },
     seconds: { type: "string", default: "3" },
+    /** Of windows of the floor and the relay, and of runs with and without stalled clients. */
+    pairs: { type: "string", default: "7" },
+    /** Of every other point; medians are shown. */
+    runs: { type: "string", default: "3" },
     only: { type: "string", default: "floor,curve,stalled,latest,nodes,idle,tls,tls-idle" },
     /** Query of the watches, for what clients may opt in to. */
     query: { type: "string", default: "" },
@@ -39,13 +44,14 @@ const { values } = parseArgs({
 });
 const clients = Number(values.clients);
 const seconds = Number(values.seconds);
+const pairs = Number(values.pairs);
+const runs = Number(values.runs);
 const wanted = new Set(values.only.split(","));
 const eventBytes = 1024;
 const here = dirname(fileURLToPath(import.meta.url));
 const path = `/api/v1/configmaps?watch=true&resourceVersion=0${values.query}`;
-const floorPort = 27_801;
 
-const curveWidths = [8, 10, 6, 9, 13, 8, 8, 8, 9, 7, 8, 12];
+const curveWidths = [8, 10, 6, 9, 13, 8, 8, 8, 9, 7, 8, 12, 14, 14];
 const curveHead = ["clients", "events/s", "keys", "stalled", "deliveries/s"].concat([
   "MB/s",
   "p50 ms",
@@ -54,6 +60,8 @@ const curveHead = ["clients", "events/s", "keys", "stalled", "deliveries/s"].con
   "CPU %",
   "RSS MB",
   "loop p99 ms",
+  "CPU us/event",
+  "p99 from-to",
 ]);
 
 const directory = mkdtempSync(join(tmpdir(), "pilothouse-fanout-"));
@@ -89,19 +97,51 @@ function row(widths: readonly number[], cells: readonly (string | number)[]): vo
 }
 
 async function floor(program: string): Promise<void> {
-  console.log(`\n${clients} watchers, as many events as can be`);
-  const widths = [16, 12, 12, 7, 20, 12, 7, 9];
+  console.log(
+    `\n${clients} watchers, as many events as can be; medians of ${pairs} windows each, by turns`,
+  );
+  const widths = [16, 12, 12, 19, 20, 12, 19, 9];
   const perCpu = ["per CPU second: C", "relay", "ratio"];
   row(widths, ["events per write", "C epoll", "relay", "ratio", ...perCpu, "RSS MB"]);
   for (const batch of [16, 1]) {
-    const c = await measureFloor(program, batch);
-    const relay = await measureRelay(program, { clients, batch });
-    const ratio = (relay.perSecond / c.perSecond).toFixed(2);
-    const cpuRatio = (relay.perCpuSecond / c.perCpuSecond).toFixed(2);
-    const wall = [batch, Math.round(c.perSecond), Math.round(relay.perSecond), ratio];
-    const cpu = [Math.round(c.perCpuSecond), Math.round(relay.perCpuSecond), cpuRatio];
-    row(widths, [...wall, ...cpu, Math.round(relay.memory)]);
+    const { c, relay, memory } = await alternating(program, batch);
+    const wall = side(c, relay, ({ bytesPerSecond }) => bytesPerSecond);
+    const cpu = side(c, relay, ({ bytesPerCpuSecond }) => bytesPerCpuSecond);
+    row(widths, [batch, ...wall, ...cpu, Math.round(memory / 2 ** 20)]);
   }
+}
+
+async function alternating(
+  program: string,
+  batch: number,
+): Promise<{ c: Window[]; relay: Window[]; memory: number }> {
+  const block = String(batch * eventBytes);
+  const floorServer = pinned(0, program, ["serve", "0", String(clients), block]);
+  const port = Number(await linesOf(floorServer)());
+  const first = await contender(program, floorServer, { port, clients, path });
+  const { child, lines } = relayServer({ clients, batch });
+  const second = await contender(program, child, { port: Number(await lines()), clients, path });
+  const [c, relay]: [Window[], Window[]] = [[], []];
+  for (let pair = 0; pair < pairs; pair++) {
+    c.push(await window(first));
+    relay.push(await window(second));
+  }
+  const memory = residentBytes(child.pid);
+  dismiss(first);
+  dismiss(second);
+  return { c, relay, memory };
+}
+
+/** Deliveries of both, and the median, least and greatest ratio of neighbouring windows. */
+function side(
+  c: readonly Window[],
+  relay: readonly Window[],
+  of: (window: Window) => number,
+): (string | number)[] {
+  const ratios = relay.map((window, at) => of(window) / of(c[at] ?? window));
+  const shown = [c, relay].map((windows) => Math.round(median(windows.map(of)) / eventBytes));
+  const [low, high] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
+  return [...shown, `${median(ratios).toFixed(2)} (${low}-${high})`];
 }
 
 async function curve(program: string): Promise<void> {
@@ -113,13 +153,26 @@ async function curve(program: string): Promise<void> {
   }
 }
 
-/** The same crowd with and without a tenth that never reads. */
+/** The same readers with and without a tenth more that never read, by turns, well below saturation. */
 async function stalled(program: string): Promise<void> {
   console.log("\na tenth of the clients stalled");
   row(curveWidths, curveHead);
-  const point = { rate: 100, keys: 1000 };
-  await curvePoint(program, { ...point, clients: clients * 0.9, stalled: 0 });
-  await curvePoint(program, { ...point, clients, stalled: clients / 10 });
+  const point = { rate: 10, keys: 1000, burst: 150 };
+  const alone = { ...point, clients: clients * 0.9, stalled: 0 };
+  const beside = { ...point, clients, stalled: clients / 10 };
+  const [without, beset]: [RelayRate[], RelayRate[]] = [[], []];
+  for (let pair = 0; pair < pairs; pair++) {
+    without.push(await measureRelay(program, alone));
+    beset.push(await measureRelay(program, beside));
+  }
+  curveRow(alone, without);
+  curveRow(beside, beset);
+  const ratios = beset.map((rate, at) => p99(rate) / p99(without[at] ?? rate));
+  const [low, high] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
+  const cpu = beset.map((rate, at) => rate.cpu / (without[at]?.cpu ?? rate.cpu));
+  console.log(
+    `parked at the end: ${beset.map(({ behind }) => behind).join(" ")}; p99 with stalled / without: median ${median(ratios).toFixed(2)} (${low}-${high}); CPU ${median(cpu).toFixed(2)}`,
+  );
 }
 
 async function latest(program: string): Promise<void> {
@@ -129,41 +182,61 @@ async function latest(program: string): Promise<void> {
   await curvePoint(program, { ...load, path: `${path}&latestOnly=true` });
 }
 
+/** Each event concerns one watcher, however many there are. */
 async function byNode(program: string): Promise<void> {
-  console.log("\nwatchers of one node each, 5,000 events/s of pods on 1,000 nodes");
+  console.log("\nwatchers of one node each, 5,000 events/s of pods on as many nodes");
   row(curveWidths, curveHead);
-  const nodes = 1_000;
   const query = "watch=true&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-%d";
-  for (const crowd of [nodes, 10 * nodes]) {
-    const load = { clients: crowd, rate: 5_000, keys: nodes, nodes, stalled: 0 };
+  for (const nodes of [100, 1_000, 10_000]) {
+    const load = { clients: nodes, rate: 5_000, keys: nodes, nodes, stalled: 0 };
     await curvePoint(program, { ...load, path: `/api/v1/pods?${query}` });
   }
 }
 
-async function curvePoint(
-  program: string,
-  load: Load & { readonly stalled: number },
-): Promise<void> {
-  const relay = await measureRelay(program, load);
-  const { clients: crowd, rate = 0, keys = 0 } = load;
-  const ms = relay.agesUs.map((us) => (us / 1000).toFixed(1));
-  const shown = [Math.round(relay.stamped), Math.round(relay.bytesPerSecond / 1e6)];
-  const cost = [Math.round(relay.cpu * 100), Math.round(relay.memory), relay.loopMs.toFixed(1)];
-  row(curveWidths, [crowd, rate, keys, load.stalled, ...shown, ...ms, ...cost]);
+async function curvePoint(program: string, load: CurveLoad): Promise<void> {
+  const rates: RelayRate[] = [];
+  for (let run = 0; run < runs; run++) rates.push(await measureRelay(program, load));
+  curveRow(load, rates);
+}
+
+/** Medians, each of its own column. */
+function curveRow(
+  { clients: crowd, rate = 0, keys = 0, stalled: idle }: CurveLoad,
+  rates: RelayRate[],
+) {
+  const middle = (of: (rate: RelayRate) => number): number => median(rates.map(of));
+  const ages = [0, 1, 2].map((at) => (middle(({ agesUs }) => agesUs[at] ?? 0) / 1000).toFixed(1));
+  const cpu = middle((of) => of.cpu);
+  const shown = [middle((of) => of.stamped), middle((of) => of.bytesPerSecond) / 1e6];
+  const cost = [cpu * 100, middle((of) => of.memory)].map(Math.round);
+  const all = rates.map((of) => p99(of) / 1000);
+  const range = `${Math.min(...all).toFixed(0)}-${Math.max(...all).toFixed(0)}`;
+  const loop = middle((of) => of.loopMs).toFixed(1);
+  const perEvent = ((cpu * 1e6) / rate).toFixed(0);
+  const load = [crowd, rate, keys, idle, ...shown.map(Math.round)];
+  row(curveWidths, [...load, ...ages, ...cost, loop, perEvent, range]);
+}
+
+function p99({ agesUs }: RelayRate): number {
+  return agesUs[1] ?? Number.NaN;
 }
 
 async function tls(): Promise<void> {
   console.log("\nHTTP/2 over TLS, 16 events a write, as many as can be");
-  const widths = [8, 12, 14, 16, 14, 14, 9];
+  const widths = [8, 12, 14, 16, 14, 14, 9, 16];
   const head = ["streams", "connections", "deliveries/s", "per CPU second", "relay CPU %"];
-  row(widths, [...head, "client CPU %", "RSS MB"]);
+  row(widths, [...head, "client CPU %", "RSS MB", "from-to"]);
   for (const text of values.tls.split(",")) {
     const [streams = 0, connections = 0] = text.split("x").map(Number);
     const load = { streams, connections, batch: 16, bytes: eventBytes, seconds };
-    const rate = await measureTls(directory, path, load);
-    const cost = [rate.cpu * 100, rate.clientCpu * 100, rate.memory];
-    const shown = [rate.perSecond, rate.perSecond / rate.cpu, ...cost].map(Math.round);
-    row(widths, [streams, connections, ...shown]);
+    const rates: TlsRate[] = [];
+    for (let run = 0; run < runs; run++) rates.push(await measureTls(directory, path, load));
+    const middle = (of: (rate: TlsRate) => number): number => Math.round(median(rates.map(of)));
+    const speed = [middle((of) => of.perSecond), middle((of) => of.perSecond / of.cpu)];
+    const cpu = [middle((of) => of.cpu * 100), middle((of) => of.clientCpu * 100)];
+    const all = rates.map(({ perSecond }) => Math.round(perSecond / 1000));
+    const range = `${Math.min(...all)}-${Math.max(...all)} k/s`;
+    row(widths, [streams, connections, ...speed, ...cpu, middle((of) => of.memory), range]);
   }
 }
 
@@ -203,15 +276,13 @@ interface Load {
   readonly rate?: number;
   readonly keys?: number;
   readonly stalled?: number;
+  readonly burst?: number;
   readonly nodes?: number;
   /** Of the watches. */
   readonly path?: string;
 }
 
-/** On a machine with other work the rate says who got the core; per CPU second says what it costs. */
 interface Rate {
-  readonly perSecond: number;
-  readonly perCpuSecond: number;
   readonly bytesPerSecond: number;
   /** Share of a core. */
   readonly cpu: number;
@@ -220,24 +291,20 @@ interface Rate {
   readonly agesUs: readonly number[];
 }
 
-async function measureFloor(program: string, batch: number): Promise<Rate> {
-  const args = ["serve", String(floorPort), String(clients), String(batch * eventBytes)];
-  const server = pinned(0, program, args);
-  await pause(300);
-  const rate = await drained(program, floorPort, { clients }, server);
-  server.kill("SIGKILL");
-  return rate;
-}
+type CurveLoad = Load & { readonly stalled: number };
+type RelayRate = Rate & {
+  readonly memory: number;
+  readonly loopMs: number;
+  /** Watchers that had not got everything at the end. */
+  readonly behind: number;
+};
 
-async function measureRelay(
-  program: string,
-  load: Load,
-): Promise<Rate & { memory: number; loopMs: number }> {
+async function measureRelay(program: string, load: Load): Promise<RelayRate> {
   const server = relayServer(load);
   const port = Number(await server.lines());
   const rate = await drained(program, port, load, server.child);
   server.child.kill("SIGTERM");
-  const end = JSON.parse(await server.lines()) as { memory: number; loopMs: number };
+  const end = JSON.parse(await server.lines()) as Omit<RelayRate, keyof Rate>;
   return { ...rate, ...end };
 }
 
@@ -267,6 +334,5 @@ async function drained(
   await pause((seconds * 1000) / 2);
   const cpu = ((cpuSeconds(server.pid) - before) * 1000) / (performance.now() - since);
   const [bytesPerSecond = 0, stamped = 0, ...agesUs] = (await counted).split(" ").map(Number);
-  const perSecond = bytesPerSecond / eventBytes;
-  return { perSecond, perCpuSecond: perSecond / cpu, bytesPerSecond, cpu, stamped, agesUs };
+  return { bytesPerSecond, cpu, stamped, agesUs };
 }

@@ -132,7 +132,8 @@ export class Http1Connection implements ByteSink {
   // A watch's sink.
 
   write(chunks: readonly Uint8Array[]): boolean {
-    return this.closed || this.#writer?.write(frameOf(chunks)) !== false;
+    // Whether the socket still is one the writer sees.
+    return this.#state !== "streaming" || this.#writer?.write(frameOf(chunks)) !== false;
   }
 
   onDrain(f: () => void): void {

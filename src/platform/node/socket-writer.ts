@@ -1,18 +1,17 @@
 /**
  * Writes of whole blocks to one socket, for crowds: what is written is kept and sent, in order.
  *
- * Direct  a plain TCP socket with nothing waiting takes a block with one write(2) on its descriptor:
- *         no request object, no callback, no stream bookkeeping. What the kernel does not take goes
- *         the ordinary way, so libuv waits for room; until it is gone the writer is full.
- * Queued  everything else (TLS, pipes, hosts without descriptors): `socket.write`.
+ * Direct  a plain socket with nothing waiting gives a block to its handle, which tries write(2) at once:
+ *         no callback, no stream bookkeeping, no exception when the kernel has no room. What the
+ *         kernel does not take libuv keeps and sends; until it is gone the writer is full.
+ * Queued  everything else (TLS, sockets and hosts that look different): `socket.write`.
  *
- * Why this is safe: the descriptor is internal (docs/adr/0009), so each write checks that the handle
- * it was read from is still the socket's own. Node closes a descriptor only after it took the handle
- * away, in the same turn; a descriptor that was closed, or given to another socket, is never written.
- * Bytes Node still holds for the socket (a head, a rest) always go first: then nothing is direct.
+ * Why this is safe: the handle is internal (docs/adr/0009), so each write checks that it still is the
+ * socket's own, and Node itself is asked once how it calls it. A handle that was closed refuses.
+ * Bytes the stream still holds for the socket (a head, a rest) always go first: then nothing is direct.
  */
-import { writeSync } from "node:fs";
 import { Socket } from "node:net";
+import { getSystemErrorName } from "node:util";
 
 export interface SocketWriter {
   /** False when full: stop until `onDrain`. What was given is kept and sent. */
@@ -21,9 +20,19 @@ export interface SocketWriter {
   onDrain(f: () => void): void;
 }
 
-/** The part of Node's TCP handle that is used. Its `fd` is -1 where the host has none. */
+/** The part of Node's handle of a stream that is used. */
 interface Handle {
-  readonly fd: number;
+  /** @returns 0: taken whole; below 0: the negative error; else what waits, and holds a rest. */
+  writeBuffer(request: null, block: Uint8Array): number | PendingWrite;
+}
+
+/** As node:net fills it in. */
+interface PendingWrite {
+  /** Kept alive until it is sent. */
+  buffer?: Uint8Array;
+  oncomplete?: (status: number) => void;
+  /** Not null: it was done before `oncomplete` was set, which is then for us to call. */
+  writeStatus?: number | null;
 }
 
 export function socketWriter(socket: Socket): SocketWriter {
@@ -33,12 +42,12 @@ export function socketWriter(socket: Socket): SocketWriter {
 
 /** Undefined where Node looks different from what the direct way relies on: the one feature test. */
 export function directHandle(socket: Socket): Handle | undefined {
-  // A TLSSocket's descriptor takes records, not text.
+  // A TLSSocket's handle is another matter, and a class of somebody's own may do anything.
   if (Object.getPrototypeOf(socket) !== Socket.prototype) return undefined;
   const handle = handleOf(socket);
-  if (typeof handle !== "object" || handle === null || !("fd" in handle)) return undefined;
-  const { fd } = handle;
-  return typeof fd === "number" && fd >= 0 ? (handle as Handle) : undefined;
+  if (typeof handle !== "object" || handle === null || !("writeBuffer" in handle)) return undefined;
+  writesAlone ??= seenWritingAlone(socket, handle);
+  return writesAlone === true ? (handle as Handle) : undefined;
 }
 
 function handleOf(socket: Socket): unknown {
@@ -46,10 +55,26 @@ function handleOf(socket: Socket): unknown {
   return (socket as unknown as { _handle?: unknown })._handle;
 }
 
+/** Whether this Node writes blocks without a request object of its own making; undefined: not known yet. */
+let writesAlone: boolean | undefined;
+
+/** Watches Node write nothing at all. Undefined when it does so later, as a stream that waits does. */
+function seenWritingAlone(socket: Socket, handle: { writeBuffer?: unknown }): boolean | undefined {
+  const own = handle.writeBuffer;
+  if (typeof own !== "function") return false;
+  let alone: boolean | undefined;
+  handle.writeBuffer = (...given: unknown[]): unknown => {
+    alone = given.length === 2 && given[0] === null;
+    return Reflect.apply(own, handle, given);
+  };
+  socket.write(new Uint8Array(0));
+  delete handle.writeBuffer;
+  return alone;
+}
+
 class DirectWriter implements SocketWriter {
   readonly #socket: Socket;
   readonly #handle: Handle;
-  readonly #fd: number;
   /** Writes that wait for the kernel to have room. */
   #waiting = 0;
   #drained: (() => void) | undefined;
@@ -57,32 +82,40 @@ class DirectWriter implements SocketWriter {
   constructor(socket: Socket, handle: Handle) {
     this.#socket = socket;
     this.#handle = handle;
-    this.#fd = handle.fd;
   }
 
   write(block: Uint8Array): boolean {
     const socket = this.#socket;
-    if (handleOf(socket) !== this.#handle) return true;
+    const handle = this.#handle;
+    if (handleOf(socket) !== handle) return true;
     if (this.#waiting > 0 || socket.writableLength > 0) return this.#queue(block);
-    let taken = 0;
-    try {
-      taken = writeSync(this.#fd, block, 0, block.length);
-    } catch (error) {
-      if (!isFull(error)) return this.#gone(error);
-    }
-    if (taken === block.length) return true;
-    return this.#queue(taken === 0 ? block : block.subarray(taken));
+    const answer = handle.writeBuffer(null, block);
+    if (answer === 0) return true;
+    return typeof answer === "number" ? this.#gone(answer) : this.#wait(answer, block);
   }
 
   onDrain(f: () => void): void {
     this.#drained = f;
   }
 
-  #queue(rest: Uint8Array): false {
+  #queue(block: Uint8Array): false {
     this.#waiting++;
-    this.#socket.write(rest, this.#taken);
+    this.#socket.write(block, this.#taken);
     return false;
   }
+
+  #wait(pending: PendingWrite, block: Uint8Array): false {
+    this.#waiting++;
+    pending.buffer = block;
+    pending.oncomplete = this.#done;
+    if (typeof pending.writeStatus === "number") this.#done(pending.writeStatus);
+    return false;
+  }
+
+  readonly #done = (status: number): void => {
+    if (status < 0) this.#gone(status);
+    this.#taken();
+  };
 
   readonly #taken = (): void => {
     if (--this.#waiting > 0) return;
@@ -92,15 +125,11 @@ class DirectWriter implements SocketWriter {
   };
 
   /** The other end is gone: as a failed write of Node's own. */
-  #gone(error: unknown): true {
-    this.#socket.destroy(error instanceof Error ? error : undefined);
+  #gone(status: number): true {
+    const code = getSystemErrorName(status);
+    this.#socket.destroy(Object.assign(new Error(`write ${code}`), { code, errno: status }));
     return true;
   }
-}
-
-function isFull(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return code === "EAGAIN" || code === "EWOULDBLOCK" || code === "EINTR";
 }
 
 class QueuedWriter implements SocketWriter {
