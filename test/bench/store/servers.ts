@@ -9,7 +9,7 @@ import type { LoadOptions } from "./generate.ts";
 import type { Sample } from "./sample.ts";
 
 export interface Server {
-  readonly name: "pilothouse" | "etcd";
+  readonly name: "pilothouse" | "etcd" | "no store";
   readonly port: number;
   readonly pid: number;
   readonly directory: string;
@@ -27,29 +27,36 @@ const readyMsMax = 60_000;
 /** `--cpu-prof` and the like, to see where our server's time goes. */
 const nodeArgs = (process.env["NODE_ARGS"] ?? "").split(" ").filter((arg) => arg !== "");
 
-export function onCore(core: 0 | 1, command: readonly string[]): [string, string[]] {
-  const [program = "", ...args] = pinned ? ["taskset", "-c", String(core), ...command] : command;
+/** "any": both cores are for both, as where the load is another's program and needs one for itself. */
+export type Core = 0 | 1 | "any";
+
+export function onCore(core: Core, command: readonly string[]): [string, string[]] {
+  const pin = pinned && core !== "any" ? ["taskset", "-c", String(core)] : [];
+  const [program = "", ...args] = [...pin, ...command];
   return [program, args];
 }
 
 export async function startOurs(
   flags: readonly string[] = [],
   directory = mkdtempSync(join(tmpdir(), "bench-pilothouse-")),
+  core: Core = 0,
 ): Promise<Server> {
   const port = await freePort();
   const main = join(root, "src/cmd/main.ts");
   const store = ["store", "--data-dir", directory, "--listen", `127.0.0.1:${port}`, ...flags];
-  return start("pilothouse", port, directory, [process.execPath, ...nodeArgs, main, ...store]);
+  const command = [process.execPath, ...nodeArgs, main, ...store];
+  return start("pilothouse", port, directory, command, core);
 }
 
 export async function startEtcd(
   binary: string,
   flags: readonly string[] = [],
   directory = mkdtempSync(join(tmpdir(), "bench-etcd-")),
+  core: Core = 0,
 ): Promise<Server> {
   const port = await freePort();
   const [url, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${await freePort()}`];
-  return start("etcd", port, directory, [
+  const command = [
     binary,
     `--data-dir=${directory}`,
     "--log-level=error",
@@ -61,7 +68,16 @@ export async function startEtcd(
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
     ...flags,
-  ]);
+  ];
+  return start("etcd", port, directory, command, core);
+}
+
+/** Our gRPC server without a store: what a client can reach at most. */
+export async function startNoStore(): Promise<Server> {
+  const port = await freePort();
+  const script = join(import.meta.dirname, "answer-at-once.ts");
+  const directory = mkdtempSync(join(tmpdir(), "bench-no-store-"));
+  return start("no store", port, directory, [process.execPath, script, String(port)], "any");
 }
 
 async function start(
@@ -69,9 +85,10 @@ async function start(
   port: number,
   directory: string,
   command: readonly string[],
+  core: Core,
 ): Promise<Server> {
   const startMs = performance.now();
-  const server = spawn(...onCore(0, command), { stdio: ["ignore", "ignore", "inherit"] });
+  const server = spawn(...onCore(core, command), { stdio: ["ignore", "ignore", "inherit"] });
   const stop = (signal: "SIGTERM" | "SIGKILL"): Promise<void> => end(server, signal);
   try {
     await untilReady(name, port);
