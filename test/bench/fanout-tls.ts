@@ -51,26 +51,56 @@ export async function measureTls(directory: string, path: string, load: TlsLoad)
   }
 }
 
-/** Bytes of resident memory per idle HTTP/1.1 watch over TLS, as it is and after a collection. */
-export async function tlsIdle(
-  directory: string,
-  path: string,
-  crowd: number,
-): Promise<{ fresh: number; collected: number }> {
+export interface IdleCost {
+  /** Bytes of resident memory per watch, as it is and after a collection. */
+  readonly fresh: number;
+  readonly collected: number;
+}
+
+/** Idle HTTP/1.1 watches over TLS at a relay, one a connection. */
+export async function tlsIdle(directory: string, path: string, crowd: number): Promise<IdleCost> {
   // One more than will come: no event is ever made.
   const server = await tlsRelay(directory, { clients: crowd + 1 });
+  return idleCost(server, { path, protocol: "http/1.1", streams: crowd, connections: crowd });
+}
+
+/** The same at a relay over HTTP/2, `each` on a connection. */
+export async function http2Idle(
+  directory: string,
+  path: string,
+  { streams, each }: { readonly streams: number; readonly each: number },
+): Promise<IdleCost> {
+  const server = await tlsRelay(directory, { clients: streams + 1 });
+  return idleCost(server, { path, protocol: "h2", streams, connections: streams / each });
+}
+
+/** What a socket of node:tls takes that does nothing else. */
+export async function tlsFloor(directory: string, path: string, crowd: number): Promise<IdleCost> {
+  const { key, cert } = certificateFiles(directory);
+  const script = join(here, "tls-floor.ts");
+  const child = pinned(0, process.execPath, ["--expose-gc", script, key, cert]);
+  const server = { child, port: Number(await linesOf(child)()) };
+  return idleCost(server, { path, protocol: "http/1.1", streams: crowd, connections: crowd });
+}
+
+async function idleCost(
+  server: { readonly child: ChildProcess; readonly port: number },
+  load: { path: string; protocol: string; streams: number; connections: number },
+): Promise<IdleCost> {
   const before = residentBytes(server.child.pid);
-  const counts = { streams: crowd, connections: crowd, seconds: 60 };
-  const options = { port: server.port, path, protocol: "http/1.1", ...counts };
-  const client = pinned(1, process.execPath, clientArgs(options));
+  const each = (): number => (residentBytes(server.child.pid) - before) / load.streams;
+  const client = pinned(
+    1,
+    process.execPath,
+    clientArgs({ port: server.port, seconds: 60, ...load }),
+  );
   try {
     await linesOf(client)();
     await pause(2_000);
-    const fresh = (residentBytes(server.child.pid) - before) / crowd;
+    const fresh = each();
     server.child.kill("SIGUSR1");
     await pause(2_000);
-    const collected = (residentBytes(server.child.pid) - before) / crowd;
-    return { fresh, collected };
+    return { fresh, collected: each() };
   } finally {
     client.kill("SIGKILL");
     server.child.kill("SIGKILL");

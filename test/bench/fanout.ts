@@ -7,9 +7,9 @@
  *   stalled  the same with a tenth of the clients never reading
  *   latest   clients that asked for the latest state only, and more events than could be sent
  *   nodes    watchers of the pods of one node each: what an event costs, whoever else watches
- *   idle     memory of watches on which nothing happens
+ *   idle     memory of 50,000 watches on which nothing happens
  *   tls      the floor's load over HTTP/2 and TLS, streams x connections
- *   tls-idle memory of idle HTTP/1.1 watches over TLS
+ *   tls-idle memory of idle watches over TLS, HTTP/1.1 and HTTP/2, and of node:tls alone
  *
  * Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody
  * to count: the benchmark says so and ends.
@@ -21,7 +21,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { contender, dismiss, median, type Window, window } from "./fanout-floor.ts";
-import { measureTls, tlsIdle, type TlsRate } from "./fanout-tls.ts";
+import {
+  http2Idle,
+  type IdleCost,
+  measureTls,
+  tlsFloor,
+  tlsIdle,
+  type TlsRate,
+} from "./fanout-tls.ts";
 import { linesOf, pause, pinned } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
@@ -241,33 +248,47 @@ async function tls(): Promise<void> {
 }
 
 async function idleOverTls(): Promise<void> {
-  const { fresh, collected } = await tlsIdle(directory, path, clients);
-  const kb = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KB`;
+  const shown = ({ fresh, collected }: IdleCost): string =>
+    `${kilobytes(fresh)} KB each, ${kilobytes(collected)} KB after a collection`;
+  const floorOf = await tlsFloor(directory, path, clients);
+  console.log(`\n${clients} idle connections of node:tls alone: ${shown(floorOf)}`);
+  const http1 = await tlsIdle(directory, path, clients);
+  console.log(`${clients} idle HTTP/1.1 watchers over TLS: ${shown(http1)}`);
+  const http2 = await http2Idle(directory, path, { streams: clients, each: 10 });
+  console.log(`${clients} idle watchers over HTTP/2, 10 a connection: ${shown(http2)}`);
+}
+
+/** 50,000, in as many processes as the limit of files of one asks for. */
+async function idle(program: string): Promise<void> {
+  const limit = Number(spawnSync("sh", ["-c", "ulimit -n"]).stdout.toString());
+  const crowd = 50_000;
+  const count = Math.ceil(crowd / (limit - 500));
+  const each = Math.ceil(crowd / count);
+  const servers = Array.from({ length: count }, () => relayServer({ clients: each + 1 }));
+  const ports = await Promise.all(servers.map(({ lines }) => lines()));
+  const resident = (): number =>
+    servers.reduce((sum, { child }) => sum + residentBytes(child.pid), 0);
+  const before = resident();
+  const readers: ChildProcess[] = [];
+  for (const port of ports) {
+    const reader = pinned(1, program, ["drain", port, each, 0, 60, path].map(String));
+    readers.push(reader);
+    await linesOf(reader)();
+  }
+  await pause(3_000);
+  const fresh = (resident() - before) / (each * count);
+  for (const { child } of servers) child.kill("SIGUSR1");
+  await pause(3_000);
+  const collected = (resident() - before) / (each * count);
+  for (const child of [...readers, ...servers.map((server) => server.child)]) child.kill("SIGKILL");
   console.log(
-    `\n${clients} idle HTTP/1.1 watchers over TLS: ${kb(fresh)} each, ${kb(collected)} after a collection`,
+    `\n${each * count} idle watchers in ${count} processes: ` +
+      `${kilobytes(fresh)} KB each, ${kilobytes(collected)} KB after a collection`,
   );
 }
 
-/** As many as this process may have files, up to 50,000. */
-async function idle(program: string): Promise<void> {
-  const limit = Number(spawnSync("sh", ["-c", "ulimit -n"]).stdout.toString());
-  const crowd = Math.min(50_000, limit - 500);
-  if (crowd < 50_000) console.log(`\nidle: ${crowd} watchers, for ulimit -n is ${limit}`);
-  const server = relayServer({ clients: crowd + 1 });
-  const port = Number(await server.lines());
-  const before = residentBytes(server.child.pid);
-  const args = ["drain", port, crowd, 0, 8, path];
-  const reader = pinned(1, program, args.map(String));
-  await linesOf(reader)();
-  await pause(4_000);
-  const fresh = (residentBytes(server.child.pid) - before) / crowd;
-  server.child.kill("SIGUSR1");
-  await pause(3_000);
-  const collected = (residentBytes(server.child.pid) - before) / crowd;
-  reader.kill("SIGKILL");
-  server.child.kill("SIGKILL");
-  const kb = (bytes: number): string => (bytes / 1024).toFixed(1);
-  console.log(`bytes per idle watcher: ${kb(fresh)} KB, ${kb(collected)} KB after a collection`);
+function kilobytes(bytes: number): string {
+  return (bytes / 1024).toFixed(1);
 }
 
 interface Load {
