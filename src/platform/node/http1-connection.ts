@@ -56,7 +56,7 @@ const listeners = Object.entries({
     this[owner]?.take(chunk);
   },
   end(this: OwnSocket): void {
-    this.end();
+    this[owner]?.departs();
   },
   close(this: OwnSocket): void {
     this[owner]?.gone();
@@ -113,10 +113,18 @@ export class Http1Connection implements ByteSink {
     this.#close();
   }
 
+  /** The client's direction has ended. */
+  departs(): void {
+    this.#departure?.leave();
+    this.#close();
+    this.#end();
+  }
+
   /** Nothing came for as long as it may. */
   quiet(): void {
+    if (this.#state === "answering" || this.#state === "streaming") return;
     if (this.#state === "new" && this.#socket.writable) this.#socket.write(timedOut);
-    if (this.#state === "new" || this.#state === "idle") this.#socket.destroy();
+    this.#socket.destroy();
   }
 
   /** The server is closing. */
@@ -124,7 +132,7 @@ export class Http1Connection implements ByteSink {
     if (this.#state === "streaming") {
       this.#close();
       this.end();
-    } else if (this.#state !== "answering") {
+    } else if (this.#state === "new" || this.#state === "idle") {
       this.#socket.destroy();
     }
   }
@@ -144,7 +152,7 @@ export class Http1Connection implements ByteSink {
     if (this.closed) return;
     this.#socket.write(lastChunk, "latin1");
     this.#streamEnds();
-    if (this.#front.rim.draining) this.#socket.end();
+    if (this.#front.rim.draining) this.#end();
     else this.#idle();
   }
 
@@ -152,7 +160,7 @@ export class Http1Connection implements ByteSink {
     if (this.closed) return;
     this.#socket.write(lastChunk, "latin1");
     this.#streamEnds();
-    this.#socket.end();
+    this.#end();
   }
 
   abort(): void {
@@ -228,8 +236,8 @@ export class Http1Connection implements ByteSink {
     }
     left?.();
     if (this.#state !== "answering") return;
-    this.#idle();
-    if (last || this.#front.rim.draining) socket.end();
+    if (last || this.#front.rim.draining) this.#end();
+    else this.#idle();
   }
 
   #sendStream(method: string, answer: StreamAnswer): void {
@@ -275,6 +283,15 @@ export class Http1Connection implements ByteSink {
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) this.#giveOn(held);
+  }
+
+  /** No request more. Its end is read for, and has as long as a quiet connection. */
+  #end(): void {
+    this.#state = "left";
+    this.#held = undefined;
+    this.#socket.setTimeout(this.#front.idleMs);
+    this.#socket.end();
+    this.#socket.resume();
   }
 
   #fault(error: unknown): void {

@@ -126,6 +126,19 @@ test("a stream that leaves ends its connection, one that aborts has no last chun
   assert.match(aborting.text, /one\n\r\n$/);
 });
 
+test("a connection that is ended with requests unread closes, if its client does not, in its time", async (context) => {
+  const watched = await Watched.start(context, { ...httpLimits, idleMs: 60 });
+  const sink = await watched.watch();
+  for (let at = 0; at < 3_000; at++) watched.socket.write(head(`/${at}`));
+  sink.leave?.();
+  await watched.ended.promise;
+  const start = performance.now();
+  await watched.server.close(30_000);
+  assert.ok(performance.now() - start < 10_000);
+  assert.equal(watched.closes, 1);
+  assert.doesNotMatch(watched.text, /\[\/0\]/);
+});
+
 test("HEAD of a watch is its head, and what would have been watched is closed", async (context) => {
   const watched = await Watched.start(context);
   watched.socket.write(head("/watch", "HEAD"));
