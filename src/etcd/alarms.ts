@@ -27,6 +27,8 @@ export class Alarms {
   readonly #memory: AlarmMemory | undefined;
   #active: readonly Alarm[];
   #saving: Promise<void> = Promise.resolve();
+  /** The last save failed. */
+  #unkept = false;
 
   constructor(log: Log, memory?: AlarmMemory, active: readonly Alarm[] = []) {
     this.#log = log;
@@ -78,18 +80,27 @@ export class Alarms {
     return true;
   }
 
-  /** Rejects when the last change could not be kept. */
+  /** What could not be kept is tried once more. Rejects when it still cannot. */
   settled(): Promise<void> {
+    if (this.#unkept) this.#save();
     return this.#saving;
   }
 
   #change(active: readonly Alarm[]): void {
     this.#active = active;
+    this.#save();
+  }
+
+  #save(): void {
     const memory = this.#memory;
     if (memory === undefined) return;
+    const active = this.#active;
+    this.#unkept = false;
     this.#saving = this.#saving.catch(() => undefined).then(() => memory.save(active));
     // Whoever changed it asks `settled`; a change that nobody waits for is no unhandled rejection.
-    this.#saving.catch(() => undefined);
+    this.#saving.catch(() => {
+      this.#unkept = true;
+    });
   }
 }
 

@@ -121,6 +121,11 @@ export class SimDisk implements Disk {
     this.#capacityBytes = bytes;
   }
 
+  /** What its files take. */
+  get takenBytes(): number {
+    return this.#takenBytes();
+  }
+
   /** Faults not yet met are forgotten. */
   heal(): void {
     this.#faults = [];
@@ -136,6 +141,7 @@ export class SimDisk implements Disk {
     this.crash();
     const next = new SimDisk(this.#random.next32());
     next.#directories = this.#directories;
+    next.#capacityBytes = this.#capacityBytes;
     return next;
   }
 
@@ -143,6 +149,7 @@ export class SimDisk implements Disk {
   survivor(): SimDisk {
     this.crash();
     const next = new SimDisk(this.#random.next32());
+    next.#capacityBytes = this.#capacityBytes;
     const luck = this.#random.pick([0, 0.1, 0.5, 0.9, 1]);
     const survived = new Map<Inode, Inode>();
     for (const [path, directory] of this.#directories) {

@@ -6,6 +6,7 @@ import type { Request, Outcome, Refusal } from "./checkers/history.ts";
 import { unaryCall } from "./etcd-messages.ts";
 import { ConnectionLost, type Connection, type SimNetwork } from "./network.ts";
 import type { Recorder } from "./recorder.ts";
+import { DiskError } from "#platform/disk.ts";
 import { GrpcError } from "#wire/grpc.ts";
 import * as m from "#wire/etcd-messages.ts";
 
@@ -69,7 +70,12 @@ export class EtcdClient {
         {
           message: (bytes) => {
             const { header, ttl } = m.leaseKeepAliveResponse.decode(bytes);
-            const answer = { kind: "lease", ttlSeconds: ttl, keys: [] } as const;
+            const answer = {
+              kind: "lease",
+              ttlSeconds: ttl,
+              grantedSeconds: ttl,
+              keys: [],
+            } as const;
             told({ kind: "answered", revision: header?.revision ?? 0, answer });
             stream.close();
           },
@@ -93,7 +99,8 @@ export class EtcdClient {
 }
 
 function outcomeOf(error: unknown): Outcome {
-  if (error instanceof ConnectionLost) return { kind: "unknown" };
+  // The alarms could not be written down, so a crash may undo what was done.
+  if (error instanceof ConnectionLost || error instanceof DiskError) return { kind: "unknown" };
   if (!(error instanceof GrpcError)) throw error;
   if (error.message === unknown) return { kind: "unknown" };
   const why = refusals[error.message];

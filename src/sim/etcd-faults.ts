@@ -14,6 +14,7 @@ export type FaultName =
   | "fsync error"
   | "write error"
   | "other disk error"
+  | "full disk"
   | "slow disk"
   | "cut connections"
   | "slow network"
@@ -30,6 +31,7 @@ export const faultNames: readonly FaultName[] = [
   "fsync error",
   "write error",
   "other disk error",
+  "full disk",
   "slow disk",
   "cut connections",
   "slow network",
@@ -43,6 +45,8 @@ const crashStepsMax = 60;
 const crashPointsMax = 40;
 /** An answer is a dozen or two awaits away from what it waits for. */
 const crashAwaitsMax = 24;
+/** What a full disk has left: nothing, or a few segments. */
+const roomBytesMax = 2 ** 16;
 const diskDelayMsMax = 40;
 const slowNetworkMs = 200;
 const quickNetworkMs = 5;
@@ -60,6 +64,7 @@ export class Faults {
   /** What this seed does at all: a run with few kinds goes deeper into them. */
   readonly #kinds: readonly FaultName[];
   #slowDisk = false;
+  #fullDisk = false;
 
   constructor(deps: FaultDeps) {
     this.#deps = deps;
@@ -81,6 +86,7 @@ export class Faults {
   heal(): void {
     const { member, network } = this.#deps;
     member.disk.heal();
+    member.disk.setCapacity(undefined);
     member.disk.crashAfter(Number.POSITIVE_INFINITY);
     member.crashAt(undefined);
     network.delayMsMax = quickNetworkMs;
@@ -108,6 +114,11 @@ export class Faults {
         return disk.fail("write", random.pick(["EIO", "ENOSPC"]), random.below(20));
       case "other disk error":
         return disk.fail(random.pick(["open", "rename", "remove", "extend", "read"]), "EIO");
+      case "full disk":
+        this.#fullDisk = !this.#fullDisk;
+        return disk.setCapacity(
+          this.#fullDisk ? disk.takenBytes + random.below(roomBytesMax) : undefined,
+        );
       case "slow disk":
         this.#slowDisk = !this.#slowDisk;
         return this.#paceDisk();

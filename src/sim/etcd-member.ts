@@ -6,6 +6,8 @@
 import type { Prng } from "#base/prng.ts";
 import type { Log } from "#platform/log.ts";
 import type { Disk } from "#platform/disk.ts";
+import { AlarmFile } from "#etcd/alarm-file.ts";
+import { Alarms, type AlarmMemory } from "#etcd/alarms.ts";
 import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import type { FullStore } from "#store/embedded.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
@@ -14,6 +16,7 @@ import { openStore } from "#store/open.ts";
 import type { StoreOptions } from "#store/options.ts";
 import type { SimClock } from "./clock.ts";
 import { CrashPoints, type CrashPlace, type CrashPlan } from "./crash-points.ts";
+import { simMemberId } from "./etcd-messages.ts";
 import { SimDisk, type Damage } from "./disk.ts";
 import type { Methods, SimNetwork } from "./network.ts";
 import { ProcessClock } from "./process-clock.ts";
@@ -35,36 +38,35 @@ export interface MemberMarks {
 /** Tests put a bug between the parts here; the simulation has to find it. */
 export interface Planted {
   readonly disk?: (disk: SimDisk) => Disk;
+  readonly alarms?: (memory: AlarmMemory) => AlarmMemory;
   readonly store?: (store: FullStore) => FullStore;
   readonly methods?: (methods: Methods) => Methods;
 }
 
 /** Small, so that a short run crosses every limit: segments, checkpoints, batches, backlogs. */
-const storeOptions: StoreOptions & Pick<LocalEngineOptions, "directory" | "freeBytesMin"> = {
+const storeOptions: Omit<StoreOptions, "quotaBytes"> & Pick<LocalEngineOptions, "directory"> = {
   directory: "/data",
   valueBytesMax: 4096,
-  quotaBytes: 2 ** 20,
   batchBytesMax: 8192,
   batchItemsMax: 16,
   slabBytes: 4096,
   watchBatchCommitsMax: 8,
   leasesMax: 100,
-  freeBytesMin: 0,
 };
 
 const etcdOptions = {
   ...recommendedEtcdLimits,
   clusterId: 1n,
-  memberId: 2n,
+  memberId: simMemberId,
   name: "sim",
   clientUrls: () => [],
-  quotaBytes: storeOptions.quotaBytes,
   progressMs: 500,
   responseBytes: 1024,
   fragmentBytes: 400,
   streamBacklogBytes: 2048,
 } as const;
 
+export const roomyBytes = 2 ** 20;
 /** The longest that a store is given to open or close, in simulated time. */
 const patienceMs = 60_000;
 const downMsMax = 300;
@@ -88,7 +90,9 @@ export class Member {
   disk: SimDisk;
   readonly #deps: MemberDeps;
   readonly #planted: Planted;
-  readonly #sizes: { readonly segmentBytes: number; readonly checkpointLogBytes: number };
+  readonly #sizes: Readonly<
+    Record<"segmentBytes" | "checkpointLogBytes" | "quotaBytes" | "freeBytesMin", number>
+  >;
   /** Set while a life is on. */
   #end: ((how: End) => void) | undefined;
   #points: CrashPoints | undefined;
@@ -103,7 +107,14 @@ export class Member {
     this.disk = new SimDisk(deps.random.next32());
     // Small ones for many segments and checkpoints, large ones for zeros written ahead.
     const segmentBytes = deps.random.pick([4096, 16384, 65536]);
-    this.#sizes = { segmentBytes, checkpointLogBytes: segmentBytes };
+    // More than a run can fill; or so little that the history of seconds does.
+    const quotaBytes = deps.random.pick([roomyBytes, roomyBytes, roomyBytes, 6000, 12_000]);
+    const freeBytesMin = deps.random.pick([0, 0, 16_384]);
+    this.#sizes = { segmentBytes, checkpointLogBytes: segmentBytes, quotaBytes, freeBytesMin };
+  }
+
+  get quotaBytes(): number {
+    return this.#sizes.quotaBytes;
   }
 
   get serving(): boolean {
@@ -181,8 +192,12 @@ export class Member {
     const disk = this.#planted.disk?.(this.disk) ?? this.disk;
     const deps = { clock: process, random: new SimRandom(random.next32()), log, disk };
     let store: FullStore;
+    let alarms: Alarms;
     try {
       store = await openStore(deps, { ...storeOptions, ...this.#sizes, engine: "local" });
+      const file = new AlarmFile(disk, storeOptions.directory);
+      const memory = this.#planted.alarms?.(file) ?? file;
+      alarms = new Alarms(log, memory, await memory.load());
     } catch (error) {
       if (error instanceof CorruptionError || this.#planted.disk === undefined) {
         if (!isDiskFault(error)) throw error;
@@ -195,7 +210,10 @@ export class Member {
     void store.failed.then(() => end("failure"));
     // It was told to end while it was still opening.
     if (this.#end !== end) return store;
-    const methods = etcdMethods({ ...deps, store }, etcdOptions);
+    const methods = etcdMethods(
+      { ...deps, store, alarms },
+      { ...etcdOptions, quotaBytes: this.quotaBytes },
+    );
     network.serve(this.#planted.methods?.(methods) ?? methods, (point) => points.pass(point));
     this.#serving = true;
     return store;

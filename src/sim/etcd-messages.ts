@@ -16,6 +16,8 @@ export interface UnaryCall {
   readonly decode: (bytes: Buffer) => Told;
 }
 
+/** Whose alarms are raised and disarmed. */
+export const simMemberId = 2n;
 const done: Answer = { kind: "done" };
 const prevKv = true;
 
@@ -42,9 +44,27 @@ export function unaryCall(request: Exclude<Request, { readonly kind: "renew" }>)
       );
     case "compact":
       return call("KV/Compact", m.compactionRequest, m.headerResponse, request, () => done);
+    case "alarms":
+      return call("Maintenance/Alarm", m.alarmRequest, m.alarmResponse, alarm("get"), (r) => ({
+        kind: "alarms",
+        armed: r.alarms.length > 0,
+      }));
+    case "disarm":
+      return call(
+        "Maintenance/Alarm",
+        m.alarmRequest,
+        m.alarmResponse,
+        alarm("deactivate"),
+        () => done,
+      );
     default:
       return leaseCall(request);
   }
+}
+
+function alarm(action: "get" | "deactivate"): Input<m.Of<typeof m.alarmRequest>> {
+  const memberId = action === "get" ? 0n : simMemberId;
+  return { action: m.AlarmAction[action], memberId, alarm: m.AlarmType.noSpace };
 }
 
 function leaseCall(
@@ -71,7 +91,12 @@ function leaseCall(
         m.leaseTimeToLiveRequest,
         m.leaseTimeToLiveResponse,
         { id: BigInt(request.lease), keys: true },
-        ({ ttl, keys }) => ({ kind: "lease", ttlSeconds: ttl, keys }),
+        ({ ttl, grantedTtl, keys }) => ({
+          kind: "lease",
+          ttlSeconds: ttl,
+          grantedSeconds: grantedTtl,
+          keys,
+        }),
       );
     case "leases":
       return call("Lease/LeaseLeases", m.empty, m.leaseLeasesResponse, {}, ({ leases }) => ({

@@ -2,6 +2,7 @@
  * One run of a seed: a server that fails in every way the seed thought of, clients that go on all
  * the same, then quiet, then the questions whether every promise was kept.
  */
+import { must } from "#base/assert.ts";
 import { Prng } from "#base/prng.ts";
 import { silentLog } from "#platform/log.ts";
 import type { Log } from "#platform/log.ts";
@@ -11,7 +12,8 @@ import { SimClock } from "./clock.ts";
 import { crashPlaces, type CrashPlace } from "./crash-points.ts";
 import { EtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
-import { Member, type MemberMarks, type Planted } from "./etcd-member.ts";
+import { Member, roomyBytes, type MemberMarks, type Planted } from "./etcd-member.ts";
+import { clearAway, keepLease, operate } from "./etcd-operator.ts";
 import { Watcher, type WatcherMarks, type WatcherPlan } from "./etcd-watcher.ts";
 import {
   compact,
@@ -43,7 +45,10 @@ const quietMs = 8000;
 const stepMs = 100;
 const writers = 4;
 const holders = 2;
-const watchers = 4;
+const watchers = 3;
+/** On the stream of the last watcher. */
+const watchesTogether = 3;
+const firstKept = 9000;
 
 export async function runSeed(
   seed: number,
@@ -103,7 +108,9 @@ class Run {
     this.#recorder.quiet();
     await this.#lastQuestions();
     await this.#advance(quietMs / 2);
-    const history = this.#recorder.history();
+    const { quotaBytes } = this.#member;
+    const roomy = quotaBytes === roomyBytes && this.marks.faults["full disk"] === 0;
+    const history = this.#recorder.history({ quotaBytes, roomy });
     for (const watcher of this.#watchers) watcher.end();
     this.#member.stop();
     await clock.settle();
@@ -122,6 +129,8 @@ class Run {
       ),
       listLeases(this.#fork(deps), this.#client("lister"), untilMs),
       compact(this.#fork(deps), this.#client("compactor"), untilMs),
+      operate(this.#fork(deps), this.#client("operator"), untilMs),
+      keepLease(this.#fork(deps), this.#client("keeper"), firstKept, untilMs),
       ...each(watchers, (i) => this.#watch(this.#fork(deps), i, untilMs)),
       this.#audit(this.#fork(deps), untilMs),
     ]);
@@ -130,12 +139,15 @@ class Run {
   async #watch(deps: WorkloadDeps, i: number, untilMs: number): Promise<void> {
     const { random } = deps;
     await this.#pause(random.below(2000));
-    const watcher = this.#watcher(this.#plan(random, `watcher${i}`));
+    const count = i === watchers - 1 ? watchesTogether : 1;
+    const names = Array.from({ length: count }, (_, at) => `watcher${i + at}`);
+    const watcher = this.#watcher(...names.map((name) => this.#plan(random, name)));
     watcher.start();
     while (this.#clock.monotonicMs() < untilMs) {
       await this.#pause(random.below(600));
       if (random.chance(0.5)) watcher.askProgress();
       else if (random.chance(0.2)) watcher.restart(random);
+      else if (random.chance(0.15)) watcher.cancelOne(random);
     }
   }
 
@@ -167,13 +179,23 @@ class Run {
     const client = this.#client("last");
     const asking = async (): Promise<void> => {
       await client.ask({ kind: "range", ...everything, revision: 0, limit: 0 });
-      await client.ask({ kind: "put", key: "c", value: "last", lease: "0", ignore: "none" });
+      if (!(await this.#lastPut(client))) {
+        // The quota may be full, or the disk's room not looked at since: now an alarm is on.
+        await clearAway(client);
+        await this.#lastPut(client);
+      }
       await client.ask({ kind: "leases" });
       await client.ask({ kind: "range", ...everything, revision: 0, limit: 0 });
       for (const watcher of this.#watchers) watcher.askProgress();
     };
     this.#guard(asking());
     await this.#clock.settle();
+  }
+
+  /** @returns false when there was no room for it. */
+  async #lastPut(client: EtcdClient): Promise<boolean> {
+    const put = { kind: "put", key: "c", value: "last", lease: "0", ignore: "none" } as const;
+    return (await client.ask(put))?.kind !== "refused";
   }
 
   #workload(): WorkloadDeps {
@@ -193,10 +215,10 @@ class Run {
     return new EtcdClient({ network: this.#network, recorder: this.#recorder }, name);
   }
 
-  #watcher(plan: WatcherPlan): Watcher {
-    const client = this.#client(plan.name);
+  #watcher(...plans: readonly WatcherPlan[]): Watcher {
+    const client = this.#client(must(plans[0], "a watcher watches something").name);
     const deps = { client, network: this.#network, recorder: this.#recorder };
-    const watcher = new Watcher({ ...deps, marks: this.marks.watchers }, plan);
+    const watcher = new Watcher({ ...deps, marks: this.marks.watchers }, plans);
     this.#watchers.push(watcher);
     return watcher;
   }
@@ -253,7 +275,14 @@ function newMarks(): Marks {
       restarts: 0,
       checkpoints: 0,
     },
-    watchers: { resumed: 0, compacted: 0, progress: 0, fragments: 0 },
+    watchers: {
+      resumed: 0,
+      compacted: 0,
+      canceled: 0,
+      progress: 0,
+      streamProgress: 0,
+      fragments: 0,
+    },
     faults,
   };
 }

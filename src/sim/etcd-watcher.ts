@@ -1,6 +1,6 @@
 /**
- * A watcher as clients build them: it creates its watches on a stream, keeps the revision it has
- * everything up to, and after a cut goes on from there; told `compacted`, it begins anew from there.
+ * A watcher as clients build them: it creates its watches on a stream, keeps of each the revision it
+ * has everything up to, and after a cut goes on from there; told `compacted`, it begins anew from there.
  */
 import type { Prng } from "#base/prng.ts";
 import * as m from "#wire/etcd-messages.ts";
@@ -8,7 +8,7 @@ import type { EtcdClient } from "./etcd-client.ts";
 import { plainEvent } from "./etcd-messages.ts";
 import type { ClientStream, SimNetwork } from "./network.ts";
 import type { Recorder, WatchInProgress } from "./recorder.ts";
-import type { Span, WatchMessage } from "./checkers/history.ts";
+import type { Span } from "./checkers/history.ts";
 
 export interface WatcherPlan extends Span {
   readonly name: string;
@@ -17,14 +17,17 @@ export interface WatcherPlan extends Span {
   readonly noDelete: boolean;
   readonly previous: boolean;
   readonly fragment: boolean;
-  /** How long it takes over each message. */
+  /** How long it takes over each message; of several watches on a stream, the first one's counts. */
   readonly slowMs: number;
 }
 
 export interface WatcherMarks {
   resumed: number;
   compacted: number;
+  canceled: number;
   progress: number;
+  /** Told to several watches at once. */
+  streamProgress: number;
   fragments: number;
 }
 
@@ -35,63 +38,84 @@ export interface WatcherDeps {
   readonly marks: WatcherMarks;
 }
 
+/** One watch of the stream, over all that follow one another. */
+interface Seat {
+  readonly plan: WatcherPlan;
+  /** 0, for a watch alone, lets the server choose, which is 0 too. */
+  readonly id: number;
+  /** The revision to ask for next; 0 is "from now". */
+  next: number;
+  sequence: number;
+  watch: WatchInProgress | undefined;
+  /** The one before it on this stream, which was canceled. */
+  canceled: WatchInProgress | undefined;
+}
+
 const reconnectMs = 100;
+/** On the wire, "all watches of the stream". */
+const everyWatch = -1;
 
 export class Watcher {
-  readonly plan: WatcherPlan;
   readonly #deps: WatcherDeps;
+  readonly #seats: readonly Seat[];
   #stream: ClientStream | undefined;
-  #watch: WatchInProgress | undefined;
-  /** The revision to ask for next; 0 is "from now". */
-  #next: number;
-  #sequence = 0;
+  /** Counts streams: what an older one says is not for this one. */
+  #session = 0;
   #ended = false;
 
-  constructor(deps: WatcherDeps, plan: WatcherPlan) {
+  constructor(deps: WatcherDeps, plans: readonly WatcherPlan[]) {
     this.#deps = deps;
-    this.plan = plan;
-    this.#next = plan.startRevision;
+    this.#seats = plans.map((plan, i) => ({
+      plan,
+      id: plans.length === 1 ? 0 : i + 1,
+      next: plan.startRevision,
+      sequence: 0,
+      watch: undefined,
+      canceled: undefined,
+    }));
   }
 
   /** Everything up to here was seen. */
   get position(): number {
-    return Math.max(0, this.#next - 1);
+    return Math.max(0, Math.min(...this.#seats.map(({ next }) => next)) - 1);
   }
 
   start(): void {
     const connection = this.#deps.client.connection();
     if (connection === undefined) return this.#later();
-    const { plan } = this;
-    const watch = this.#deps.recorder.watch({
-      watcher: `${plan.name}.${this.#sequence}`,
-      key: plan.key,
-      end: plan.end,
-      startRevision: this.#next,
-      noPut: plan.noPut,
-      noDelete: plan.noDelete,
-      previous: plan.previous,
-    });
-    this.#watch = watch;
+    const session = ++this.#session;
+    const slowMs = this.#seats[0]?.plan.slowMs ?? 0;
     const stream = connection.open(
       "/etcdserverpb.Watch/Watch",
       {
-        message: (bytes, sentMs) => this.#message(watch, bytes, sentMs),
-        closed: () => this.#closed(watch),
+        message: (bytes, sentMs) => {
+          if (this.#session === session) this.#message(m.watchResponse.decode(bytes), sentMs);
+        },
+        closed: () => {
+          if (this.#session === session) this.#closed();
+        },
       },
-      plan.slowMs,
+      slowMs,
     );
-    if (this.#watch === watch) this.#stream = stream;
-    stream.send(m.watchRequest.encode({ create: createRequest(plan, watch.startRevision) }));
+    if (this.#session !== session) return;
+    this.#stream = stream;
+    for (const seat of this.#seats) this.#create(seat, stream);
   }
 
   askProgress(): void {
     this.#stream?.send(m.watchRequest.encode({ progress: {} }));
   }
 
+  /** One watch ends, and is made anew on the same stream once that is confirmed. */
+  cancelOne(random: Prng): void {
+    const { id } = random.pick(this.#seats);
+    this.#stream?.send(m.watchRequest.encode({ cancel: { watchId: id } }));
+  }
+
   /** Lets go, and goes on from where it was on a new stream. */
   restart(random: Prng): void {
     if (this.#ended || this.#stream === undefined) return;
-    if (random.chance(0.5)) this.#stream.send(m.watchRequest.encode({ cancel: { watchId: 0 } }));
+    if (random.chance(0.5)) this.cancelOne(random);
     this.#stream.close();
   }
 
@@ -101,44 +125,93 @@ export class Watcher {
     this.#stream?.close();
   }
 
-  #message(watch: WatchInProgress, bytes: Buffer, sentMs: number): void {
-    if (this.#watch !== watch) return;
-    const response = m.watchResponse.decode(bytes);
-    const at = this.#deps.recorder.moment();
+  #create(seat: Seat, stream: ClientStream): void {
+    const { plan } = seat;
+    seat.watch = this.#deps.recorder.watch({
+      watcher: `${plan.name}.${seat.sequence}`,
+      key: plan.key,
+      end: plan.end,
+      startRevision: seat.next,
+      noPut: plan.noPut,
+      noDelete: plan.noDelete,
+      previous: plan.previous,
+    });
+    stream.send(m.watchRequest.encode({ create: createRequest(seat) }));
+  }
+
+  #message(response: m.Of<typeof m.watchResponse>, sentMs: number): void {
     const revision = response.header?.revision ?? 0;
-    if (response.created) {
-      watch.created = { at, revision };
-      if (this.#next === 0) this.#next = revision + 1;
-    } else if (response.canceled) this.#canceled(watch, response.compactRevision);
-    else if (response.events.length === 0) {
-      this.#deps.marks.progress++;
-      watch.messages.push({ kind: "progress", at, revision });
-      this.#next = Math.max(this.#next, revision + 1);
-    } else {
-      const events = response.events.map(plainEvent);
-      const { fragment } = response;
-      if (fragment) this.#deps.marks.fragments++;
-      watch.messages.push({ kind: "events", at, sentMs, revision, fragment, events });
-      // Of a revision in parts, more follows.
-      this.#next = (events.at(-1)?.revision ?? 0) + (fragment ? 0 : 1);
+    if (response.watchId === everyWatch) return this.#streamProgress(revision);
+    const seat = this.#seats.find(({ id }) => id === response.watchId);
+    const watch = seat?.watch;
+    if (seat === undefined || watch === undefined) {
+      throw new Error(`nobody asked for watch ${response.watchId}`);
     }
+    if (response.created) this.#created(seat, watch, revision);
+    else if (response.canceled) this.#canceled(seat, watch, response.compactRevision);
+    else if (response.events.length === 0) this.#progress(seat, revision);
+    else this.#events(seat, watch, { ...response, revision, sentMs });
   }
 
-  #canceled(watch: WatchInProgress, compactRevision: number): void {
-    if (compactRevision === 0) return;
+  #created(seat: Seat, watch: WatchInProgress, revision: number): void {
+    watch.created = { at: this.#deps.recorder.moment(), revision };
+    if (seat.next === 0) seat.next = revision + 1;
+  }
+
+  #events(
+    seat: Seat,
+    watch: WatchInProgress,
+    told: {
+      readonly events: readonly m.WireEvent[];
+      readonly fragment: boolean;
+      readonly revision: number;
+      readonly sentMs: number;
+    },
+  ): void {
+    const { fragment, revision, sentMs } = told;
+    const events = told.events.map(plainEvent);
+    if (fragment) this.#deps.marks.fragments++;
     const at = this.#deps.recorder.moment();
-    const message: WatchMessage = { kind: "compacted", at, compactRevision };
-    watch.messages.push(message);
-    this.#deps.marks.compacted++;
-    this.#next = compactRevision + 1;
-    this.#sequence++;
-    this.#stream?.close();
+    // Before its creation is told, it can only be of the one that was canceled.
+    const of = watch.created === undefined ? (seat.canceled ?? watch) : watch;
+    of.messages.push({ kind: "events", at, sentMs, revision, fragment, events });
+    if (of !== watch) return;
+    // Of a revision in parts, more follows.
+    seat.next = (events.at(-1)?.revision ?? 0) + (fragment ? 0 : 1);
   }
 
-  #closed(watch: WatchInProgress): void {
-    if (this.#watch !== watch) return;
-    this.#watch = undefined;
+  #streamProgress(revision: number): void {
+    const seats = this.#seats.filter(({ watch }) => watch?.created !== undefined);
+    if (seats.length > 1) this.#deps.marks.streamProgress++;
+    for (const seat of seats) this.#progress(seat, revision);
+  }
+
+  #progress(seat: Seat, revision: number): void {
+    this.#deps.marks.progress++;
+    seat.watch?.messages.push({ kind: "progress", at: this.#deps.recorder.moment(), revision });
+    seat.next = Math.max(seat.next, revision + 1);
+  }
+
+  #canceled(seat: Seat, watch: WatchInProgress, compactRevision: number): void {
+    const at = this.#deps.recorder.moment();
+    if (compactRevision === 0) {
+      this.#deps.marks.canceled++;
+      watch.messages.push({ kind: "canceled", at });
+    } else {
+      this.#deps.marks.compacted++;
+      watch.messages.push({ kind: "compacted", at, compactRevision });
+      seat.next = compactRevision + 1;
+      seat.sequence++;
+    }
+    if (this.#seats.length === 1) return this.#stream?.close();
+    seat.canceled = watch;
+    if (this.#stream !== undefined) this.#create(seat, this.#stream);
+  }
+
+  #closed(): void {
+    this.#session++;
     this.#stream = undefined;
+    for (const seat of this.#seats) seat.watch = seat.canceled = undefined;
     if (this.#ended) return;
     this.#deps.marks.resumed++;
     this.#later();
@@ -152,19 +225,16 @@ export class Watcher {
   }
 }
 
-function createRequest(
-  plan: WatcherPlan,
-  startRevision: number,
-): m.Of<typeof m.watchCreateRequest> {
+function createRequest({ plan, id, next }: Seat): m.Of<typeof m.watchCreateRequest> {
   const { noPut, noDelete } = plan;
   return {
     key: plan.key,
     rangeEnd: plan.end,
-    startRevision,
+    startRevision: next,
     progressNotify: true,
     filters: [...(noPut ? [m.FilterType.noPut] : []), ...(noDelete ? [m.FilterType.noDelete] : [])],
     prevKv: plan.previous,
-    watchId: 0,
+    watchId: id,
     fragment: plan.fragment,
   };
 }

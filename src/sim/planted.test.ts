@@ -119,6 +119,42 @@ const bugs: Readonly<
     },
     by: ["watch resumable", "dense"],
   },
+  "progress told while a watch of the stream lags": {
+    planted: {
+      store: (store) =>
+        changed(store, {
+          watchFrom: (range, start, sink) =>
+            changed(store.watchFrom(range, start, sink), {
+              get position() {
+                return store.commitRevision;
+              },
+            }),
+        }),
+    },
+    by: ["watch progress"],
+  },
+  "a watch that goes on after it was canceled": {
+    planted: {
+      store: (store) =>
+        changed(store, {
+          watchFrom: (range, start, sink) =>
+            changed(store.watchFrom(range, start, sink), { close: () => undefined }),
+        }),
+    },
+    by: ["watch canceled", "watch unique", "watch ordered"],
+  },
+  "keys of a lease that lack one": {
+    planted: {
+      store: (store) => changed(store, { leaseKeys: (id) => store.leaseKeys(id).slice(1) }),
+    },
+    by: ["lease answers"],
+  },
+  "an alarm that a restart forgets": {
+    planted: {
+      alarms: (memory) => changed(memory, { load: () => Promise.resolve([]) }),
+    },
+    by: ["space"],
+  },
   "leases that last a second less than granted": {
     planted: {
       store: (store) =>
@@ -130,7 +166,7 @@ const bugs: Readonly<
   },
   "leases told of before they are durable": {
     planted: { store: (store) => changed(store, { settled: () => Promise.resolve() }) },
-    by: ["leases"],
+    by: ["leases", "lease answers"],
     rare: true,
   },
   "compaction that goes too far": {

@@ -62,10 +62,10 @@ export class Recorder {
     this.#quiet = this.moment();
   }
 
-  history(): History {
+  history(space: Pick<History, "quotaBytes" | "roomy">): History {
     for (const id of this.#pending.keys()) this.return(id, { kind: "unknown" });
     const end = this.moment();
     const operations = this.#operations.toSorted((a, b) => a.id - b.id);
-    return { operations, watches: this.#watches, quiet: this.#quiet ?? end, end };
+    return { ...space, operations, watches: this.#watches, quiet: this.#quiet ?? end, end };
   }
 }

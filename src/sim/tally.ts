@@ -28,7 +28,9 @@ export function tally(history: History, marks: Marks): Tally {
     watches: history.watches.length,
     "watches resumed": watchers.resumed,
     "watches told compacted": watchers.compacted,
+    "watches canceled": watchers.canceled,
     "progress messages": watchers.progress,
+    "progress of several watches": watchers.streamProgress,
     "fragments of a revision": watchers.fragments,
     ...Object.fromEntries(Object.entries(faults).map(([name, n]) => [`fault: ${name}`, n])),
   };
@@ -54,6 +56,22 @@ function operationCounts({ operations }: History): Tally {
     ),
     "leases renewed": count(
       ({ request, outcome }) => request.kind === "renew" && outcome.kind === "answered",
+    ),
+    "told no space": count(
+      ({ outcome }) => outcome.kind === "refused" && outcome.why === "no space",
+    ),
+    "alarms seen": count(
+      ({ outcome }) =>
+        outcome.kind === "answered" && outcome.answer.kind === "alarms" && outcome.answer.armed,
+    ),
+    "alarms disarmed": count(
+      ({ request, outcome }) => request.kind === "disarm" && outcome.kind === "answered",
+    ),
+    "leases asked for and alive": count(
+      ({ outcome }) =>
+        outcome.kind === "answered" &&
+        outcome.answer.kind === "lease" &&
+        outcome.answer.ttlSeconds >= 0,
     ),
     "outcomes unknown": count(({ outcome }) => outcome.kind === "unknown"),
   };

@@ -122,6 +122,8 @@ function watch(id: number, changes: Partial<Watch> = {}, told: readonly Event[] 
 const good: History = {
   operations: goodOperations,
   watches: [watch(0), watch(1)],
+  quotaBytes: 2 ** 20,
+  roomy: true,
   quiet: { order: 79, ms: 7900 },
   end: { order: 100, ms: 9000 },
 };
@@ -146,6 +148,10 @@ function withMessage(
       ? { ...message, events: change(message.events) }
       : message,
   );
+}
+
+function withOperation(...operations: readonly Operation[]): History {
+  return { ...good, operations: [...good.operations, ...operations] };
 }
 
 const lastMoment = { order: 99, ms: 8900 };
@@ -236,10 +242,49 @@ const lies: Readonly<Record<Guarantee, Readonly<Record<string, History>>>> = {
         operation(9, { kind: "remaining", lease: "7" }, 6, {
           kind: "lease",
           ttlSeconds: 1,
+          grantedSeconds: 2,
           keys: [],
         }),
       ],
     },
+  },
+  "lease answers": {
+    "more seconds left than granted": withOperation(
+      operation(9, { kind: "remaining", lease: "7" }, 6, {
+        kind: "lease",
+        ttlSeconds: 3,
+        grantedSeconds: 2,
+        keys: [],
+      }),
+    ),
+    "keys it never had": withOperation(
+      operation(9, { kind: "remaining", lease: "7" }, 6, {
+        kind: "lease",
+        ttlSeconds: 1,
+        grantedSeconds: 2,
+        keys: ["a"],
+      }),
+    ),
+  },
+  space: {
+    "a delete refused for want of space": answered(3, {
+      outcome: { kind: "refused", why: "no space" },
+    }),
+    "an alarm that is forgotten": withOperation(
+      operation(9, { kind: "alarms" }, 6, { kind: "alarms", armed: true }),
+      operation(10, { kind: "alarms" }, 6, { kind: "alarms", armed: false }),
+    ),
+    "an alarm that nothing raised": withOperation(
+      operation(9, { kind: "alarms" }, 6, { kind: "alarms", armed: true }),
+    ),
+    "more state than the quota": { ...good, quotaBytes: 1 },
+  },
+  "watch canceled": {
+    "an event after it": told(([x, ...y]) => [
+      x as never,
+      { kind: "canceled", at: { order: 24, ms: 7000 } },
+      ...y,
+    ]),
   },
   compaction: {
     "a read below the compacted revision": {

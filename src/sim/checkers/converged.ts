@@ -26,7 +26,8 @@ export function converged(history: History, timeline: Timeline): string[] {
 
 /** A watcher's last watch is open to the end of the run, unless it was told that it is over. */
 function behind(watch: Watch, timeline: Timeline): string[] {
-  if (watch.messages.at(-1)?.kind === "compacted") return [];
+  const last = watch.messages.at(-1)?.kind;
+  if (last === "compacted" || last === "canceled") return [];
   const start = firstOf(watch);
   if (start === undefined) return [`watch ${watch.id} was never made`];
   let owed = 0;

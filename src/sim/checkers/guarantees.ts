@@ -4,10 +4,13 @@ import { converged } from "./converged.ts";
 import { dense } from "./dense.ts";
 import { durable } from "./durable.ts";
 import type { History } from "./history.ts";
+import { leaseAnswers } from "./lease-answers.ts";
 import { leases } from "./leases.ts";
 import { linearizable } from "./linearizable.ts";
+import { space } from "./space.ts";
 import { Timeline } from "./timeline.ts";
 import { watchAtomic } from "./watch-atomic.ts";
+import { watchCanceled } from "./watch-canceled.ts";
 import { watchOrdered } from "./watch-ordered.ts";
 import { watchProgress } from "./watch-progress.ts";
 import { watchReliable } from "./watch-reliable.ts";
@@ -23,8 +26,11 @@ export const guarantees = {
   "watch atomic": watchAtomic,
   "watch resumable": watchResumable,
   "watch progress": watchProgress,
+  "watch canceled": watchCanceled,
   durable,
   leases,
+  "lease answers": leaseAnswers,
+  space,
   compaction,
   converged,
 } as const satisfies Record<string, (history: History, timeline: Timeline) => string[]>;

@@ -59,7 +59,10 @@ export type Request =
   | { readonly kind: "revoke"; readonly lease: string }
   | { readonly kind: "renew"; readonly lease: string }
   | { readonly kind: "remaining"; readonly lease: string }
-  | { readonly kind: "leases" };
+  | { readonly kind: "leases" }
+  /** Whether the alarm of a full database is on; and off with it. */
+  | { readonly kind: "alarms" }
+  | { readonly kind: "disarm" };
 
 export type Answer =
   | {
@@ -73,7 +76,13 @@ export type Answer =
   | { readonly kind: "txn"; readonly succeeded: boolean; readonly answers: readonly Answer[] }
   | { readonly kind: "done" }
   /** `ttlSeconds` of a renewal or a question; 0 or less: there is no such lease. */
-  | { readonly kind: "lease"; readonly ttlSeconds: number; readonly keys: readonly string[] }
+  | {
+      readonly kind: "lease";
+      readonly ttlSeconds: number;
+      readonly grantedSeconds: number;
+      readonly keys: readonly string[];
+    }
+  | { readonly kind: "alarms"; readonly armed: boolean }
   | { readonly kind: "leases"; readonly leases: readonly string[] };
 
 export type Refusal =
@@ -122,7 +131,9 @@ export type WatchMessage =
     }
   /** The watch has everything up to `revision`. */
   | { readonly kind: "progress"; readonly at: Moment; readonly revision: number }
-  | { readonly kind: "compacted"; readonly at: Moment; readonly compactRevision: number };
+  | { readonly kind: "compacted"; readonly at: Moment; readonly compactRevision: number }
+  /** Its client asked for that. */
+  | { readonly kind: "canceled"; readonly at: Moment };
 
 /** One watch from its creation on one connection; a watcher that resumes makes another. */
 export interface Watch extends Span {
@@ -142,6 +153,9 @@ export interface Watch extends Span {
 export interface History {
   readonly operations: readonly Operation[];
   readonly watches: readonly Watch[];
+  readonly quotaBytes: number;
+  /** Nothing that was done can have filled the quota or the disk. */
+  readonly roomy: boolean;
   /** Once all faults had stopped and everybody had time to catch up. */
   readonly quiet: Moment;
   readonly end: Moment;

@@ -254,7 +254,7 @@ export function sightings(history: History): Sighting[] {
   for (const { created, messages } of history.watches) {
     if (created !== undefined) all.push(created);
     for (const message of messages) {
-      if (message.kind !== "compacted") all.push({ at: message.at, revision: message.revision });
+      if ("revision" in message) all.push({ at: message.at, revision: message.revision });
     }
   }
   return all.toSorted((a, b) => a.at.order - b.at.order);
