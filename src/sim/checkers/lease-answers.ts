@@ -29,7 +29,8 @@ export function leaseAnswers(history: History, timeline: Timeline): string[] {
     const problems = sane ? [] : [`${name}: ${ttlSeconds} s are left of ${wanted}`];
     const said = ttlSeconds === gone ? 0 : wanted;
     if (grantedSeconds !== said) problems.push(`${name}: granted ${grantedSeconds}, not ${said}`);
-    if (!hadKeys(timeline, operation, lease, keys)) problems.push(`${name}: never had ${keys}`);
+    if (!hadKeys(timeline, operation, lease, keys))
+      problems.push(`${name}: never had ${keys.join()}`);
     const least = ttlSeconds === gone ? gone : leastLeft(history, timeline, operation, lease);
     if (ttlSeconds < least) problems.push(`${name}: ${ttlSeconds} s are left, not ${least}`);
     return problems;
