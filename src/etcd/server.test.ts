@@ -150,7 +150,7 @@ test("RangeStream refuses to sort and to filter, as etcd does", async (t) => {
   const { client } = await start(t);
   for (const request of [
     { sortOrder: m.SortOrder.descend },
-    { sortTarget: m.SortTarget.mod },
+    { sortOrder: m.SortOrder.ascend, sortTarget: m.SortTarget.mod },
     { minModRevision: 2 },
   ]) {
     const stream = rangeStream(client, { key: "k", ...request });
