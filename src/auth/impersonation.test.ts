@@ -39,6 +39,31 @@ test("user, groups, uid and extra become the new identity", () => {
   });
 });
 
+test("a group or a value may hold a comma: a line is one of them", () => {
+  const result = impersonate(
+    {
+      ...request({
+        headers: {
+          "impersonate-user": "jane",
+          "impersonate-group": "a,b, c",
+          "impersonate-extra-reason": "on call, at night",
+        },
+      }),
+      impersonateLines: {
+        "impersonate-user": ["jane"],
+        "impersonate-group": ["a,b", "c"],
+        "impersonate-extra-reason": ["on call, at night"],
+      },
+    },
+    admin,
+    anyone,
+  );
+  assert.deepEqual(result.kind === "user" && [result.user.groups, result.user.extra], [
+    ["a,b", "c", "system:authenticated"],
+    { reason: ["on call, at night"] },
+  ]);
+});
+
 test("a service account brings its groups; anonymous is never authenticated", () => {
   const account = act({ "impersonate-user": "system:serviceaccount:ns:app" });
   assert.deepEqual(account.kind === "user" && account.user.groups, [

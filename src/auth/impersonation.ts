@@ -2,8 +2,8 @@
  * Acting as somebody else: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
  *
  * Holds  each part asked for is authorised for the real user as verb `impersonate`; nothing is taken
- *        from the real user. Groups arrive as one header joined with ", ", so a group name cannot
- *        hold a comma.
+ *        from the real user. A line is one group or value, whatever commas it holds; only of a caller that
+ *        does not keep lines apart (in process) is a value a list.
  * Absent the constrained verbs (`impersonate:...`).
  */
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
@@ -43,7 +43,7 @@ export function impersonate(
   user: UserInfo,
   authorizer: Authorizer,
 ): Impersonation {
-  const parts = requestedParts(request.headers);
+  const parts = requestedParts(request);
   if (parts.length === 0) return { kind: "none" };
   if (parts.length > partsMax) return { kind: "bad-request", message: "too much to impersonate" };
   if (parts[0]?.kind !== "User" && parts[0]?.kind !== "ServiceAccount") {
@@ -59,7 +59,8 @@ export function impersonate(
 }
 
 /** The user first, when there is one. */
-function requestedParts(headers: PlainRequest["headers"]): readonly Part[] {
+function requestedParts(request: PlainRequest): readonly Part[] {
+  const { headers } = request;
   const parts: Part[] = [];
   const add = (kind: Part["kind"], name: string, namespace = "", key = ""): void => {
     parts.push({ kind, name, namespace, key });
@@ -68,19 +69,21 @@ function requestedParts(headers: PlainRequest["headers"]): readonly Part[] {
   const account = splitServiceAccount(user);
   if (account !== undefined) add("ServiceAccount", account.name, account.namespace);
   else if (user !== "") add("User", user);
-  for (const group of splitHeader(headers["impersonate-group"])) add("Group", group);
-  for (const [header, value] of Object.entries(headers)) {
+  for (const group of linesOf(request, "impersonate-group")) add("Group", group);
+  for (const header of Object.keys(headers)) {
     if (!header.startsWith(extraPrefix)) continue;
     const key = unescapeKey(header.slice(extraPrefix.length));
-    for (const entry of splitHeader(value)) add("UserExtra", entry, "", key);
+    for (const entry of linesOf(request, header)) add("UserExtra", entry, "", key);
   }
   const uid = headers["impersonate-uid"] ?? "";
   if (uid !== "") add("UID", uid);
   return parts;
 }
 
-function splitHeader(value: string | undefined): readonly string[] {
-  return value === undefined ? [] : value.split(",").map((entry) => entry.trim());
+function linesOf({ headers, impersonateLines }: PlainRequest, header: string): readonly string[] {
+  const joined = headers[header];
+  if (joined === undefined) return [];
+  return impersonateLines?.[header] ?? joined.split(",").map((entry) => entry.trim());
 }
 
 /** Keys are percent-encoded in the header name; one that is not well formed is taken as it is. */
