@@ -28,6 +28,18 @@ interface Frame {
   readonly key: string;
   readonly revision: string;
   readonly digest: bigint;
+  /** When its writer says it wrote it, by the wall clock; undefined when it does not say. */
+  readonly writtenMs: number | undefined;
+}
+
+export interface WatcherOptions {
+  readonly path: string;
+  readonly first: number;
+  readonly timeoutSeconds: number;
+  /** Every other connection asks for the latest state only, the first one too. */
+  readonly latestInTurn?: boolean;
+  /** Told how old each event is that says when it was written (`data.at`), and by which relay it came. */
+  readonly onAge?: (relay: number, ageMs: number) => void;
 }
 
 const reconnectMs = 50;
@@ -53,6 +65,8 @@ export class CheckingWatcher {
   readonly #relays: readonly Credentials[];
   readonly #path: string;
   readonly #timeoutSeconds: number;
+  readonly #latestInTurn: boolean;
+  readonly #onAge: WatcherOptions["onAge"];
   #position = "";
   #sum = 0n;
   #synced = false;
@@ -60,13 +74,12 @@ export class CheckingWatcher {
   #client: KubeHttp | undefined;
   readonly #running: Promise<void>;
 
-  constructor(
-    relays: readonly Credentials[],
-    options: { readonly path: string; readonly first: number; readonly timeoutSeconds: number },
-  ) {
+  constructor(relays: readonly Credentials[], options: WatcherOptions) {
     this.#relays = relays;
     this.#path = options.path;
     this.#timeoutSeconds = options.timeoutSeconds;
+    this.#latestInTurn = options.latestInTurn ?? false;
+    this.#onAge = options.onAge;
     this.relay = options.first % relays.length;
     this.#running = this.#run();
   }
@@ -96,7 +109,9 @@ export class CheckingWatcher {
   }
 
   #target(): string {
-    const common = `watch=true&allowWatchBookmarks=true&viewChecksums=true&timeoutSeconds=${this.#timeoutSeconds}`;
+    const { snapshots, resumes } = this.counts;
+    const latest = this.#latestInTurn && (snapshots + resumes) % 2 === 0 ? "&latestOnly=true" : "";
+    const common = `watch=true&allowWatchBookmarks=true&viewChecksums=true&timeoutSeconds=${this.#timeoutSeconds}${latest}`;
     if (this.#synced) {
       this.counts.resumes++;
       return `${this.#path}?${common}&resourceVersion=${this.#position}`;
@@ -115,7 +130,7 @@ export class CheckingWatcher {
     const type = frame.exec(line)?.[1];
     if (type === undefined || type === "ERROR") return this.#failed();
     const text = line.slice(line.indexOf('"object":') + '"object":'.length, -1);
-    const { metadata }: Json = JSON.parse(text);
+    const { metadata, data }: Json = JSON.parse(text);
     const revision = String(metadata?.["resourceVersion"]);
     if (type === "BOOKMARK") return this.#takeBookmark(metadata, revision);
     const digest = BigInt(`0x${hash("sha256", text, "hex").slice(0, 32)}`);
@@ -124,6 +139,7 @@ export class CheckingWatcher {
       key: `${metadata?.["namespace"]}/${metadata?.["name"]}`,
       revision,
       digest,
+      writtenMs: data?.["at"] === undefined ? undefined : Number(data["at"]),
     };
     if (frames.size >= framesMax) frames.clear();
     frames.set(line, made);
@@ -135,6 +151,9 @@ export class CheckingWatcher {
     this.counts.events++;
     if (this.#synced && Number(revision) < Number(this.#position)) this.counts.disordered++;
     if (this.#synced) this.#position = revision;
+    if (this.#synced && told.writtenMs !== undefined && told.type !== "DELETED") {
+      this.#onAge?.(this.relay, Date.now() - told.writtenMs);
+    }
     this.#set(told);
   }
 

@@ -6,6 +6,7 @@ import { root } from "./harness.ts";
 
 export interface RunningRelay {
   readonly url: string;
+  readonly pid: number;
   /** The upstream's kubeconfig with the relay's address in it. */
   readonly kubeconfig: string;
   output(): string;
@@ -65,6 +66,7 @@ export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
   };
   return {
     url,
+    pid: child.pid ?? 0,
     kubeconfig,
     output: () => printed,
     stop: () => end("SIGTERM"),
