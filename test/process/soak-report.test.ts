@@ -1,3 +1,4 @@
+/** What a soak tells of itself: percentiles, and when memory counts as growing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Ages, judgeMemory, type MemorySample } from "./soak-report.ts";
