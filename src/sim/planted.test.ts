@@ -141,7 +141,7 @@ const bugs: Readonly<
             changed(store.watchFrom(range, start, sink), { close: () => undefined }),
         }),
     },
-    by: ["watch canceled", "watch unique", "watch ordered"],
+    by: ["watch canceled", "watch progress", "watch unique", "watch ordered"],
   },
   "keys of a lease that lack one": {
     planted: {
