@@ -12,6 +12,13 @@ import { sendSnapshot } from "./snapshot.ts";
 export const etcdVersion = "3.6.5";
 export const storageVersion = "3.6.0";
 
+/** As clusters name theirs. */
+const clusterVersion = "3.6";
+/** The last of its actions: 0 asks whether one may, 1 begins it. */
+const downgradeCancel = 2;
+
+type Downgraded = m.Of<typeof m.downgradeResponse>;
+
 export interface MaintenanceDeps {
   readonly store: FullStore;
   readonly alarms: Alarms;
@@ -44,11 +51,9 @@ export class MaintenanceService {
         if (targetId !== this.#deps.identity.memberId) throw etcdError("badLeaderTransferee");
         return {};
       }),
-      Downgrade: unary(m.downgradeRequest, m.headerResponse, ({ action }) => {
-        // Nothing is under way that could be canceled; etcd says so by doing nothing.
-        if (action !== 2) throw etcdError("invalidDowngradeTarget");
-        return { header: this.#header() };
-      }),
+      Downgrade: unary(m.downgradeRequest, m.downgradeResponse, (request) =>
+        this.#downgrade(request),
+      ),
     };
   }
 
@@ -99,6 +104,14 @@ export class MaintenanceService {
       default:
         return [];
     }
+  }
+
+  /** No version below is another's format here. So there is nothing to cancel, which etcd says by doing nothing. */
+  #downgrade({ action, version }: m.Of<typeof m.downgradeRequest>): Downgraded {
+    if (action < 0 || action > downgradeCancel) throw etcdError("unknownMethod");
+    if (action === downgradeCancel) return { header: this.#header(), version: clusterVersion };
+    const known = /^\d+\.\d+(\.\d+)?$/.test(version);
+    throw etcdError(known ? "invalidDowngradeTarget" : "downgradeFormat");
   }
 
   #hash(): m.Of<typeof m.hashResponse> {

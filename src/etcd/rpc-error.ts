@@ -32,6 +32,8 @@ const errors = {
   authNotEnabled: [failedPrecondition, "etcdserver: authentication is not enabled"],
   badLeaderTransferee: [failedPrecondition, "etcdserver: bad leader transferee"],
   invalidDowngradeTarget: [invalidArgument, "etcdserver: invalid downgrade target version"],
+  downgradeFormat: [invalidArgument, "etcdserver: wrong downgrade target version format"],
+  unknownMethod: [Code.unknown, "etcdserver: unknown method"],
   stopped: [Code.unavailable, "etcdserver: server stopped"],
   streamSorted: [Code.unimplemented, "RangeStream does not support custom sort orders"],
   streamFiltered: [Code.unimplemented, "RangeStream does not support revision filters"],

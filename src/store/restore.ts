@@ -34,7 +34,8 @@ export async function restoreSnapshot(
   const { disk } = deps;
   const header = decodeFileHeader(await snapshot.file.read(0, fileHeaderBytes));
   if (header?.kind !== "checkpoint") {
-    throw new CorruptionError(`${snapshot.path}: not a snapshot of this product`);
+    const hint = "to bring over the keys of an etcd, use `etcdctl make-mirror`";
+    throw new CorruptionError(`${snapshot.path}: not a snapshot of this product; ${hint}`);
   }
   const { revision } = header;
   const { records, end } = await restoreProve(snapshot);

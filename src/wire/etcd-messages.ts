@@ -280,6 +280,7 @@ export const snapshotResponse = message({
 
 export const moveLeaderRequest = message({ targetId: unsigned(1) });
 export const downgradeRequest = message({ action: int(1), version: text(2) });
+export const downgradeResponse = message({ header: nested(1, () => header), version: text(2) });
 
 export const member = message({
   id: unsigned(1),

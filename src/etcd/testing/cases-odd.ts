@@ -261,6 +261,30 @@ export const oddCases: readonly SuiteCase[] = [
         version: "9.9",
       });
       await call("Maintenance/Downgrade", m.downgradeRequest, m.headerResponse, { action: 2 });
+      const canceled = t.client.call(
+        "/etcdserverpb.Maintenance/Downgrade",
+        m.downgradeRequest,
+        m.downgradeResponse,
+        { action: 2 },
+      );
+      await t.note(
+        "cancel",
+        canceled.then(({ version }) => version),
+      );
+      for (const [action, version] of [
+        [0, ""],
+        [0, "x"],
+        [0, "3"],
+        [0, "3.4"],
+        [0, "3.4.1"],
+        [1, "3.4"],
+        [1, "3.x"],
+        [7, "3.5"],
+        [-1, "3.5"],
+      ] as const) {
+        const request = { action, version };
+        await call("Maintenance/Downgrade", m.downgradeRequest, m.downgradeResponse, request);
+      }
       await call("Cluster/MemberRemove", m.memberIdRequest, m.headerResponse, { id: 5n });
       await call("Cluster/MemberPromote", m.memberIdRequest, m.headerResponse, { id: 5n });
       for (const method of ["Status", "Enable", "Disable"]) {
