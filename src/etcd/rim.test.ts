@@ -28,11 +28,12 @@ interface Ended {
   readonly text: string;
 }
 
-/** One raw call: head fields over the usual ones, then these bytes. */
+/** One raw call: head fields over the usual ones, then these bytes; `open`: and nothing says that they are all. */
 function call(
   url: string,
   fields: Record<string, string | undefined>,
   bytes: Buffer,
+  open: "open" | "ended" = "ended",
 ): Promise<Ended> {
   const session = connectHttp2(url);
   const all = {
@@ -56,7 +57,8 @@ function call(
   stream.on("trailers", see);
   stream.on("error", () => undefined);
   stream.resume();
-  stream.end(bytes);
+  if (open === "open") stream.write(bytes);
+  else stream.end(bytes);
   return new Promise((resolve) => {
     stream.on("close", () => {
       session.destroy();
@@ -229,6 +231,17 @@ for (const { name, skip, start } of servers) {
     for (const [what, fields, bytes, expected] of refusals) {
       assert.deepEqual(await call(server.url, fields, bytes), expected, what);
     }
+  });
+
+  test(`a call whose message never comes ends with its deadline: ${name}`, { skip }, async (t) => {
+    const { url } = await started(t, start);
+    const late = { http: 200, code: "4", text: "context deadline exceeded" };
+    const waits = { "grpc-timeout": "60m" };
+    for (const part of [0, 3, plain.length - 1]) {
+      const bytes = plain.subarray(0, part);
+      assert.deepEqual(await call(url, waits, bytes, "open"), late, `${part} bytes of it`);
+    }
+    assert.deepEqual(await call(url, waits, plain), well);
   });
 
   test(`plain HTTP is answered on the client port: ${name}`, { skip }, async (t) => {

@@ -245,6 +245,10 @@ function serveUnary(
   const deframer = new Deframer(served.limits.messageBytesMax, head.encoding);
   const { stream } = call;
   let answered = false;
+  let deadline: Timer | undefined;
+  const arm = (): void => {
+    if (!stream.closed) deadline ??= armDeadline(served, call, head);
+  };
   const fail = (error: unknown): void => call.fail(error);
   const take = (message: Buffer): void => {
     // One message is one call; what else comes is dropped.
@@ -253,9 +257,15 @@ function serveUnary(
     const frame = answer(message);
     if (Buffer.isBuffer(frame)) return stream.answer(frame);
     if (!(frame instanceof Promise)) return stream.answerPieces(frame);
-    const deadline = armDeadline(served, call, head);
-    frame.then((bytes) => stream.answer(bytes), fail).finally(() => deadline?.cancel());
+    arm();
+    frame.then((bytes) => stream.answer(bytes), fail);
   };
+  // The message mostly comes in the same packet, and many are answered at once: no timer for those.
+  if (head.timeout !== "") {
+    queueMicrotask(() => {
+      if (!answered) arm();
+    });
+  }
   stream.take = {
     data: (bytes) => {
       if (stream.closed) return;
@@ -268,7 +278,7 @@ function serveUnary(
     ended: () => {
       if (!answered) fail(endedEarly(deframer));
     },
-    closed: () => undefined,
+    closed: () => deadline?.cancel(),
   };
 }
 
