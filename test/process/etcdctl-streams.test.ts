@@ -184,11 +184,11 @@ describe("etcdctl goes on", { skip: noEtcdctl }, () => {
     await store?.kill();
   });
 
-  for (const { name, run } of courses) {
-    test(name, { skip: noEtcd }, async () => {
+  for (const course of courses) {
+    test(course.name, { skip: noEtcd }, async () => {
       const [ours, theirs] = [new Course(store.url), new Course(oracle?.url ?? "")];
-      await run(theirs);
-      await run(ours);
+      await course.run(theirs);
+      await course.run(ours);
       assert.deepEqual(ours.seen, theirs.seen);
     });
   }
