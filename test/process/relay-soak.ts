@@ -28,7 +28,8 @@ what the plane holds, a refused write, under nine tenths of the rate, or memory 
 (runs of 40 minutes and more; the last quarter beside the second).
 `;
 const path = "/api/v1/namespaces/default/configmaps";
-const objects = 200;
+/** A multiple of the writers (64), so each object has one: two at once could refuse each other. */
+const objects = 192;
 const settleMsMax = 30_000;
 const minuteMs = 60_000;
 /** Of the rate that was asked for: the soak is of that rate or it is none. */
