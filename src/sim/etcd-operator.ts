@@ -24,7 +24,7 @@ export async function operate(
 
 /** All that there is goes, so that the next put has room, whatever the quota. */
 export async function clearAway(client: EtcdClient): Promise<void> {
-  if (!(await isArmed(client))) return;
+  await isArmed(client);
   const read = await client.ask({ kind: "range", ...everything, revision: 0, limit: 1 });
   await makeRoom(client, everything, read?.kind === "answered" ? read.revision : 0);
 }

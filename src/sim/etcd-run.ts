@@ -49,8 +49,6 @@ const watchers = 3;
 /** On the stream of the last watcher. */
 const watchesTogether = 3;
 const firstKept = 9000;
-/** One finds the alarm on, one has the disk's room looked at again, which raises it once more. */
-const lastPutsMax = 4;
 
 export async function runSeed(
   seed: number,
@@ -111,8 +109,7 @@ class Run {
     await this.#lastQuestions();
     await this.#advance(quietMs / 2);
     const { quotaBytes } = this.#member;
-    const roomy = quotaBytes === roomyBytes && this.marks.faults["full disk"] === 0;
-    const history = this.#recorder.history({ quotaBytes, roomy });
+    const history = this.#recorder.history({ quotaBytes, roomy: this.#roomy });
     for (const watcher of this.#watchers) watcher.end();
     this.#member.stop();
     await clock.settle();
@@ -182,9 +179,8 @@ class Run {
     const client = this.#client("last");
     const asking = async (): Promise<void> => {
       await client.ask({ kind: "range", ...everything, revision: 0, limit: 0 });
-      for (let left = lastPutsMax; left > 0 && !(await this.#lastPut(client)); left--) {
-        await clearAway(client);
-      }
+      if (!this.#roomy) await clearAway(client);
+      await client.ask({ kind: "put", key: "c", value: "last", lease: "0", ignore: "none" });
       await client.ask({ kind: "leases" });
       await client.ask({ kind: "range", ...everything, revision: 0, limit: 0 });
       for (const watcher of this.#watchers) watcher.askProgress();
@@ -193,10 +189,9 @@ class Run {
     await this.#clock.settle();
   }
 
-  /** @returns false when there was no room for it. */
-  async #lastPut(client: EtcdClient): Promise<boolean> {
-    const put = { kind: "put", key: "c", value: "last", lease: "0", ignore: "none" } as const;
-    return (await client.ask(put))?.kind !== "refused";
+  /** Nothing that was done can have filled the quota or the disk. */
+  get #roomy(): boolean {
+    return this.#member.quotaBytes === roomyBytes && this.marks.faults["full disk"] === 0;
   }
 
   #workload(): WorkloadDeps {

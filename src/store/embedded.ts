@@ -11,7 +11,7 @@ import type { Settlement } from "./batch.ts";
 import { stateSource } from "./checkpoint.ts";
 import { Committer } from "./commit.ts";
 import type { CommitStats, Submission } from "./commit.ts";
-import type { Engine, EngineStats } from "./engines/engine.ts";
+import type { Engine, EngineStats, Room } from "./engines/engine.ts";
 import type { LeaseInfo, Leases } from "./leases.ts";
 import { encodeFileHeader } from "./engines/local-files.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -203,10 +203,12 @@ export class EmbeddedStore implements FullStore {
     value: Uint8Array,
     options: { readonly guard?: Guard; readonly lease?: LeaseId },
   ): Promise<PutResult> {
-    const refused = this.#refusePut(key, value);
-    if (refused !== undefined) return Promise.resolve(refused);
-    const lease = options.lease ?? (0n as LeaseId);
-    return this.#write(() => this.#sequencer.put(key, value, options.guard, lease));
+    return this.#inRoom((room) => {
+      const refused = this.#refusePut(key, value) ?? noSpace(room);
+      if (refused !== undefined) return Promise.resolve(refused);
+      const lease = options.lease ?? (0n as LeaseId);
+      return this.#write(() => this.#sequencer.put(key, value, options.guard, lease));
+    });
   }
 
   delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult> {
@@ -321,8 +323,7 @@ export class EmbeddedStore implements FullStore {
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
-    if (this.#closing) return Promise.resolve(stoppedResult(closedError()));
-    return this.#write(() => this.#sequencer.transact(run));
+    return this.#inRoom((room) => this.#write(() => this.#sequencer.transact(run, noSpace(room))));
   }
 
   async close(): Promise<void> {
@@ -352,7 +353,6 @@ export class EmbeddedStore implements FullStore {
   }
 
   #refusePut(key: Key, value: Uint8Array): WriteRefused | undefined {
-    if (this.#closing) return stoppedResult(closedError());
     const max = this.#options.valueBytesMax;
     if (value.length > max) {
       const message = `value of ${value.length} bytes is over the limit of ${max}`;
@@ -362,8 +362,19 @@ export class EmbeddedStore implements FullStore {
       const message = `key of ${key.length} bytes is over the limit of ${keyBytesLimit}`;
       return { kind: "too-large", message };
     }
-    const { room } = this.#deps.engine;
-    return room.kind === "ok" ? undefined : room;
+    return undefined;
+  }
+
+  /** Nobody is refused by an older look at the disk than its own; while there is room, none waits for it. */
+  #inRoom<Result>(
+    write: (room: Room) => Promise<Result | WriteRefused>,
+  ): Promise<Result | WriteRefused> {
+    const { engine } = this.#deps;
+    const stopped = (): Promise<WriteRefused> => Promise.resolve(stoppedResult(closedError()));
+    if (this.#closing) return stopped();
+    const { room } = engine;
+    if (room.kind === "ok") return write(room);
+    return engine.lookForRoom().then((seen) => (this.#closing ? stopped() : write(seen)));
   }
 
   #write<Result>(decide: () => Decided<Result>): Promise<Result | WriteRefused> {
@@ -470,4 +481,8 @@ function closedError(): Error {
 
 function stoppedResult(error: Error): WriteRefused {
   return { kind: "stopped", message: error.message };
+}
+
+function noSpace(room: Room): WriteRefused | undefined {
+  return room.kind === "ok" ? undefined : room;
 }

@@ -46,7 +46,7 @@ interface Fields {
 export interface SequencerOptions {
   readonly epoch: number;
   readonly quotaBytes: number;
-  /** Whether a key or a value is too large, or the disk too full; asked of a transaction's puts here. */
+  /** Whether a key or a value is too large; asked of a transaction's puts here. */
   readonly refusePut: (key: Key, value: Uint8Array) => WriteRefused | undefined;
 }
 
@@ -109,14 +109,15 @@ export class Sequencer {
     };
   }
 
-  /** Runs `run` against the newest state, and makes what it changed one revision. */
+  /** Runs `run` against the newest state, and makes what it changed one revision. `noSpace`: unless it puts. */
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
+    noSpace: WriteRefused | undefined,
   ): Decided<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
     const staging = new Staging(this.#mvcc, (id) => this.#leases.has(id));
     const answer = run(staging);
     const { changes } = staging;
-    const refused = this.#refuseChanges(changes);
+    const refused = this.#refuseChanges(changes, noSpace);
     if (refused !== undefined) return { result: refused, after: 0 };
     this.#change(changes);
     const after = staging.missedLease ? "all" : this.#mvcc.headRevision;
@@ -287,11 +288,14 @@ export class Sequencer {
     return row === undefined ? 0 : this.#mvcc.versions.revision(row);
   }
 
-  #refuseChanges(changes: readonly Change[]): WriteRefused | undefined {
+  #refuseChanges(
+    changes: readonly Change[],
+    noSpace: WriteRefused | undefined,
+  ): WriteRefused | undefined {
     let size = 0;
     for (const change of changes) {
       if (change.kind !== "put") continue;
-      const refused = this.#refusePut(change.kv.key, change.kv.value);
+      const refused = this.#refusePut(change.kv.key, change.kv.value) ?? noSpace;
       if (refused !== undefined) return refused;
       size += putSize(change.kv);
     }

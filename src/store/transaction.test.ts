@@ -141,6 +141,10 @@ test("a transaction's puts, too, are refused in time when the disk has little ro
     transaction.put(key("b"), bytes("1"), none);
   });
   assert.equal(refused.kind, "no-space");
+  const putting = store.transact((transaction) => transaction.put(key("b"), bytes("1"), none));
+  world.disk.setCapacity(undefined);
+  assert.equal((await putting).kind, "done", "room made before anybody looked");
+  world.disk.setCapacity(smallOptions.segmentBytes + smallOptions.freeBytesMin);
   const removed = await store.transact((transaction) => transaction.delete(key("a")));
   assert.equal(removed.kind, "done");
   await store.close();

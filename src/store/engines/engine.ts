@@ -84,6 +84,10 @@ export interface AppendBatch {
   readonly records: number;
 }
 
+export type Room =
+  | { readonly kind: "ok" }
+  | { readonly kind: "no-space"; readonly message: string };
+
 /** Hands out the records of a checkpoint in chunks; the last one ends it. */
 export interface RecordSupply {
   readonly revision: number;
@@ -114,10 +118,12 @@ export interface Engine {
   /** One at a time: the caller waits for the last one to settle. */
   append(batch: AppendBatch): Promise<void>;
   /**
-   * Whether there is room for more. While not, the store refuses puts as `no-space` before they are
-   * sequenced; deletes and compaction go on.
+   * Whether there was room for more when it was last looked at. While not, the store asks `lookForRoom`
+   * about each put, and refuses it as `no-space` before it is sequenced; deletes and compaction go on.
    */
-  readonly room: { readonly kind: "ok" } | { readonly kind: "no-space"; readonly message: string };
+  readonly room: Room;
+  /** Whether there is room, by a look that began after this call. Never rejects. */
+  lookForRoom(): Promise<Room>;
   /** Whether a checkpoint at `revision` would free enough log to be worth its writing. */
   wantsCheckpoint(revision: number): boolean;
   /**

@@ -25,6 +25,7 @@ import type {
   EngineStats,
   Opened,
   ReplaySink,
+  Room,
   Tail,
 } from "./engine.ts";
 import { refuseForeign, removeIfThere, takeDirectory, writeFormat } from "./local-directory.ts";
@@ -38,6 +39,7 @@ import {
 import { pathOf, recover } from "./local-recover.ts";
 import type { Recovered } from "./local-recover.ts";
 import { Pace } from "./local-pace.ts";
+import { LocalRoom } from "./local-room.ts";
 import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
 import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
 import { LocalTail } from "./local-tail.ts";
@@ -50,8 +52,6 @@ const checkpointRestFactor = 2;
 const checkpointRestMsMax = 50;
 /** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
 const checkpointWorth = 0.5;
-/** How often to look how much room the disk has left. */
-const roomCheckMs = 1000;
 
 export interface LocalEngineOptions {
   readonly directory: string;
@@ -89,12 +89,12 @@ export class LocalEngine implements Engine {
   #appendsSeen = 0;
   #epoch = 0;
   #failure: Error | undefined;
-  #room: Engine["room"] = { kind: "ok" };
-  #roomCheckAtMs = 0;
+  readonly #room: LocalRoom;
 
   constructor(deps: LocalEngineDeps, options: LocalEngineOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#room = new LocalRoom(deps, options);
   }
 
   async open(replay: ReplaySink, epoch: number | "next"): Promise<Opened> {
@@ -113,7 +113,7 @@ export class LocalEngine implements Engine {
       this.#ahead = new SegmentAhead(this.#place);
       if (found.format < formatVersion) await writeFormat(disk, directory, found.storeId);
       await this.#openTail(recovered);
-      await this.#checkRoom();
+      await this.#room.look();
       return { epoch: this.#epoch, domain: found.storeId };
     } catch (error) {
       await this.#lock.release();
@@ -138,14 +138,12 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** As of at most `roomCheckMs` and one look at the disk ago. */
-  get room(): Engine["room"] {
-    const nowMs = this.#deps.clock.monotonicMs();
-    if (nowMs >= this.#roomCheckAtMs && this.#open !== undefined) {
-      this.#roomCheckAtMs = nowMs + roomCheckMs;
-      void this.#checkRoom();
-    }
-    return this.#room;
+  get room(): Room {
+    return this.#room.known;
+  }
+
+  lookForRoom(): Promise<Room> {
+    return this.#room.look();
   }
 
   wantsCheckpoint(revision: number): boolean {
@@ -249,17 +247,6 @@ export class LocalEngine implements Engine {
     if (this.#segments.at(-1)?.number !== number) this.#segments.push(begun.info);
     this.#open = begun;
     return begun;
-  }
-
-  async #checkRoom(): Promise<void> {
-    const { directory, freeBytesMin } = this.#options;
-    try {
-      const free = await this.#deps.disk.freeBytes(directory);
-      const message = `${free} bytes are free on the disk of ${directory}, fewer than the ${freeBytesMin} kept for deletes and compaction`;
-      this.#room = free < freeBytesMin ? { kind: "no-space", message } : { kind: "ok" };
-    } catch (error) {
-      this.#deps.log.warn("cannot see how much room the disk has", { error: String(error) });
-    }
   }
 
   async #writeCheckpoint(file: DiskFile, source: CheckpointSource): Promise<number> {

@@ -1,0 +1,71 @@
+/**
+ * How much room the disk has left. Puts go on by what the last look found, so that none of them waits
+ * for the disk; who is to be refused is refused by a look of its own.
+ *
+ * R1  While puts are made, a look begins at least every `checkMs`.
+ * R2  `look` answers by a look that began after it was asked: room that was made before counts.
+ * R3  One look at a time; whoever asks during one shares the next. A look that fails changes nothing.
+ */
+import type { Clock } from "#platform/clock.ts";
+import type { Disk } from "#platform/disk.ts";
+import type { Log } from "#platform/log.ts";
+import type { Room } from "./engine.ts";
+
+const checkMs = 1000;
+
+export interface LocalRoomDeps {
+  readonly disk: Pick<Disk, "freeBytes">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface LocalRoomOptions {
+  readonly directory: string;
+  readonly freeBytesMin: number;
+}
+
+export class LocalRoom {
+  readonly #deps: LocalRoomDeps;
+  readonly #options: LocalRoomOptions;
+  #found: Room = { kind: "ok" };
+  #checkAtMs = 0;
+  /** The look that began last; it may be over. */
+  #last: Promise<unknown> = Promise.resolve();
+  /** The look to begin after it, once somebody has asked for one. */
+  #next: Promise<Room> | undefined;
+
+  constructor(deps: LocalRoomDeps, options: LocalRoomOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** As of at most `checkMs` and one look ago, while somebody asks. */
+  get known(): Room {
+    if (this.#deps.clock.monotonicMs() >= this.#checkAtMs) void this.look();
+    return this.#found;
+  }
+
+  look(): Promise<Room> {
+    this.#checkAtMs = this.#deps.clock.monotonicMs() + checkMs;
+    this.#next ??= this.#last.then(() => {
+      this.#next = undefined;
+      const look = this.#look();
+      this.#last = look;
+      return look;
+    });
+    return this.#next;
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<Room> {
+    const { directory, freeBytesMin } = this.#options;
+    try {
+      const free = await this.#deps.disk.freeBytes(directory);
+      const message = `${free} bytes are free on the disk of ${directory}, fewer than the ${freeBytesMin} kept for deletes and compaction`;
+      this.#found = free < freeBytesMin ? { kind: "no-space", message } : { kind: "ok" };
+    } catch (error) {
+      this.#deps.log.warn("cannot see how much room the disk has", { error: String(error) });
+    }
+    return this.#found;
+  }
+}
