@@ -8,7 +8,12 @@
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import { CorruptionError } from "./engines/engine.ts";
 import { takeDirectory } from "./engines/local-directory.ts";
-import { decodeFileHeader, fileHeaderBytes, fileName } from "./engines/local-files.ts";
+import {
+  decodeFileHeader,
+  fileHeaderBytes,
+  fileName,
+  unreadFormat,
+} from "./engines/local-files.ts";
 import type { FileHeader, FileName } from "./engines/local-files.ts";
 import { laterBatchExists, readRecords } from "./engines/local-read.ts";
 import type { ReadEnd } from "./engines/local-read.ts";
@@ -196,7 +201,9 @@ class Checker {
       if (required) this.#problem(path, 0, "bad header");
       return undefined;
     }
-    if (header.storeId !== this.#storeId)
+    const unread = unreadFormat(header.format);
+    if (unread !== undefined) this.problems.push(`${path}: ${unread}`);
+    else if (header.storeId !== this.#storeId)
       this.#problem(path, 16, `belongs to store ${header.storeId}`);
     else if (header.kind !== name.kind || header.number !== name.number) {
       this.#problem(path, 0, `is ${header.kind} ${header.number} under a wrong name`);

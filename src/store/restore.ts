@@ -15,6 +15,7 @@ import {
   isOurs,
   parseFileName,
   temporarySuffix,
+  unreadFormat,
 } from "./engines/local-files.ts";
 import { readRecords } from "./engines/local-read.ts";
 import { RecordKind, RecordReader } from "./record.ts";
@@ -37,6 +38,8 @@ export async function restoreSnapshot(
     const hint = "to bring over the keys of an etcd, use `etcdctl make-mirror`";
     throw new CorruptionError(`${snapshot.path}: not a snapshot of this product; ${hint}`);
   }
+  const unread = unreadFormat(header.format);
+  if (unread !== undefined) throw new CorruptionError(`${snapshot.path}: ${unread}`);
   const { revision } = header;
   const { records, end } = await restoreProve(snapshot);
   await disk.makeDirectory(directory);

@@ -18,11 +18,19 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { crc32c } from "#base/crc32c.ts";
 import { EtcdClient } from "#etcd/client.ts";
+import { silentLog } from "#platform/log.ts";
+import { NodeClock } from "#platform/node/clock.ts";
+import { NodeDisk } from "#platform/node/disk.ts";
+import { NodeRandom } from "#platform/node/random.ts";
+import { openStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
 import { headerBytes } from "#store/record.ts";
+import type { Key } from "#store/store.ts";
 import { startStore, type RunningStore } from "./store-harness.ts";
 import {
   pilothouse,
   removeDirectory,
+  root,
   run,
   temporaryDirectory,
   type CommandResult,
@@ -138,6 +146,110 @@ test("a missing segment is named, with the one that shows the gap", () => {
   assert.match(check.stdout, words);
 });
 
+/**
+ * Many small segments and two checkpoints, as a store of gigabytes has: written by the store itself
+ * with other limits, since the length of a segment is no part of the format.
+ */
+async function grown(name: string): Promise<{ directory: string; head: number }> {
+  const directory = join(scratch, name);
+  const host = {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log: silentLog,
+  };
+  const limits = { ...recommendedOptions, ...smallEngine };
+  const store = await openStore(host, { ...limits, engine: "local", directory });
+  const value = Buffer.alloc(1000, "v");
+  for (let i = 0; i < 300; i++) {
+    await store.put(`k${i % 60}` as Key, value, {});
+    if (i % 60 === 59) await store.compact(store.commitRevision);
+    // The checkpoint that this asks for is written behind the puts.
+    const asked = store.compactRevision;
+    while (i % 60 === 59 && store.stats().engine.checkpointRevision < asked) {
+      await new Promise(setImmediate);
+    }
+  }
+  const head = store.commitRevision;
+  await store.close();
+  return { directory, head };
+}
+
+const smallEngine = { segmentBytes: 2 ** 15, checkpointLogBytes: 1, freeBytesMin: 0 };
+
+function filesOf(directory: string, kind: "log" | "checkpoint"): readonly string[] {
+  const names = readdirSync(directory).filter((name) => name.startsWith(`${kind}-`));
+  return names.toSorted().map((name) => join(directory, name));
+}
+
+test("a flipped bit in the newest checkpoint: the one before it serves, and the log says which file and where", async () => {
+  const { directory, head } = await grown("checkpoint");
+  const newest = filesOf(directory, "checkpoint").at(-1) ?? "";
+  const dump = pilothouse(["store", "dump", directory]).stdout;
+  assert.equal(dump.trim().split("\n").length, 60);
+  flip(newest, 4096 + 3000);
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 1);
+  assert.match(check.stdout, new RegExp(`${newest}: bad record at offset \\d+`));
+  assert.match(check.stdout, new RegExp(`DAMAGED: safe to revision ${head};`));
+  const store = await startStore(["--data-dir", directory, "--listen", "127.0.0.1:0"]);
+  assert.match(store.output(), /a checkpoint is damaged; using the one before it/);
+  assert.match(store.output(), new RegExp(`${newest}: bad record at offset \\d+`));
+  const client = new EtcdClient(store.url);
+  const { kvs, header } = await client.range({ key: "k", rangeEnd: "l" });
+  assert.deepEqual([kvs.length, header?.revision], [60, head]);
+  client.close();
+  assert.equal(await store.stop(), 0);
+  assert.equal(pilothouse(["store", "dump", directory]).stdout, dump);
+});
+
+test("flipped bits in both checkpoints: refused with file and offset; check names both, and how much is safe", async () => {
+  const { directory } = await grown("checkpoints");
+  const both = filesOf(directory, "checkpoint");
+  assert.equal(both.length, 2);
+  for (const path of both) flip(path, 4096 + 3000);
+  refused(serve(directory), /cannot open the store in .*checkpoint-\d+: bad record at offset \d+/);
+  const { code, stdout } = pilothouse(["store", "check", directory]);
+  assert.equal(code, 1);
+  for (const path of both) assert.match(stdout, new RegExp(`${path}: bad record at offset \\d+`));
+  // The log before them has been trimmed: nothing can be rebuilt whole.
+  assert.match(stdout, /DAMAGED: safe to revision 0;/);
+});
+
+test("a segment missing in the middle is named; what is safe is what the newest checkpoint holds", async () => {
+  const { directory, head } = await grown("middle");
+  const segments = filesOf(directory, "log");
+  assert.ok(segments.length > 3, segments.join(" "));
+  const middle = segments.at(1) ?? "";
+  rmSync(middle);
+  const words = (path: string): RegExp => new RegExp(`${path}: log segment \\d+ is missing, but`);
+  refused(serve(directory), words(middle));
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 1);
+  assert.match(check.stdout, /log-\d+: segment \d+ is missing/);
+  assert.match(check.stdout, new RegExp(`DAMAGED: safe to revision ${head};`));
+});
+
+test("a log that ends before its checkpoint has lost its end, and that is said", async () => {
+  const { directory, head } = await grown("end");
+  const lost = filesOf(directory, "log").slice(2);
+  for (const path of lost) rmSync(path);
+  const words = new RegExp(`${lost[0]}: log segment \\d+ is missing, but there is a checkpoint`);
+  refused(serve(directory), words);
+  const { code, stdout } = pilothouse(["store", "check", directory]);
+  assert.equal(code, 1);
+  assert.match(stdout, words);
+  assert.match(stdout, new RegExp(`DAMAGED: safe to revision ${head};`));
+});
+
+test("a segment that was begun is missed when the next one had been made ready only", async () => {
+  const directory = copyOf("ready");
+  writeFileSync(join(directory, "log-0000000000000003"), Buffer.alloc(8192));
+  const words = /log-0{15}2: log segment 2 is missing, but segment 3 is there/;
+  refused(serve(directory), words);
+  assert.match(pilothouse(["store", "check", directory]).stdout, words);
+});
+
 /** A segment under another number, its header's checksum made anew. */
 function renumber(path: string, number: number): void {
   const bytes = readFileSync(path);
@@ -182,7 +294,25 @@ test("somebody else's directory is left alone; a store of a newer format is not 
   const newer = copyOf("newer");
   const format = readFileSync(join(newer, "FORMAT"), "utf8");
   writeFileSync(join(newer, "FORMAT"), format.replace(/format \d+/, "format 7"));
-  refused(serve(newer), /store has format 7, this version reads formats 1 to 2/);
+  const words =
+    /FORMAT: store has format 7, this version reads formats 1 to 2: use the version that/;
+  refused(serve(newer), words);
+  for (const command of ["check", "dump", "stats"]) {
+    refused(pilothouse(["store", command, newer]), words);
+  }
+});
+
+test("a directory of the first format is upgraded by a start, and not by a look", async () => {
+  const directory = join(scratch, "first");
+  cpSync(join(root, "src/store/testdata/format-1"), directory, { recursive: true });
+  const said = (): string => readFileSync(join(directory, "FORMAT"), "utf8").split("\n")[0] ?? "";
+  const dump = pilothouse(["store", "dump", directory]).stdout;
+  assert.equal(pilothouse(["store", "check", directory]).code, 0);
+  assert.equal(said(), "pilothouse-store format 1");
+  const store = await startStore(["--data-dir", directory, "--listen", "127.0.0.1:0"]);
+  assert.equal(await store.stop(), 0);
+  assert.equal(said(), "pilothouse-store format 2");
+  assert.equal(pilothouse(["store", "dump", directory]).stdout, dump);
 });
 
 test("a file of another store is refused", () => {
@@ -195,8 +325,10 @@ test("a file of another store is refused", () => {
 
 test("alarms that cannot be read are not taken for none", () => {
   const directory = copyOf("alarms");
-  writeFileSync(join(directory, "ALARMS"), "nonsense");
-  refused(serve(directory), /ALARMS: not a file of alarms; remove it/);
+  for (const text of ["nonsense", "pilothouse-store alarms 2\n"]) {
+    writeFileSync(join(directory, "ALARMS"), text);
+    refused(serve(directory), /ALARMS: not a file of alarms; remove it/);
+  }
 });
 
 test("a directory in use is refused by store and tools, and stays whole", async () => {

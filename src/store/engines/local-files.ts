@@ -22,7 +22,6 @@ export const temporarySuffix = ".tmp";
 /** A page, so that no batch ever rewrites the header's. */
 export const fileHeaderBytes = 4096;
 
-const formatFirstLine = `pilothouse-store format ${formatVersion}`;
 const headerCrcAt = 60;
 const numberDigits = 16;
 const namePattern = /^(log|checkpoint)-(\d{16})$/;
@@ -62,6 +61,11 @@ export interface FileHeader {
   readonly epoch: number;
 }
 
+/** As it was read; `format` may be one that this version does not read: see `unreadFormat`. */
+export interface FoundHeader extends FileHeader {
+  readonly format: number;
+}
+
 const magics = { log: "PHSTLOG\n", checkpoint: "PHSTCKP\n" } as const;
 
 export function encodeFileHeader(header: FileHeader): Uint8Array {
@@ -79,16 +83,17 @@ export function encodeFileHeader(header: FileHeader): Uint8Array {
 }
 
 /** Undefined when there is no whole header: not written, torn, or damaged. */
-export function decodeFileHeader(bytes: Uint8Array): FileHeader | undefined {
+export function decodeFileHeader(bytes: Uint8Array): FoundHeader | undefined {
   if (bytes.length < fileHeaderBytes) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (view.getUint32(headerCrcAt, true) !== crc32c(bytes, 0, headerCrcAt)) return undefined;
   const magic = String.fromCharCode(...bytes.subarray(0, 8));
   const kind =
     magic === magics.log ? "log" : magic === magics.checkpoint ? "checkpoint" : undefined;
-  if (kind === undefined || !isRead(view.getUint32(8, true))) return undefined;
+  if (kind === undefined) return undefined;
   return {
     kind,
+    format: view.getUint32(8, true),
     epoch: view.getUint32(12, true),
     storeId: uuidText(bytes.subarray(16, 32)),
     number: Number(view.getBigUint64(32, true)),
@@ -98,29 +103,31 @@ export function decodeFileHeader(bytes: Uint8Array): FileHeader | undefined {
 }
 
 export function encodeFormat(storeId: string): Uint8Array {
-  return new TextEncoder().encode(`${formatFirstLine}\nid ${storeId}\n`);
+  const text = `pilothouse-store format ${formatVersion}\nid ${storeId}\n`;
+  return new TextEncoder().encode(text);
 }
 
+/** Believes the first line first: what follows it may be another in another format. */
 export function decodeFormat(
   bytes: Uint8Array,
   path: string,
 ): { readonly storeId: string; readonly format: number } {
   const text = new TextDecoder().decode(bytes);
-  const match = /^pilothouse-store format (\d+)\nid ([0-9a-f-]{36})\n$/.exec(text);
-  if (match === null) {
+  const match = /^pilothouse-store format (\d+)\n(?:id ([0-9a-f-]{36})\n$)?/.exec(text);
+  const format = Number(match?.[1]);
+  const unread = match === null ? undefined : unreadFormat(format);
+  if (unread !== undefined) throw new CorruptionError(`${path}: store ${unread}`);
+  const storeId = match?.[2];
+  if (storeId === undefined) {
     throw new CorruptionError(`${path}: not a format file of a store: restore it from a backup`);
   }
-  const format = Number(match[1]);
-  if (!isRead(format)) {
-    throw new CorruptionError(
-      `${path}: store has format ${format}, this version reads formats ${formatOldest} to ${formatVersion}: use the version that wrote it`,
-    );
-  }
-  return { storeId: match[2] as string, format };
+  return { storeId, format };
 }
 
-function isRead(format: number): boolean {
-  return format >= formatOldest && format <= formatVersion;
+/** What to say of a format that this version cannot read; undefined: it can. */
+export function unreadFormat(format: number): string | undefined {
+  if (format >= formatOldest && format <= formatVersion) return undefined;
+  return `has format ${format}, this version reads formats ${formatOldest} to ${formatVersion}: use the version that wrote it`;
 }
 
 function uuidBytes(id: string): Uint8Array {

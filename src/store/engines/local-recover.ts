@@ -11,7 +11,7 @@ import { RecordKind, RecordReader } from "../record.ts";
 import { CorruptionError } from "./engine.ts";
 import type { ReplaySink } from "./engine.ts";
 import type { StoreDirectory } from "./local-directory.ts";
-import { decodeFileHeader, fileHeaderBytes, fileName } from "./local-files.ts";
+import { decodeFileHeader, fileHeaderBytes, fileName, unreadFormat } from "./local-files.ts";
 import type { FileHeader, FileName } from "./local-files.ts";
 import { laterBatchExists, readRecords } from "./local-read.ts";
 import type { SegmentInfo } from "./local-segment.ts";
@@ -48,12 +48,14 @@ export async function recover(
 ): Promise<Recovered> {
   const checkpoint = await recoverCheckpoint(place, found, replay);
   const reader = new SegmentsReader(place, found, replay);
+  checkContiguous(place, found.segments);
   const begun = await reader.headers();
-  checkContiguous(place, begun, checkpoint.revision);
+  checkBegins(place, begun[0], checkpoint.revision);
   const needed = neededFrom(begun, checkpoint.revision);
   for (let i = needed; i < begun.length; i++) {
     await reader.read(begun[i] as FileHeader, begun[i + 1]);
   }
+  await checkReaches(place, begun.at(-1), reader, checkpoint.revision);
   return {
     checkpointRevision: checkpoint.revision,
     checkpointBytes: checkpoint.bytes,
@@ -254,6 +256,8 @@ async function readHeader(
     if (required) throw damagedHeader(path);
     return undefined;
   }
+  const unread = unreadFormat(header.format);
+  if (unread !== undefined) throw new CorruptionError(`${path}: ${unread}`);
   if (header.storeId !== expected.storeId) {
     throw new CorruptionError(
       `${path}: belongs to store ${header.storeId}, this is ${expected.storeId}: ${remedy}`,
@@ -271,17 +275,19 @@ function damagedHeader(path: string): CorruptionError {
   return new CorruptionError(`${path}: bad header at offset 0: ${remedy}`);
 }
 
-function checkContiguous(
+/** One that was only made ready counts: the one before it had been begun, and was durable. */
+function checkContiguous(place: Place, numbers: readonly number[]): void {
+  for (let i = 1; i < numbers.length; i++) {
+    const wanted = (numbers[i - 1] as number) + 1;
+    if (numbers[i] !== wanted) throw missing(place, wanted, `segment ${numbers[i]} is there`);
+  }
+}
+
+function checkBegins(
   place: Place,
-  begun: readonly FileHeader[],
+  first: FileHeader | undefined,
   checkpointRevision: number,
 ): void {
-  for (let i = 1; i < begun.length; i++) {
-    const wanted = (begun[i - 1] as FileHeader).number + 1;
-    const number = (begun[i] as FileHeader).number;
-    if (number !== wanted) throw missing(place, wanted, `segment ${number} is there`);
-  }
-  const first = begun[0];
   if (first === undefined) {
     if (checkpointRevision > 0) throw missing(place, undefined, "there is a checkpoint");
     return;
@@ -289,6 +295,20 @@ function checkContiguous(
   const reaches =
     checkpointRevision > 0 ? first.revision <= checkpointRevision : first.number === 1;
   if (!reaches) throw missing(place, first.number - 1, `segment ${first.number} is there`);
+}
+
+/** A checkpoint is of what was durable in the log: one that ends before it has lost its end. */
+async function checkReaches(
+  place: Place,
+  last: FileHeader | undefined,
+  reader: SegmentsReader,
+  checkpointRevision: number,
+): Promise<void> {
+  if (last === undefined || Math.max(last.revision, reader.headRevision) >= checkpointRevision) {
+    return;
+  }
+  await reader.tail?.file.close();
+  throw missing(place, last.number + 1, `there is a checkpoint of revision ${checkpointRevision}`);
 }
 
 function missing(place: Place, number: number | undefined, but: string): CorruptionError {
