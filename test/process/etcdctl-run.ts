@@ -62,8 +62,8 @@ export function normal(text: string, url: string): string {
   );
 }
 
-/** No line takes longer, on a machine with other work to do. */
-const lineMsMax = 15_000;
+/** Nothing that a test waits for takes longer, on a machine with other work to do. */
+export const waitMsMax = 60_000;
 
 /** One that goes on: a watch, a lock held, a mirror. */
 export class Going {
@@ -88,7 +88,7 @@ export class Going {
 
   /** All lines printed so far, once there are `count` of them. Fails when it ends before. */
   async lines(count: number): Promise<string> {
-    const late = AbortSignal.timeout(lineMsMax);
+    const late = AbortSignal.timeout(waitMsMax);
     while (this.#printed.split("\n").length <= count) {
       const more = once(this.#child.stdout, "data", { signal: late }).then(
         () => true,
@@ -100,9 +100,11 @@ export class Going {
     return normal(this.#printed.trimEnd(), this.#url);
   }
 
-  /** Everything it ever prints, when it ends by itself. */
+  /** Everything it ever prints, when it ends by itself; one that does not is killed, and fails. */
   async ended(): Promise<string> {
+    const late = setTimeout(() => this.#child.kill("SIGKILL"), waitMsMax);
     await this.#exited;
+    clearTimeout(late);
     return `${this.#child.exitCode} ${normal(this.#printed.trimEnd(), this.#url)}`;
   }
 
