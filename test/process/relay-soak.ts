@@ -67,7 +67,7 @@ const watchers = Array.from({ length: watcherCount }, (_, first) => {
 });
 const startMs = performance.now();
 const endMs = startMs + minutes * minuteMs;
-let report: WriterReport = { written: 0, refused: 0 };
+let report: WriterReport = { written: 0, writesRefused: 0 };
 let kills = 0;
 const memory: Record<"plane" | "relays", MemorySample[]> = { plane: [], relays: [] };
 let before = { atMs: startMs, written: 0 };
@@ -97,7 +97,7 @@ function faultsFound(): string[] {
   if (sums.mismatched > 0) found.push(`${sums.mismatched} checksums differ`);
   if (sums.disordered > 0) found.push(`${sums.disordered} events came after newer ones`);
   if (wrong > 0) found.push(`${wrong} watchers do not hold what the plane holds`);
-  if (report.refused > 0) found.push(`${report.refused} writes were refused`);
+  if (report.writesRefused > 0) found.push(`${report.writesRefused} writes were refused`);
   if (perSecond < rate * rateShareMin) found.push(`${perSecond} writes a second of ${rate}`);
   for (const [who, { kind }] of Object.entries(verdicts)) {
     if (kind === "growing") found.push(`memory of ${who} grows`);

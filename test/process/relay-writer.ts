@@ -15,7 +15,7 @@ interface Orders {
 
 export interface WriterReport {
   readonly written: number;
-  readonly refused: number;
+  readonly writesRefused: number;
 }
 
 // Each waits for its answer: so many are under way at once, over so many connections.
@@ -27,7 +27,7 @@ const credentials = credentialsOf(kubeconfig);
 const clients = Array.from({ length: connections }, () => new KubeHttp(credentials));
 const endMs = performance.now() + minutes * 60_000;
 let written = 0;
-let refused = 0;
+let writesRefused = 0;
 const report = setInterval(tell, reportMs);
 await Promise.all(Array.from({ length: writers }, (_, at) => write(at)));
 clearInterval(report);
@@ -35,7 +35,7 @@ for (const client of clients) client.close();
 tell();
 
 function tell(): void {
-  const said: WriterReport = { written, refused };
+  const said: WriterReport = { written, writesRefused };
   parentPort?.postMessage(said);
 }
 
@@ -47,7 +47,7 @@ async function write(writer: number): Promise<void> {
   for (let n = writer; performance.now() < endMs; n += writers) {
     const status = await writeOne(client, n);
     if (status < 300) written++;
-    else refused++;
+    else writesRefused++;
     dueMs += everyMs;
     const aheadMs = dueMs - performance.now();
     if (aheadMs > 0) await new Promise((resolve) => setTimeout(resolve, aheadMs));
