@@ -22,6 +22,11 @@ export function answerHead(
   return `${text}${connection}\r\n`;
 }
 
+/** A body behind a head that has none by its meaning would be read as the next answer. */
+export function hasBody(method: string, status: number): boolean {
+  return method !== "HEAD" && status !== 204 && status !== 304;
+}
+
 /** Whether the answer itself ends its connection. */
 export function isLast(headers: Headers): boolean {
   const { connection } = headers as { connection?: Headers[string] };

@@ -36,6 +36,10 @@ class Served {
     return served;
   }
 
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
   send(text: string): void {
     this.#socket.write(text, "latin1");
   }
@@ -148,6 +152,32 @@ test("a polling connection that becomes a tunnel gives its bytes to the tunnel",
   await served.warm();
   const upgrade = poll.replace("Host", "Connection: Upgrade\r\nUpgrade: websocket\r\nHost");
   assert.equal(await served.ask(upgrade), "/a");
+});
+
+test("an upgrade behind an answer that has not left is answered as if none was offered", async (context) => {
+  const served = await Served.start(context);
+  const upgrade = poll.replace("Host", "Connection: Upgrade\r\nUpgrade: websocket\r\nHost");
+  served.send(poll.replace("/a", "/slow") + upgrade);
+  await until(() => served.requests.length > 0);
+  served.slow.resolve();
+  assert.deepEqual(await served.answers(2), ["/slow", "/a"]);
+  assert.equal(served.requests[1]?.upgrade, undefined);
+});
+
+test("requests behind an answer that does not come are neither handled nor read without end", async (context) => {
+  const served = await Served.start(context);
+  // With the first line end the connection is node:http's.
+  served.send(`\r\n${poll.replace("/a", "/slow")}`);
+  await until(() => served.requests.length > 0);
+  // More than the buffers of two sockets.
+  served.send(poll.repeat(300_000));
+  for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(served.unsentBytes > 0);
+  assert.equal(served.requests.length, 1);
+  served.slow.resolve();
+  const paths = await served.answers(5_000);
+  assert.equal(paths.indexOf("/slow"), 0);
+  assert.equal(paths.lastIndexOf("/slow"), 0);
 });
 
 test("a server that closes does not wait for who polls", async (context) => {

@@ -17,18 +17,20 @@
  * Left   a client that ends its direction is gone, as for node:http.
  */
 import type { Socket } from "node:net";
-import type { ByteSink, Peer, PlainRequest, PlainResponse } from "../http.ts";
+import type { Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { noBody } from "./http-body.ts";
-import { abandon, answerOf, frameOf } from "./http1.ts";
-import { answerHead, isLast } from "./http1-answer.ts";
+import { abandon, answerOf } from "./http1.ts";
+import { answerHead, hasBody, isLast } from "./http1-answer.ts";
 import { type PlainHead, plainHead } from "./http1-head.ts";
+import { Http1Stream, type StreamOwner } from "./http1-stream.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** What the connections of a server share. */
 export interface Http1Front {
   readonly rim: Rim;
+  readonly headBytesMax: number;
   readonly headMs: number;
   readonly idleMs: number;
   readonly peerOf: (socket: Socket) => Peer;
@@ -38,7 +40,8 @@ export interface Http1Front {
 
 /** As much as a head may take. */
 const heldBytesMax = 64 * 1024;
-const lastChunk = "0\r\n\r\n";
+/** What a read costs beside its bytes: a client may send them one by one. */
+const heldReadBytes = 256;
 const timedOut = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
 
 const owner = Symbol("http1 connection");
@@ -77,16 +80,22 @@ interface Known {
 type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
 type StreamAnswer = Extract<PlainResponse, { kind: "stream" }>;
 
-export class Http1Connection implements ByteSink {
+interface Held {
+  readonly reads: Buffer[];
+  bytes: number;
+}
+
+export class Http1Connection implements StreamOwner {
   readonly #front: Http1Front;
   readonly #socket: Socket;
   #state: "new" | "idle" | "answering" | "streaming" | "left" = "new";
   #departure: Departure | undefined;
   #known: Known | undefined;
   #writer: SocketWriter | undefined;
-  /** Of the stream that is open. */
+  /** The watch that is open, and its closer. */
+  #stream: Http1Stream | undefined;
   #closer: (() => void) | undefined;
-  #held: Buffer[] | undefined;
+  #held: Held | undefined;
 
   constructor(front: Http1Front, socket: Socket) {
     this.#front = front;
@@ -98,7 +107,8 @@ export class Http1Connection implements ByteSink {
     if (this.#state !== "idle" && this.#state !== "new") return this.#hold(chunk);
     if (this.#answerAgain(chunk)) return;
     this.#known = undefined;
-    const head = this.#front.rim.draining ? undefined : plainHead(chunk);
+    const { rim, headBytesMax } = this.#front;
+    const head = rim.draining || chunk.length > headBytesMax ? undefined : plainHead(chunk);
     if (head === undefined) return this.#giveOn([chunk]);
     if (this.#state === "new") this.#socket.setTimeout(this.#front.idleMs);
     this.#state = "answering";
@@ -109,14 +119,14 @@ export class Http1Connection implements ByteSink {
     this.#front.rim.connections.delete(this);
     this.#state = "left";
     this.#held = undefined;
-    this.#departure?.leave();
     this.#close();
+    this.#departure?.leave();
   }
 
   /** The client's direction has ended. */
   departs(): void {
-    this.#departure?.leave();
     this.#close();
+    this.#departure?.leave();
     this.#end();
   }
 
@@ -130,45 +140,19 @@ export class Http1Connection implements ByteSink {
   /** The server is closing. */
   drain(): void {
     if (this.#state === "streaming") {
-      this.#close();
-      this.end();
+      this.#stream?.end();
     } else if (this.#state === "new" || this.#state === "idle") {
       this.#socket.destroy();
     }
   }
 
-  // A watch's sink.
-
-  write(chunks: readonly Uint8Array[]): boolean {
-    // Whether the socket still is one the writer sees.
-    return this.#state !== "streaming" || this.#writer?.write(frameOf(chunks)) !== false;
-  }
-
-  onDrain(f: () => void): void {
-    this.#writer?.onDrain(f);
-  }
-
-  end(): void {
-    if (this.closed) return;
-    this.#socket.write(lastChunk, "latin1");
-    this.#streamEnds();
-    if (this.#front.rim.draining) this.#end();
+  /** For the stream that was open. */
+  streamEnds(next: "serve" | "leave"): void {
+    this.#state = "answering";
+    this.#socket.setTimeout(this.#front.idleMs);
+    this.#close();
+    if (next === "leave" || this.#front.rim.draining) this.#end();
     else this.#idle();
-  }
-
-  leave(): void {
-    if (this.closed) return;
-    this.#socket.write(lastChunk, "latin1");
-    this.#streamEnds();
-    this.#end();
-  }
-
-  abort(): void {
-    this.#socket.destroy();
-  }
-
-  get closed(): boolean {
-    return this.#state !== "streaming" || this.#socket.destroyed || !this.#socket.writable;
   }
 
   #answerAgain(chunk: Buffer): boolean {
@@ -184,10 +168,10 @@ export class Http1Connection implements ByteSink {
 
   #hold(chunk: Buffer): void {
     if (this.#state === "left") return;
-    const held = (this.#held ??= []);
-    held.push(chunk);
-    const bytes = held.reduce((sum, { length }) => sum + length, 0);
-    if (bytes >= heldBytesMax) this.#socket.pause();
+    const held = (this.#held ??= { reads: [], bytes: 0 });
+    held.reads.push(chunk);
+    held.bytes += chunk.length + heldReadBytes;
+    if (held.bytes >= heldBytesMax) this.#socket.pause();
   }
 
   #giveOn(read: readonly Buffer[]): void {
@@ -208,17 +192,26 @@ export class Http1Connection implements ByteSink {
     this.#departure = departure;
     const answer = await answerOf(rim, new PlainRead(head, peerOf(this.#socket), departure));
     if (this.#state === "left" || !this.#socket.writable) return abandon(answer);
+    try {
+      await this.#send(read, head, answer);
+    } catch (error) {
+      abandon(answer);
+      throw error;
+    }
+  }
+
+  async #send(read: Buffer, { method, path }: PlainHead, answer: PlainResponse): Promise<void> {
     switch (answer.kind) {
       case "bytes":
         if (answer.again !== undefined) this.#known = { request: read, again: answer.again };
-        return this.#sendBytes(head.method, answer);
+        return this.#sendBytes(method, answer);
       case "stream":
-        return this.#sendStream(head.method, answer);
+        return this.#sendStream(method, answer);
       case "object":
       case "events":
       case "tunnel":
-        rim.log.error("a socket was answered with what it cannot take", { path: head.path });
-        return this.#sendBytes(head.method, noAnswer);
+        this.#front.rim.log.error("a socket was answered with what it cannot take", { path });
+        return this.#sendBytes(method, noAnswer);
       default:
         answer satisfies never;
     }
@@ -230,7 +223,7 @@ export class Http1Connection implements ByteSink {
     const length = body.reduce((sum, chunk) => sum + chunk.length, 0);
     const more = { "content-length": String(length) };
     const head = Buffer.from(answerHead(status, headers, more, this.#persistence(last)), "latin1");
-    for (const run of runsOf(method === "HEAD" ? [head] : [head, ...body])) {
+    for (const run of runsOf(hasBody(method, status) ? [head, ...body] : [head])) {
       if (!socket.writable) break;
       if (!writeTogether(socket, run)) await drained(socket);
     }
@@ -244,16 +237,18 @@ export class Http1Connection implements ByteSink {
     const { status, headers } = answer;
     const more = { "transfer-encoding": "chunked" };
     this.#socket.write(answerHead(status, headers, more, this.#persistence(false)), "latin1");
-    if (method === "HEAD") {
+    if (!hasBody(method, status)) {
       abandon(answer);
       return this.#idle();
     }
     this.#state = "streaming";
     this.#socket.setTimeout(0);
     this.#writer ??= socketWriter(this.#socket);
-    const close = answer.open(this);
+    const stream = new Http1Stream(this.#socket, this.#writer, this);
+    this.#stream = stream;
+    const close = answer.open(stream);
     // It may have ended, or its client have gone, while it opened.
-    if ((this.#state as string) !== "streaming" || this.closed) return close();
+    if (stream.closed) return close();
     this.#closer = close;
     if (this.#front.rim.draining) this.drain();
   }
@@ -263,14 +258,10 @@ export class Http1Connection implements ByteSink {
     return `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(this.#front.idleMs / 1000)}\r\n`;
   }
 
-  #streamEnds(): void {
-    this.#state = "answering";
-    this.#socket.setTimeout(this.#front.idleMs);
-    this.#close();
-  }
-
-  /** Runs the stream's closer, once. */
+  /** Runs the stream's closer, once; nothing it does is written any more. */
   #close(): void {
+    this.#stream?.detach();
+    this.#stream = undefined;
     const close = this.#closer;
     this.#closer = undefined;
     close?.();
@@ -282,16 +273,18 @@ export class Http1Connection implements ByteSink {
     this.#state = "idle";
     const held = this.#held;
     this.#held = undefined;
-    if (held !== undefined) this.#giveOn(held);
+    if (held !== undefined) this.#giveOn(held.reads);
   }
 
-  /** No request more. Its end is read for, and has as long as a quiet connection. */
+  /** No request more. Its end is read for, and has as long as a quiet connection, whatever comes. */
   #end(): void {
+    const socket = this.#socket;
     this.#state = "left";
     this.#held = undefined;
-    this.#socket.setTimeout(this.#front.idleMs);
-    this.#socket.end();
-    this.#socket.resume();
+    const last = setTimeout(() => socket.destroy(), this.#front.idleMs).unref();
+    socket.once("close", () => clearTimeout(last));
+    socket.end();
+    socket.resume();
   }
 
   #fault(error: unknown): void {

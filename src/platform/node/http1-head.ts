@@ -23,7 +23,7 @@ const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\x21-\x7e](?:[\x20-\x7e]*[
 
 /** Of bodies, hops and other protocols, and those whose lines must be told apart. */
 const notPlain =
-  /^(?:content-length|transfer-encoding|expect|upgrade|http2-settings|impersonate-.*)$/;
+  /^(?:content-length|transfer-encoding|te|trailer|expect|upgrade|proxy-connection|http2-settings|impersonate-.*)$/;
 
 /** A crowd without credentials sends one head; it is kept once. */
 let last: { readonly text: string; readonly head: PlainHead } | undefined;

@@ -6,16 +6,17 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { Peer, PlainResponse } from "../http.ts";
-import { serveHttp1 } from "./http1.ts";
+import { isAnswering, serveHttp1 } from "./http1.ts";
 import type { Rim } from "./http-rim.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 /** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
 const protocols = /^(websocket|spdy\/3\.1)$/i;
 
-/** A body would be lost in the tunnel. */
+/** A body would be lost in the tunnel; an answer before it has the socket still: both go unoffered. */
 export function mayUpgrade(message: IncomingMessage): boolean {
-  const { headers } = message;
+  const { headers, socket } = message;
+  if (isAnswering(socket)) return false;
   const bodyless =
     headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0";
   return bodyless && protocols.test(headers.upgrade ?? "");

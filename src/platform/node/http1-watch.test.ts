@@ -10,7 +10,7 @@ const head = (path: string, method = "GET"): string =>
   `${method} ${path} HTTP/1.1\r\nHost: relay\r\nAccept: application/json\r\n\r\n`;
 
 class Watched {
-  readonly opened = Promise.withResolvers<ByteSink>();
+  opened = Promise.withResolvers<ByteSink>();
   readonly closed = Promise.withResolvers<void>();
   closes = 0;
   server!: Listening;
@@ -55,8 +55,10 @@ class Watched {
 
   readonly #handler: PlainHandler = (request): Promise<PlainResponse> => {
     const { path } = request;
+    if (path === "/unchanged") return Promise.resolve(answer(304, {}, "a body that is none"));
     if (path === "/bad") return Promise.resolve(answer(200, { "x-a": "b\r\nx-c: d" }, "bad"));
-    if (path !== "/watch") return Promise.resolve(answer(200, { "x-path": path }, `[${path}]`));
+    if (!path.endsWith("watch"))
+      return Promise.resolve(answer(200, { "x-path": path }, `[${path}]`));
     const open = (sink: ByteSink): (() => void) => {
       this.opened.resolve(sink);
       return () => {
@@ -64,7 +66,8 @@ class Watched {
         this.closed.resolve();
       };
     };
-    return Promise.resolve({ kind: "stream", status: 200, headers: {}, open });
+    const headers: Record<string, string> = path === "/watch" ? {} : { "x-a": "\n" };
+    return Promise.resolve({ kind: "stream", status: 200, headers, open });
   };
 }
 
@@ -139,13 +142,54 @@ test("a connection that is ended with requests unread closes, if its client does
   assert.doesNotMatch(watched.text, /\[\/0\]/);
 });
 
-test("HEAD of a watch is its head, and what would have been watched is closed", async (context) => {
+test("the sink of a watch that has ended touches no later watch of its connection", async (context) => {
   const watched = await Watched.start(context);
-  watched.socket.write(head("/watch", "HEAD"));
-  await watched.closed.promise;
+  const stale = await watched.watch();
+  stale.end();
+  watched.opened = Promise.withResolvers();
+  watched.text = "";
+  const sink = await watched.watch();
+  assert.equal(stale.closed, true);
+  assert.equal(stale.write([Buffer.from("late\n")]), true);
+  stale.end();
+  stale.leave?.();
+  stale.abort?.();
+  assert.equal(sink.closed, false);
+  sink.write([Buffer.from("two\n")]);
+  sink.end();
+  await watched.until(/\r\n\r\n4\r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n$/);
+});
+
+test("bytes that come one by one while a watch is open are bounded by their number too", async (context) => {
+  const watched = await Watched.start(context);
+  const sink = await watched.watch();
+  const text = head("/last");
+  for (const byte of text) {
+    watched.socket.write(byte);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  sink.end();
+  await watched.until(/\[\/last\]$/);
+});
+
+test("an answer that has no body by its meaning sends none", async (context) => {
+  const watched = await Watched.start(context);
+  watched.socket.write(head("/unchanged"));
+  await watched.until(/304 Not Modified\r\n[^]*\r\n\r\n/);
   watched.socket.write(head("/next"));
   await watched.until(/\[\/next\]$/);
-  assert.equal(watched.closes, 1);
+  assert.doesNotMatch(watched.text, /none/);
+});
+
+test("HEAD of a watch is its head, and what would have been watched is closed", async (context) => {
+  for (const begin of ["", "\r\n"]) {
+    const watched = await Watched.start(context);
+    watched.socket.write(begin + head("/watch", "HEAD"));
+    await watched.closed.promise;
+    watched.socket.write(head("/next"));
+    await watched.until(/\[\/next\]$/);
+    assert.equal(watched.closes, 1);
+  }
 });
 
 test("a server that closes ends its watches well and its quiet connections at once", async (context) => {
@@ -195,9 +239,16 @@ test("requests that are not plain are node:http's, whatever was served before", 
   assert.match(bad.text, /^HTTP\/1\.1 400 /);
 });
 
-test("a header with a line end in it is never sent", async (context) => {
-  const watched = await Watched.start(context);
-  watched.socket.write(head("/bad"));
-  await watched.ended.promise;
-  assert.equal(watched.text, "");
+test("a header with a line end in it is never sent, and the watch behind it is closed", async (context) => {
+  // A line end before the request makes it node:http's.
+  for (const begin of ["", "\r\n"]) {
+    const watched = await Watched.start(context);
+    watched.socket.write(begin + head("/bad"));
+    await watched.ended.promise;
+    assert.equal(watched.text, "");
+    const opened = await Watched.start(context);
+    opened.socket.write(begin + head("/bad-watch"));
+    await Promise.all([opened.closed.promise, opened.ended.promise]);
+    assert.deepEqual([opened.text, opened.closes], ["", 1]);
+  }
 });

@@ -5,6 +5,9 @@
  * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
  *
+ * Pipelined requests are handled one by one, each when the answers before it have left; of a socket
+ * with more than `pipelinedMax` nothing more is read.
+ *
  * Clients that only read are served without node:http: http1-connection.ts.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -21,6 +24,16 @@ import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 const frames = new WeakMap<Uint8Array, Buffer>();
 const crlf = Buffer.from("\r\n");
 
+/** Those of one read, of 64 KB at most, may be more. */
+const pipelinedMax = 16;
+
+/** Requests of a connection whose answers have not left. */
+const unanswered = new WeakMap<Socket, number>();
+
+export function isAnswering(socket: Socket): boolean {
+  return (unanswered.get(socket) ?? 0) > 0;
+}
+
 export async function serveHttp1(
   rim: Rim,
   peer: Peer,
@@ -35,30 +48,58 @@ export async function serveHttp1(
   });
   message.on("error", leave);
   response.on("error", leave);
+  if (!(await turnOf(message, response))) return;
   const target = splitTarget(message.url ?? "");
   if (target === undefined) return refuse(response, 400, "400 Bad Request");
   const plain = plainRequest(message, target, peer, gone);
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) response.once("close", answer.left);
-  if (response.socket === null) await turnOf(message, response);
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
-  await send(rim, message, response, answer, gone);
+  try {
+    await send(rim, message, response, answer, gone);
+  } catch (error) {
+    // A head that is none: the client learns it by the cut, the answer's maker by its end.
+    abandon(answer);
+    response.destroy();
+    throw error;
+  }
 }
 
-/** Pipelined: the socket is its own when the answers before it have left; or the client goes away. */
-function turnOf({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
+/** Waits until the socket is the answer's own. @returns false when the client is gone before. */
+async function turnOf(message: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  const { socket } = message;
+  const count = (unanswered.get(socket) ?? 0) + 1;
+  unanswered.set(socket, count);
+  response.once("close", () => turnOfNext(socket));
+  if (count === pipelinedMax + 1) socket.on("resume", holdBack).pause();
+  if (response.socket === null && !socket.destroyed) await assigned(message, response);
+  return response.socket !== null;
+}
+
+function turnOfNext(socket: Socket): void {
+  const left = (unanswered.get(socket) ?? 1) - 1;
+  unanswered.set(socket, left);
+  if (left === pipelinedMax) socket.off("resume", holdBack).resume();
+}
+
+/** node:http reads on after each answer. */
+function holdBack(this: Socket): void {
+  this.pause();
+}
+
+/** Or the client went away. */
+function assigned(message: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    if (socket.destroyed) return resolve();
     const done = (): void => {
-      socket.off("close", done);
+      message.off("close", done);
       response.off("socket", done);
       resolve();
     };
-    socket.on("close", done);
+    message.on("close", done);
     response.on("socket", done);
   });
 }
@@ -156,6 +197,7 @@ function sendStream(
 ): void {
   if (message.method === "HEAD") {
     writeHead(response, answer.status, answer.headers, {});
+    abandon(answer);
     return void response.end();
   }
   const chunked = message.httpVersion === "1.1";

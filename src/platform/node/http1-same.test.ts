@@ -1,0 +1,240 @@
+/**
+ * Random bytes, cut at random places, are answered on a connection that begins as ours exactly as by
+ * node:http alone: heads, bodies, order, and whether the connection lasts.
+ *
+ * The peer is the same server: a line end before the first request is nothing to HTTP and makes the
+ * connection node:http's at once. What was sent is followed by more line ends than any body asks for
+ * and a last request, so that each exchange ends by an answer or by the server's end of the connection.
+ */
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { after, before, test } from "node:test";
+import fc from "fast-check";
+import type { ByteSink, PlainRequest, PlainResponse } from "../http.ts";
+import { silentLog } from "../log.ts";
+import { httpLimits, listen, type Listening } from "./http.ts";
+
+const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 150);
+let server: Listening;
+
+before(async () => {
+  const options = { host: "127.0.0.1", port: 0, limits: httpLimits };
+  server = await listen(options, answer, silentLog);
+});
+after(() => server.close(0));
+
+async function answer(request: PlainRequest): Promise<PlainResponse> {
+  const { path, query, method, headers, body } = request;
+  const turns = Number(/^\/slow(\d)/.exec(path)?.[1] ?? 0);
+  for (let turn = 0; turn < turns; turn++) await nextTurn();
+  // Read first: whether a connection outlasts a body unread depends on when it came.
+  const read = body.kind === "bytes" ? await body.read(100) : "none";
+  if (path.startsWith("/watch")) return { kind: "stream", status: 200, headers: {}, open };
+  const { date: _, ...told } = headers;
+  const seen = JSON.stringify([method, path, query, told, String(read)]);
+  const padding = "x".repeat(path.startsWith("/big") ? 200_000 : 0);
+  const status = path.startsWith("/304") ? 304 : 200;
+  const last: Record<string, string> = path.startsWith("/last") ? { connection: "close" } : {};
+  const chunks = status === 304 ? [] : [Buffer.from(seen), Buffer.from(padding)];
+  return { kind: "bytes", status, headers: { "x-path": encodeURI(path), ...last }, body: chunks };
+}
+
+/** A watch of three frames, a turn apart. */
+function open(sink: ByteSink): () => void {
+  const frames = async (): Promise<void> => {
+    for (const text of ["one", "two", "three"]) {
+      sink.write([Buffer.from(text)]);
+      await nextTurn();
+    }
+    sink.end();
+  };
+  void frames();
+  return () => {};
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+const paths = [
+  "/a",
+  "/b?c=%20d",
+  "/%41",
+  "/%zz",
+  "/%00",
+  "//x/y",
+  "/a#b",
+  "/slow1",
+  "/slow3",
+  "/big",
+  "/watch",
+  "/watch?x",
+  "/304",
+  "/last",
+  "http://h/a",
+  "*",
+  "",
+  "/a b",
+] as const;
+const path = fc.constantFrom(...paths);
+const headerLines = [
+  "Accept: a",
+  "Accept: b, c",
+  "accept:a",
+  "Accept : a",
+  "Accept: ",
+  " folded",
+  "\tfolded",
+  "Host: h",
+  "host: i",
+  "Cookie: a=b",
+  "Authorization: Bearer t",
+  "X-\x00: a",
+  "X: \x80",
+  "Content-Length: 0",
+  "Content-Length: 3",
+  "Content-Length: +3",
+  "Content-Length: 3, 3",
+  "Transfer-Encoding: chunked",
+  "Transfer-Encoding: identity",
+  "Transfer-Encoding : chunked",
+  "Connection: close",
+  "Connection: keep-alive",
+  "Connection: Keep-Alive, x",
+  "Connection: x",
+  "Proxy-Connection: close",
+  "Expect: 100-continue",
+  "Expect: x",
+  "TE: trailers",
+  "Trailer: x",
+  "Upgrade: websocket",
+  "Connection: Upgrade",
+  "Upgrade: h2c",
+  "Impersonate-User: a",
+  "__proto__: a",
+  "constructor: b",
+  "Keep-Alive: timeout=1",
+  'If-None-Match: "1"',
+] as const;
+const headerLine = fc.constantFrom(...headerLines);
+const request = fc
+  .record({
+    method: fc.constantFrom("GET", "GET", "GET", "HEAD", "POST", "get", "OPTIONS", "CONNECT"),
+    path,
+    version: fc.constantFrom("HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.2", "HTTP/2"),
+    host: fc.constantFrom("Host: h\r\n", "Host: h\r\n", "Host: h\r\n", ""),
+    lines: fc.array(headerLine, { maxLength: 3 }),
+    end: fc.constantFrom("\r\n", "\r\n", "\r\n", "\n"),
+    // No digit and no hexadecimal letter: a length that a lost byte makes longer would never end.
+    body: fc.constantFrom("", "", "", "xyz", "3\r\nxyz\r\n0\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"),
+  })
+  .map(({ method, path, version, host, lines, end, body }) => {
+    const head = lines.map((line) => `${line}${end}`).join("");
+    return `${method} ${path} ${version}${end}${host}${head}${end}${body}`;
+  });
+const plain = fc
+  .constantFrom("/a", "/b", "/slow1", "/slow3", "/watch", "/big", "/304", "/last")
+  .map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\nAccept: a\r\n\r\n`);
+const mutation = fc.record({
+  at: fc.nat(),
+  cut: fc.nat(1),
+  put: fc.constantFrom("", "", "\r", "\n", " ", "\t", "\0", ":", "\x80", "\r\n", "\r\n\r\n"),
+});
+interface Sample {
+  readonly requests: readonly string[];
+  readonly mutations: readonly {
+    readonly at: number;
+    readonly cut: number;
+    readonly put: string;
+  }[];
+  readonly cuts: readonly { readonly at: number; readonly wait: boolean }[];
+}
+
+const sample: fc.Arbitrary<Sample> = fc.record({
+  requests: fc.array(fc.oneof({ weight: 2, arbitrary: plain }, request), { maxLength: 5 }),
+  mutations: fc.array(mutation, { maxLength: 2 }),
+  cuts: fc.array(fc.record({ at: fc.nat(), wait: fc.boolean() }), { maxLength: 6 }),
+});
+
+interface Piece {
+  readonly bytes: Buffer;
+  readonly wait: boolean;
+}
+
+function piecesOf({ requests, mutations, cuts }: Sample): readonly Piece[] {
+  let text = requests.join("");
+  for (const { at, cut, put } of mutations) {
+    const start = at % (text.length + 1);
+    text = text.slice(0, start) + put + text.slice(start + cut);
+  }
+  const bytes = Buffer.from(text, "latin1");
+  const places = cuts.map(({ at, wait }) => ({ at: at % (bytes.length + 1), wait }));
+  // Requests one after the other are the common case: boundaries are cuts too.
+  let boundary = 0;
+  for (const one of requests) places.push({ at: (boundary += one.length), wait: true });
+  let from = 0;
+  const pieces: Piece[] = [];
+  for (const { at, wait } of places.sort((a, b) => a.at - b.at)) {
+    if (at <= from || at > bytes.length) continue;
+    pieces.push({ bytes: bytes.subarray(from, at), wait });
+    from = at;
+  }
+  return [...pieces, { bytes: bytes.subarray(from), wait: true }];
+}
+
+const last = `${"\r\n".repeat(40)}GET /final HTTP/1.1\r\nHost: h\r\n\r\n`;
+
+/** Everything the server sent, and how the connection stood then. */
+async function exchange(first: string, pieces: readonly Piece[]): Promise<string> {
+  const socket = connect({ port: server.address.port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.setNoDelay(true);
+  const told = read(socket);
+  if (first !== "") await send(socket, Buffer.from(first));
+  for (const { bytes, wait } of pieces) {
+    if (wait) await send(socket, bytes);
+    else if (!socket.destroyed) socket.write(bytes);
+  }
+  await send(socket, Buffer.from(last));
+  const text = await told;
+  socket.destroy();
+  return text;
+}
+
+/** Gives the server turns to read it alone. */
+async function send(socket: Socket, bytes: Buffer): Promise<void> {
+  if (socket.destroyed || bytes.length === 0) return;
+  socket.write(bytes);
+  for (let turn = 0; turn < 4; turn++) await nextTurn();
+}
+
+function read(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (/"\/final"[^\r]*$/.test(text)) resolve(`${shown(text)} open`);
+    });
+    socket.on("end", () => resolve(`${shown(text)} ended`));
+    // A server that closes with bytes unread resets: what had arrived is what counts.
+    socket.on("error", () => resolve(`${shown(text)} ended`));
+  });
+}
+
+/** But for the time, and the spelling of names. */
+function shown(text: string): string {
+  return text
+    .replace(/^date: .*\r\n/gim, "")
+    .replace(/^[A-Za-z-]+: /gm, (name) => name.toLowerCase())
+    .replace(/x{1000,}/g, (padding) => `(${padding.length} bytes)`);
+}
+
+test("whatever comes is answered as by node:http alone", async () => {
+  await fc.assert(
+    fc.asyncProperty(sample, async (given) => {
+      const pieces = piecesOf(given);
+      const [ours, theirs] = await Promise.all([exchange("", pieces), exchange("\r\n", pieces)]);
+      assert.equal(ours, theirs);
+    }),
+    { numRuns: runs },
+  );
+});
