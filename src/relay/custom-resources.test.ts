@@ -174,13 +174,13 @@ class Watching implements ByteSink {
   }
 }
 
-function plain(target: string, accept: string): PlainRequest {
+function plain(target: string, accept: string, etag?: string): PlainRequest {
   const [path = "", query = ""] = target.split("?");
   return {
     method: "GET",
     path,
     query,
-    headers: { accept },
+    headers: { accept, ...(etag === undefined ? {} : { "if-none-match": etag }) },
     body: { kind: "none" },
     peer: { kind: "direct", user: { name: "ann", groups: [] } },
     signal: new AbortController().signal,
@@ -271,6 +271,27 @@ void describe("a custom resource", () => {
     );
     assert.deepEqual(json.rows?.[0]?.cells, ["a", null]);
     assert.equal(world.passed(), 0);
+    await world.stop();
+  });
+
+  void it("tells who waits for a change that its mirror ends, and forgets the 304 it gave", async () => {
+    const world = new World(["widgets.example.com"]);
+    await world.clock.advance(100);
+    const { handler } = world.relay;
+    const first = await handler(plain(`/etag${widgets}`, "*/*"));
+    const etag = first.kind === "bytes" ? String(first.headers["etag"]) : "";
+    const known = await handler(plain(`/etag${widgets}`, "*/*", etag));
+    assert.ok(known.kind === "bytes" && known.status === 304 && known.again !== undefined);
+    const waits = handler(plain(`/etag${widgets}?wait=30s`, "*/*", etag));
+    await world.clock.advance(1_000);
+    world.fake.put(crds, crd({ generation: 2, columns: [] }));
+    await world.clock.advance(10);
+    const told = await waits;
+    assert.equal(told.status, 503);
+    assert.equal(told.headers["retry-after"], "1");
+    assert.equal(known.again(), undefined);
+    await world.clock.advance(2_000);
+    assert.equal((await handler(plain(`/etag${widgets}`, "*/*", etag))).status, 304, "anew");
     await world.stop();
   });
 

@@ -13,6 +13,7 @@
  *        of its own (`+gzip`, `+zstd` inside the quotes) and any of them is recognised. Empty is a
  *        value. While the upstream is away the last state is served, and Age-Of-Data says how old it
  *        is. A 304 that is asked for again on its connection is given without a promise (`again`).
+ *        Who waits on a mirror that ends (another definition) is told 503 at once.
  */
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -25,6 +26,7 @@ import { hasContent } from "./conditions.ts";
 import { eventFormat } from "./event-stream.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { RelayMetrics } from "./metrics.ts";
+import { kindId } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 import { notModifiedHead, type Poll, pollHeaders } from "./poll-head.ts";
 import { sinceOf, waitMs } from "./poll-query.ts";
@@ -65,6 +67,7 @@ export class EtagFace {
     const { resource, request, query } = read;
     const since = sinceOf(query);
     if (read.zone !== "" && (since !== undefined || asksForEvents(request))) throw noZoneChanges();
+    current(resource);
     if (asksForEvents(request)) return this.#events(read);
     resource.mirror.flush();
     const endMs = this.#deps.clock.monotonicMs() + waitMs(query, this.#limits);
@@ -74,6 +77,7 @@ export class EtagFace {
       const leftMs = endMs - this.#deps.clock.monotonicMs();
       if (leftMs <= 0 || request.signal.aborted) break;
       await this.#change(now, leftMs, request.signal);
+      current(resource);
       now = this.#moment(read);
     }
     if (isKnown(read, now)) return this.#notModified(read, now);
@@ -122,7 +126,7 @@ export class EtagFace {
     const { metrics, clock } = this.#deps;
     const { zone } = read;
     return () => {
-      if (!read.allowed()) return undefined;
+      if (mirror.closed || !read.allowed()) return undefined;
       mirror.flush();
       const view = read.view();
       const content = view.content(zone);
@@ -181,6 +185,13 @@ export class EtagFace {
     const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
     return stream.byteResponse(eventFormat(form, startRevision), headers);
   }
+}
+
+/** Throws when the mirror has ended, with the definition of its resource: the next one is asked. */
+function current({ mirror, kind }: Mirrored): void {
+  if (!mirror.closed) return;
+  const text = `the relay lists ${kindId(kind)} anew, its definition has changed`;
+  throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
 }
 
 /** A zone's content may be everything now and narrowed then: no list of changes leads from one to the other. */
