@@ -14,6 +14,7 @@ import { selectableFields } from "#api/selectable-fields.ts";
 import type { Commit, KeyValue, Revision, Store, StoreEvent, StoreWatch } from "#store/store.ts";
 import type { CacheOptions, Change } from "#watch/cache.ts";
 import { WatchCache } from "#watch/cache.ts";
+import type { PacerOptions } from "#watch/pacer.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ObjectSource } from "#watch/shared-object.ts";
 import { SharedObject } from "#watch/shared-object.ts";
@@ -35,6 +36,8 @@ export interface FeedDeps {
   readonly freshness: Freshness;
   readonly memos: MemoPool;
   readonly log: Log;
+  /** Windows for watchers of the latest state; absent: they are served as everybody is. */
+  readonly pacer?: PacerOptions;
   /** A selectable field's value, "" when absent. */
   readonly fieldValue: (
     group: string,
@@ -125,10 +128,11 @@ export class Feed {
     const resource = resourceOfPrefix(prefix);
     const source = this.#source(resource);
     const objects = kvs.map((kv) => sharedObject(source, prefix, kv));
-    const history = new StoreHistory({ store: this.#deps.store, prefix, source });
+    const { store, pacer } = this.#deps;
+    const history = new StoreHistory({ store, prefix, source });
     const indexed = selectableFields(resource.group, resource.resource).includes(indexedField);
     const cache = new WatchCache(
-      { history },
+      { history, ...(pacer === undefined ? {} : { pacer }) },
       { objects, revision },
       { ...this.#options, indexedField: indexed ? indexedField : undefined },
     );

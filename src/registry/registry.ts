@@ -16,6 +16,7 @@ import type { Store } from "#store/store.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import type { WatchCache } from "#watch/cache.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
+import type { PacerOptions } from "#watch/pacer.ts";
 import { startCompaction } from "./compaction.ts";
 import { EventLeases } from "./event-leases.ts";
 import type { ResourceCore } from "./feed.ts";
@@ -30,6 +31,8 @@ export interface RegistryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Windows for watchers of the latest state; absent: they are served as everybody is. */
+  readonly pacer?: PacerOptions;
   /** For built-in and custom resources alike. */
   readonly strategyFor: (info: ResourceInfo) => Strategy;
   /** A selectable field's value, "" when absent. */

@@ -10,16 +10,21 @@ import type { Fed } from "./testing/fed.ts";
 import { relayFed } from "./testing/relay-fed.ts";
 import { calm, guarantees } from "./testing/watch-guarantees.ts";
 
-/** What goes wrong, once in `every` times that it could: a bug is rare. */
-const every = 5;
+/** What goes wrong, once in so many times that it could: a bug is rare. */
+const seldomEvery = 5;
 const seed = 20_240_601;
 const numRuns = 60;
 
 interface Bug {
   /** What a watcher is told instead of `items`. */
+  readonly every?: number;
   readonly told?: (items: readonly WatchItem[]) => readonly WatchItem[];
   /** A start that is told 410 for nothing. */
   readonly refuses?: boolean;
+  /** Who wants the latest state only is told bookmarks before the events they speak of. */
+  readonly overtakes?: boolean;
+  /** By so much the windows of the latest state are said to be longer than they are. */
+  readonly windowMs?: number;
   /** What the complaint must say. */
   readonly found: RegExp;
 }
@@ -43,19 +48,23 @@ const bugs: Readonly<Record<string, Bug>> = {
   },
   "an event comes twice": {
     told: first(isEvent, (item) => [item, item]),
-    found: / again/,
+    found: / again|a key twice/,
   },
   "two events change places": {
     told: (items) => items.toReversed(),
     found: / after | again|is behind|count at|sum at/,
   },
   "a bookmark is one too high": {
+    // Only who is told of the very next revision can know.
+    every: 1,
     told: first(isBookmark, (item) => [
       { ...item, resourceVersion: String(Number(item.resourceVersion) + 1) },
     ]),
-    found: /after a bookmark|is behind|again|after|every event|the copy of|count at|sum at/,
+    found: /after a bookmark|is behind|again|after|every event|the copy|count at|sum at/,
   },
   "a bookmark's sum is of another state": {
+    // Only of who began with the state.
+    every: 1,
     told: first(isBookmark, (item) => {
       const { view } = item;
       if (view === undefined) return [item];
@@ -71,23 +80,56 @@ const bugs: Readonly<Record<string, Bug>> = {
     found: /ADDED|MODIFIED|every event/,
   },
   "a position that is there is told 410": { refuses: true, found: /which nobody lost/ },
+  "a bookmark overtakes the latest states": {
+    overtakes: true,
+    found: /the copy|after a bookmark|ADDED|MODIFIED|count at|sum at/,
+  },
+  "latest states come sooner than a window": { windowMs: 100, found: /two batches within/ },
 };
 
+/** Now and then, of the times that `told` makes a difference. */
+function seldom(sink: WatchSink, told: NonNullable<Bug["told"]>, now: () => boolean): WatchSink {
+  return {
+    deliver: (items) => {
+      const wrong = told(items);
+      return sink.deliver(wrong !== items && now() ? wrong : items);
+    },
+    end: (error) => sink.end(error),
+  };
+}
+
+/** Events wait until there is something to tell before them. */
+function overtaken(sink: WatchSink): WatchSink {
+  let held: readonly WatchItem[] = [];
+  return {
+    deliver: (items) => {
+      if (held.length === 0 && items.every(isEvent)) held = items;
+      else {
+        sink.deliver(items);
+        sink.deliver(held);
+        held = [];
+      }
+      return true;
+    },
+    end: (error) => sink.end(error),
+  };
+}
+
 /** `fed` with the bug between its caches and whoever watches. */
-function planted(fed: Fed, { told = (items) => items, refuses = false }: Bug): Fed {
+function planted(fed: Fed, bug: Bug): Fed {
+  const { told = (items) => items, refuses = false, overtakes = false, windowMs = 0 } = bug;
+  const { every = seldomEvery } = bug;
   let chances = 0;
   const now = (): boolean => ++chances % every === 0;
-  const sinkOf = (sink: WatchSink): WatchSink => ({
-    deliver: (items) => sink.deliver(now() ? told(items) : items),
-    end: (error) => sink.end(error),
-  });
-  const watch: Fed["watch"] = (replica, predicate, start, sink) => {
-    if (refuses && start !== "state" && now()) return undefined;
-    return fed.watch(replica, predicate, start, sinkOf(sink));
+  const watch: Fed["watch"] = (replica, asked, sink) => {
+    if (refuses && asked.start !== "state" && now()) return undefined;
+    const between = overtakes && asked.latest ? overtaken(sink) : seldom(sink, told, now);
+    return fed.watch(replica, asked, between);
   };
   return new Proxy(fed, {
     get(target, name) {
       if (name === "watch") return watch;
+      if (name === "windowMs") return fed.windowMs + windowMs;
       const member: unknown = Reflect.get(target, name);
       return typeof member === "function" ? member.bind(target) : member;
     },

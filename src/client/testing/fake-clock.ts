@@ -19,7 +19,7 @@ export class FakeClock implements Clock {
   readonly #armed = new Set<Armed>();
   #elapsedMs = 0;
   #order = 0;
-  readonly #startMs: number;
+  #startMs: number;
 
   constructor(start = "2026-01-01T00:00:00Z") {
     this.#startMs = Date.parse(start);
@@ -37,6 +37,11 @@ export class FakeClock implements Clock {
     const armed = { name, dueMs: this.#elapsedMs + delayMs, order: this.#order++, f };
     this.#armed.add(armed);
     return { cancel: () => void this.#armed.delete(armed) };
+  }
+
+  /** As when somebody sets the host's clock; no timer notices. */
+  jumpWall(ms: number): void {
+    this.#startMs += ms;
   }
 
   /** Names of the timers that wait, soonest first. */

@@ -13,6 +13,7 @@ import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { SimClock } from "#sim/clock.ts";
 import { SimRandom } from "#sim/random.ts";
+import type { PacerOptions } from "#watch/pacer.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { OpenRegistry, RegistryOptions } from "../registry.ts";
 import { createRegistry, recommendedRegistryOptions } from "../registry.ts";
@@ -37,7 +38,7 @@ export async function newWorld(
 
 /** A second process over the same store, as it were. */
 export function openRegistry(
-  deps: { clock: SimClock; random: Random; store: Store },
+  deps: { clock: SimClock; random: Random; store: Store; pacer?: PacerOptions },
   options: Partial<RegistryOptions> = {},
 ): Pick<World, "registry" | "resource"> {
   const registry = createRegistry(

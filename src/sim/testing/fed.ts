@@ -21,6 +21,14 @@ export type Fault =
   | { readonly kind: "cut"; readonly clean: boolean }
   | { readonly kind: "down"; readonly down: boolean };
 
+/** What a client asks for. */
+export interface Asked {
+  readonly predicate: Predicate;
+  readonly start: number | "state";
+  /** Of several changes of an object the last is enough. */
+  readonly latest: boolean;
+}
+
 export interface OpenWatch {
   resume(): void;
   close(): void;
@@ -39,15 +47,15 @@ export interface Fed {
   skip(): Promise<void>;
   fault(replica: number, fault: Fault): Promise<void>;
   time(ms: number): Promise<void>;
+  /** Somebody sets the host's clock; no time passes. */
+  jump(ms: number): void;
+  /** Of a replica, for the windows of watchers of the latest state. */
+  monotonicMs(replica: number): number;
+  readonly windowMs: number;
   /** Periodic bookmarks are due. */
   bookmark(): void;
   /** Undefined: 410. */
-  watch(
-    replica: number,
-    predicate: Predicate,
-    start: number | "state",
-    sink: WatchSink,
-  ): OpenWatch | undefined;
+  watch(replica: number, asked: Asked, sink: WatchSink): OpenWatch | undefined;
   /** Whether a client at `revision` may be told 410 by that replica. */
   mayRefuse(replica: number, revision: number): boolean;
   /** Whether a watch begun at `start` that has been told everything to `position` may end with 410. */

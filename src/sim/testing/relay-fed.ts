@@ -8,9 +8,9 @@ import { Mirror } from "#relay/mirror.ts";
 import { FakeUpstream, podKind } from "#relay/testing/fake-upstream.ts";
 import { Upstream } from "#relay/upstream.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
-import { compilePredicate, type Predicate } from "#watch/predicate.ts";
+import { compilePredicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
-import type { Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
+import type { Asked, Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
 
 const limits = { ...relayLimits, pageObjects: 3, flushMs: 0, gapsMax: 8 };
 const everything = compilePredicate({ namespace: "", namespaced: true });
@@ -31,6 +31,7 @@ export async function relayFed(options: RelayFedOptions): Promise<Fed> {
 class RelayFed implements Fed {
   readonly replicas = 2;
   readonly digestOf = memberHash;
+  readonly windowMs = limits.latestWindowMs;
   readonly #calm: boolean;
   readonly #all: readonly Replica[];
 
@@ -69,21 +70,25 @@ class RelayFed implements Fed {
     for (const replica of this.#all) await replica.time(ms);
   }
 
+  jump(ms: number): void {
+    for (const { clock } of this.#all) clock.jumpWall(ms);
+  }
+
+  monotonicMs(at: number): number {
+    return this.#replica(at).clock.monotonicMs();
+  }
+
   bookmark(): void {
     for (const { mirror } of this.#all) mirror.bookmark(0, 1);
   }
 
-  watch(
-    at: number,
-    predicate: Predicate,
-    start: number | "state",
-    sink: WatchSink,
-  ): OpenWatch | undefined {
+  watch(at: number, asked: Asked, sink: WatchSink): OpenWatch | undefined {
+    const { predicate, start, latest } = asked;
     const { mirror } = this.#replica(at);
     if (!mirror.ready) return undefined;
     if (start !== "state" && mirror.refusal(start) !== undefined) return undefined;
     const from = start === "state" ? start : { after: start };
-    const options = { predicate, bookmarks: true, checksums: true, start: from } as const;
+    const options = { predicate, bookmarks: true, checksums: true, latest, start: from } as const;
     return mirror.cache.watch(options, sink);
   }
 

@@ -6,12 +6,12 @@ import { SimRandom } from "../random.ts";
 import type { FullStore } from "#store/embedded.ts";
 import type { LeaseId, Revision } from "#store/store.ts";
 import { encodeObject } from "#watch/object-bytes.ts";
-import type { Predicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
-import type { Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
+import type { Asked, Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
 
 const pods = { group: "", resource: "pods" };
 const prefix = resourcePrefix(pods);
+const windowMs = 100;
 
 export interface StoreFedOptions {
   readonly ringItemsMax: number;
@@ -28,6 +28,7 @@ class StoreFed implements Fed {
   readonly history: Written[] = [];
   readonly digestOf = undefined;
   readonly exact = true;
+  readonly windowMs = windowMs;
   readonly #world: World;
   readonly #store: FullStore;
   readonly #options: { readonly ringItemsMax: number; readonly pinnedMax: number };
@@ -38,7 +39,7 @@ class StoreFed implements Fed {
     this.#world = world;
     this.#store = world.store as FullStore;
     this.#options = options;
-    this.#registries = [world.registry, this.#open()];
+    this.#registries = [this.#open(), this.#open()];
     for (const registry of this.#registries) registry.cache(pods);
   }
 
@@ -73,19 +74,23 @@ class StoreFed implements Fed {
     return this.#world.clock.run(ms);
   }
 
+  jump(ms: number): void {
+    this.#world.clock.jumpWall(ms);
+  }
+
+  monotonicMs(): number {
+    return this.#world.clock.monotonicMs();
+  }
+
   bookmark(): void {
     for (const registry of this.#registries) registry.cache(pods).bookmark(0, 1);
   }
 
-  watch(
-    replica: number,
-    predicate: Predicate,
-    start: number | "state",
-    sink: WatchSink,
-  ): OpenWatch | undefined {
+  watch(replica: number, asked: Asked, sink: WatchSink): OpenWatch | undefined {
+    const { predicate, start, latest } = asked;
     const from = start === "state" ? start : { after: start };
     const cache = this.#registries[replica]?.cache(pods);
-    return cache?.watch({ predicate, bookmarks: true, start: from }, sink);
+    return cache?.watch({ predicate, bookmarks: true, latest, start: from }, sink);
   }
 
   mayRefuse(_replica: number, revision: number): boolean {
@@ -103,12 +108,18 @@ class StoreFed implements Fed {
   check(): void {}
 
   async close(): Promise<void> {
-    for (const registry of this.#registries) await registry.close();
+    for (const registry of [this.#world.registry, ...this.#registries]) await registry.close();
   }
 
   #open(): OpenRegistry {
     const { clock, store } = this.#world;
-    return openRegistry({ clock, store, random: new SimRandom(3) }, this.#options).registry;
+    const pacer = {
+      windowMs,
+      nowMs: () => clock.monotonicMs(),
+      after: (delayMs: number, f: () => void) => void clock.after("watch.flush", delayMs, f),
+    };
+    const deps = { clock, store, random: new SimRandom(3), pacer };
+    return openRegistry(deps, this.#options).registry;
   }
 
   #record(key: string, label: string | undefined): void {

@@ -6,6 +6,10 @@
  * Log      every event since the copy was made from a list, over all connections: compared at the end
  *          with what the truth says must have come (`owed`).
  * Allowed  parts of a revision that came apart are told again to who resumes at it.
+ * Latest   who asks for the latest state only is owed no event that a later one replaced; but a key at most
+ *          once a batch, a batch per window, and at every bookmark the truth, whole. Where a batch broke
+ *          off, or ended, its copy is of no one revision: what it is told next may be of an object it has
+ *          not heard of, until a bookmark.
  */
 import assert from "node:assert/strict";
 import type { Predicate } from "#watch/predicate.ts";
@@ -29,7 +33,21 @@ export class WatchClient implements WatchSink {
   room: number;
   readonly #fed: Fed;
   readonly #ordered: boolean;
+  readonly #windows: boolean;
   #replica: number;
+  #latest: boolean;
+  /** Some of what happened since the copy was made was replaced by what came later. */
+  #spared = false;
+  /** The last thing told was a bookmark. */
+  #atBookmark = false;
+  /** Resumed where the copy was of no one revision. */
+  #between = false;
+  /** Items of the next batch that still arrive when the connection breaks. */
+  #tearAfter: number | undefined;
+  #torn = false;
+  /** It never refused a batch of this session. */
+  #prompt = true;
+  #batchMs: number | undefined;
   #watch: OpenWatch | undefined;
   #copy = new Map<string, Held>();
   /** Newest revision told of each key: nothing is told twice. */
@@ -49,13 +67,22 @@ export class WatchClient implements WatchSink {
   constructor(
     fed: Fed,
     selection: Selection,
-    options: { readonly replica: number; readonly room: number; readonly ordered: boolean },
+    options: {
+      readonly replica: number;
+      readonly room: number;
+      readonly latest: boolean;
+      readonly ordered: boolean;
+      /** The ring holds everything, so that batches come of windows only. */
+      readonly windows: boolean;
+    },
   ) {
     this.#fed = fed;
     this.selection = selection;
     this.#replica = options.replica;
     this.room = options.room;
+    this.#latest = options.latest;
     this.#ordered = options.ordered;
+    this.#windows = options.windows;
   }
 
   /** With the state, or after `revision`, knowing what was true then. */
@@ -66,6 +93,9 @@ export class WatchClient implements WatchSink {
     this.#listed = new Map(this.#copy);
     this.#logFrom = this.#position = from === "state" ? 0 : from;
     this.#starts = from;
+    this.#spared = this.#latest;
+    this.#atBookmark = true;
+    this.#between = false;
     this.#open();
   }
 
@@ -76,10 +106,13 @@ export class WatchClient implements WatchSink {
     );
   }
 
-  /** The connection breaks; the client goes on where it is, here or at another replica. */
-  reconnect(replica = this.#replica): void {
+  /** The connection breaks; the client goes on where it is, here or at another replica, in this way or that. */
+  reconnect(replica = this.#replica, latest = this.#latest): void {
     this.#close();
     this.#replica = replica;
+    this.#between ||= this.#latest && !this.#atBookmark;
+    this.#latest = latest;
+    this.#spared ||= latest;
     if (this.#synced || this.#starts !== "state") {
       this.#starts = this.#position;
       this.#open();
@@ -88,17 +121,36 @@ export class WatchClient implements WatchSink {
 
   give(room: number): void {
     this.room = room;
-    this.#watch?.resume();
+    if (this.#torn) this.reconnect();
+    else this.#watch?.resume();
+  }
+
+  /** Nothing goes wrong any more, and it takes all there is. */
+  heal(): void {
+    this.#tearAfter = undefined;
+    this.give(Number.POSITIVE_INFINITY);
+  }
+
+  /** Of the next batch only so many items arrive, whole revisions of them, before the connection breaks. */
+  tear(items: number): void {
+    this.#tearAfter = items;
   }
 
   /** After the end of all faults: the copy is the truth. */
   finish(): void {
-    this.give(Number.POSITIVE_INFINITY);
+    this.heal();
     if (this.#watch === undefined) this.start("state");
     this.verdict();
     const wanted = heldAt(this.#fed, this.selection, this.#fed.head);
     assert.deepEqual(plain(this.#copy), plain(wanted), `the copy of ${this.selection.name}`);
-    if (this.#fed.exact && this.#ordered) assert.deepEqual(this.#log, this.#owed(), "every event");
+    if (this.#fed.exact && this.#ordered) this.#checkLog();
+  }
+
+  #checkLog(): void {
+    const owed = this.#owed();
+    if (!this.#spared) return assert.deepEqual(this.#log, owed, "every event");
+    const changes = new Set(owed.map(changeOf));
+    for (const told of this.#log) assert.ok(changes.has(changeOf(told)), `${told} never was`);
   }
 
   /** Throws what was wrong, up to now. */
@@ -111,12 +163,44 @@ export class WatchClient implements WatchSink {
   }
 
   deliver(items: readonly WatchItem[]): boolean {
-    if (this.room <= 0) return false;
+    if (this.#torn) return true;
+    if (this.room <= 0) {
+      this.#prompt = false;
+      return false;
+    }
     this.room -= items.length;
-    this.#judge(() => {
-      for (const item of items) this.#take(item);
-    });
+    this.#judge(() => this.#takeBatch(items));
     return true;
+  }
+
+  #takeBatch(items: readonly WatchItem[]): void {
+    if (this.#latest) this.#checkBatch(items);
+    const arriving = this.#arriving(items);
+    for (const item of items.slice(0, arriving)) this.#take(item);
+    this.#torn = arriving < items.length;
+  }
+
+  /** How many items of a batch arrive. */
+  #arriving(items: readonly WatchItem[]): number {
+    let count = this.#tearAfter;
+    this.#tearAfter = undefined;
+    if (count === undefined || count >= items.length) return items.length;
+    while (count > 0 && items[count - 1]?.resourceVersion === items[count]?.resourceVersion)
+      count--;
+    return count;
+  }
+
+  #checkBatch(items: readonly WatchItem[]): void {
+    const keys = items.flatMap(({ object }) => (object === undefined ? [] : [keyOf(object)]));
+    assert.equal(new Set(keys).size, keys.length, `a key twice in ${keys.join(" ")}`);
+    // What comes while it opens is what was there before.
+    if (keys.length === 0 || this.#watch === undefined) return;
+    const nowMs = this.#fed.monotonicMs(this.#replica);
+    if (this.#windows && this.#prompt && this.#batchMs !== undefined) {
+      const { windowMs } = this.#fed;
+      assert.ok(nowMs >= this.#batchMs + windowMs, `two batches within ${windowMs} ms`);
+    }
+    this.#batchMs = nowMs;
   }
 
   /** A sink never throws: what is wrong is kept for the end. */
@@ -130,6 +214,7 @@ export class WatchClient implements WatchSink {
 
   end(error?: Error): void {
     this.#watch = undefined;
+    if (this.#torn) return;
     this.#judge(() => {
       assert.ok(error !== undefined, "a watch ended without a reason");
       const may = this.#fed.mayEnd(this.#replica, this.#sessionStart, this.#position);
@@ -144,14 +229,22 @@ export class WatchClient implements WatchSink {
     this.#synced = from !== "state";
     this.#sessionStart = from === "state" ? 0 : from;
     this.#bookmark = 0;
+    this.#torn = false;
+    this.#prompt = true;
+    this.#batchMs = undefined;
     let over = false;
-    const watch = this.#fed.watch(this.#replica, this.selection.predicate, from, {
-      deliver: (items) => this.deliver(items),
-      end: (error) => {
-        over = true;
-        this.end(error);
+    const { predicate } = this.selection;
+    const watch = this.#fed.watch(
+      this.#replica,
+      { predicate, start: from, latest: this.#latest },
+      {
+        deliver: (items) => this.deliver(items),
+        end: (error) => {
+          over = true;
+          this.end(error);
+        },
       },
-    });
+    );
     if (watch === undefined) this.#refused();
     else if (!over) this.#watch = watch;
   }
@@ -173,7 +266,8 @@ export class WatchClient implements WatchSink {
     if (item.object === undefined) return this.#takeBookmark(item, Number(item.resourceVersion));
     // What is on the wire. Of what was lost and found by a list, the place among the events is later.
     const revision = Number(item.object.resourceVersion);
-    const key = `${item.object.namespace}/${item.object.name}`;
+    const key = keyOf(item.object);
+    this.#atBookmark = false;
     const told = `${item.type} ${key}@${revision}`;
     if (this.#ordered) assert.equal(Number(item.resourceVersion), revision);
     if (!this.#synced) {
@@ -195,7 +289,8 @@ export class WatchClient implements WatchSink {
     if (!this.#ordered) return;
     assert.ok(revision >= this.#position, `${told} after ${this.#position}`);
     assert.ok(revision > this.#bookmark, `${told} after a bookmark at ${this.#bookmark}`);
-    if (this.#fed.exact) assert.equal(type === "ADDED", !this.#copy.has(key), told);
+    if (this.#fed.exact && !this.#between)
+      assert.equal(type === "ADDED", !this.#copy.has(key), told);
   }
 
   /** A part told again, in a revision of several objects, at which this client began. */
@@ -211,6 +306,9 @@ export class WatchClient implements WatchSink {
     this.#position = Math.max(this.#position, revision);
     if (initialEventsEnd === true) this.#begin(revision);
     else this.#bookmark = revision;
+    this.#atBookmark = true;
+    this.#between = false;
+    if (this.#fed.exact && this.#ordered) this.#checkTruth(revision);
     if (view === undefined) return;
     const digests = [...this.#copy.values()].map(({ digest }) => digest);
     assert.equal(view.count, digests.length, `count at ${revision}`);
@@ -221,6 +319,11 @@ export class WatchClient implements WatchSink {
     );
     assert.equal(view.checksum, sum.toString(16).padStart(32, "0"), `sum at ${revision}`);
     this.sums++;
+  }
+
+  #checkTruth(revision: number): void {
+    const truth = heldAt(this.#fed, this.selection, revision);
+    assert.deepEqual(plain(this.#copy), plain(truth), `the copy at ${revision}`);
   }
 
   /** The initial events are all here. */
@@ -251,6 +354,15 @@ export class WatchClient implements WatchSink {
     const held = this.#listed.get(key);
     return type === "DELETED" ? held !== undefined : held?.revision !== revision;
   }
+}
+
+function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** `key@revision` of a line of the log. */
+function changeOf(line: string): string {
+  return line.slice(line.indexOf(" ") + 1);
 }
 
 function transition(

@@ -20,10 +20,19 @@ type Step =
       /** Undefined: with the state; else so many revisions ago. */
       readonly back: number | undefined;
       readonly room: number;
+      readonly latest: boolean;
     }
   | { readonly do: "room"; readonly who: number; readonly room: number }
-  | { readonly do: "reconnect"; readonly who: number; readonly replica: number }
-  | { readonly do: "time"; readonly ms: number }
+  | {
+      readonly do: "reconnect";
+      readonly who: number;
+      readonly replica: number;
+      readonly latest: boolean;
+    }
+  /** The next batch breaks off. */
+  | { readonly do: "tear"; readonly who: number; readonly items: number }
+  /** `flow`: all that is on the way arrives first. */
+  | { readonly do: "time" | "jump" | "flow"; readonly ms: number }
   | { readonly do: "fault"; readonly replica: number; readonly fault: Fault };
 
 function selection(namespace: string, labels: string, fields: string, wants: Selection["wants"]) {
@@ -62,12 +71,30 @@ const clients: fc.Arbitrary<Step> = fc.oneof(
     replica,
     back: fc.option(fc.nat(6), { nil: undefined }),
     room: fc.constantFrom(0, 1, 3, 1e9, 1e9),
+    latest: fc.boolean(),
   }),
   fc.record({ do: fc.constant("room" as const), who: fc.nat(4), room: fc.nat(6) }),
-  fc.record({ do: fc.constant("reconnect" as const), who: fc.nat(4), replica }),
+  fc.record({
+    do: fc.constant("reconnect" as const),
+    who: fc.nat(4),
+    replica,
+    latest: fc.boolean(),
+  }),
+  fc.record({
+    do: fc.constant("tear" as const),
+    who: fc.nat(4),
+    items: fc.integer({ min: 1, max: 3 }),
+  }),
   fc.record({ do: fc.constantFrom("skip" as const, "bookmark" as const) }),
   fc.record({ do: fc.constant("time" as const), ms: fc.constantFrom(0, 10, 1_000, 600_000) }),
+  fc.record({ do: fc.constant("jump" as const), ms: fc.constantFrom(-3_600_000, 3_600_000) }),
 );
+
+/** Within one window of the latest state, and beyond it. */
+const flow: fc.Arbitrary<Step> = fc.record({
+  do: fc.constant("flow" as const),
+  ms: fc.constantFrom(0, 10, 150),
+});
 
 function faults(...all: fc.Arbitrary<Fault>[]): fc.Arbitrary<Step> {
   return fc.record({ do: fc.constant("fault" as const), replica, fault: fc.oneof(...all) });
@@ -110,6 +137,7 @@ export function guarantees(profile: Profile, open: (seed: number, ring: number) 
     { weight: 4, arbitrary: writes(profile.keysMax) },
     { weight: 5, arbitrary: faults(...profile.faults) },
     { weight: 5, arbitrary: clients },
+    { weight: 4, arbitrary: flow },
   );
   return fc.asyncProperty(
     fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
@@ -118,7 +146,8 @@ export function guarantees(profile: Profile, open: (seed: number, ring: number) 
     async (steps, seed, ring) => {
       const fed = await open(seed, ring);
       const all: WatchClient[] = [];
-      for (const each of steps) await take(fed, profile, all, each);
+      const windows = ring === Math.max(...rings);
+      for (const each of steps) await take(fed, { ...profile, windows }, all, each);
       await end(fed, all);
       if (fed.digestOf !== undefined) {
         for (const client of all) assert.ok(client.sums > 0 || !client.fromState, "a sum was told");
@@ -133,7 +162,7 @@ export function guarantees(profile: Profile, open: (seed: number, ring: number) 
 /** Everybody reads on; something newer than the last change proves that nothing of it is missing. */
 async function end(fed: Fed, all: readonly WatchClient[]): Promise<void> {
   await fed.settle();
-  for (const client of all) client.give(Number.POSITIVE_INFINITY);
+  for (const client of all) client.heal();
   await fed.skip();
   await fed.settle();
   for (const client of all) client.finish();
@@ -141,7 +170,9 @@ async function end(fed: Fed, all: readonly WatchClient[]): Promise<void> {
   for (const client of all) client.verdict();
 }
 
-async function take(fed: Fed, profile: Profile, all: WatchClient[], step: Step): Promise<void> {
+type RunProfile = Profile & { readonly windows: boolean };
+
+async function take(fed: Fed, profile: RunProfile, all: WatchClient[], step: Step): Promise<void> {
   switch (step.do) {
     case "write":
       return fed.write(step.keys.map((k) => [`ns${k % 2}/p${k}`, step.label] as const));
@@ -151,6 +182,11 @@ async function take(fed: Fed, profile: Profile, all: WatchClient[], step: Step):
       return fed.bookmark();
     case "time":
       return fed.time(step.ms);
+    case "flow":
+      for (let at = 0; at < fed.replicas; at++) await arrive(fed, at);
+      return fed.time(step.ms);
+    case "jump":
+      return fed.jump(step.ms);
     case "fault":
       return fed.fault(step.replica, step.fault);
     case "watch":
@@ -160,16 +196,28 @@ async function take(fed: Fed, profile: Profile, all: WatchClient[], step: Step):
     case "reconnect":
       return all[step.who % Math.max(1, all.length)]?.reconnect(
         profile.stay === true ? undefined : step.replica,
+        step.latest,
       );
+    case "tear":
+      return all[step.who % Math.max(1, all.length)]?.tear(step.items);
     default:
       step satisfies never;
   }
 }
 
-function begin(fed: Fed, profile: Profile, step: Extract<Step, { do: "watch" }>): WatchClient {
+async function arrive(fed: Fed, at: number): Promise<void> {
+  await fed.fault(at, { kind: "enqueue" });
+  await fed.fault(at, { kind: "deliver", count: 10_000, torn: false });
+}
+
+function begin(fed: Fed, profile: RunProfile, step: Extract<Step, { do: "watch" }>): WatchClient {
   const which = selections[step.which] ?? selections[0];
   assert.ok(which !== undefined);
-  const client = new WatchClient(fed, which, { ...step, ordered: profile.ordered });
+  const client = new WatchClient(fed, which, {
+    ...step,
+    ordered: profile.ordered,
+    windows: profile.windows,
+  });
   client.start(step.back === undefined ? "state" : Math.max(1, fed.head - step.back));
   return client;
 }
