@@ -47,6 +47,12 @@ export function parseIncludeObject(text: string): IncludeObject | undefined {
   return text === "None" || text === "Metadata" || text === "Object" ? text : undefined;
 }
 
+/** A bookmark is printed as an object without content; the mark that ends initial events stays to be seen. */
+export function bookmarkInclude(include: IncludeObject, bookmark: AnyObject): IncludeObject {
+  const marks = bookmark.metadata?.annotations?.["k8s.io/initial-events-end"] === "true";
+  return marks && include === "None" ? "Metadata" : include;
+}
+
 export function tableFor(
   printer: Printer,
   objects: readonly AnyObject[],

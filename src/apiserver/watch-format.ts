@@ -3,6 +3,8 @@
  * are made once per object and kept with it; a table's rows hold ages, so they are kept per second.
  */
 import type { AnyObject } from "#api/object.ts";
+import { printedBookmark } from "#api/printers/bookmark.ts";
+import { bookmarkInclude } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
@@ -61,31 +63,26 @@ function tableFormat(
   const include = includeObject(context.query);
   const key = `table.${kind.apiVersion}.${version}.${include}`;
   let withColumns = true;
-  const show = (object: AnyObject, nowMs: number): object => {
+  const show = (object: AnyObject, nowMs: number, shown = include): object => {
     const { resourceVersion = "" } = object.metadata ?? {};
-    const options = { includeObject: include, nowMs, resourceVersion, withColumns };
+    const options = { includeObject: shown, nowMs, resourceVersion, withColumns };
     withColumns = false;
-    return tableOf(kind, version, [kind.fromStored(object)], options);
+    return tableOf(kind, version, [object], options);
   };
   return {
     key,
     event: (type, cached) => {
       const nowMs = clock.nowMs();
-      const make = (): Uint8Array => plainFrame(type, show(cached.object, nowMs));
+      const make = (): Uint8Array => plainFrame(type, show(kind.fromStored(cached.object), nowMs));
       if (withColumns) return make();
       return madeRow(cached, `${key}.${type}`, Math.floor(nowMs / 1000), make);
     },
-    bookmark: (object) => plainFrame("BOOKMARK", bookmarkTable(kind, object, version)),
+    bookmark: (object) => {
+      const printed = printedBookmark(kind.info.group, kind.info.resource, object);
+      return plainFrame("BOOKMARK", show(printed, clock.nowMs(), bookmarkInclude(include, object)));
+    },
     error: (error) => plainFrame("ERROR", toStatus(error)),
   };
-}
-
-/** Cells of a bookmark mean nothing; its row carries the position. */
-function bookmarkTable(kind: StoredKind, object: AnyObject, version: MetaVersion): object {
-  const { resourceVersion = "" } = object.metadata ?? {};
-  const options = { includeObject: "None", nowMs: 0, resourceVersion, withColumns: false } as const;
-  const empty = tableOf(kind, version, [], options);
-  return { ...empty, rows: [{ cells: [], object: partial(object, version) }] };
 }
 
 interface MadeRow {

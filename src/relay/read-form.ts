@@ -4,7 +4,14 @@
  */
 import { partialObjectMetadata } from "#api/convert.ts";
 import type { AnyObject } from "#api/object.ts";
-import { type IncludeObject, parseIncludeObject, tableFor, type TableOptions } from "#api/table.ts";
+import { printedBookmark } from "#api/printers/bookmark.ts";
+import {
+  bookmarkInclude,
+  type IncludeObject,
+  parseIncludeObject,
+  tableFor,
+  type TableOptions,
+} from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type MediaType, type Negotiated, protobufType } from "#server/negotiate.ts";
@@ -160,27 +167,20 @@ function tableFormat(
   form: Extract<ReadForm, { kind: "table" }>,
 ): WatchFormat {
   let withColumns = true;
-  const show = (object: AnyObject): object => {
+  const show = (object: AnyObject, include = form.include): object => {
     const { resourceVersion = "" } = object.metadata ?? {};
     const options = { nowMs: clock.nowMs(), resourceVersion, withColumns };
     withColumns = false;
-    return table(resource, form, [object], options);
+    return table(resource, { ...form, include }, [object], options);
   };
   return {
     key: `table.${form.version}.${form.include}`,
     event: (type, cached) => plainFrame(type, show(cached.object)),
-    bookmark: (object) => plainFrame("BOOKMARK", bookmarkTable(resource, form, object)),
+    bookmark: (object) => {
+      const { group, resource: plural } = resource.kind;
+      const printed = printedBookmark(group, plural, object);
+      return plainFrame("BOOKMARK", show(printed, bookmarkInclude(form.include, object)));
+    },
     error: (error) => plainFrame("ERROR", toStatus(error)),
   };
-}
-
-/** Cells of a bookmark mean nothing; its row carries the position. */
-function bookmarkTable(
-  resource: Mirrored,
-  form: Extract<ReadForm, { kind: "table" }>,
-  object: AnyObject,
-): object {
-  const { resourceVersion = "" } = object.metadata ?? {};
-  const empty = table(resource, form, [], { nowMs: 0, resourceVersion, withColumns: false });
-  return { ...empty, rows: [{ cells: [], object: partial(object, form.version) }] };
 }

@@ -6,7 +6,6 @@ import type {
   ResourceQuota,
   RoleBinding,
   Secret,
-  ServiceAccount,
   Subject,
 } from "../gen/types.ts";
 import { formatQuantity, tryParseQuantity } from "../quantity.ts";
@@ -36,11 +35,6 @@ export const secrets: Printer = printer<Secret>(
     Object.keys(object.data ?? {}).length,
     age(object, nowMs),
   ],
-);
-
-export const serviceAccounts: Printer = printer<ServiceAccount>(
-  [nameColumn, text("Secrets", "How many secrets pods of the account may use."), ageColumn],
-  (object, nowMs) => [nameOf(object), (object.secrets ?? []).length, age(object, nowMs)],
 );
 
 export const resourceQuotas: Printer = printer<ResourceQuota>(

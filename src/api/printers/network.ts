@@ -196,7 +196,8 @@ export const serviceCidrs: Printer = printer<ServiceCIDR>(
 
 export const ipAddresses: Printer = printer<IPAddress>(
   [nameColumn, text("ParentRef", "The object the address belongs to.")],
-  (object) => [nameOf(object), addressParent(object)],
+  // One cell more than there are columns, as upstream.
+  (object, nowMs) => [nameOf(object), addressParent(object), age(object, nowMs)],
 );
 
 function addressParent(object: IPAddress): string {

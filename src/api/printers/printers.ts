@@ -26,7 +26,7 @@ const printers: Readonly<Record<string, Printer>> = {
   replicationcontrollers: workloads.replicationControllers,
   resourcequotas: config.resourceQuotas,
   secrets: config.secrets,
-  serviceaccounts: config.serviceAccounts,
+  serviceaccounts: nameAndAge,
   services: network.services,
   "mutatingwebhookconfigurations.admissionregistration.k8s.io": policy.webhookConfigurations,
   "validatingwebhookconfigurations.admissionregistration.k8s.io": policy.webhookConfigurations,
@@ -66,16 +66,17 @@ const printers: Readonly<Record<string, Printer>> = {
   "priorityclasses.scheduling.k8s.io": cluster.priorityClasses,
   "csidrivers.storage.k8s.io": storage.csiDrivers,
   "csinodes.storage.k8s.io": storage.csiNodes,
-  "csistoragecapacities.storage.k8s.io": storage.csiStorageCapacities,
   "storageclasses.storage.k8s.io": storage.storageClasses,
   "volumeattachments.storage.k8s.io": storage.volumeAttachments,
   "volumeattributesclasses.storage.k8s.io": storage.volumeAttributesClasses,
 };
 
+const zeroTime = "0001-01-01T00:00:00Z";
+
 /** For resources without a printer of their own, custom ones without columns among them. */
 export const defaultPrinter: Printer = {
   columns: [nameColumn, column("Created At", "date", "When the server created the object.")],
-  row: (object) => [nameOf(object), object.metadata?.creationTimestamp ?? null],
+  row: (object) => [nameOf(object), object.metadata?.creationTimestamp ?? zeroTime],
 };
 
 export function printerFor(group: string, resource: string): Printer {

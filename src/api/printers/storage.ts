@@ -2,7 +2,6 @@
 import type {
   CSIDriver,
   CSINode,
-  CSIStorageCapacity,
   PersistentVolume,
   PersistentVolumeClaim,
   StorageClass,
@@ -191,18 +190,5 @@ export const csiDrivers: Printer = printer<CSIDriver>(
     spec.requiresRepublish ?? false,
     (spec.volumeLifecycleModes ?? []).join(",") || "<none>",
     age(object, nowMs),
-  ],
-);
-
-export const csiStorageCapacities: Printer = printer<CSIStorageCapacity>(
-  [
-    nameColumn,
-    text("StorageClassName", "The storage class the room is for."),
-    text("Capacity", "How much room there is."),
-  ],
-  (object) => [
-    nameOf(object),
-    object.storageClassName,
-    object.capacity === undefined ? "<unset>" : quantityCell(object.capacity),
   ],
 );

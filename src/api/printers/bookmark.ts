@@ -1,0 +1,27 @@
+/**
+ * The row of a bookmark in a watch of tables. Upstream prints an object of the kind without content, so
+ * each cell is made of its type's zero; printers count on what objects of the kind always have.
+ */
+import type { AnyObject } from "../object.ts";
+
+/** What the printer of a resource reads without asking, `resource.group` by its zero. */
+const zeros: Readonly<Record<string, object>> = {
+  events: { involvedObject: {} },
+  "events.events.k8s.io": { involvedObject: {} },
+  "controllerrevisions.apps": { revision: 0 },
+  "certificatesigningrequests.certificates.k8s.io": { spec: {} },
+  "endpointslices.discovery.k8s.io": { addressType: "" },
+  "runtimeclasses.node.k8s.io": { handler: "" },
+  "clusterrolebindings.rbac.authorization.k8s.io": { roleRef: { kind: "", name: "" } },
+  "rolebindings.rbac.authorization.k8s.io": { roleRef: { kind: "", name: "" } },
+  "resourceslices.resource.k8s.io": { spec: { driver: "", pool: { name: "" } } },
+  "csidrivers.storage.k8s.io": { spec: {} },
+  "csinodes.storage.k8s.io": { spec: { drivers: [] } },
+  "storageclasses.storage.k8s.io": { provisioner: "" },
+  "volumeattachments.storage.k8s.io": { spec: { attacher: "", nodeName: "", source: {} } },
+  "volumeattributesclasses.storage.k8s.io": { driverName: "" },
+};
+
+export function printedBookmark(group: string, resource: string, bookmark: AnyObject): AnyObject {
+  return { ...bookmark, ...zeros[group === "" ? resource : `${resource}.${group}`] };
+}
