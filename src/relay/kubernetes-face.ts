@@ -16,7 +16,6 @@ import { bytesResponse, compressed } from "#server/respond.ts";
 import { type StreamSource, WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import type { Snapshot } from "#watch/cache.ts";
 import type { Cursor } from "#watch/cursor.ts";
-import { wholeRevision } from "#watch/cache-event.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "./accept-encoding.ts";
@@ -305,7 +304,6 @@ function listHead(
 
 /** Undefined: of a moment the mirror does not know; the upstream may. */
 function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page | undefined {
-  const { cache } = resource.mirror;
   const prefix = namespaceRange(resource.kind.namespaced ? keyOfText(namespace) : "").from;
   if (asked.continue !== "") {
     const token = decodeContinue(asked.continue);
@@ -319,7 +317,7 @@ function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page |
     return pageFrom(resource, asked, snapshot, prefix, asked.predicate.from);
   }
   if (asked.limit > 0)
-    return pageFrom(resource, asked, cache.snapshot(), prefix, asked.predicate.from);
+    return pageFrom(resource, asked, present(resource), prefix, asked.predicate.from);
   return presentPage(resource, asked);
 }
 
@@ -332,9 +330,16 @@ function presentPage({ mirror }: Mirrored, { predicate }: ListQuery): Page {
   return { items, metadata: { resourceVersion: String(mirror.proven) } };
 }
 
-function snapshotAt({ mirror }: Mirrored, revision: number): Snapshot | undefined {
-  if (revision > mirror.revision || mirror.refusal(revision) !== undefined) return undefined;
-  return mirror.cache.snapshotAt(revision);
+/** By the newest name it has: what was asked for may be newer than the newest event. */
+function present({ mirror }: Mirrored): Snapshot {
+  return { ...mirror.cache.snapshot(), revision: mirror.proven };
+}
+
+function snapshotAt(resource: Mirrored, revision: number): Snapshot | undefined {
+  const { mirror } = resource;
+  if (mirror.refusal(revision) !== undefined) return undefined;
+  if (revision <= mirror.revision) return mirror.cache.snapshotAt(revision);
+  return mirror.proves(revision) ? present(resource) : undefined;
 }
 
 function pageFrom(
@@ -354,10 +359,10 @@ function pageFrom(
     last = object.key;
     return true;
   });
-  const revision = wholeRevision(snapshot.revision);
+  const { revision } = snapshot;
   const resourceVersion = String(revision);
   if (!more) return { items, metadata: { resourceVersion } };
-  resource.mirror.cache.pin({ ...snapshot, revision });
+  resource.mirror.cache.pin(snapshot);
   const token = encodeContinue({ revision, start: `${last.slice(prefix.length)}\0` });
   const left = plain ? snapshot.objects.countRange(`${last}\0`, predicate.to) : undefined;
   const counted = left === undefined ? {} : { remainingItemCount: left };

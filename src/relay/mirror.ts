@@ -198,6 +198,11 @@ export class Mirror {
     return this.#proofs.at(-1) ?? this.revision;
   }
 
+  /** Whether a list beside the stream showed the state held to be that of `revision`, above the newest event. */
+  proves(revision: number): boolean {
+    return this.#proofs.includes(revision);
+  }
+
   /** Positions above the newest event at which the state is known to be the one held. */
   get #proofs(): readonly number[] {
     const { at, to } = this.#proof;

@@ -318,6 +318,28 @@ void describe("a read of a mirrored resource", () => {
     await world.stop();
   });
 
+  void it("pages name the moment that was asked for, also where a list alone showed it", async () => {
+    const world = await filled(5);
+    // Of other resources: this one's stream says nothing of it.
+    world.fake.skip();
+    world.fake.skip();
+    const answer = world.relay.handler(plain("GET", "/api/v1/pods?limit=2", {}, ann));
+    await world.clock.advance(5_000);
+    const first = await bodyOf(await answer);
+    assert.equal(first.json.metadata?.resourceVersion, "8");
+    const token = first.json.metadata?.continue ?? "";
+    const { lists } = world.fake;
+    const here = await world.get(`/api/v1/pods?limit=1&continue=${token}`);
+    assert.equal(here.json.metadata?.resourceVersion, "8");
+    world.fake.write(["ns0/p4", undefined]);
+    await world.flow();
+    const rest = await world.get(`/api/v1/pods?limit=9&continue=${token}`);
+    assert.deepEqual(names(rest), ["p4", "p1", "p3"]);
+    assert.equal(rest.json.metadata?.resourceVersion, "8");
+    assert.equal(world.fake.lists, lists, "of pages of ours the upstream hears nothing");
+    await world.stop();
+  });
+
   void it("of the most recent state asks the upstream once for all who wait, and never shows an older one", async () => {
     const world = await filled(2);
     const { lists } = world.fake;
