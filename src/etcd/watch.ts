@@ -125,6 +125,10 @@ class WatchStream {
     }
     const id = request.watchId === 0 ? this.#takeId() : request.watchId;
     this.#send({ watchId: id, created: true });
+    if (this.#isBelowAll(request.startRevision)) {
+      this.#compacted(id, this.#deps.identity.compactRevision(this.#deps.store));
+      return;
+    }
     const watch = this.#newWatch(request, id);
     this.#watches.set(id, watch);
     this.#deps.shared.watches++;
@@ -175,6 +179,12 @@ class WatchStream {
     // Nothing ever happened at revision 1 and below: a start there is not of forgotten history.
     const floor = identity.compactRevision(store) <= 1 ? store.compactRevision + 1 : 0;
     return Math.max(startRevision, floor) as Revision;
+  }
+
+  /** etcd's word for nothing compacted is -1, and it takes that for a revision too. */
+  #isBelowAll(startRevision: number): boolean {
+    const { store, identity } = this.#deps;
+    return startRevision < 0 && startRevision < identity.compactRevision(store);
   }
 
   #takeId(): number {

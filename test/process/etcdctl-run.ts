@@ -1,6 +1,7 @@
 /** The real etcdctl as a process: one command to its end, or one that goes on until it is interrupted. */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
+import type { EtcdRelease } from "#etcd/testing/servers.ts";
 import { run } from "./harness.ts";
 import { findPeer } from "./store-harness.ts";
 
@@ -13,13 +14,14 @@ export const noEtcd = etcd === undefined ? "no etcd: apt-get install etcd-server
 const environment = { ...process.env, ETCDCTL_API: "3" };
 
 /** 3.4, 3.6: commands and flags differ. */
-export function releaseOf(program: string | undefined, probe: string): string {
+function releaseOf(program: string | undefined, probe: string): EtcdRelease {
   const { stdout } = run(program ?? "", [probe], { env: environment });
-  return /[vV]ersion: (\d+\.\d+)/.exec(stdout)?.[1] ?? "";
+  // It matches what the type says.
+  return (/[vV]ersion: (\d+\.\d+)/.exec(stdout)?.[1] ?? "0.0") as EtcdRelease;
 }
 
-export const etcdRelease = etcd === undefined ? "" : releaseOf(etcd, "--version");
-export const etcdctlRelease = etcdctl === undefined ? "" : releaseOf(etcdctl, "version");
+export const etcdRelease = releaseOf(etcd, "--version");
+export const etcdctlRelease = releaseOf(etcdctl, "version");
 
 export interface Step {
   readonly args: readonly string[];

@@ -1,4 +1,5 @@
 /** What is asked of etcdctl, command by command, each on what the ones before left: two servers answer alike. */
+import { isAtLeast, type EtcdRelease } from "#etcd/testing/servers.ts";
 import { words, type Step } from "./etcdctl-run.ts";
 
 const kv: readonly Step[] = [
@@ -107,11 +108,14 @@ const newer: readonly Step[] = [
   words("endpoint hashkv --rev=3"),
   words("endpoint hashkv --rev=9999"),
   words("auth status"),
-  words("downgrade cancel"),
   words("downgrade validate 9.9"),
 ];
 
-export function script(newest: boolean): readonly Step[] {
-  const all = [kv, txn, leases, newest ? newer : [], maintenance, concurrency, users];
-  return all.flat();
+/** Says of what release the server is: ours is a 3.6. */
+const release: readonly Step[] = [words("downgrade cancel")];
+
+export function script(client: EtcdRelease, server: EtcdRelease): readonly Step[] {
+  const since36 = isAtLeast(client, "3.6") && isAtLeast(server, "3.6");
+  const newest = [since36 ? newer : [], since36 && server === "3.6" ? release : []];
+  return [kv, txn, leases, ...newest, maintenance, concurrency, users].flat(2);
 }

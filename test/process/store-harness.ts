@@ -59,6 +59,7 @@ export function findPeer(
   commands: readonly string[],
   probe: readonly string[],
 ): string | undefined {
-  const named = process.env[variable];
+  // Set to nothing is as good as not set.
+  const named = process.env[variable] || undefined;
   return (named === undefined ? commands : [named]).find((one) => run(one, probe, {}).code === 0);
 }

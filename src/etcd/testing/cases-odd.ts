@@ -44,9 +44,11 @@ export const oddCases: readonly SuiteCase[] = [
       await t.range({ ...o, ...descend, limit: 2, keysOnly: true });
       await t.range({ ...o, ...descend, limit: 2, maxModRevision: now - 1 });
       await t.range({ ...o, ...descend, countOnly: true });
-      await t.range({ ...o, sortOrder: 7 });
-      await t.range({ ...o, sortTarget: 9 });
-      await t.range({ ...o, sortOrder: -1 });
+      if (t.asks("unknown sorts")) {
+        await t.range({ ...o, sortOrder: 7 });
+        await t.range({ ...o, sortTarget: 9 });
+        await t.range({ ...o, sortOrder: -1 });
+      }
       await t.range({ ...o, revision: -1, keysOnly: true });
       await t.range({ ...o, revision: now + 1 });
       await t.range({ key: "o/c", rangeEnd: "o/a", revision: now + 1 });
@@ -67,12 +69,19 @@ export const oddCases: readonly SuiteCase[] = [
       await t.txn({ success: [{ range: { ...o, revision: now - 1, keysOnly: true } }] });
       for (const revision of [now - 1, now - 2, 0, -1, now + 1, now, now])
         await t.compact(revision);
-      await t.note(
-        "hash at the compacted revision",
-        t.client.hashKv(now).then(({ hash, hashRevision }) => ({ hash, hashRevision })),
-      );
+      if (t.asks("a hash at the compacted revision")) {
+        await t.note(
+          "hash at the compacted revision",
+          t.client.hashKv(now).then(({ hash, hashRevision }) => ({ hash, hashRevision })),
+        );
+      }
       // Not of now - 1: etcd keeps the hashes of its last compactions, and answers from those.
       await t.note("hash below it", t.client.hashKv(now - 2));
+      // Compacted in one step of two, so that the revision just below was never compacted itself.
+      await t.put("o/a", "5");
+      await t.put("o/a", "6");
+      await t.compact(now + 2);
+      await t.note("hash just below it", t.client.hashKv(now + 1));
     },
   },
   {
@@ -131,7 +140,7 @@ export const oddCases: readonly SuiteCase[] = [
           del("t/y"),
           { range: { key: "t/", rangeEnd: "t0" } },
         ],
-        [{ range: { key: "t/z", sortOrder: 9 } }],
+        ...(t.asks("unknown sorts") ? [[{ range: { key: "t/z", sortOrder: 9 } }]] : []),
         [{ put: { key: "t/z", value: bytes("v"), ignoreValue: true } }],
         [{ put: { key: "t/none", ignoreValue: true } }, put("t/z", "never")],
         [put("t/z", "never"), { put: { key: "t/none", ignoreLease: true } }],
@@ -221,8 +230,11 @@ export const oddCases: readonly SuiteCase[] = [
       await x.ask({ create: { key: "y", filters: [FilterType.noPut, FilterType.noPut, 9] } });
       await x.ask({ create: { key: "y", rangeEnd: "a" } });
       await x.ask({ create: { key: "", rangeEnd: "" } });
-      await x.ask({ create: { key: "y", startRevision: -4 } });
-      await x.control();
+      if (t.asks("a negative start")) {
+        const below = t.watch();
+        await below.ask({ create: { key: "y", startRevision: -4 } });
+        await below.control();
+      }
       await x.ask({ create: { key: "y" } });
       await t.put("y", "1");
       await x.events(1);
@@ -230,17 +242,48 @@ export const oddCases: readonly SuiteCase[] = [
       const told: string[] = [];
       while (told.length < 2) {
         const response = await x.stream.next();
+        if (response === undefined) break;
         for (const { type } of response?.events ?? []) told.push(`${response?.watchId} ${type}`);
       }
       for (const line of told.toSorted()) t.say(line);
       const none = t.watch();
-      none.send({ progress: {} });
+      if (t.asks("progress on request")) none.send({ progress: {} });
       none.send({});
       await none.ask({ create: { key: "z" } });
     },
   },
   {
-    name: "odd maintenance: who leads, members that are not, hashes, downgrades",
+    name: "downgrades: to what, how written, and what is no action",
+    needs: "downgrades",
+    async run(t) {
+      const path = "/etcdserverpb.Maintenance/Downgrade";
+      for (const [action, version] of [
+        [1, "9.9"],
+        [2, ""],
+        [0, ""],
+        [0, "x"],
+        [0, "3"],
+        [0, "3.4"],
+        [0, "3.4.1"],
+        [1, "3.4"],
+        [1, "3.x"],
+        [7, "3.5"],
+        [-1, "3.5"],
+      ] as const) {
+        const answer = t.client.call(path, m.downgradeRequest, m.downgradeResponse, {
+          action,
+          version,
+        });
+        const told = t.asks("the release a canceled downgrade tells");
+        await t.note(
+          `downgrade ${action} ${version}`,
+          answer.then((value) => (told ? value.version : "well")),
+        );
+      }
+    },
+  },
+  {
+    name: "odd maintenance: who leads, members that are not, hashes",
     async run(t) {
       const call = <Q, A>(name: string, request: Message<Q>, response: Message<A>, value: object) =>
         t.note(
@@ -256,38 +299,10 @@ export const oddCases: readonly SuiteCase[] = [
       });
       await call("Maintenance/Defragment", m.empty, m.headerResponse, {});
       await call("Maintenance/Hash", m.empty, m.hashResponse, {});
-      await call("Maintenance/Downgrade", m.downgradeRequest, m.headerResponse, {
-        action: 1,
-        version: "9.9",
-      });
-      await call("Maintenance/Downgrade", m.downgradeRequest, m.headerResponse, { action: 2 });
-      const canceled = t.client.call(
-        "/etcdserverpb.Maintenance/Downgrade",
-        m.downgradeRequest,
-        m.downgradeResponse,
-        { action: 2 },
-      );
-      await t.note(
-        "cancel",
-        canceled.then(({ version }) => version),
-      );
-      for (const [action, version] of [
-        [0, ""],
-        [0, "x"],
-        [0, "3"],
-        [0, "3.4"],
-        [0, "3.4.1"],
-        [1, "3.4"],
-        [1, "3.x"],
-        [7, "3.5"],
-        [-1, "3.5"],
-      ] as const) {
-        const request = { action, version };
-        await call("Maintenance/Downgrade", m.downgradeRequest, m.downgradeResponse, request);
-      }
       await call("Cluster/MemberRemove", m.memberIdRequest, m.headerResponse, { id: 5n });
       await call("Cluster/MemberPromote", m.memberIdRequest, m.headerResponse, { id: 5n });
       for (const method of ["Status", "Enable", "Disable"]) {
+        if (method === "Status" && !t.asks("the state of authentication")) continue;
         await call(`Auth/Auth${method}`, m.empty, m.empty, {});
       }
       await call("Auth/UserGet", m.empty, m.empty, {});
@@ -310,6 +325,7 @@ export const oddCases: readonly SuiteCase[] = [
         [2, 42n, 1],
         [2, 42n, 1],
       ] as const) {
+        if (action === 1 && kind === 0 && !t.asks("an alarm of no kind")) continue;
         await alarm(action, member, kind);
       }
       await t.put("space", "again");

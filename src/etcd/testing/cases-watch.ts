@@ -5,6 +5,21 @@ import { bytes } from "./transcript.ts";
 
 const prefix = (name: string) => ({ key: `${name}/`, rangeEnd: `${name}0` });
 
+/** Before anything was compacted. */
+export const freshWatchCases: readonly SuiteCase[] = [
+  {
+    name: "a watch from below everything, where nothing was compacted yet",
+    needs: "a negative start",
+    async run(t) {
+      for (const startRevision of [-1, -2]) {
+        const w = t.watch();
+        await w.ask({ create: { key: "fresh", startRevision } });
+        if (startRevision < -1) await w.control();
+      }
+    },
+  },
+];
+
 export const watchCases: readonly SuiteCase[] = [
   {
     name: "a watch gets what comes after it, with previous values when asked",
@@ -131,6 +146,7 @@ export const watchCases: readonly SuiteCase[] = [
   },
   {
     name: "a watch may begin at the compacted revision itself (etcd 19179: its delete was lost)",
+    needs: "a watch from the compacted revision",
     async run(t) {
       await t.put("tomb", "1");
       await t.deleteRange({ key: "tomb" });
@@ -161,6 +177,7 @@ export const watchCases: readonly SuiteCase[] = [
   },
   {
     name: "progress is told when asked, after every event it covers (etcd 15220, 17507)",
+    needs: "progress on request",
     async run(t) {
       const w = t.watch();
       await w.ask({ create: { ...prefix("p") } });
@@ -176,6 +193,7 @@ export const watchCases: readonly SuiteCase[] = [
   },
   {
     name: "progress for a watch of the future is not told before it begins",
+    needs: "progress on request",
     async run(t) {
       const w = t.watch();
       const start = (await t.revision()) + 2;

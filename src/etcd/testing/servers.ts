@@ -80,14 +80,33 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
   };
 }
 
-/** Where a real etcd is: `PILOTHOUSE_ETCD`, or `etcd` on the PATH, of 3.6 or later. */
-export function findEtcd(): string | undefined {
-  const named = process.env["PILOTHOUSE_ETCD"];
+/**
+ * Where a real etcd is: `PILOTHOUSE_ETCD`, else `etcd` on the PATH; undefined when there is none of
+ * `oldest` ("3.4") or later.
+ */
+export function findEtcd(oldest: EtcdRelease = "3.6"): string | undefined {
+  // Set to nothing is as good as not set.
+  const named = process.env["PILOTHOUSE_ETCD"] || undefined;
   const onPath = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "etcd"));
   const found = named ?? onPath.find((path) => existsSync(path));
-  if (found === undefined) return undefined;
-  const { stdout } = spawnSync(found, ["--version"], { encoding: "utf8" });
-  return /etcd Version: (3\.[6-9]|[4-9])/.test(stdout ?? "") ? found : undefined;
+  const release = found === undefined ? undefined : etcdRelease(found);
+  return release !== undefined && isAtLeast(release, oldest) ? found : undefined;
+}
+
+/** Major and minor. */
+export type EtcdRelease = `${number}.${number}`;
+
+/** Of a program; undefined when it is no etcd. */
+export function etcdRelease(binary: string): EtcdRelease | undefined {
+  const { stdout } = spawnSync(binary, ["--version"], { encoding: "utf8" });
+  // It matches what the type says.
+  return /etcd Version: (\d+\.\d+)/.exec(stdout ?? "")?.[1] as EtcdRelease | undefined;
+}
+
+export function isAtLeast(release: EtcdRelease, oldest: EtcdRelease): boolean {
+  const [major, minor] = release.split(".").map(Number) as [number, number];
+  const [majorMin, minorMin] = oldest.split(".").map(Number) as [number, number];
+  return major > majorMin || (major === majorMin && minor >= minorMin);
 }
 
 export async function startEtcd(binary: string): Promise<TestServer> {

@@ -8,14 +8,25 @@ import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { GrpcError } from "#wire/grpc.ts";
 import { EtcdClient, type EtcdStream } from "../client.ts";
+import type { EtcdRelease } from "./servers.ts";
+import { answersSo, type DifferenceName } from "./versions.ts";
 
 export class Transcript {
   readonly client: EtcdClient;
   readonly lines: string[] = [];
   readonly #streams: { close(): void }[] = [];
 
-  constructor(client: EtcdClient) {
+  readonly #release: EtcdRelease;
+
+  /** `release`: of the server, or of the one that ours is compared with. */
+  constructor(client: EtcdClient, release: EtcdRelease) {
     this.client = client;
+    this.#release = release;
+  }
+
+  /** False for what this release is known to answer otherwise: then it is not asked. */
+  asks(name: DifferenceName): boolean {
+    return answersSo(this.#release, name);
   }
 
   say(line: string): void {
@@ -54,6 +65,22 @@ export class Transcript {
 
   compact(revision: number): Promise<unknown> {
     return this.note(`compact ${revision}`, this.client.compact(revision));
+  }
+
+  /** Its chunks joined: where they are cut is each server's own business. */
+  async rangeStream(value: Input<m.RangeRequest>): Promise<void> {
+    const path = "/etcdserverpb.KV/RangeStream";
+    const stream = this.client.stream(path, m.rangeRequest, m.rangeStreamResponse);
+    stream.send(value);
+    stream.end();
+    const chunks: m.RangeResponse[] = [];
+    for (let one = await stream.next(); one !== undefined; one = await stream.next()) {
+      if (one.rangeResponse !== undefined) chunks.push(one.rangeResponse);
+    }
+    const joined = { ...chunks.at(-1), kvs: chunks.flatMap(({ kvs }) => kvs) };
+    const { error } = stream;
+    const ended = error === undefined ? show(joined) : `error ${error.code} ${error.message}`;
+    this.say(`range stream ${show(value)} -> ${ended}`);
   }
 
   watch(): WatchTranscript {
