@@ -8,7 +8,7 @@ import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
 import { KubeconfigError, loadKubeconfig, type KubeAccess } from "#platform/node/kubeconfig.ts";
 import { relayLimits } from "#relay/limits.ts";
 import type { MirroredKind } from "#relay/mirrored-kind.ts";
-import { discover } from "#relay/resources.ts";
+import { discover, DiscoveryError } from "#relay/resources.ts";
 import { productVersion } from "./product.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { UsageError } from "./usage-error.ts";
@@ -67,11 +67,16 @@ export async function discovered(
     const body = await response.read(relayLimits.discoveryBytesMax);
     const text = body === "too-large" ? "" : new TextDecoder().decode(body);
     if (response.status === 200) return JSON.parse(text);
-    throw new Error(`upstream answers ${response.status} to ${path}: ${text.slice(0, 200)}`);
+    throw new DiscoveryError(response.status, path, text.slice(0, 200));
   };
+  const unread = (path: string, error: DiscoveryError): void =>
+    log.warn("an API group cannot be read: its resources pass through", {
+      path,
+      error: error.message,
+    });
   for (;;) {
     try {
-      return await discover({ read });
+      return await discover({ read, unread });
     } catch (error) {
       if (stopping.aborted) return [];
       log.warn("discovery waits", { error: String(error) });

@@ -126,7 +126,7 @@ export class EtagFace {
     const { metrics, clock } = this.#deps;
     const { zone } = read;
     return () => {
-      if (mirror.closed || !read.allowed()) return undefined;
+      if (!mirror.serving || !read.allowed()) return undefined;
       mirror.flush();
       const view = read.view();
       const content = view.content(zone);
@@ -187,10 +187,10 @@ export class EtagFace {
   }
 }
 
-/** Throws when the mirror has ended, with the definition of its resource: the next one is asked. */
+/** Throws when the mirror has ended, with the definition of its resource, or its resource is gone. */
 function current({ mirror, kind }: Mirrored): void {
-  if (!mirror.closed) return;
-  const text = `the relay lists ${kindId(kind)} anew, its definition has changed`;
+  if (mirror.serving) return;
+  const text = `${kindId(kind)} is another now, or gone: the relay has to list it anew`;
   throw failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
 }
 

@@ -101,7 +101,7 @@ export class KubernetesFace {
     if (form === undefined) return "pass";
     const headers = await this.#fresh(resource, version);
     const { kind, mirror } = resource;
-    if (mirror.closed) return "pass";
+    if (!mirror.serving) return "pass";
     const name = keyOfText(info.pathName);
     const key = kind.namespaced ? `${keyOfText(info.namespace)}/${name}` : name;
     const object = mirror.cache.get(key);
@@ -125,7 +125,7 @@ export class KubernetesFace {
     const form = readForm(resource, asked.form, query);
     if (form === undefined || (form.kind === "metadata" && !isListForm(asked))) return "pass";
     const headers = await this.#listFresh(resource, asked);
-    if (resource.mirror.closed) return "pass";
+    if (!resource.mirror.serving) return "pass";
     if (form.kind !== "table" && isWholePresent(asked)) {
       return this.#wholeList(read, asked, form, headers);
     }
@@ -201,7 +201,7 @@ export class KubernetesFace {
     const form = readForm(resource, asked.form, query);
     if (form === undefined) return "pass";
     const headers = await this.#fresh(resource, asked.version);
-    if (resource.mirror.closed) return "pass";
+    if (!resource.mirror.serving) return "pass";
     const left = this.#enter(resource, asked);
     const stream = this.#stream(resource, asked);
     const refused = asked.after === undefined ? undefined : resource.mirror.refusal(asked.after);

@@ -362,10 +362,22 @@ export class Mirror {
     return () => void this.#waiters.delete(waiter);
   }
 
+  /** The upstream does not serve it any more: watches end, and who asks passes until there is a list again. */
+  withdraw(): void {
+    this.flush();
+    this.#ready = false;
+    this.cache.end();
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#flushTimer?.cancel();
     this.cache.end();
+  }
+
+  /** What it holds may be told. */
+  get serving(): boolean {
+    return this.#ready && !this.#isClosed;
   }
 
   /** Nothing comes any more: who read from it must ask elsewhere. */

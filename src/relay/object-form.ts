@@ -58,10 +58,18 @@ export function revisionOf(bytes: Uint8Array, span: Span): number {
   return revision(field(bytes, meta, "resourceVersion"));
 }
 
+/** Nothing can be resumed, or compared: such a resource passes through. */
+export class NoRevisionError extends SyntaxError {
+  constructor(text: string) {
+    super(`upstream's resourceVersion ${JSON.stringify(text)} is no number`);
+    this.name = "NoRevisionError";
+  }
+}
+
 /** A resourceVersion that is a whole number, as all API servers give since 1.35 and nearly all before. */
 export function revision(text: string): number {
   if (/^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
-  throw new SyntaxError(`upstream's resourceVersion ${JSON.stringify(text)} is no number`);
+  throw new NoRevisionError(text);
 }
 
 function identity(

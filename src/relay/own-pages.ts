@@ -63,7 +63,8 @@ export class OwnPages {
     const { mirrors, streams } = this.#deps;
     if (streams.leaving) return "shutting down";
     const { awaited, complete } = mirrors;
-    const missing = awaited.filter(({ mirror }) => !mirror.ready);
+    // What the relay may not list, or the upstream no longer serves, passes through.
+    const missing = awaited.filter(({ mirror, upstream }) => !mirror.ready && !upstream.refused);
     if (missing.length > 0 || !complete) return `not listed yet: ${namesOf(missing)}`;
     const ageMsMax = this.#readyAgeMsMax;
     if (ageMsMax === undefined) return undefined;

@@ -7,6 +7,9 @@
  * watched, once per served resource in its preferred version. A name that is not served yet is awaited
  * when a CustomResourceDefinition can bring it, that is, when it says a group with a dot:
  * `widgets.example.com`, `example.com/v1/widgets`; any other is a mistake.
+ *
+ * A group whose API server is away (an APIService without a service) is left out, and told; its
+ * requests pass through. It keeps nobody from starting.
  */
 import { definitionsKind, kindId, type MirroredKind } from "./mirrored-kind.ts";
 
@@ -20,6 +23,16 @@ interface ApiResource {
 export interface DiscoveryReader {
   /** Parsed JSON of a discovery path. */
   read(path: string): Promise<unknown>;
+  /** A group version that cannot be read. */
+  readonly unread: (path: string, error: DiscoveryError) => void;
+}
+
+/** The upstream answers, but not with the document. */
+export class DiscoveryError extends Error {
+  constructor(status: number, path: string, text: string) {
+    super(`upstream answers ${status} to ${path}: ${text}`);
+    this.name = "DiscoveryError";
+  }
 }
 
 export class UnknownResourceError extends Error {
@@ -37,10 +50,23 @@ export async function discover(reader: DiscoveryReader): Promise<readonly Mirror
     const preferred = group.preferredVersion?.version;
     const versions = group.versions.map(({ version }) => version);
     versions.sort((a, b) => Number(b === preferred) - Number(a === preferred));
-    for (const version of versions)
-      kinds.push(...(await groupVersion(reader, group.name, version)));
+    for (const version of versions) kinds.push(...(await servedNow(reader, group.name, version)));
   }
   return kinds;
+}
+
+async function servedNow(
+  reader: DiscoveryReader,
+  group: string,
+  version: string,
+): Promise<readonly MirroredKind[]> {
+  try {
+    return await groupVersion(reader, group, version);
+  } catch (error) {
+    if (!(error instanceof DiscoveryError)) throw error;
+    reader.unread(`/apis/${group}/${version}`, error);
+    return [];
+  }
 }
 
 interface ApiGroup {

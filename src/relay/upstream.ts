@@ -16,7 +16,7 @@ import { Backoff } from "#client/backoff.ts";
 import { textOrJson } from "#client/direct.ts";
 import { refusal } from "#client/exchange.ts";
 import { JsonFrames } from "#client/json-frames.ts";
-import { isTransient, retryAfterMs } from "#client/refusal.ts";
+import { isNotFound, isTransient, retryAfterMs } from "#client/refusal.ts";
 import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -30,6 +30,7 @@ import { collectionPath, kindId } from "./mirrored-kind.ts";
 import { ShrinkGuard, type Suspect } from "./shrink-guard.ts";
 import {
   type FormedObject,
+  NoRevisionError,
   objectForm,
   revision as revisionNumber,
   revisionOf,
@@ -60,6 +61,8 @@ export interface Listing {
 
 /** A watch that ended sooner than this without news counts as a failure: no tight loop. */
 const shortWatchMs = 1_000;
+/** A server that has just started may once not know yet what it will serve. */
+const withdrawnAfter = 2;
 const statusBytesMax = 1024 * 1024;
 
 export class Upstream {
@@ -74,6 +77,8 @@ export class Upstream {
   #listed = false;
   #refused = false;
   #newsInWatch = false;
+  /** Answers of 404 in a row. */
+  #missing = 0;
 
   constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
     this.#deps = deps;
@@ -254,8 +259,11 @@ export class Upstream {
       this.counts.expired++;
       this.#listed = false;
     }
+    this.#missing = isNotFound(error) ? this.#missing + 1 : 0;
+    if (this.#missing >= withdrawnAfter && this.mirror.ready) this.#withdraw();
     const delayMs = this.#backoff.nextMs() + (retryAfterMs(error) ?? 0);
-    const lasting = error instanceof ApiError && !lostPlace && !isTransient(error);
+    const refused = error instanceof ApiError && !lostPlace && !isTransient(error);
+    const lasting = refused || error instanceof NoRevisionError;
     this.#refused = lasting;
     this.#deps.log[lasting ? "warn" : "info"]("upstream waits", {
       resource: kindId(this.mirror.kind),
@@ -264,6 +272,12 @@ export class Upstream {
       error: error instanceof Error ? error.message : String(error),
     });
     await sleep(this.#deps.clock, "client.backoff", delayMs, signal);
+  }
+
+  /** The upstream does not serve the resource any more (an APIService that went); should it again, it is listed. */
+  #withdraw(): void {
+    this.#listed = false;
+    this.mirror.withdraw();
   }
 }
 
