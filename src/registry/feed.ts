@@ -3,10 +3,12 @@
  * caches in one synchronous pass, so that an event is decoded and encoded once for all readers.
  *
  * Invariant: after `deliver` returns, every cache holds every revision up to `freshness.revision`.
+ * Watchers are served then too; a crowd in turns and windows (dispatch-window.ts).
  * A cache is made the first time its resource is written or asked for; resources nobody stores cost
  * nothing. The sink never refuses: what it keeps is bounded by the caches' rings.
  */
 import { assert, must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { expired } from "#api/status.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
@@ -18,6 +20,7 @@ import type { PacerOptions } from "#watch/pacer.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ObjectSource } from "#watch/shared-object.ts";
 import { SharedObject } from "#watch/shared-object.ts";
+import { DispatchWindow } from "./dispatch-window.ts";
 import type { Freshness } from "./freshness.ts";
 import type { ResourcePrefix } from "./keys.ts";
 import { prefixOfKey, registryRange, resourceOfPrefix } from "./keys.ts";
@@ -33,6 +36,7 @@ export interface ResourceCore {
 
 export interface FeedDeps {
   readonly store: Store;
+  readonly clock: Clock;
   readonly freshness: Freshness;
   readonly memos: MemoPool;
   readonly log: Log;
@@ -58,11 +62,13 @@ export class Feed {
   readonly #deps: FeedDeps;
   readonly #options: FeedOptions;
   readonly #cores = new Map<ResourcePrefix, ResourceCore>();
+  readonly #window: DispatchWindow;
   #watch: StoreWatch | undefined;
 
   constructor(deps: FeedDeps, options: FeedOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#window = new DispatchWindow(deps.clock);
     this.#start();
   }
 
@@ -77,6 +83,7 @@ export class Feed {
 
   close(): void {
     this.#watch?.close();
+    this.#window.close();
     for (const { cache } of this.#cores.values()) cache.end();
   }
 
@@ -128,11 +135,12 @@ export class Feed {
     const resource = resourceOfPrefix(prefix);
     const source = this.#source(resource);
     const objects = kvs.map((kv) => sharedObject(source, prefix, kv));
-    const { store, pacer } = this.#deps;
+    const { store, clock, pacer } = this.#deps;
+    const crowd = { nextTurn: (f: () => void) => void clock.after("watch.flush", 0, f) };
     const history = new StoreHistory({ store, prefix, source });
     const indexed = selectableFields(resource.group, resource.resource).includes(indexedField);
     const cache = new WatchCache(
-      { history, ...(pacer === undefined ? {} : { pacer }) },
+      { history, crowd, ...(pacer === undefined ? {} : { pacer }) },
       { objects, revision },
       { ...this.#options, indexedField: indexed ? indexedField : undefined },
     );
@@ -154,7 +162,7 @@ export class Feed {
     const touched = new Set<WatchCache>();
     for (const commit of commits) this.#apply(commit, touched);
     const last = must(commits.at(-1), "a batch without commits").revision;
-    for (const cache of touched) cache.dispatch();
+    this.#window.add(touched);
     this.#deps.freshness.advance(last);
     return true;
   }

@@ -141,6 +141,8 @@ function startTimers(
 ): { stop(): void }[] {
   const sources = function* (): Iterable<WatchCache> {
     for (const { cache } of feed.cores) {
+      // What waits for its window comes before the bookmark.
+      cache.dispatch();
       cache.advance(freshness.revision);
       yield cache;
     }
