@@ -2,11 +2,11 @@
 import type { FullStore } from "#store/embedded.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { alarmName, type Alarm, type Alarms } from "./alarms.ts";
-import { stream, unary, type Method } from "./call.ts";
+import { stream, unary, type Method, type ServerStream, type StreamEnd } from "./call.ts";
 import { hashKeySpace } from "./hash-kv.ts";
 import type { Identity } from "./identity.ts";
 import { etcdError } from "./rpc-error.ts";
-import { sendSnapshot } from "./snapshot.ts";
+import { sendSnapshot, type SnapshotLimits } from "./snapshot.ts";
 
 /** The etcd release whose behaviour this is: clients switch features on by it. */
 export const etcdVersion = "3.6.5";
@@ -25,11 +25,15 @@ export interface MaintenanceDeps {
   readonly identity: Identity;
 }
 
+export interface MaintenanceOptions extends SnapshotLimits {
+  readonly quotaBytes: number;
+}
+
 export class MaintenanceService {
   readonly #deps: MaintenanceDeps;
-  readonly #options: { readonly quotaBytes: number };
+  readonly #options: MaintenanceOptions;
 
-  constructor(deps: MaintenanceDeps, options: { readonly quotaBytes: number }) {
+  constructor(deps: MaintenanceDeps, options: MaintenanceOptions) {
     this.#deps = deps;
     this.#options = options;
   }
@@ -42,11 +46,7 @@ export class MaintenanceService {
       Defragment: unary(m.empty, m.headerResponse, () => ({})),
       Hash: unary(m.empty, m.hashResponse, () => this.#hash()),
       HashKV: unary(m.hashKvRequest, m.hashKvResponse, ({ revision }) => this.#hashKv(revision)),
-      Snapshot: stream((call) => ({
-        message: () => void sendSnapshot(this.#deps.store, call, storageVersion),
-        halfClosed: () => undefined,
-        closed: () => undefined,
-      })),
+      Snapshot: stream((call) => this.#snapshot(call)),
       MoveLeader: unary(m.moveLeaderRequest, m.headerResponse, ({ targetId }) => {
         if (targetId !== this.#deps.identity.memberId) throw etcdError("badLeaderTransferee");
         return {};
@@ -54,6 +54,17 @@ export class MaintenanceService {
       Downgrade: unary(m.downgradeRequest, m.downgradeResponse, (request) =>
         this.#downgrade(request),
       ),
+    };
+  }
+
+  #snapshot(call: ServerStream): StreamEnd {
+    const gone = new AbortController();
+    const { store } = this.#deps;
+    const reader = { store, call, gone: gone.signal };
+    return {
+      message: () => void sendSnapshot(reader, this.#options, storageVersion),
+      halfClosed: () => undefined,
+      closed: () => gone.abort(),
     };
   }
 

@@ -12,11 +12,16 @@ import type { ServerStream } from "./call.ts";
 
 /** etcdctl tells by a length of n * 512 + 32 that the hash is there. */
 export const snapshotBlockBytes = 512;
-const backlogBytes = 4 * 2 ** 20;
 
+export interface SnapshotLimits {
+  /** More than that the client must take before more is read. */
+  readonly streamBacklogBytes: number;
+}
+
+/** `gone`: aborted once the stream is over. Until then compaction waits for whoever reads slowly. */
 export async function sendSnapshot(
-  store: FullStore,
-  call: ServerStream,
+  { store, call, gone }: { store: FullStore; call: ServerStream; gone: AbortSignal },
+  { streamBacklogBytes }: SnapshotLimits,
   version: string,
 ): Promise<void> {
   const snapshot = store.snapshot();
@@ -26,7 +31,7 @@ export async function sendSnapshot(
     const remainingBytes = Math.max(0, snapshot.bytes - sent);
     call.send(snapshotResponse.encode({ remainingBytes, blob, version }, prefixBytes));
     sent += blob.length;
-    if (call.backlogBytes > backlogBytes) await new Promise<void>((f) => call.onDrain(f));
+    if (call.backlogBytes > streamBacklogBytes) await drained(call, gone);
   };
   try {
     for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) {
@@ -46,4 +51,13 @@ export async function sendSnapshot(
   } finally {
     snapshot.close();
   }
+}
+
+/** Of a stream that is over nothing drains. */
+function drained(call: ServerStream, gone: AbortSignal): Promise<void> {
+  if (gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    call.onDrain(resolve);
+    gone.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

@@ -44,7 +44,8 @@ export interface Planted {
 }
 
 /** Small, so that a short run crosses every limit: segments, checkpoints, batches, backlogs. */
-const storeOptions: Omit<StoreOptions, "quotaBytes"> & Pick<LocalEngineOptions, "directory"> = {
+export const storeOptions: Omit<StoreOptions, "quotaBytes"> &
+  Pick<LocalEngineOptions, "directory"> = {
   directory: "/data",
   valueBytesMax: 4096,
   batchBytesMax: 8192,

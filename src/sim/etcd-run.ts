@@ -14,6 +14,7 @@ import { EtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
 import { Member, roomyBytes, type MemberMarks, type Planted } from "./etcd-member.ts";
 import { clearAway, keepLease, operate } from "./etcd-operator.ts";
+import { takeSnapshots } from "./etcd-snapshots.ts";
 import { Watcher, type WatcherMarks, type WatcherPlan } from "./etcd-watcher.ts";
 import {
   compact,
@@ -132,6 +133,7 @@ class Run {
       keepLease(this.#fork(deps), this.#client("keeper"), firstKept, untilMs),
       ...each(watchers, (i) => this.#watch(this.#fork(deps), i, untilMs)),
       this.#audit(this.#fork(deps), untilMs),
+      takeSnapshots(this.#fork(deps), this.#client("snapshotter"), this.#recorder, untilMs),
     ]);
   }
 

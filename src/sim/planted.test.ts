@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Disk, DiskFile } from "#platform/disk.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore, StoreSnapshot } from "#store/embedded.ts";
 import type { Commit, CommitSink } from "#store/store.ts";
 import type { Guarantee } from "./checkers/guarantees.ts";
 import type { Planted } from "./etcd-member.ts";
@@ -13,18 +13,26 @@ const seedsMax = 25;
 const rareFirst = 59;
 const rareSeedsMax = 150;
 
-/** @returns which promises the first seed that fails finds broken. */
-async function found(planted: Planted, rare: boolean): Promise<readonly string[]> {
+interface Bug {
+  readonly planted: Planted;
+  readonly by: readonly (Guarantee | "CorruptionError")[];
+  readonly rare?: boolean;
+}
+
+/** @returns which promises seeds find broken, up to the first that finds one of `by`. */
+async function found({ planted, by, rare = false }: Bug): Promise<ReadonlySet<string>> {
+  const broken = new Set<string>();
   const first = rare ? rareFirst : 1;
   for (let seed = first; seed < first + (rare ? rareSeedsMax : seedsMax); seed++) {
     try {
       const { problems } = await runSeed(seed, planted);
-      if (problems.length > 0) return [...new Set(problems.map(({ guarantee }) => guarantee))];
+      for (const { guarantee } of problems) broken.add(guarantee);
     } catch (error) {
-      return [(error as Error).name];
+      broken.add((error as Error).name);
     }
+    if (by.some((one) => broken.has(one))) break;
   }
-  return [];
+  return broken;
 }
 
 /** Members of `target` but for those in `changes`. */
@@ -51,6 +59,13 @@ function watching(
   });
 }
 
+function chunksOf(snapshot: StoreSnapshot): readonly Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  for (let one = snapshot.next(); one !== undefined; one = snapshot.next())
+    chunks.push(one.slice());
+  return chunks;
+}
+
 function lyingFile(file: DiskFile): DiskFile {
   return {
     ...file,
@@ -68,9 +83,7 @@ function hastyFile(file: DiskFile): DiskFile {
   return { ...file, writeDurably: hasty, writeDurablyAtOnce: hasty };
 }
 
-const bugs: Readonly<
-  Record<string, { planted: Planted; by: readonly (Guarantee | "CorruptionError")[]; rare?: true }>
-> = {
+const bugs: Readonly<Record<string, Bug>> = {
   "a disk that says durable too early": {
     planted: {
       disk: (disk): Disk =>
@@ -169,6 +182,21 @@ const bugs: Readonly<
     by: ["leases", "lease answers"],
     rare: true,
   },
+  "a snapshot that was kept from before": {
+    planted: {
+      store: (store) => {
+        let kept: readonly Uint8Array[] | undefined;
+        return changed(store, {
+          snapshot: () => {
+            const snapshot = store.snapshot();
+            const chunks = (kept ??= chunksOf(snapshot)).values();
+            return { ...snapshot, next: () => chunks.next().value };
+          },
+        });
+      },
+    },
+    by: ["restored"],
+  },
   "compaction that goes too far": {
     planted: {
       store: (store) =>
@@ -201,12 +229,13 @@ const bugs: Readonly<
   },
 };
 
-for (const [name, { planted, by, rare = false }] of Object.entries(bugs)) {
-  void test(`found within ${rare ? rareSeedsMax : seedsMax} seeds: ${name}`, async () => {
-    const broken = await found(planted, rare);
+for (const [name, bug] of Object.entries(bugs)) {
+  void test(`found within ${bug.rare ? rareSeedsMax : seedsMax} seeds: ${name}`, async () => {
+    const broken = await found(bug);
+    const texts = [...broken].join(", ");
     assert.ok(
-      broken.some((guarantee) => by.some((one) => one === guarantee)),
-      `found broken: ${broken.join(", ") || "nothing"}`,
+      bug.by.some((one) => broken.has(one)),
+      `found broken: ${texts || "nothing"}`,
     );
   });
 }

@@ -6,6 +6,7 @@ import type {
   Operation,
   Outcome,
   Request,
+  Snapshot,
   Watch,
   WatchMessage,
 } from "./checkers/history.ts";
@@ -19,6 +20,7 @@ export class Recorder {
   readonly #clock: Clock;
   readonly #operations: Operation[] = [];
   readonly #watches: WatchInProgress[] = [];
+  readonly #snapshots: Snapshot[] = [];
   readonly #pending = new Map<number, Omit<Operation, "returned" | "outcome">>();
   #order = 0;
   #id = 0;
@@ -57,6 +59,10 @@ export class Recorder {
     return watch;
   }
 
+  snapshot(snapshot: Snapshot): void {
+    this.#snapshots.push(snapshot);
+  }
+
   /** The faults have stopped, and what they did is over. */
   quiet(): void {
     this.#quiet = this.moment();
@@ -66,6 +72,7 @@ export class Recorder {
     for (const id of this.#pending.keys()) this.return(id, { kind: "unknown" });
     const end = this.moment();
     const operations = this.#operations.toSorted((a, b) => a.id - b.id);
-    return { ...space, operations, watches: this.#watches, quiet: this.#quiet ?? end, end };
+    const seen = { operations, watches: this.#watches, snapshots: this.#snapshots };
+    return { ...space, ...seen, quiet: this.#quiet ?? end, end };
   }
 }

@@ -36,7 +36,7 @@ export function tally(history: History, marks: Marks): Tally {
   };
 }
 
-function operationCounts({ operations }: History): Tally {
+function operationCounts({ operations, snapshots }: History): Tally {
   const count = (f: (one: History["operations"][number]) => boolean): number =>
     operations.filter(f).length;
   return {
@@ -73,6 +73,8 @@ function operationCounts({ operations }: History): Tally {
         outcome.answer.kind === "lease" &&
         outcome.answer.ttlSeconds >= 0,
     ),
+    "snapshots restored": snapshots.filter(({ restored }) => restored !== undefined).length,
+    "snapshots cut short": snapshots.filter(({ whole }) => !whole).length,
     "outcomes unknown": count(({ outcome }) => outcome.kind === "unknown"),
   };
 }

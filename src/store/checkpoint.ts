@@ -30,24 +30,26 @@ export function checkpointSource(of: {
   mvcc.hold(of.revision);
   const source = recordsOf({
     ...of,
+    leases: of.leases.all(),
     held: (start) => mvcc.heldFrom(start),
     passed: (from) => mvcc.passed(from),
   });
   return { ...source, ended: () => mvcc.passed(undefined) };
 }
 
-/** The state at a revision that is not pruned beyond, and will not be until this has ended. */
+/** The state at the newest durable revision; nothing is pruned beyond it until this has ended. */
 export function stateSource(of: {
   readonly mvcc: Mvcc;
   readonly leases: Leases;
   readonly revision: number;
 }): RecordSupply {
-  return recordsOf({ ...of, held: () => [].values(), passed: () => undefined });
+  const leases = of.leases.allOfDurable();
+  return recordsOf({ ...of, leases, held: () => [].values(), passed: () => undefined });
 }
 
 interface StateReading {
   readonly mvcc: Mvcc;
-  readonly leases: Leases;
+  readonly leases: Iterable<{ readonly id: bigint; readonly ttlMs: number }>;
   readonly revision: number;
   /** Keys and rows that are no longer in the index, or there with later versions only. */
   readonly held: (start: string) => Iterator<[string, Row]>;
@@ -56,7 +58,7 @@ interface StateReading {
 
 function recordsOf(of: StateReading): RecordSupply {
   const { mvcc, revision } = of;
-  const leases = [...of.leases.all()];
+  const leases = [...of.leases];
   // Now: the log may be trimmed beyond them later.
   const changes = revision > mvcc.log.base ? changesRecord(mvcc, revision) : undefined;
   let phase: "leases" | "changes" | "keys" | "end" | "done" = "leases";

@@ -37,6 +37,8 @@ interface Deadline {
 export class Leases {
   readonly #clock: Clock;
   readonly #byId = new Map<bigint, Lease>();
+  /** Ended, but not durably yet: the durable state still has their keys. */
+  readonly #ending = new Map<bigint, number>();
   readonly #deadlines = new Heap<Deadline>((a, b) => a.dueMs - b.dueMs || a.order - b.order);
   #order = 0;
   #timer: Timer | undefined;
@@ -62,6 +64,12 @@ export class Leases {
   /** Alive leases and their time to live, in order of granting. */
   *all(): Generator<{ readonly id: bigint; readonly ttlMs: number }> {
     for (const { id, ttlMs } of this.#byId.values()) yield { id, ttlMs };
+  }
+
+  /** Every lease that a key of the newest durable revision may hang on. */
+  *allOfDurable(): Generator<{ readonly id: bigint; readonly ttlMs: number }> {
+    yield* this.all();
+    for (const [id, ttlMs] of this.#ending) if (!this.#byId.has(id)) yield { id, ttlMs };
   }
 
   grant(id: bigint, ttlMs: number): void {
@@ -94,6 +102,17 @@ export class Leases {
 
   end(id: bigint): void {
     this.#byId.delete(id);
+  }
+
+  /** As `end`; call `ended` once that is durable. */
+  beginEnd(id: bigint): void {
+    const lease = this.#byId.get(id);
+    if (lease !== undefined) this.#ending.set(id, lease.ttlMs);
+    this.end(id);
+  }
+
+  ended(id: bigint): void {
+    this.#ending.delete(id);
   }
 
   /** A key's newest version changed from lease `before` to lease `after`; 0n is none. */

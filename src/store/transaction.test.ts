@@ -205,6 +205,33 @@ test("a snapshot is one state whatever happens meanwhile, and a store can be mad
   );
 });
 
+test("a snapshot taken while a lease's end is being written has the lease with its keys", async () => {
+  const world = newWorld(9);
+  const store = await open(world);
+  const lease = 7n as LeaseId;
+  await store.grantLeaseAs(lease, 10);
+  await store.put(key("a"), bytes("1"), { lease });
+  const revoked = store.revokeLease(lease);
+  const snapshot = store.snapshot();
+  const chunks: Buffer[] = [];
+  for (let one = snapshot.next(); one !== undefined; one = snapshot.next())
+    chunks.push(Buffer.from(one));
+  snapshot.close();
+  assert.equal(await revoked, true);
+  await store.close();
+
+  await world.disk.makeDirectory("/elsewhere");
+  const file = await world.disk.open("/elsewhere/snapshot", "create");
+  await file.write(chunks, 0);
+  await restoreSnapshot(world, { file, path: "snapshot" }, "/restored");
+  const again = await open(world, "/restored");
+  assert.equal(contents(again), "a=1@2/2");
+  assert.deepEqual(again.leaseKeys(lease), ["a"]);
+  await world.clock.run(10_001);
+  assert.equal(contents(again), "");
+  await again.close();
+});
+
 test("a check proves what is there, names what is damaged, and says how much is safe", async () => {
   const world = newWorld(6);
   const store = await open(world);

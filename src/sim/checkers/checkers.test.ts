@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { check, guarantees, type Guarantee } from "./guarantees.ts";
-import type { Event, History, KeyValue, Operation, Request, Watch } from "./history.ts";
+import type {
+  Event,
+  History,
+  KeyValue,
+  Operation,
+  Request,
+  Restored,
+  Snapshot,
+  Watch,
+} from "./history.ts";
 
 const zero = { order: 0, ms: 0 };
 
@@ -119,9 +128,18 @@ function watch(id: number, changes: Partial<Watch> = {}, told: readonly Event[] 
   };
 }
 
+/** Asked for when revision 5 was known, and taken then. */
+const snapshot: Snapshot = {
+  asked: { order: 56, ms: 5200 },
+  taken: { order: 58, ms: 5300 },
+  whole: true,
+  restored: { revision: 5, kvs: [a3, c5], leases: ["7"] },
+};
+
 const good: History = {
   operations: goodOperations,
   watches: [watch(0), watch(1)],
+  snapshots: [snapshot],
   quotaBytes: 2 ** 20,
   roomy: true,
   quiet: { order: 79, ms: 7900 },
@@ -148,6 +166,12 @@ function withMessage(
       ? { ...message, events: change(message.events) }
       : message,
   );
+}
+
+/** The good history with its snapshot restored to something else. */
+function restoredTo(change: Partial<Restored>): History {
+  const made = { ...(snapshot.restored as Restored), ...change };
+  return { ...good, snapshots: [{ ...snapshot, restored: made }] };
 }
 
 function withOperation(...operations: readonly Operation[]): History {
@@ -247,6 +271,16 @@ const lies: Readonly<Record<Guarantee, Readonly<Record<string, History>>>> = {
         }),
       ],
     },
+  },
+  restored: {
+    "a whole snapshot that is refused": {
+      ...good,
+      snapshots: [{ ...snapshot, restored: undefined }],
+    },
+    "a snapshot older than what was known": restoredTo({ revision: 3, kvs: [a3, b2] }),
+    "a value of another revision": restoredTo({ kvs: [a2, c5] }),
+    "a key too few": restoredTo({ kvs: [a3] }),
+    "a key without its lease": restoredTo({ leases: [] }),
   },
   "lease answers": {
     "more seconds left than granted": withOperation(

@@ -7,6 +7,7 @@ import type { History } from "./history.ts";
 import { leaseAnswers } from "./lease-answers.ts";
 import { leases } from "./leases.ts";
 import { linearizable } from "./linearizable.ts";
+import { restored } from "./restored.ts";
 import { space } from "./space.ts";
 import { Timeline } from "./timeline.ts";
 import { watchAtomic } from "./watch-atomic.ts";
@@ -31,6 +32,7 @@ export const guarantees = {
   leases,
   "lease answers": leaseAnswers,
   space,
+  restored,
   compaction,
   converged,
 } as const satisfies Record<string, (history: History, timeline: Timeline) => string[]>;

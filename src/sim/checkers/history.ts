@@ -150,9 +150,28 @@ export interface Watch extends Span {
   readonly messages: readonly WatchMessage[];
 }
 
+/** What a member holds that was made of a snapshot. */
+export interface Restored {
+  readonly revision: number;
+  /** Sorted by key. */
+  readonly kvs: readonly KeyValue[];
+  readonly leases: readonly string[];
+}
+
+export interface Snapshot {
+  readonly asked: Moment;
+  /** When its last bytes came. */
+  readonly taken: Moment;
+  /** All bytes came, with the right hash. */
+  readonly whole: boolean;
+  /** Undefined: it was refused. */
+  readonly restored: Restored | undefined;
+}
+
 export interface History {
   readonly operations: readonly Operation[];
   readonly watches: readonly Watch[];
+  readonly snapshots: readonly Snapshot[];
   readonly quotaBytes: number;
   /** Nothing that was done can have filled the quota or the disk. */
   readonly roomy: boolean;

@@ -1,0 +1,113 @@
+/**
+ * Somebody who takes snapshots while everything goes wrong - slowly, and not always to the end - and makes
+ * a new member of what came, as `pilothouse store restore` does.
+ */
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import type { Prng } from "#base/prng.ts";
+import { silentLog } from "#platform/log.ts";
+import { CorruptionError } from "#store/engines/engine.ts";
+import { openStore } from "#store/open.ts";
+import { restoreSnapshot } from "#store/restore.ts";
+import type { Key, KeyValue as StoredKv } from "#store/store.ts";
+import * as m from "#wire/etcd-messages.ts";
+import type { KeyValue, Restored } from "./checkers/history.ts";
+import { SimDisk } from "./disk.ts";
+import type { EtcdClient } from "./etcd-client.ts";
+import { roomyBytes, storeOptions } from "./etcd-member.ts";
+import { think, type WorkloadDeps } from "./etcd-workload.ts";
+import { ProcessClock } from "./process-clock.ts";
+import { SimRandom } from "./random.ts";
+import type { Recorder } from "./recorder.ts";
+
+const pauseMsMax = 1500;
+const hashBytes = 32;
+const from = "/from";
+const path = `${from}/snapshot`;
+const sizes = { segmentBytes: 4096, checkpointLogBytes: 4096, freeBytesMin: 0 } as const;
+
+export async function takeSnapshots(
+  deps: WorkloadDeps,
+  client: EtcdClient,
+  recorder: Recorder,
+  untilMs: number,
+): Promise<void> {
+  const { random, clock } = deps;
+  while (clock.monotonicMs() < untilMs) {
+    await think(deps, random.below(pauseMsMax));
+    const asked = recorder.moment();
+    const bytes = await download(client, random);
+    if (bytes === undefined) continue;
+    const taken = recorder.moment();
+    const restored = await restore(deps, bytes);
+    recorder.snapshot({ asked, taken, whole: isWhole(bytes), restored });
+  }
+}
+
+/** What arrived until the stream ended, however that was; undefined: nobody listens. */
+function download(client: EtcdClient, random: Prng): Promise<Buffer | undefined> {
+  const connection = client.connection();
+  if (connection === undefined) return Promise.resolve(undefined);
+  const enough = random.chance(0.2) ? 1 + random.below(3) : Number.POSITIVE_INFINITY;
+  const slowMs = random.pick([0, 0, 20, 300]);
+  return new Promise((resolve) => {
+    const blobs: Buffer[] = [];
+    const stream = connection.open(
+      "/etcdserverpb.Maintenance/Snapshot",
+      {
+        message: (bytes) => {
+          blobs.push(Buffer.from(m.snapshotResponse.decode(bytes).blob));
+          if (blobs.length >= enough) stream.close();
+        },
+        closed: () => resolve(Buffer.concat(blobs)),
+      },
+      slowMs,
+    );
+    stream.send(m.empty.encode({}));
+  });
+}
+
+/** As etcdctl tells: the hash of all before stands at the end. */
+function isWhole(bytes: Buffer): boolean {
+  const end = bytes.length - hashBytes;
+  if (end < 0) return false;
+  return createHash("sha256").update(bytes.subarray(0, end)).digest().equals(bytes.subarray(end));
+}
+
+/** The state of a member made of `snapshot`, after a power cut; undefined: it was refused. */
+async function restore(
+  { random, clock }: WorkloadDeps,
+  snapshot: Buffer,
+): Promise<Restored | undefined> {
+  const disk = new SimDisk(random.next32());
+  const simRandom = new SimRandom(random.next32());
+  await disk.makeDirectory(from);
+  const file = await disk.open(path, "create");
+  await file.write([snapshot], 0);
+  try {
+    await restoreSnapshot({ disk, random: simRandom }, { file, path }, storeOptions.directory);
+  } catch (error) {
+    if (error instanceof CorruptionError) return undefined;
+    throw error;
+  }
+  const process = new ProcessClock(clock);
+  const deps = { clock: process, random: simRandom, log: silentLog, disk: disk.survivor() };
+  const options = { ...storeOptions, ...sizes, quotaBytes: roomyBytes, engine: "local" } as const;
+  const store = await openStore(deps, options);
+  const state = store.range({ start: "" as Key, end: "\uffff" as Key });
+  process.kill();
+  if (state.kind !== "ok") throw new Error(`a restored store answers ${state.kind}`);
+  const leases = store.leases().map(({ id }) => String(id));
+  return { revision: store.commitRevision, kvs: state.kvs.map(plainOf), leases };
+}
+
+function plainOf(kv: StoredKv): KeyValue {
+  return {
+    key: kv.key,
+    value: Buffer.from(kv.value).toString(),
+    create: kv.createRevision,
+    mod: kv.modRevision,
+    version: kv.version,
+    lease: String(kv.lease),
+  };
+}
