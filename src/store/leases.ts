@@ -38,7 +38,7 @@ export class Leases {
   readonly #clock: Clock;
   readonly #byId = new Map<bigint, Lease>();
   /** Ended, but not durably yet: the durable state still has their keys. */
-  readonly #ending = new Map<bigint, number>();
+  readonly #ending = new Set<Lease>();
   readonly #deadlines = new Heap<Deadline>((a, b) => a.dueMs - b.dueMs || a.order - b.order);
   #order = 0;
   #timer: Timer | undefined;
@@ -69,7 +69,7 @@ export class Leases {
   /** Every lease that a key of the newest durable revision may hang on. */
   *allOfDurable(): Generator<{ readonly id: bigint; readonly ttlMs: number }> {
     yield* this.all();
-    for (const [id, ttlMs] of this.#ending) if (!this.#byId.has(id)) yield { id, ttlMs };
+    for (const { id, ttlMs } of this.#ending) if (!this.#byId.has(id)) yield { id, ttlMs };
   }
 
   grant(id: bigint, ttlMs: number): void {
@@ -104,15 +104,13 @@ export class Leases {
     this.#byId.delete(id);
   }
 
-  /** As `end`; call `ended` once that is durable. */
-  beginEnd(id: bigint): void {
+  /** As `end`. @returns what to call once that is durable. */
+  beginEnd(id: bigint): () => void {
     const lease = this.#byId.get(id);
-    if (lease !== undefined) this.#ending.set(id, lease.ttlMs);
+    if (lease === undefined) return () => undefined;
     this.end(id);
-  }
-
-  ended(id: bigint): void {
-    this.#ending.delete(id);
+    this.#ending.add(lease);
+    return () => this.#ending.delete(lease);
   }
 
   /** A key's newest version changed from lease `before` to lease `after`; 0n is none. */

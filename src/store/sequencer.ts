@@ -141,11 +141,8 @@ export class Sequencer {
     this.#write({ ...fields, revision }, "", encodeKeys(keys));
     const rows = keys.map((key) => this.#mvcc.addDelete(key, revision));
     if (rows.length > 0) this.#mvcc.log.append(revision, rows);
-    this.#leases.beginEnd(id);
-    this.#committer.settleAfterAll({
-      durable: () => this.#leases.ended(id),
-      stopped: () => undefined,
-    });
+    const durable = this.#leases.beginEnd(id);
+    this.#committer.settleAfterAll({ durable, stopped: () => undefined });
     this.#sequenced(revision);
   }
 
