@@ -235,7 +235,8 @@ export class Http1Connection implements StreamOwner {
 
   #sendStream(method: string, answer: StreamAnswer): void {
     const { status, headers } = answer;
-    const more = { "transfer-encoding": "chunked" };
+    const chunked = { "transfer-encoding": "chunked" };
+    const more = hasBody(method, status) ? chunked : {};
     this.#socket.write(answerHead(status, headers, more, this.#persistence(false)), "latin1");
     if (!hasBody(method, status)) {
       abandon(answer);

@@ -133,8 +133,11 @@ const request = fc
     return `${method} ${path} ${version}${end}${host}${head}${end}${body}`;
   });
 const plain = fc
-  .constantFrom("/a", "/b", "/slow1", "/slow3", "/watch", "/big", "/304", "/last")
-  .map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\nAccept: a\r\n\r\n`);
+  .record({
+    method: fc.constantFrom("GET", "GET", "HEAD"),
+    path: fc.constantFrom("/a", "/slow1", "/slow3", "/watch", "/big", "/304", "/last"),
+  })
+  .map(({ method, path }) => `${method} ${path} HTTP/1.1\r\nHost: h\r\nAccept: a\r\n\r\n`);
 const mutation = fc.record({
   at: fc.nat(),
   cut: fc.nat(1),

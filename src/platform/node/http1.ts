@@ -48,7 +48,9 @@ export async function serveHttp1(
   });
   message.on("error", leave);
   response.on("error", leave);
-  if (!(await turnOf(message, response))) return;
+  takeTurn(message, response);
+  if (response.socket === null) await assigned(message, response);
+  if (response.socket === null) return;
   const target = splitTarget(message.url ?? "");
   if (target === undefined) return refuse(response, 400, "400 Bad Request");
   const plain = plainRequest(message, target, peer, gone);
@@ -69,18 +71,15 @@ export async function serveHttp1(
   }
 }
 
-/** Waits until the socket is the answer's own. @returns false when the client is gone before. */
-async function turnOf(message: IncomingMessage, response: ServerResponse): Promise<boolean> {
-  const { socket } = message;
+/** Until its answer has left the connection is answering. */
+function takeTurn({ socket }: IncomingMessage, response: ServerResponse): void {
   const count = (unanswered.get(socket) ?? 0) + 1;
   unanswered.set(socket, count);
-  response.once("close", () => turnOfNext(socket));
+  response.once("close", () => endTurn(socket));
   if (count === pipelinedMax + 1) socket.on("resume", holdBack).pause();
-  if (response.socket === null && !socket.destroyed) await assigned(message, response);
-  return response.socket !== null;
 }
 
-function turnOfNext(socket: Socket): void {
+function endTurn(socket: Socket): void {
   const left = (unanswered.get(socket) ?? 1) - 1;
   unanswered.set(socket, left);
   if (left === pipelinedMax) socket.off("resume", holdBack).resume();
@@ -91,9 +90,10 @@ function holdBack(this: Socket): void {
   this.pause();
 }
 
-/** Or the client went away. */
+/** Waits until the socket is the answer's own, or its client is gone. */
 function assigned(message: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
+    if (message.socket.destroyed) return resolve();
     const done = (): void => {
       message.off("close", done);
       response.off("socket", done);
