@@ -11,7 +11,7 @@ import { relayFed } from "./testing/relay-fed.ts";
 import { calm, guarantees } from "./testing/watch-guarantees.ts";
 
 /** What goes wrong, once in so many times that it could: a bug is rare. */
-const seldomEvery = 5;
+const seldomEvery = 3;
 const seed = 20_240_601;
 const numRuns = 60;
 
