@@ -14,6 +14,7 @@ export type TimerName =
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"
+  | "registry.rehome"
   | "server.deadline"
   | "server.watch"
   | "server.drain"

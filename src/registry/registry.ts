@@ -18,6 +18,7 @@ import type { WatchCache } from "#watch/cache.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import type { PacerOptions } from "#watch/pacer.ts";
 import { startCompaction } from "./compaction.ts";
+import { Rehoming } from "./rehoming.ts";
 import { EventLeases } from "./event-leases.ts";
 import type { ResourceCore } from "./feed.ts";
 import { Feed } from "./feed.ts";
@@ -94,7 +95,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
   const memos = new MemoPool({ bytesMax: options.memoBytesMax });
   const feed = new Feed({ ...deps, freshness, memos }, options);
   const leases = new EventLeases(deps, { ttlSeconds: options.eventTtlSeconds });
-  const timers = startTimers(deps, options, feed, freshness);
+  const timers = startTimers({ ...deps, memos }, options, feed, freshness);
   const stores = new WeakMap<ResourceInfo, ResourceStore>();
   const open = (info: ResourceInfo): ResourceStore => {
     const stored = info.storage ?? info;
@@ -134,7 +135,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
 }
 
 function startTimers(
-  deps: RegistryDeps,
+  deps: RegistryDeps & { readonly memos: MemoPool },
   options: RegistryOptions,
   feed: Feed,
   freshness: Freshness,
@@ -152,9 +153,13 @@ function startTimers(
     startBookmarks({ clock: deps.clock, sources }, { periodMs, slots }),
   ];
   if (compactPeriodMs === undefined) return timers;
+  const rehoming = new Rehoming({ ...deps, cores: () => feed.cores });
   const compacted = (revision: number): void => {
     for (const { cache } of feed.cores) cache.forgetBefore(revision);
+    rehoming.run(revision).catch((error: unknown) => {
+      deps.log.warn("caches keep more than they need", { error: String(error) });
+    });
   };
-  timers.push(startCompaction({ ...deps, compacted }, { periodMs: compactPeriodMs }));
+  timers.push(rehoming, startCompaction({ ...deps, compacted }, { periodMs: compactPeriodMs }));
   return timers;
 }

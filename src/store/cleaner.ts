@@ -42,6 +42,8 @@ export class Cleaner {
   /** Begins a pass. @returns whether there is any use in one. */
   #begin(): boolean {
     const { slabs, versions } = this.#mvcc;
+    // Those of the last pass are dropped by now, but for whoever names them.
+    this.#victims = new Map();
     const excess = slabs.heldBytes - slabs.liveBytes * heldFactor - slackBytes;
     if (excess <= 0) return false;
     this.#victims = chooseVictims(slabs.sparse(fractionMax), excess);

@@ -52,6 +52,13 @@ export class CacheEvent {
     this.#deletedObject?.release();
   }
 
+  /** All that it holds and `isCurrent` does not claim moves to memory of its own. */
+  rehome(mark: number, isCurrent: (object: SharedObject) => boolean): void {
+    for (const object of [this.next, this.previous, this.#deletedObject]) {
+      if (object !== undefined && !isCurrent(object)) object.rehome(mark, undefined);
+    }
+  }
+
   /** The item for a watcher of everything, or of a scope the key never leaves. */
   plainItem(): WatchItem | undefined {
     return this.#item(this.previous !== undefined, this.next !== undefined);

@@ -76,6 +76,9 @@ export interface CacheWatchOptions {
   readonly latest?: boolean;
 }
 
+/** Half a millisecond or so. */
+const rehomeStep = 256;
+
 type RingEvents = readonly CacheEvent[];
 
 interface RingRead {
@@ -350,6 +353,25 @@ export class WatchCache {
   /** Lets go of pinned snapshots below `revision`: history before it is gone. */
   forgetBefore(revision: number): void {
     for (const pinned of this.#pinned.keys()) if (pinned < revision) this.#pinned.delete(pinned);
+  }
+
+  /**
+   * The store forgets what is below `mark`, and empties the blocks it lay in: what is kept here for
+   * longer must not hold them. The state goes where `stored` finds it now, the past to copies, at most
+   * `ringBytesMax` of them. A step is `rehomeStep` objects.
+   */
+  *rehome(mark: number, stored: (object: SharedObject) => Uint8Array | undefined): Generator<void> {
+    const isCurrent = (object: SharedObject): boolean => this.#objects.get(object.key) === object;
+    let steps = 0;
+    for (const event of this.#ring.upTo(mark)) {
+      event.rehome(mark, isCurrent);
+      if (++steps % rehomeStep === 0) yield;
+    }
+    // The state may change between steps; a snapshot does not, and whoever left it needs no home.
+    for (const object of this.#objects.snapshot()) {
+      if (object.revision <= mark && isCurrent(object)) object.rehome(mark, stored(object));
+      if (++steps % rehomeStep === 0) yield;
+    }
   }
 
   /** Starts at once: initial events may reach the sink before this returns. */

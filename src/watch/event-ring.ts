@@ -100,6 +100,12 @@ export class EventRing {
     return false;
   }
 
+  /** Events of revisions up to `mark`, oldest first. Lets go of those that were dropped. */
+  upTo(mark: number): readonly CacheEvent[] {
+    this.#compact();
+    return this.#events.slice(0, this.#find(mark));
+  }
+
   #dropOldest(): void {
     do {
       const event = this.#events[this.#head++];

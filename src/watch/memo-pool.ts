@@ -13,6 +13,8 @@ export interface MemoHolder {
   memoUsed: boolean;
   /** Drops everything derived; the holder makes it again when asked. */
   dropMemo(): void;
+  /** No state and no recent event at `mark` has it: it is older, and was not rehomed then. */
+  outlived(mark: number): boolean;
 }
 
 /** Charged per holder whatever it holds, so that the number of holders is bounded as well. */
@@ -52,6 +54,17 @@ export class MemoPool {
     this.#total -= this.#bytes.get(holder) ?? 0;
     this.#bytes.delete(holder);
     if (this.#queue.length > 2 * this.#bytes.size + deadSlotsMax) this.#compact();
+  }
+
+  /** Forgets holders nobody will ask again: each would keep the stored bytes it was made from. */
+  dropOutlived(mark: number): void {
+    for (const [holder, bytes] of this.#bytes) {
+      if (!holder.outlived(mark)) continue;
+      this.#total -= bytes;
+      this.#bytes.delete(holder);
+      holder.dropMemo();
+    }
+    this.#compact();
   }
 
   #evict(): void {

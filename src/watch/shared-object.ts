@@ -1,8 +1,9 @@
 /**
  * The CachedObject of this room: a view of stored bytes that makes everything else on first use.
  *
- * Holds  a reference to the store's value (never a copy) and its key; until someone asks for more
- *        that is all: 50,000 of them cost their key strings, not 50,000 parses.
+ * Holds  a reference to the store's value and its key; until someone asks for more that is all: 50,000
+ *        of them cost their key strings, not 50,000 parses. The value may lie in a block that the store
+ *        has let go of; `rehome` moves whoever lives long enough for that to matter.
  * Memo   parsed object, labels and up to `encodingsMax` encodings, charged to the resource's
  *        MemoPool and dropped when its budget runs out; a dropped memo is simply made again.
  * Rule   nothing reachable from here is ever changed; `freeze` (tests) makes that a TypeError.
@@ -42,7 +43,8 @@ export class SharedObject implements CachedObject, MemoHolder {
   /** Within the resource: `namespace/name`, or `name` for cluster-scoped ones; chars 0..255. */
   readonly key: string;
   readonly #source: ObjectSource;
-  readonly #value: Uint8Array;
+  #value: Uint8Array;
+  #rehomedAt = -1;
   #object: AnyObject | undefined;
   #encodings: readonly Encoding[] = noEncodings;
   memoUsed = false;
@@ -115,6 +117,17 @@ export class SharedObject implements CachedObject, MemoHolder {
   /** The stored bytes, shared. */
   get value(): Uint8Array {
     return this.#value;
+  }
+
+  /** Lives in `bytes` from now on, the same elsewhere, or in a copy of its own if there are none. */
+  rehome(mark: number, bytes: Uint8Array | undefined): void {
+    this.#rehomedAt = mark;
+    if (bytes !== undefined) this.#value = bytes;
+    else if (this.#value.length < this.#value.buffer.byteLength) this.#value = this.#value.slice();
+  }
+
+  outlived(mark: number): boolean {
+    return this.revision <= mark && this.#rehomedAt < mark;
   }
 
   /** The same state under another revision: what a DELETED event carries. */

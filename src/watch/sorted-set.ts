@@ -109,6 +109,11 @@ export class SortedSet<T extends Keyed> {
     }
   }
 
+  /** All items in key order. The set must not change meanwhile; a snapshot does not. */
+  *[Symbol.iterator](): Generator<T> {
+    for (const { items } of this.#chunks) yield* items;
+  }
+
   /** Items with keys in [from, to). */
   countRange(from: string, to: string): number {
     return this.#rank(to) - this.#rank(from);

@@ -1,0 +1,64 @@
+/**
+ * After a compaction: what the caches keep for longer than the store keeps history lets go of the
+ * blocks it lay in, so that memory follows what is live and not what once lay beside it.
+ *
+ * Why    a value handed out is a view of a block of the store (`store/slabs.ts`). The cleaner empties
+ *        blocks that are mostly dead, but one old object, one event of a quiet resource or one parsed
+ *        object kept for a next reader would hold a whole block each.
+ * Cost   a get per object that is older than the compaction, in steps with turns of the loop between.
+ * Bounds until the next pass, blocks of at most two periods of history are held.
+ */
+import { type Clock, sleep } from "#platform/clock.ts";
+import type { Store } from "#store/store.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import type { ResourceCore } from "./feed.ts";
+import { storeKey } from "./keys.ts";
+
+/** The store forgets and cleans in slices; by then it has mostly done so. */
+const cleaningMs = 10_000;
+/** Between steps, so that a pass takes at most a third of the loop. */
+const restMs = 1;
+
+export interface RehomingDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly memos: MemoPool;
+  readonly cores: () => Iterable<ResourceCore>;
+}
+
+export class Rehoming {
+  readonly #deps: RehomingDeps;
+  #pass = new AbortController();
+
+  constructor(deps: RehomingDeps) {
+    this.#deps = deps;
+  }
+
+  /** A pass for history forgotten up to `mark`; one that is under way ends. */
+  async run(mark: number): Promise<void> {
+    const { clock, cores, memos } = this.#deps;
+    this.stop();
+    const { signal } = (this.#pass = new AbortController());
+    await sleep(clock, "registry.rehome", cleaningMs, signal);
+    for (const core of cores()) {
+      if (signal.aborted) return;
+      const stored = (object: SharedObject): Uint8Array | undefined => this.#stored(core, object);
+      for (const _ of core.cache.rehome(mark, stored)) {
+        await sleep(clock, "registry.rehome", restMs, signal);
+        if (signal.aborted) return;
+      }
+    }
+    memos.dropOutlived(mark);
+  }
+
+  stop(): void {
+    this.#pass.abort();
+  }
+
+  #stored({ prefix }: ResourceCore, { key, revision }: SharedObject): Uint8Array | undefined {
+    const found = this.#deps.store.get(storeKey(prefix, key));
+    if (found.kind !== "found" || found.kv.modRevision !== revision) return undefined;
+    return found.kv.value;
+  }
+}
