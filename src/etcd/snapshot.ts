@@ -57,7 +57,11 @@ export async function sendSnapshot(
 function drained(call: ServerStream, gone: AbortSignal): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    call.onDrain(resolve);
-    gone.addEventListener("abort", () => resolve(), { once: true });
+    const done = (): void => {
+      gone.removeEventListener("abort", done);
+      resolve();
+    };
+    call.onDrain(done);
+    gone.addEventListener("abort", done);
   });
 }
