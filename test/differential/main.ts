@@ -3,7 +3,7 @@
  *
  * Without flags: our answers against the golden ones. `--record` asks a stock server and rewrites the
  * golden answers; `--live` compares with a stock server without keeping its answers. Both need
- * the stock programs (stock-programs.ts). `--accept` keeps the list of
+ * the stock programs (process/peers.ts). `--accept` keeps the list of
  * differences that are left (all suites).
  */
 import { compareCase, type Difference, show } from "./compare.ts";
@@ -13,8 +13,8 @@ import { isKnown } from "./known.ts";
 import { writeOpen } from "./open.ts";
 import { runSuite } from "./run.ts";
 import { startOurs, startStock, type Server } from "./servers.ts";
-import { stockPrograms, type StockPrograms, withoutStock } from "./stock-programs.ts";
 import { suites } from "./suites.ts";
+import { noStock, stockPrograms, type StockPrograms } from "../process/peers.ts";
 
 type Answers = Readonly<Record<string, readonly Recorded[]>>;
 
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
 
 function programs(): StockPrograms {
   const found = stockPrograms();
-  if (found === undefined) throw new Error(String(withoutStock));
+  if (found === undefined) throw new Error(noStock);
   return found;
 }
 

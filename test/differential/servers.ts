@@ -16,7 +16,7 @@ import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { startApiServer } from "../process/stock-apiserver.ts";
 import type { Target } from "./run.ts";
-import type { StockPrograms } from "./stock-programs.ts";
+import type { StockPrograms } from "../process/peers.ts";
 
 export interface Server extends Target {
   stop(): Promise<void>;

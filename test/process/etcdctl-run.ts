@@ -3,13 +3,13 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import type { EtcdRelease } from "#etcd/testing/servers.ts";
 import { run } from "./harness.ts";
-import { findPeer } from "./store-harness.ts";
+import { findPeer, noPeer } from "./peers.ts";
 
-/** PILOTHOUSE_ETCDCTL and PILOTHOUSE_ETCD name them, else those on the PATH (Debian's etcd-client and etcd-server). */
-export const etcdctl = findPeer("PILOTHOUSE_ETCDCTL", ["etcdctl"], ["version"]);
-export const etcd = findPeer("PILOTHOUSE_ETCD", ["etcd"], ["--version"]);
-export const noEtcdctl = etcdctl === undefined ? "no etcdctl: apt-get install etcd-client" : false;
-export const noEtcd = etcd === undefined ? "no etcd: apt-get install etcd-server" : false;
+export const etcdctl = findPeer("etcdctl");
+export const etcd = findPeer("etcd");
+export const noEtcdctl =
+  etcdctl === undefined ? `${noPeer("etcdctl")} (Debian: etcd-client)` : false;
+export const noEtcd = etcd === undefined ? `${noPeer("etcd")} (Debian: etcd-server)` : false;
 
 const environment = { ...process.env, ETCDCTL_API: "3" };
 

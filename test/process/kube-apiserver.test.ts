@@ -16,14 +16,15 @@ import {
   run,
   temporaryDirectory,
 } from "./harness.ts";
-import { findApiServer, startApiServer, until, type StockApiServer } from "./stock-apiserver.ts";
+import { findPeer, noPeer } from "./peers.ts";
+import { startApiServer, until, type StockApiServer } from "./stock-apiserver.ts";
 import { startStore, type RunningStore } from "./store-harness.ts";
 
-const program = findApiServer();
+const program = findPeer("kube-apiserver");
 const kubectl = findKubectl();
 const skip =
   program === undefined
-    ? "no kube-apiserver: set PILOTHOUSE_KUBE_APISERVER, or put it on the PATH"
+    ? noPeer("kube-apiserver")
     : kubectl === undefined
       ? "no kubectl: set PILOTHOUSE_KUBECTL, or put it on the PATH"
       : false;

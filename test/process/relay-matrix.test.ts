@@ -7,7 +7,7 @@ import https from "node:https";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { type Server, type StockServer, startStock } from "../differential/servers.ts";
-import { stockPrograms } from "../differential/stock-programs.ts";
+import { stockPrograms } from "./peers.ts";
 import { removeDirectory, type Running, startUp, temporaryDirectory } from "./harness.ts";
 import { credentialsOf } from "./kube-http.ts";
 import { type RunningRelay, startRelay } from "./relay-harness.ts";

@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, describe, it } from "node:test";
 import { type StockServer, startStock } from "../differential/servers.ts";
-import { stockPrograms, withoutStock } from "../differential/stock-programs.ts";
 import {
   type CommandResult,
   findKubectl,
@@ -15,10 +14,12 @@ import {
   run,
   temporaryDirectory,
 } from "./harness.ts";
+import { noStock, stockPrograms } from "./peers.ts";
 import { type RunningRelay, startRelay } from "./relay-harness.ts";
 
 const kubectl = findKubectl();
-const skip = kubectl === undefined ? "no kubectl" : withoutStock;
+const programs = stockPrograms();
+const skip = kubectl === undefined ? "no kubectl" : programs === undefined ? noStock : false;
 const widgets = "/apis/example.com/v1/widgets";
 
 void describe("a relay before a stock API server", { skip, timeout: 240_000 }, () => {
@@ -27,7 +28,6 @@ void describe("a relay before a stock API server", { skip, timeout: 240_000 }, (
   let relay: RunningRelay;
 
   before(async () => {
-    const programs = stockPrograms();
     assert.ok(programs !== undefined);
     stock = await startStock(programs);
     const { kubeconfig, pki } = stock;

@@ -5,17 +5,11 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { findPeer } from "./store-harness.ts";
 
 const startMsMax = 120_000;
 const token = "tok";
 const user = "kubernetes-admin";
 const headers = { authorization: `Bearer ${token}` };
-
-/** PILOTHOUSE_KUBE_APISERVER names it, else the one on the PATH; undefined: there is none. */
-export function findApiServer(): string | undefined {
-  return findPeer("PILOTHOUSE_KUBE_APISERVER", ["kube-apiserver"], ["--version"]);
-}
 
 export interface ApiAnswer {
   readonly status: number;

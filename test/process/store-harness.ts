@@ -1,8 +1,8 @@
-/** `pilothouse store` as a process of its own, a real etcd beside it, and the clients that try them. */
+/** `pilothouse store` as a process of its own. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { root, run } from "./harness.ts";
+import { root } from "./harness.ts";
 
 export interface RunningStore {
   readonly child: ChildProcess;
@@ -51,15 +51,4 @@ export async function startStore(
       await exited;
     },
   };
-}
-
-/** By name of the variable, else the first of these commands that answers; undefined: none does. */
-export function findPeer(
-  variable: string,
-  commands: readonly string[],
-  probe: readonly string[],
-): string | undefined {
-  // Set to nothing is as good as not set.
-  const named = process.env[variable] || undefined;
-  return (named === undefined ? commands : [named]).find((one) => run(one, probe, {}).code === 0);
 }

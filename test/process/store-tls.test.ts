@@ -24,10 +24,11 @@ import {
   temporaryDirectory,
   type CommandResult,
 } from "./harness.ts";
-import { findPeer, startStore, type RunningStore } from "./store-harness.ts";
+import { findPeer, noPeer } from "./peers.ts";
+import { startStore, type RunningStore } from "./store-harness.ts";
 
-const etcdctl = findPeer("PILOTHOUSE_ETCDCTL", ["etcdctl"], ["version"]);
-const noEtcdctl = etcdctl === undefined ? "no etcdctl: apt-get install etcd-client" : false;
+const etcdctl = findPeer("etcdctl");
+const noEtcdctl = etcdctl === undefined ? noPeer("etcdctl") : false;
 const scratch = temporaryDirectory("store-tls");
 const dayMs = 24 * 3600 * 1000;
 

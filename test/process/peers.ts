@@ -1,0 +1,49 @@
+/**
+ * Programs of others that tests run beside ours: where each is, looked for in one way. A variable
+ * names it, else it is in the folder PILOTHOUSE_STOCK, else on the PATH; and it must run. A variable
+ * set to nothing is not set.
+ */
+import { join } from "node:path";
+import { run } from "./harness.ts";
+
+const peers = {
+  etcd: { variable: "PILOTHOUSE_ETCD", names: ["etcd-bin", "etcd"], probe: "--version" },
+  etcdctl: { variable: "PILOTHOUSE_ETCDCTL", names: ["etcdctl"], probe: "version" },
+  "kube-apiserver": {
+    variable: "PILOTHOUSE_KUBE_APISERVER",
+    names: ["kube-apiserver"],
+    probe: "--version",
+  },
+} as const;
+
+export type PeerName = keyof typeof peers;
+
+/** Undefined: there is none, or it does not run. */
+export function findPeer(name: PeerName): string | undefined {
+  const { variable, names, probe } = peers[name];
+  const named = process.env[variable] || undefined;
+  const folder = process.env["PILOTHOUSE_STOCK"] || undefined;
+  const inFolder = folder === undefined ? [] : names.map((one) => join(folder, one));
+  const tried = named === undefined ? [...inFolder, name] : [named];
+  return tried.find((one) => run(one, [probe], {}).code === 0);
+}
+
+/** Why a test that needs it is skipped. */
+export function noPeer(name: PeerName): string {
+  return `no ${name}: set ${peers[name].variable}, or put it on the PATH`;
+}
+
+/** What a stock control plane is made of. */
+export interface StockPrograms {
+  readonly apiserver: string;
+  readonly etcd: string;
+}
+
+/** Undefined unless both are there. */
+export function stockPrograms(): StockPrograms | undefined {
+  const apiserver = findPeer("kube-apiserver");
+  const etcd = apiserver === undefined ? undefined : findPeer("etcd");
+  return apiserver === undefined || etcd === undefined ? undefined : { apiserver, etcd };
+}
+
+export const noStock = `no stock API server: ${noPeer("kube-apiserver")}; ${noPeer("etcd")}`;
