@@ -2,16 +2,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AnyObject } from "#api/object.ts";
-import type { Client } from "#client/client.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
-import type { ByteSink, PlainRequest, PlainResponse } from "#platform/http.ts";
-import { silentLog } from "#platform/log.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { FakeClock } from "#client/testing/fake-clock.ts";
+import type { PlainResponse } from "#platform/http.ts";
 import { relayLimits } from "./limits.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
 import { createRelay, type Relay } from "./relay.ts";
 import { chosen, discover, DiscoveryError, UnknownResourceError } from "./resources.ts";
 import { FakeCollections } from "./testing/fake-collections.ts";
+import { plainGet, relayDeps, Watching } from "./testing/relay-fixture.ts";
 
 const things = "/apis/ext.example.com/v1/things";
 const later = "/apis/later.example.com/v1/others";
@@ -38,30 +36,16 @@ class World {
     this.fake.serve(things);
     this.fake.put(things, thing("a"));
     if (!numbered) this.fake.revision = Number.NaN;
-    const allowed = (): Promise<unknown> => Promise.resolve({ status: { allowed: true } });
-    this.relay = createRelay(
-      {
-        clock: this.clock,
-        random: fakeRandom(3),
-        log: silentLog,
-        metrics: new MetricSet(),
-        http: this.fake,
-        passHttp: this.fake,
-        client: { create: allowed } as unknown as Client,
-        headers: () => ({}),
-        peers: { authenticate: () => Promise.resolve({ kind: "none" }) },
-      },
-      {
-        resources: [thingKind],
-        views: [],
-        consistency: "cache",
-        limits: { ...relayLimits, flushMs: 0 },
-      },
-    );
+    this.relay = createRelay(relayDeps(this.clock, this.fake), {
+      resources: [thingKind],
+      views: [],
+      consistency: "cache",
+      limits: { ...relayLimits, flushMs: 0 },
+    });
   }
 
   async ask(target: string): Promise<PlainResponse> {
-    const answer = this.relay.handler(plain(target));
+    const answer = this.relay.handler(plainGet(target));
     await this.clock.advance(500);
     return answer;
   }
@@ -86,33 +70,6 @@ class World {
     await this.clock.advance(100_000);
     await stopped;
   }
-}
-
-class Watching implements ByteSink {
-  text = "";
-  ended = false;
-  readonly closed = false;
-  write(chunks: readonly Uint8Array[]): boolean {
-    for (const chunk of chunks) this.text += Buffer.from(chunk).toString();
-    return true;
-  }
-  onDrain(): void {}
-  end(): void {
-    this.ended = true;
-  }
-}
-
-function plain(target: string): PlainRequest {
-  const [path = "", query = ""] = target.split("?");
-  return {
-    method: "GET",
-    path,
-    query,
-    headers: { accept: "application/json" },
-    body: { kind: "none" },
-    peer: { kind: "direct", user: { name: "ann", groups: [] } },
-    signal: new AbortController().signal,
-  };
 }
 
 void describe("an aggregated API", () => {

@@ -2,11 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AnyObject } from "#api/object.ts";
-import type { Client } from "#client/client.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
-import type { ByteSink, PlainRequest } from "#platform/http.ts";
-import { silentLog } from "#platform/log.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import { FakeClock } from "#client/testing/fake-clock.ts";
 import { customPrinter } from "./custom-columns.ts";
 import { customDefinition } from "./custom-kinds.ts";
 import { relayLimits } from "./limits.ts";
@@ -14,6 +10,7 @@ import { definitionsKind, type MirroredKind } from "./mirrored-kind.ts";
 import { createRelay, type Relay } from "./relay.ts";
 import { chosen, UnknownResourceError } from "./resources.ts";
 import { FakeCollections } from "./testing/fake-collections.ts";
+import { plainGet, relayDeps, Watching } from "./testing/relay-fixture.ts";
 import { podKind } from "./testing/fake-upstream.ts";
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -77,31 +74,17 @@ class World {
     for (const definition of defined) this.fake.put(crds, definition);
     this.fake.put(widgets, widget("a", "red"));
     this.fake.put(widgets, widget("b", "blue"));
-    const allowed = (): Promise<unknown> => Promise.resolve({ status: { allowed: true } });
-    this.relay = createRelay(
-      {
-        clock: this.clock,
-        random: fakeRandom(3),
-        log: silentLog,
-        metrics: new MetricSet(),
-        http: this.fake,
-        passHttp: this.fake,
-        client: { create: allowed } as unknown as Client,
-        headers: () => ({}),
-        peers: { authenticate: () => Promise.resolve({ kind: "none" }) },
-      },
-      {
-        resources: [],
-        views: [],
-        custom: { definitions: definitionsKind, names },
-        consistency: "cache",
-        limits: { ...relayLimits, flushMs: 0, ...limits },
-      },
-    );
+    this.relay = createRelay(relayDeps(this.clock, this.fake), {
+      resources: [],
+      views: [],
+      custom: { definitions: definitionsKind, names },
+      consistency: "cache",
+      limits: { ...relayLimits, flushMs: 0, ...limits },
+    });
   }
 
   async get(target: string, accept = "application/json"): Promise<{ code: number; json: Json }> {
-    const answer = this.relay.handler(plain(target, accept));
+    const answer = this.relay.handler(plainGet(target, { accept }));
     await this.clock.advance(500);
     const response = await answer;
     let text = "";
@@ -117,7 +100,7 @@ class World {
   }
 
   async watch(target: string, accept = "application/json"): Promise<Watching> {
-    const answer = this.relay.handler(plain(target, accept));
+    const answer = this.relay.handler(plainGet(target, { accept }));
     await this.clock.advance(1);
     const response = await answer;
     const watching = new Watching();
@@ -151,40 +134,6 @@ interface Json {
   readonly columnDefinitions?: readonly { readonly name: string }[] | null;
   readonly rows?: readonly { readonly cells: readonly unknown[] }[];
   readonly items?: readonly { readonly metadata: { readonly name: string } }[];
-}
-
-class Watching implements ByteSink {
-  text = "";
-  ended = false;
-  readonly closed = false;
-  write(chunks: readonly Uint8Array[]): boolean {
-    for (const chunk of chunks) this.text += Buffer.from(chunk).toString();
-    return true;
-  }
-  onDrain(): void {}
-  end(): void {
-    this.ended = true;
-  }
-
-  get events(): { type: string; object: Json & { metadata?: { name?: string } } }[] {
-    return this.text
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => JSON.parse(line));
-  }
-}
-
-function plain(target: string, accept: string, etag?: string): PlainRequest {
-  const [path = "", query = ""] = target.split("?");
-  return {
-    method: "GET",
-    path,
-    query,
-    headers: { accept, ...(etag === undefined ? {} : { "if-none-match": etag }) },
-    body: { kind: "none" },
-    peer: { kind: "direct", user: { name: "ann", groups: [] } },
-    signal: new AbortController().signal,
-  };
 }
 
 const names = ({ json }: { json: Json }): string[] =>
@@ -278,11 +227,15 @@ void describe("a custom resource", () => {
     const world = new World(["widgets.example.com"]);
     await world.clock.advance(100);
     const { handler } = world.relay;
-    const first = await handler(plain(`/etag${widgets}`, "*/*"));
+    const first = await handler(plainGet(`/etag${widgets}`, { accept: "*/*" }));
     const etag = first.kind === "bytes" ? String(first.headers["etag"]) : "";
-    const known = await handler(plain(`/etag${widgets}`, "*/*", etag));
+    const known = await handler(
+      plainGet(`/etag${widgets}`, { accept: "*/*", "if-none-match": etag }),
+    );
     assert.ok(known.kind === "bytes" && known.status === 304 && known.again !== undefined);
-    const waits = handler(plain(`/etag${widgets}?wait=30s`, "*/*", etag));
+    const waits = handler(
+      plainGet(`/etag${widgets}?wait=30s`, { accept: "*/*", "if-none-match": etag }),
+    );
     await world.clock.advance(1_000);
     world.fake.put(crds, crd({ generation: 2, columns: [] }));
     await world.clock.advance(10);
@@ -291,7 +244,11 @@ void describe("a custom resource", () => {
     assert.equal(told.headers["retry-after"], "1");
     assert.equal(known.again(), undefined);
     await world.clock.advance(2_000);
-    assert.equal((await handler(plain(`/etag${widgets}`, "*/*", etag))).status, 304, "anew");
+    assert.equal(
+      (await handler(plainGet(`/etag${widgets}`, { accept: "*/*", "if-none-match": etag }))).status,
+      304,
+      "anew",
+    );
     await world.stop();
   });
 

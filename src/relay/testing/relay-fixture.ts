@@ -1,0 +1,73 @@
+/** For tests: what a relay before a fake upstream needs, a plain request to it, and a client of a watch. */
+import type { Client } from "#client/client.ts";
+import { type FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import type { ByteSink, PlainRequest } from "#platform/http.ts";
+import { silentLog } from "#platform/log.ts";
+import { MetricSet } from "#server/metric-set.ts";
+import type { RelayDeps } from "../relay.ts";
+
+/** Everybody may do everything. */
+const allowing = {
+  create: () => Promise.resolve({ status: { allowed: true } }),
+} as unknown as Client;
+
+export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
+  return {
+    clock,
+    random: fakeRandom(3),
+    log: silentLog,
+    metrics: new MetricSet(),
+    http: upstream,
+    passHttp: upstream,
+    client: allowing,
+    headers: () => ({}),
+    peers: { authenticate: () => Promise.resolve({ kind: "none" }) },
+  };
+}
+
+export function plainGet(
+  target: string,
+  headers: Readonly<Record<string, string>> = { accept: "application/json" },
+): PlainRequest {
+  const [path = "", query = ""] = target.split("?");
+  return {
+    method: "GET",
+    path,
+    query,
+    headers,
+    body: { kind: "none" },
+    peer: { kind: "direct", user: { name: "ann", groups: [] } },
+    signal: new AbortController().signal,
+  };
+}
+
+interface Told {
+  readonly type: string;
+  readonly object: {
+    readonly [field: string]: unknown;
+    readonly metadata?: { readonly name?: string };
+  };
+}
+
+export class Watching implements ByteSink {
+  text = "";
+  ended = false;
+  readonly closed = false;
+
+  get events(): readonly Told[] {
+    const lines = this.text.split("\n").filter((line) => line !== "");
+    return lines.map((line) => JSON.parse(line) as Told);
+  }
+
+  write(chunks: readonly Uint8Array[]): boolean {
+    for (const chunk of chunks) this.text += Buffer.from(chunk).toString();
+    return true;
+  }
+
+  onDrain(): void {}
+
+  end(): void {
+    this.ended = true;
+  }
+}
