@@ -222,7 +222,10 @@ function opAnswer({ range, put, deleteRange, txn }: m.ResponseOp, request: KvReq
   throw new Error(`no answer to ${JSON.stringify(request)}`);
 }
 
-export function plainKv(kv: m.WireKeyValue): KeyValue {
+/** As the store holds it, or as it came over the wire. */
+export function plainKv(
+  kv: Omit<m.WireKeyValue, "value"> & { readonly value: Uint8Array },
+): KeyValue {
   return {
     key: kv.key,
     value: Buffer.from(kv.value).toString(),

@@ -9,12 +9,13 @@ import { silentLog } from "#platform/log.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
 import { openStore } from "#store/open.ts";
 import { restoreSnapshot } from "#store/restore.ts";
-import type { Key, KeyValue as StoredKv } from "#store/store.ts";
+import type { Key } from "#store/store.ts";
 import * as m from "#wire/etcd-messages.ts";
-import type { KeyValue, Restored } from "./checkers/history.ts";
+import type { Restored } from "./checkers/history.ts";
 import { SimDisk } from "./disk.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { roomyBytes, storeOptions } from "./etcd-member.ts";
+import { plainKv } from "./etcd-messages.ts";
 import { think, type WorkloadDeps } from "./etcd-workload.ts";
 import { ProcessClock } from "./process-clock.ts";
 import { SimRandom } from "./random.ts";
@@ -98,16 +99,5 @@ async function restore(
   process.kill();
   if (state.kind !== "ok") throw new Error(`a restored store answers ${state.kind}`);
   const leases = store.leases().map(({ id }) => String(id));
-  return { revision: store.commitRevision, kvs: state.kvs.map(plainOf), leases };
-}
-
-function plainOf(kv: StoredKv): KeyValue {
-  return {
-    key: kv.key,
-    value: Buffer.from(kv.value).toString(),
-    create: kv.createRevision,
-    mod: kv.modRevision,
-    version: kv.version,
-    lease: String(kv.lease),
-  };
+  return { revision: store.commitRevision, kvs: state.kvs.map(plainKv), leases };
 }
