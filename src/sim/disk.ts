@@ -281,6 +281,8 @@ export class SimDisk implements Disk {
       },
       read: async (position, length) => {
         await this.#step("read", path);
+        // As the host's: no buffer is of such a length.
+        if (length < 0) throw new RangeError(`read of ${length} bytes from ${path}`);
         return inode.live.slice(position, Math.min(inode.size, position + length));
       },
       sync: async () => {

@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DiskError } from "#platform/disk.ts";
+import { checkDirectory } from "../check.ts";
 import type { OpenedStore } from "../embedded.ts";
+import { withDirectory } from "../read-only.ts";
 import {
   bytes,
   key,
@@ -71,6 +73,22 @@ void test("a closed store opens as it was, with a greater epoch, and goes on in 
     recordOffsets(file).map((at) => reader.epoch(at)),
     [1, 1, 1, 1, 2, 2],
   );
+});
+
+void test("a process that ends while it makes a segment ready leaves nothing in the way", async () => {
+  for (const length of [0, 1, fileHeaderBytes - 1, fileHeaderBytes]) {
+    const world = await threeWrites();
+    const file = await world.disk.open(log2, "create");
+    await file.extend(length);
+    const loaded = await withDirectory(world.disk, testDirectory, (disk) =>
+      checkDirectory({ ...world, disk }, testDirectory),
+    );
+    assert.deepEqual(loaded.problems, [], `a file of ${length} bytes`);
+    const store = await openTestStore(world, "local");
+    assert.equal(contents(store), "a=1@2 b=2@3 c=3@4");
+    await put(store, "d", "5");
+    await store.close();
+  }
 });
 
 void test("history and watch positions outlive a restart", async () => {
