@@ -11,6 +11,8 @@
  * H4  A frame that breaks the protocol ends the connection with GOAWAY and its reason.
  */
 import type { Duplex } from "node:stream";
+import type { Clock } from "#platform/clock.ts";
+import { directWriter, type SocketWriter } from "#platform/node/socket-writer.ts";
 import { pieces } from "#wire/buffer-pool.ts";
 import { HpackDecoder, HpackError } from "#wire/grpc-hpack.ts";
 import {
@@ -25,6 +27,7 @@ import {
   Setting,
   uint32,
 } from "#wire/grpc-frames.ts";
+import { BandwidthPings } from "./bandwidth-pings.ts";
 import type { CallHead } from "./call-head.ts";
 import { H2Stream, wholeAnswer } from "./h2-stream.ts";
 import { Outbox, sent, type Outgoing } from "./outbox.ts";
@@ -74,13 +77,18 @@ export class H2Connection {
   #peerStreamWindow = defaultWindowBytes;
   #peerFrameBytes = frameBytesMax;
   readonly #out = new Outbox();
+  /** Where the socket allows it, for what goes out in one piece. */
+  readonly #direct: SocketWriter | undefined;
+  readonly #pings: BandwidthPings;
   #flushing = false;
   #ended = false;
 
-  constructor(socket: Duplex, limits: H2Limits, open: OpenStream) {
+  constructor(socket: Duplex, clock: Clock, limits: H2Limits, open: OpenStream) {
     this.#socket = socket;
     this.#limits = limits;
     this.#open = open;
+    this.#pings = new BandwidthPings(clock, (payload) => this.#pong(payload));
+    this.#direct = directWriter(socket);
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("drain", () => this.#drained());
     socket.on("error", () => undefined);
@@ -172,6 +180,10 @@ export class H2Connection {
 
   // Writing.
 
+  #pong(payload: Buffer): void {
+    this.#control(FrameType.ping, Flag.ack, 0, payload);
+  }
+
   #control(type: number, flags: number, stream: number, payload: Buffer): void {
     this.write(Buffer.concat([frameHead(type, flags, stream, payload.length), payload]));
   }
@@ -183,6 +195,7 @@ export class H2Connection {
   }
 
   #flush(): void {
+    this.#pings.sent(this.#out.bytes);
     this.#flushing = false;
     const out = this.#out.take();
     if (this.#socket.destroyed) return;
@@ -193,11 +206,17 @@ export class H2Connection {
 
   #send(out: Outgoing): void {
     const { parts, bytes } = out;
-    if (parts.length > 1 && bytes <= joinBytesMax) {
-      this.#socket.write(Buffer.concat(parts, bytes));
-      taken(out);
-      return;
-    }
+    const copied = parts.length > 1;
+    if (bytes > joinBytesMax || (!copied && this.#direct === undefined))
+      return this.#sendParts(out);
+    const whole = copied ? Buffer.concat(parts, bytes) : (parts[0] as Buffer);
+    const writer = this.#direct ?? this.#socket;
+    // What has to wait and is no copy is left to the garbage collector.
+    if (writer.write(whole) || copied) taken(out);
+  }
+
+  #sendParts(out: Outgoing): void {
+    const { parts } = out;
     const last = parts.length - 1;
     this.#socket.cork();
     for (let i = 0; i < last; i++) this.#socket.write(parts[i]);
@@ -227,6 +246,7 @@ export class H2Connection {
 
   #closed(): void {
     this.#ended = true;
+    this.#pings.close();
     for (const stream of this.#streams.values()) stream.lost();
     this.#streams.clear();
     this.#blocked.clear();
@@ -287,8 +307,7 @@ export class H2Connection {
         return this.#settings(flags, payload);
       case FrameType.ping:
         if (payload.length !== 8) throw new ProtocolError(ErrorCode.frameSize, "ping");
-        if ((flags & Flag.ack) === 0)
-          this.#control(FrameType.ping, Flag.ack, 0, Buffer.from(payload));
+        if ((flags & Flag.ack) === 0 && !this.#pings.take(payload)) this.#pong(payload);
         return undefined;
       case FrameType.windowUpdate:
         return this.#windowUpdate(stream, payload);

@@ -69,7 +69,7 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
     connections.set(socket, undefined);
     socket.on("close", () => connections.delete(socket));
     tellProtocol(socket, http1, () => {
-      const connection = new H2Connection(socket, limits, (stream, head) =>
+      const connection = new H2Connection(socket, deps.clock, limits, (stream, head) =>
         serve(served, stream, head),
       );
       connections.set(socket, connection);

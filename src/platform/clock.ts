@@ -11,6 +11,7 @@ export type TimerName =
   | "store.watch"
   | "etcd.progress"
   | "etcd.deadline"
+  | "etcd.ping"
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"

@@ -11,6 +11,7 @@
  * Bytes the stream still holds for the socket (a head, a rest) always go first: then nothing is direct.
  */
 import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { getSystemErrorName } from "node:util";
 
 export interface SocketWriter {
@@ -36,8 +37,14 @@ interface PendingWrite {
 }
 
 export function socketWriter(socket: Socket): SocketWriter {
+  return directWriter(socket) ?? new QueuedWriter(socket);
+}
+
+/** Undefined for what has to be written through the stream. */
+export function directWriter(socket: Duplex): SocketWriter | undefined {
+  if (!(socket instanceof Socket)) return undefined;
   const handle = directHandle(socket);
-  return handle === undefined ? new QueuedWriter(socket) : new DirectWriter(socket, handle);
+  return handle === undefined ? undefined : new DirectWriter(socket, handle);
 }
 
 /** Undefined where Node looks different from what the direct way relies on: the one feature test. */

@@ -1,0 +1,63 @@
+/**
+ * The pings by which grpc-go measures a connection's bandwidth, answered when that is of use.
+ *
+ * A client sends one with the first data it gets after the last was answered: with each answer of a
+ * unary call, when that is answered at once. That is a write and a read more for either side, a third
+ * of what a small put costs both. All other pings (keepalive, health) are answered at once.
+ *
+ * Holds  an answer goes out once `heldBytes` were sent since the last, or after `heldMs`, whatever is
+ *        first: a client that is sent much measures, and widens its windows, as it would otherwise.
+ * Source the payload and the way of measuring: internal/transport/bdp_estimator.go of grpc-go. Why RFC
+ *        9113, 6.7 (answers should not wait) is not followed to the letter: docs/adr/0012.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+
+const bandwidthPing = Buffer.of(2, 4, 16, 16, 9, 14, 7, 7);
+/** Half of the window that a client begins with: it never stands still for want of an answer. */
+const heldBytes = 32 * 1024;
+/** A client waits for no answer to this kind; one that did would wait longer. */
+const heldMs = 2000;
+
+export class BandwidthPings {
+  readonly #clock: Clock;
+  readonly #answer: (payload: Buffer) => void;
+  #sentBytes = 0;
+  #held = false;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, answer: (payload: Buffer) => void) {
+    this.#clock = clock;
+    this.#answer = answer;
+  }
+
+  /** @returns false for a ping of another kind, which is the caller's to answer. */
+  take(payload: Buffer): boolean {
+    if (!payload.equals(bandwidthPing)) return false;
+    this.#held = true;
+    this.sent(0);
+    if (this.#held) this.#timer ??= this.#clock.after("etcd.ping", heldMs, () => this.#late());
+    return true;
+  }
+
+  /** So many bytes more were sent. May answer. */
+  sent(bytes: number): void {
+    this.#sentBytes += bytes;
+    if (this.#held && this.#sentBytes >= heldBytes) this.#release();
+  }
+
+  close(): void {
+    this.#held = false;
+    this.#timer?.cancel();
+  }
+
+  #late(): void {
+    this.#timer = undefined;
+    if (this.#held) this.#release();
+  }
+
+  #release(): void {
+    this.#held = false;
+    this.#sentBytes = 0;
+    this.#answer(bandwidthPing);
+  }
+}
