@@ -82,7 +82,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
 /** A number that changes whenever an object of one of `kinds` does: what is compiled from them is made anew then. */
 export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[]): () => number {
   const caches = kinds.map((kind) => registry.cache(kind));
-  return () => caches.reduce((newest, cache) => Math.max(newest, cache.changedAt), 0);
+  return () => caches.reduce((newest, cache) => Math.max(newest, cache.state.changedAt), 0);
 }
 
 function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {

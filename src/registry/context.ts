@@ -146,7 +146,7 @@ function conflicting(
   const { core } = context;
   if (actual === undefined) return { kind: "conflict", actual: undefined };
   const fresh = sharedObject(core.source, core.prefix, actual);
-  const cached = core.cache.get(fresh.key);
+  const cached = core.cache.state.get(fresh.key);
   return { kind: "conflict", actual: cached?.revision === fresh.revision ? cached : fresh };
 }
 
@@ -157,7 +157,7 @@ function objectAt(
   bytes: Uint8Array,
   revision: number,
 ): SharedObject {
-  const cached = context.core.cache.get(key);
+  const cached = context.core.cache.state.get(key);
   return cached?.revision === revision ? cached : unstored(context, key, bytes, revision);
 }
 

@@ -72,7 +72,7 @@ export async function storeCreated(
   const { name = "", namespace = "", resourceVersion = "" } = next.metadata ?? {};
   const key = objectKey(namespace, name);
   if (options.dryRun) {
-    const actual = context.core.cache.get(key);
+    const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };
     return { kind: "committed", object: unstored(context, key, storedBytes(context, next), 0) };
   }

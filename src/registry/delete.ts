@@ -38,7 +38,7 @@ export async function deleteObject(
   write: WriteOptions,
 ): Promise<DeleteResult> {
   checkOptions(options);
-  let current = context.core.cache.get(objectKey(at.namespace, at.name));
+  let current = context.core.cache.state.get(objectKey(at.namespace, at.name));
   for (let count = 0; count < attemptsMax; count++) {
     if (current === undefined) throw notFound(groupResource(context), at.name);
     const outcome = await deleteOnce(context, current, options, write);

@@ -19,7 +19,7 @@ class Crowd {
     const world = await newWorld();
     const cache = world.registry.cache({ group: "", resource: "configmaps" });
     const sinks = Array.from({ length: count }, () => new RecordingSink());
-    const start = { after: cache.revision };
+    const start = { after: cache.state.revision };
     for (const sink of sinks) cache.watch({ predicate: everything, bookmarks: true, start }, sink);
     return new Crowd(world, sinks);
   }
@@ -59,7 +59,11 @@ test("a crowd is told in turns, and what is written within a window together", a
   await crowd.write("b");
   await crowd.write("c");
   assert.equal(crowd.told(1), 1_200, "the window is not over");
-  assert.equal(registry.cache({ group: "", resource: "configmaps" }).size, 3, "reads are not late");
+  assert.equal(
+    registry.cache({ group: "", resource: "configmaps" }).state.size,
+    3,
+    "reads are not late",
+  );
   clock.advance(4);
   assert.equal(crowd.told(3), 1_200);
   assert.deepEqual(

@@ -15,7 +15,7 @@
 import type { FieldError } from "#api/status.ts";
 import { badRequest, expired, invalid } from "#api/status.ts";
 import type { Revision } from "#store/store.ts";
-import type { Snapshot } from "#watch/cache.ts";
+import type { Snapshot } from "#watch/cache-state.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
@@ -64,18 +64,18 @@ export async function listObjects(
   const { cache } = context.core;
   cache.advance(context.freshness.revision);
   if (plan.at === undefined && plan.limit === 0) return wholePage(context, plan);
-  return page(plan, snapshotFor(context, plan), (snapshot) => cache.pin(snapshot));
+  return page(plan, snapshotFor(context, plan), (snapshot) => cache.state.pin(snapshot));
 }
 
 /** Everything at once: no snapshot is needed, nobody writes while we look. */
 function wholePage(context: ResourceContext, plan: Plan): ListPage {
   const { cache } = context.core;
   const items: SharedObject[] = [];
-  cache.scan(plan.from, plan.predicate.to, (object) => {
+  cache.state.scan(plan.from, plan.predicate.to, (object) => {
     if (plan.predicate.matches(object)) items.push(object);
     return true;
   });
-  return { items, resourceVersion: String(cache.revision) };
+  return { items, resourceVersion: String(cache.state.revision) };
 }
 
 function page(plan: Plan, snapshot: Snapshot, pin: (snapshot: Snapshot) => void): ListPage {
@@ -101,9 +101,9 @@ function page(plan: Plan, snapshot: Snapshot, pin: (snapshot: Snapshot) => void)
 
 function snapshotFor(context: ResourceContext, plan: Plan): Snapshot {
   const { cache } = context.core;
-  if (plan.at === undefined) return cache.snapshot();
+  if (plan.at === undefined) return cache.state.snapshot();
   if (plan.at < context.store.compactRevision) throw plan.gone();
-  return cache.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at);
+  return cache.state.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at);
 }
 
 /** Older than the ring, younger than compaction. The whole resource: the snapshot may be pinned. */

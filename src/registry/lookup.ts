@@ -10,11 +10,11 @@ import type { OpenRegistry } from "./registry.ts";
 export function createLookup(registry: Pick<OpenRegistry, "cache">): Lookup {
   return {
     get: (resource, namespace, name) =>
-      registry.cache(resource).get(objectKey(namespace, name))?.object,
+      registry.cache(resource).state.get(objectKey(namespace, name))?.object,
     list(resource, namespace) {
       const objects: AnyObject[] = [];
       const { from, to } = namespaceRange(keyOfText(namespace));
-      registry.cache(resource).scan(from, to, (cached) => {
+      registry.cache(resource).state.scan(from, to, (cached) => {
         objects.push(cached.object);
         return true;
       });

@@ -44,7 +44,7 @@ export class Rehoming {
     for (const core of cores()) {
       if (signal.aborted) return;
       const stored = (object: SharedObject): Uint8Array | undefined => this.#stored(core, object);
-      for (const _ of core.cache.rehome(mark, stored)) {
+      for (const _ of core.cache.state.rehome(mark, stored)) {
         await sleep(clock, "registry.rehome", restMs, signal);
         if (signal.aborted) return;
       }

@@ -101,13 +101,13 @@ export class Resource implements ResourceStore {
   }
 
   peek(namespace: string, name: string): CachedObject | undefined {
-    return this.#context.core.cache.get(objectKey(this.#scope(namespace), name));
+    return this.#context.core.cache.state.get(objectKey(this.#scope(namespace), name));
   }
 
   peekList(namespace: string): readonly CachedObject[] {
     const objects: CachedObject[] = [];
     const { from, to } = namespaceRange(keyOfText(this.#scope(namespace)));
-    this.#context.core.cache.scan(from, to, (object) => {
+    this.#context.core.cache.state.scan(from, to, (object) => {
       objects.push(object);
       return true;
     });
@@ -115,7 +115,7 @@ export class Resource implements ResourceStore {
   }
 
   get size(): number {
-    return this.#context.core.cache.size;
+    return this.#context.core.cache.state.size;
   }
 
   /** Cluster-scoped objects have no namespace, whatever the path said. */
@@ -135,7 +135,7 @@ export class Resource implements ResourceStore {
   #watchStart(options: WatchOptions, asked: AskedVersion): { after: number } | "state" {
     if (options.sendInitialEvents ?? asked.kind !== "revision") return "state";
     const { cache } = this.#context.core;
-    return { after: asked.kind === "revision" ? asked.revision : cache.revision };
+    return { after: asked.kind === "revision" ? asked.revision : cache.state.revision };
   }
 
   #watchHandle(cursor: Cursor): ResourceWatch {

@@ -59,7 +59,7 @@ export async function updateObject(
   const { namespace, name } = at;
   const key = objectKey(namespace, name);
   const attempt: Attempt = { context, namespace, name, key, transform, options };
-  let current = context.core.cache.get(key);
+  let current = context.core.cache.state.get(key);
   for (let count = 0; count < attemptsMax; count++) {
     const outcome = await updateOnce(attempt, current);
     if (outcome.kind === "done") return outcome.result;

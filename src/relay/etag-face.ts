@@ -180,7 +180,7 @@ export class EtagFace {
     const last = Number(request.headers["last-event-id"] ?? Number.NaN);
     const resumes = Number.isSafeInteger(last) && mirror.refusal(last) === undefined;
     const start = resumes ? { after: last } : "state";
-    const startRevision = resumes ? 0 : mirror.cache.revision;
+    const startRevision = resumes ? 0 : mirror.cache.state.revision;
     stream.attach(mirror.cache.watch({ predicate, bookmarks: true, start }, stream));
     const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
     return stream.byteResponse(eventFormat(form, startRevision), headers);

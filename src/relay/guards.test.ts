@@ -72,7 +72,7 @@ class World {
     this.fake.bookmark();
     this.fake.deliver(1_000);
     await this.clock.advance(1_000);
-    assert.equal(this.mirror.cache.size, 100);
+    assert.equal(this.mirror.cache.state.size, 100);
     const sink = new TestSink();
     const start = { after: this.mirror.revision };
     this.mirror.cache.watch({ predicate: everything, bookmarks: false, start }, sink);
@@ -156,11 +156,11 @@ void describe("the shrink guard", () => {
     const world = new World(guarded);
     const sink = await world.begin();
     await world.lose(51);
-    assert.equal(world.mirror.cache.size, 100, "the first is not believed");
+    assert.equal(world.mirror.cache.state.size, 100, "the first is not believed");
     assert.ok(world.mirror.ageMs > 0, "what is held gets older");
     assert.match(world.metrics.text(), /relay_lists_held_back_total\{resource="v1\/pods"\} 1/);
     await world.clock.advance(10_000);
-    assert.equal(world.mirror.cache.size, 49);
+    assert.equal(world.mirror.cache.state.size, 49);
     assert.equal(sink.items.filter(({ type }) => type === "DELETED").length, 51);
     assert.equal(sink.ended, false);
     assert.match(world.metrics.text(), /relay_lists_confirmed_total\{resource="v1\/pods"\} 1/);
@@ -173,7 +173,7 @@ void describe("the shrink guard", () => {
     await world.lose(100);
     for (let at = 0; at < 100; at++) world.fake.write([`ns/p${at}`, "1"]);
     await world.clock.advance(10_000);
-    assert.equal(world.mirror.cache.size, 100);
+    assert.equal(world.mirror.cache.state.size, 100);
     assert.equal(world.relay.resources[0]?.upstream.guard.counts.held, 1);
     // They are others of the same names.
     assert.equal(sink.items.filter(({ type }) => type === "ADDED").length, 100);
@@ -188,7 +188,7 @@ void describe("the shrink guard", () => {
       const world = new World(limits);
       await world.begin();
       await world.lose(gone);
-      assert.equal(world.mirror.cache.size, 100 - gone);
+      assert.equal(world.mirror.cache.state.size, 100 - gone);
       await world.stop();
     }
   });
@@ -200,7 +200,7 @@ void describe("the shrink guard", () => {
     const answer = await world.get(pods);
     assert.equal(answer.status, 200);
     assert.match(String(answer.headers["warning"]), /may be \d+ s old/);
-    assert.equal(world.mirror.cache.size, 100);
+    assert.equal(world.mirror.cache.state.size, 100);
     await world.stop();
   });
 });
@@ -245,7 +245,7 @@ void describe("the loop guard", () => {
     there.to = real.relay;
     const second = new World({}, { clock, http: there, seed: 2 });
     await clock.advance(2_000);
-    assert.equal(second.mirror.cache.size, 100);
+    assert.equal(second.mirror.cache.state.size, 100);
     const back = wire();
     back.to = second.relay;
     // The first is started anew, with the second for its upstream.

@@ -14,7 +14,7 @@ import { streamType } from "#server/negotiate.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { bytesResponse, compressed } from "#server/respond.ts";
 import { type StreamSource, WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
-import type { Snapshot } from "#watch/cache.ts";
+import type { Snapshot } from "#watch/cache-state.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
@@ -104,7 +104,7 @@ export class KubernetesFace {
     if (!mirror.serving) return "pass";
     const name = keyOfText(info.pathName);
     const key = kind.namespaced ? `${keyOfText(info.namespace)}/${name}` : name;
-    const object = mirror.cache.get(key);
+    const object = mirror.cache.state.get(key);
     if (object === undefined) throw notFound(kind, info.pathName);
     const body = this.#one(resource, form, object);
     return bytesResponse(200, [body], form.contentType, headers);
@@ -161,7 +161,7 @@ export class KubernetesFace {
       return resource.blocks.body(listHead(resource, form, metadata), items, item);
     };
     const key = `${asked.predicate.from} ${item.key}`;
-    const body = resource.bodies.get(key, `${mirror.cache.revision}/${mirror.proven}`, make);
+    const body = resource.bodies.get(key, `${mirror.cache.state.revision}/${mirror.proven}`, make);
     if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
       const left = this.#deps.herd.enter(body.bytes);
       return { ...bytesResponse(200, body.chunks, form.contentType, headers), left };
@@ -236,7 +236,7 @@ export class KubernetesFace {
     const { predicate, after } = asked;
     if (after !== undefined || predicate.selective) return undefined;
     if (kind.namespaced && predicate.from !== "") return undefined;
-    return this.#deps.herd.enter(mirror.cache.bytes);
+    return this.#deps.herd.enter(mirror.cache.state.bytes);
   }
 
   #stream(resource: Mirrored, asked: WatchQuery): WatchStream {
@@ -323,7 +323,7 @@ function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page |
 
 function presentPage({ mirror }: Mirrored, { predicate }: ListQuery): Page {
   const items: SharedObject[] = [];
-  mirror.cache.scan(predicate.from, predicate.to, (object) => {
+  mirror.cache.state.scan(predicate.from, predicate.to, (object) => {
     if (predicate.matches(object)) items.push(object);
     return true;
   });
@@ -332,13 +332,13 @@ function presentPage({ mirror }: Mirrored, { predicate }: ListQuery): Page {
 
 /** By the newest name it has: what was asked for may be newer than the newest event. */
 function present({ mirror }: Mirrored): Snapshot {
-  return { ...mirror.cache.snapshot(), revision: mirror.proven };
+  return { ...mirror.cache.state.snapshot(), revision: mirror.proven };
 }
 
 function snapshotAt(resource: Mirrored, revision: number): Snapshot | undefined {
   const { mirror } = resource;
   if (mirror.refusal(revision) !== undefined) return undefined;
-  if (revision <= mirror.revision) return mirror.cache.snapshotAt(revision);
+  if (revision <= mirror.revision) return mirror.cache.state.snapshotAt(revision);
   return mirror.proves(revision) ? present(resource) : undefined;
 }
 
@@ -362,7 +362,7 @@ function pageFrom(
   const { revision } = snapshot;
   const resourceVersion = String(revision);
   if (!more) return { items, metadata: { resourceVersion } };
-  resource.mirror.cache.pin(snapshot);
+  resource.mirror.cache.state.pin(snapshot);
   const token = encodeContinue({ revision, start: `${last.slice(prefix.length)}\0` });
   const left = plain ? snapshot.objects.countRange(`${last}\0`, predicate.to) : undefined;
   const counted = left === undefined ? {} : { remainingItemCount: left };

@@ -218,7 +218,7 @@ function describeUpstream(perResource: PerResource): void {
 }
 
 function describeMirror(perResource: PerResource): void {
-  perResource("relay_objects", "Objects held.", (r) => r.mirror.cache.size);
+  perResource("relay_objects", "Objects held.", (r) => r.mirror.cache.state.size);
   perResource("relay_revision", "Newest resourceVersion held.", (r) => r.mirror.revision);
   perResource(
     "relay_age_seconds",

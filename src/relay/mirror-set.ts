@@ -168,7 +168,7 @@ export class MirrorSet {
     const before = this.#seen;
     const seen = new Map<string, SeenDefinition>();
     let kept = 0;
-    cache.scan("", "\xff", (object) => {
+    cache.state.scan("", "\xff", (object) => {
       const known = before.get(object.key);
       const now = known?.revision === object.revision ? known : this.#read(object, known);
       if (now.definition.key === known?.definition.key) kept++;

@@ -93,7 +93,7 @@ function truth(fake: FakeUpstream, revision: number): State {
 
 function held(mirror: Mirror): State {
   const state: State = new Map();
-  mirror.cache.scan("", "\xff", (object) => {
+  mirror.cache.state.scan("", "\xff", (object) => {
     state.set(object.key, { label: object.labels["v"], revision: object.resourceVersion });
     return true;
   });

@@ -22,7 +22,7 @@
 import { expired } from "#api/status.ts";
 import { Ring } from "#base/ring.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
-import type { Change } from "#watch/cache.ts";
+import type { Change } from "#watch/cache-state.ts";
 import { WatchCache } from "#watch/cache.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import { noHistory } from "#watch/history.ts";
@@ -190,7 +190,7 @@ export class Mirror {
 
   /** Newest revision included, as a resourceVersion. */
   get revision(): number {
-    return wholeRevision(this.cache.revision);
+    return wholeRevision(this.cache.state.revision);
   }
 
   /** The state held is the state at this revision, which no event may have told yet. */
@@ -206,7 +206,7 @@ export class Mirror {
   /** Positions above the newest event at which the state is known to be the one held. */
   get #proofs(): readonly number[] {
     const { at, to } = this.#proof;
-    if (at !== this.cache.changedAt) return [];
+    if (at !== this.cache.state.changedAt) return [];
     return to.filter((position) => position > this.revision);
   }
 
@@ -232,7 +232,7 @@ export class Mirror {
   get open(): boolean {
     const { revision } = this;
     if (revision <= this.#coveredTo || revision === this.#closedAt) return false;
-    return wholeRevision(this.cache.changedAt) === revision;
+    return wholeRevision(this.cache.state.changedAt) === revision;
   }
 
   /** The newest revision that holds nothing but what is held. */
@@ -243,7 +243,7 @@ export class Mirror {
   /** Where the upstream's watch goes on: below what is open, and below what may have come late. */
   get resumeFrom(): number {
     // Repeats are known by the ring: below it they would look late.
-    const overlap = Math.max(this.#beforeLate(), wholeRevision(this.cache.floor));
+    const overlap = Math.max(this.#beforeLate(), wholeRevision(this.cache.state.floor));
     return Math.max(Math.min(this.#closed, overlap), this.#coveredTo);
   }
 
@@ -259,7 +259,7 @@ export class Mirror {
   /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
   refusal(revision: number): Error | undefined {
     const inGap = this.#gaps.some((gap) => isIn(gap, revision));
-    const floor = Math.max(this.#gapFloor, this.cache.floor);
+    const floor = Math.max(this.#gapFloor, this.cache.state.floor);
     if (!inGap && revision >= floor) return undefined;
     return expired(`too old resource version: ${revision} (${wholeRevision(floor)})`);
   }
@@ -298,7 +298,7 @@ export class Mirror {
     }
     this.#heardMs = this.#clock.monotonicMs();
     const to = [...this.#proofs, revision].slice(-this.#limits.gapsMax);
-    this.#proof = { at: this.cache.changedAt, to };
+    this.#proof = { at: this.cache.state.changedAt, to };
     this.#wake();
   }
 
@@ -308,18 +308,18 @@ export class Mirror {
    */
   apply(events: readonly UpstreamEvent[]): boolean {
     this.heard();
-    const before = this.cache.revision;
+    const before = this.cache.state.revision;
     try {
       for (let at = 0; at < events.length;) at = this.#applyRevision(events, at);
     } finally {
-      if (this.cache.changedAt > before) {
+      if (this.cache.state.changedAt > before) {
         this.#undispatchedMs ??= this.#heardMs;
-        this.#passed.note(this.cache.revision);
+        this.#passed.note(this.cache.state.revision);
       }
       this.#flushSoon();
       this.#wake();
     }
-    return this.cache.revision > before;
+    return this.cache.state.revision > before;
   }
 
   /** Bookmarks for one of `slots` shares of the watchers; who is at an open revision gets it later. */
@@ -332,7 +332,7 @@ export class Mirror {
   missingFrom(list: readonly FormedObject[]): number {
     const listed = new Set(list.map(({ key }) => key));
     let missing = 0;
-    this.cache.scan("", "\xff", ({ key }) => {
+    this.cache.state.scan("", "\xff", ({ key }) => {
       if (!listed.has(key)) missing++;
       return true;
     });
@@ -451,15 +451,17 @@ export class Mirror {
 
   /** By the state as well: a revision of more changes than the ring keeps is told again like others. */
   #knows(key: string, revision: number): boolean {
-    return this.cache.get(key)?.revision === revision || this.cache.holds(revision, key);
+    return (
+      this.cache.state.get(key)?.revision === revision || this.cache.state.holds(revision, key)
+    );
   }
 
   #position(revision: number): number {
-    return revision > this.cache.revision ? revision : this.#nextPart();
+    return revision > this.cache.state.revision ? revision : this.#nextPart();
   }
 
   #nextPart(): number {
-    const next = this.cache.revision + part;
+    const next = this.cache.state.revision + part;
     if (wholeRevision(next) === this.revision) return next;
     throw new OutOfOrderError(this.revision, "too many parts", this.revision);
   }
@@ -490,13 +492,13 @@ export class Mirror {
       else known.push(change);
     };
     const wanted = SortedSet.from(objects);
-    this.cache.scan("", "\xff", ({ key }) => {
+    this.cache.state.scan("", "\xff", ({ key }) => {
       if (wanted.get(key) === undefined) put(revision, { key, next: undefined });
       return true;
     });
     for (const next of objects) {
       const { key } = next;
-      const known = this.cache.get(key);
+      const known = this.cache.state.get(key);
       if (known?.revision === next.revision) continue;
       if (known !== undefined && isAnother(known, next)) {
         put(next.revision - 1, { key, next: undefined });
@@ -507,7 +509,7 @@ export class Mirror {
   }
 
   #remember(gap: Gap): void {
-    const { floor } = this.cache;
+    const { floor } = this.cache.state;
     const gaps = [...this.#gaps.filter(({ below }) => below > floor), gap];
     while (gaps.length > this.#limits.gapsMax) this.#gapFloor = gaps.shift()?.below ?? 0;
     this.#gaps = gaps;

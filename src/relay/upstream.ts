@@ -145,7 +145,7 @@ export class Upstream {
   judge({ objects }: Listing): Suspect | undefined {
     const { mirror, guard } = this;
     if (!guard.on || !mirror.ready) return undefined;
-    return guard.judge(mirror.cache.size, mirror.missingFrom(objects));
+    return guard.judge(mirror.cache.state.size, mirror.missingFrom(objects));
   }
 
   /** The next list will tell; until then the mirror is what it was, and ages. */

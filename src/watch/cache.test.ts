@@ -219,10 +219,10 @@ void describe("snapshots", () => {
       const key = `a/${v % 7}`;
       feed.write(v % 5 === 0 ? { key } : { key, labels: { v: String(v) } });
     }
-    assert.equal(feed.cache.snapshotAt(feed.cache.floor - 1), undefined);
-    for (let at = feed.cache.floor; at <= feed.revision; at++) {
+    assert.equal(feed.cache.state.snapshotAt(feed.cache.state.floor - 1), undefined);
+    for (let at = feed.cache.state.floor; at <= feed.revision; at++) {
       const found: string[] = [];
-      feed.cache.snapshotAt(at)?.objects.scan("", "\xff", (object) => {
+      feed.cache.state.snapshotAt(at)?.objects.scan("", "\xff", (object) => {
         found.push(`${object.key}@${object.revision}`);
         return true;
       });

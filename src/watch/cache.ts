@@ -3,17 +3,21 @@
  *
  * In     whole revisions in rising order (`apply`), then `dispatch`; `advance` when a revision is
  *        known to hold nothing for this resource.
- * Holds  for every r in [floor, revision]: state(r) = state(floor) + events in (floor, r].
+ * Holds  what `cache-state.ts` says of state and past.
  * Out    the same items to every cursor concerned; a cursor whose sink refuses is read from the ring
  *        when the sink asks, from history below the ring, and 410 only where history ends.
- * Cost   apply O(log n); dispatch: buckets of the event and the cursors in them; a snapshot is two
- *        pointers until the next write.
- * Bounds ring items and bytes; pinned snapshots. State is as large as the resource.
+ * Cost   dispatch: buckets of the event and the cursors in them.
  * Why not a queue per watcher: 10,000 watchers x 1,000 events are 10 M references; 10,000 cursors
  * are 10,000 numbers, and a slow one costs the others nothing.
  */
-import { assert } from "#base/assert.ts";
-import { CacheEvent } from "./cache-event.ts";
+import type { CacheEvent } from "./cache-event.ts";
+import {
+  CacheState,
+  type KnownState,
+  type Change,
+  type InitialState,
+  type StateOptions,
+} from "./cache-state.ts";
 import type { CursorHome, CursorStart } from "./cursor.ts";
 import { Crowd, type CrowdOptions, sliceCursorsMax } from "./crowd.ts";
 import { Cursor } from "./cursor.ts";
@@ -21,26 +25,14 @@ import type { Bucket } from "./cursor-index.ts";
 import { CursorIndex } from "./cursor-index.ts";
 import { Pacer, type PacerOptions } from "./pacer.ts";
 import type { Slice, Slices } from "./slice.ts";
-import { batchBytesMax, EventRing } from "./event-ring.ts";
+import { batchBytesMax } from "./event-ring.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
 import { SharedSelection } from "./shared-selection.ts";
-import { SortedSet } from "./sorted-set.ts";
 import { type DigestOf, type ViewSum, ViewSums } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 
-/** One object's change: `next` undefined deletes `key`. */
-export interface Change {
-  readonly key: string;
-  readonly next: SharedObject | undefined;
-}
-
-export interface CacheOptions {
-  readonly ringItemsMax: number;
-  readonly ringBytesMax: number;
-  /** Snapshots kept for paginated lists, the least recently used first to go. */
-  readonly pinnedMax: number;
+export interface CacheOptions extends StateOptions {
   /** A selectable field with an index of its own, such as spec.nodeName of pods. */
   readonly indexedField: string | undefined;
 }
@@ -57,12 +49,6 @@ export interface CacheDeps {
   readonly digestOf?: DigestOf;
 }
 
-/** The state at one revision; never changes. */
-export interface Snapshot {
-  readonly revision: number;
-  readonly objects: SortedSet<SharedObject>;
-}
-
 export interface CacheWatchOptions {
   readonly predicate: Predicate;
   readonly bookmarks: boolean;
@@ -76,17 +62,7 @@ export interface CacheWatchOptions {
   readonly latest?: boolean;
 }
 
-/** Half a millisecond or so. */
-const rehomeStep = 256;
-
 type RingEvents = readonly CacheEvent[];
-
-interface RingRead {
-  readonly after: number;
-  readonly upTo: number;
-  readonly latest: boolean;
-  readonly events: RingEvents;
-}
 
 /** Whoever has no turns to give serves everybody at once. */
 const noTurns: CrowdOptions = {
@@ -96,70 +72,40 @@ const noTurns: CrowdOptions = {
 
 export class WatchCache {
   readonly history: History;
-  readonly #options: CacheOptions;
-  #objects: SortedSet<SharedObject>;
-  #ring: EventRing;
-  #revision: number;
+  readonly #state: CacheState;
   #delivered: number;
-  #changedAt = 0;
-  #bytes = 0;
   #undelivered: CacheEvent[] = [];
   readonly #index: CursorIndex;
   /** Those that are served once per window. */
   readonly #paced: CursorIndex;
   readonly #pacer: Pacer | undefined;
   readonly #cursors = new Set<Cursor>();
-  readonly #pinned = new Map<number, Snapshot>();
   /** Cursors whose bookmark waits for the rest of the newest revision. */
   readonly #due = new Set<Cursor>();
   readonly #views: ViewSums;
   readonly #home: CursorHome;
   readonly #crowd: Crowd;
-  /** The last read of the ring: a crowd's cursors ask for the same, one after the other. */
-  #lastRead: RingRead | undefined;
   #cursorCount = 0;
   #coalesced = 0;
 
-  /** `objects` are the state at `revision`, in key order. */
-  constructor(
-    deps: CacheDeps,
-    initial: { objects: readonly SharedObject[]; revision: number },
-    options: CacheOptions,
-  ) {
+  constructor(deps: CacheDeps, initial: InitialState, options: CacheOptions) {
     this.history = deps.history;
-    this.#options = options;
+    this.#state = new CacheState(initial, options);
+    this.#delivered = initial.revision;
     const { indexedField } = options;
     const index = { indexedField, sliceCursorsMax: deps.crowd?.sliceCursorsMax ?? sliceCursorsMax };
     this.#index = new CursorIndex(index);
     this.#paced = new CursorIndex(index);
     this.#views = new ViewSums(deps.digestOf);
-    this.#objects = SortedSet.from(initial.objects);
-    this.#bytes = bytesOf(initial.objects);
-    this.#revision = this.#delivered = initial.revision;
-    this.#ring = this.#newRing();
     this.#home = this.#makeHome(deps.whole ?? (() => true));
     this.#crowd = new Crowd(deps.crowd ?? noTurns, (slice) => this.#serve(slice));
     const window = (due: Iterable<Slice>): void => this.#serveSoon(due);
     this.#pacer = deps.pacer === undefined ? undefined : new Pacer(deps.pacer, window);
   }
 
-  /** Newest revision known to be included. */
-  get revision(): number {
-    return this.#revision;
-  }
-
-  /** Revision of the last change of this resource since the start; 0 when there was none. */
-  get changedAt(): number {
-    return this.#changedAt;
-  }
-
-  get size(): number {
-    return this.#objects.size;
-  }
-
-  /** Of the current state, as stored. */
-  get bytes(): number {
-    return this.#bytes;
+  /** The state of the resource and its recent past. */
+  get state(): KnownState {
+    return this.#state;
   }
 
   get watchers(): number {
@@ -178,52 +124,23 @@ export class WatchCache {
     return this.#coalesced;
   }
 
-  /** Highest revision whose events may have left the ring. */
-  get floor(): number {
-    return this.#ring.floor;
-  }
-
-  get(key: string): SharedObject | undefined {
-    return this.#objects.get(key);
-  }
-
-  /** Whether the ring knows of a change of `key` at `revision`: tells a repeated event from a new one. */
-  holds(revision: number, key: string): boolean {
-    return this.#ring.holds(revision, key);
-  }
-
-  /** Visits current objects in [from, to) in key order until `visit` returns false. */
-  scan(from: string, to: string, visit: (object: SharedObject) => boolean): void {
-    this.#objects.scan(from, to, visit);
-  }
-
   /** All changes of `revision`. Not seen by watchers before `dispatch`. */
   apply(revision: number, changes: readonly Change[]): void {
-    assert(revision > this.#revision, "revisions must rise", { revision, at: this.#revision });
-    this.#revision = this.#changedAt = revision;
-    const events: CacheEvent[] = [];
-    for (const { key, next } of changes) {
-      const previous = next === undefined ? this.#objects.delete(key) : this.#objects.set(next);
-      if (next !== undefined || previous !== undefined) {
-        this.#bytes += (next?.value.length ?? 0) - (previous?.value.length ?? 0);
-        events.push(new CacheEvent(revision, key, next, previous));
-      }
-    }
-    this.#ring.push(events);
+    const events = this.#state.apply(revision, changes);
     if (this.#cursors.size > 0 || this.#views.size > 0) this.#undelivered.push(...events);
   }
 
   /** Everything up to `revision` is included: the resource did not change since. */
   advance(revision: number): void {
-    if (revision <= this.#revision) return;
-    this.#revision = revision;
+    if (revision <= this.#state.revision) return;
+    this.#state.advance(revision);
     if (this.#undelivered.length === 0) this.#delivered = revision;
   }
 
   /** Brings what was applied since the last dispatch to the live cursors it concerns. */
   dispatch(): void {
     const base = this.#delivered;
-    const last = this.#revision;
+    const last = this.#state.revision;
     const events = this.#undelivered;
     this.#undelivered = [];
     for (let at = 0; at < events.length;) {
@@ -281,8 +198,8 @@ export class WatchCache {
     const [first] = slice.cursors;
     const latest = first?.latest === true;
     while (at < this.#delivered && slice.cursors.size > 0) {
-      if (at < this.#ring.floor) return this.#dissolve(slice, at);
-      const events = this.#ringAfter(at, this.#delivered, latest);
+      if (at < this.#state.floor) return this.#dissolve(slice, at);
+      const events = this.#state.ringAfter(at, this.#delivered, latest);
       const last = events.at(-1)?.revision;
       if (last === undefined) break;
       if (first?.predicate.selective === false) this.#serveAlike(slice, first, events, last);
@@ -312,74 +229,14 @@ export class WatchCache {
     for (const cursor of cursors) cursor.resume();
   }
 
-  #ringAfter(after: number, upTo: number, latest: boolean): RingEvents {
-    const known = this.#lastRead;
-    if (known?.after === after && known.upTo === upTo && known.latest === latest) {
-      return known.events;
-    }
-    const ring = this.#ring;
-    const events = latest ? ring.afterForLatest(after, upTo) : ring.after(after, upTo);
-    if (events.length > 0) this.#lastRead = { after, upTo, latest, events };
-    return events;
-  }
-
-  /** The current state, as a value. */
-  snapshot(): Snapshot {
-    return { revision: this.#revision, objects: this.#objects.snapshot() };
-  }
-
-  /**
-   * The state at `revision`, when the ring still reaches there; undefined below its floor. Kept for
-   * the next page until `pinnedMax` younger ones were asked for.
-   */
-  snapshotAt(revision: number): Snapshot | undefined {
-    assert(revision <= this.#revision, "snapshot of the future", { revision, at: this.#revision });
-    const snapshot = this.#pinned.get(revision) ?? this.#rewound(revision);
-    if (snapshot === undefined) return undefined;
-    this.pin(snapshot);
-    return snapshot;
-  }
-
-  /** Keeps `snapshot` at hand for snapshotAt. */
-  pin(snapshot: Snapshot): void {
-    this.#pinned.delete(snapshot.revision);
-    this.#pinned.set(snapshot.revision, snapshot);
-    for (const oldest of this.#pinned.keys()) {
-      if (this.#pinned.size <= this.#options.pinnedMax) return;
-      this.#pinned.delete(oldest);
-    }
-  }
-
-  /** Lets go of pinned snapshots below `revision`: history before it is gone. */
-  forgetBefore(revision: number): void {
-    for (const pinned of this.#pinned.keys()) if (pinned < revision) this.#pinned.delete(pinned);
-  }
-
-  /**
-   * The store forgets what is below `mark`, and empties the blocks it lay in: what is kept here for
-   * longer must not hold them. The state goes where `stored` finds it now, the past to copies, at most
-   * `ringBytesMax` of them. A step is `rehomeStep` objects.
-   */
-  *rehome(mark: number, stored: (object: SharedObject) => Uint8Array | undefined): Generator<void> {
-    const isCurrent = (object: SharedObject): boolean => this.#objects.get(object.key) === object;
-    let steps = 0;
-    for (const event of this.#ring.upTo(mark)) {
-      event.rehome(mark, isCurrent);
-      if (++steps % rehomeStep === 0) yield;
-    }
-    // The state may change between steps; a snapshot does not, and whoever left it needs no home.
-    for (const object of this.#objects.snapshot()) {
-      if (object.revision <= mark && isCurrent(object)) object.rehome(mark, stored(object));
-      if (++steps % rehomeStep === 0) yield;
-    }
-  }
-
   /** Starts at once: initial events may reach the sink before this returns. */
   watch(options: CacheWatchOptions, sink: WatchSink): Cursor {
     const { predicate, bookmarks } = options;
     const latest = options.latest === true && this.#pacer !== undefined;
     const view =
-      options.checksums === true ? this.#views.join(predicate, () => this.snapshot()) : undefined;
+      options.checksums === true
+        ? this.#views.join(predicate, () => this.#state.snapshot())
+        : undefined;
     const cursor = new Cursor(
       { home: this.#home, predicate, sink },
       { id: this.#cursorCount++, bookmarks, latest, view, start: this.#start(options, view) },
@@ -391,7 +248,7 @@ export class WatchCache {
 
   /** What `predicate` selects of what was dispatched; kept up from the first call on. */
   viewState(predicate: Predicate): ViewState | undefined {
-    return this.#views.keep(predicate, () => this.snapshot())?.state;
+    return this.#views.keep(predicate, () => this.#state.snapshot())?.state;
   }
 
   /** Bookmarks for the cursors of one of `slots` equal shares. */
@@ -400,16 +257,12 @@ export class WatchCache {
   }
 
   /** The feed lost its place: watchers are told `error`, and the state starts anew. */
-  reset(initial: { objects: readonly SharedObject[]; revision: number }, error: Error): void {
+  reset(initial: InitialState, error: Error): void {
     this.end(error);
     this.#views.clear();
-    this.#pinned.clear();
     this.#undelivered = [];
-    this.#lastRead = undefined;
-    this.#objects = SortedSet.from(initial.objects);
-    this.#bytes = bytesOf(initial.objects);
-    this.#revision = this.#delivered = initial.revision;
-    this.#ring = this.#newRing();
+    this.#state.reset(initial);
+    this.#delivered = initial.revision;
   }
 
   get bookmarksDue(): boolean {
@@ -436,27 +289,16 @@ export class WatchCache {
     for (const cursor of this.#cursors) cursor.end(error);
   }
 
-  #newRing(): EventRing {
-    const { ringItemsMax: itemsMax, ringBytesMax: bytesMax } = this.#options;
-    return new EventRing(this.#revision, { itemsMax, bytesMax });
-  }
-
   #start(options: CacheWatchOptions, view: ViewSum | undefined): CursorStart {
     if (options.start !== "state") return { kind: "after", revision: options.start.after };
-    const isNow = this.#undelivered.length === 0 || view?.position === this.#revision;
+    const isNow = this.#undelivered.length === 0 || view?.position === this.#state.revision;
     const marker = options.marker ?? options.bookmarks;
-    return { kind: "state", ...this.snapshot(), marker, view: isNow ? view?.state : undefined };
-  }
-
-  /** The present with every event above `revision` undone. */
-  #rewound(revision: number): Snapshot | undefined {
-    if (revision < this.#ring.floor) return undefined;
-    const objects = this.#objects.snapshot();
-    this.#ring.newestFirst(revision, (event) => {
-      if (event.previous === undefined) objects.delete(event.key);
-      else objects.set(event.previous);
-    });
-    return { revision, objects };
+    return {
+      kind: "state",
+      ...this.#state.snapshot(),
+      marker,
+      view: isNow ? view?.state : undefined,
+    };
   }
 
   #indexOf(cursor: Cursor): CursorIndex {
@@ -467,12 +309,12 @@ export class WatchCache {
     return {
       whole,
       bookmarkDue: (cursor) => void this.#due.add(cursor),
-      revision: () => this.#revision,
+      revision: () => this.#state.revision,
       delivered: () => this.#delivered,
-      floor: () => this.#ring.floor,
+      floor: () => this.#state.floor,
       history: this.history,
       selection: new SharedSelection(),
-      ringAfter: (after, latest) => this.#ringAfter(after, this.#revision, latest),
+      ringAfter: (after, latest) => this.#state.ringAfter(after, this.#state.revision, latest),
       enlist: (cursor) => this.#indexOf(cursor).add(cursor),
       retire: (cursor, slice) => this.#indexOf(cursor).remove(cursor, slice),
       coalesced: (events) => void (this.#coalesced += events),
@@ -483,10 +325,6 @@ export class WatchCache {
       },
     };
   }
-}
-
-function bytesOf(objects: readonly SharedObject[]): number {
-  return objects.reduce((sum, object) => sum + object.value.length, 0);
 }
 
 /**

@@ -129,14 +129,14 @@ for (const round of ["cold", "warm"]) {
   timed(`wire JSON of 10,000 objects, ${round}`, 10_000, () => {
     let bytes = 0;
     let left = 10_000;
-    cache.scan("", "\xff", (object) => {
+    cache.state.scan("", "\xff", (object) => {
       bytes += wireJson(object.value, object.revision).length;
       return --left > 0;
     });
   });
 }
 
-timed("state 2,000 events ago", 2_000, () => void cache.snapshotAt(revision - 2_000));
+timed("state 2,000 events ago", 2_000, () => void cache.state.snapshotAt(revision - 2_000));
 timed("first write after a snapshot", 1, () => update(1));
 
 /** What an event costs must not depend on how many watch something else: nodes, and label values. */

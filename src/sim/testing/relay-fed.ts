@@ -94,11 +94,11 @@ class RelayFed implements Fed {
 
   mayRefuse(at: number, revision: number): boolean {
     const { mirror } = this.#replica(at);
-    return !mirror.ready || this.#inGap(at, revision) || revision < mirror.cache.floor;
+    return !mirror.ready || this.#inGap(at, revision) || revision < mirror.cache.state.floor;
   }
 
   mayEnd(at: number, start: number, position: number): boolean {
-    return this.#inGap(at, start) || position < this.#replica(at).mirror.cache.floor;
+    return this.#inGap(at, start) || position < this.#replica(at).mirror.cache.state.floor;
   }
 
   async settle(): Promise<void> {

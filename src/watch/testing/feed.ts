@@ -4,7 +4,8 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { plainFieldValue } from "#api/selectable-fields.ts";
-import type { CacheOptions, Change } from "../cache.ts";
+import type { Change } from "../cache-state.ts";
+import type { CacheOptions } from "../cache.ts";
 import { WatchCache } from "../cache.ts";
 import { CacheEvent } from "../cache-event.ts";
 import type { History, HistoryReader, HistorySink } from "../history.ts";
