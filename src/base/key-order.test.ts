@@ -42,3 +42,20 @@ void test("equal keys, long common prefixes and no keys at all are no trouble", 
     "long",
   );
 });
+
+void test("of many keys too, those in order already and those with a strange one among them", () => {
+  for (let seed = 1; seed <= 12; seed++) {
+    const random = new Prng(seed);
+    const length = random.pick([2, 5, 6, 7, 14]);
+    const alphabet = random.pick(["ab", "0123456789", "\0x\u00ff"]);
+    const keys = Array.from({ length: 9000 + random.below(500) }, () => {
+      const chars = Array.from({ length: random.below(length) + 1 }, () =>
+        alphabet.charAt(random.below(alphabet.length)),
+      );
+      return `/registry/${chars.join("")}`;
+    });
+    check(keys, `seed ${seed}`);
+    check(keys.toSorted(), `seed ${seed}, in order`);
+    check([...keys, "/registry/a\u0100"], `seed ${seed}, with a strange one`);
+  }
+});
