@@ -9,6 +9,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { hostMajorMin, pinnedNode } from "../tools/node-path.mjs";
 
+/** The modules of a start are compiled by then. */
+const keepCompiledMs = 1000;
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
 if (Number(process.versions.node.split(".")[0]) >= hostMajorMin) await start();
@@ -16,6 +18,9 @@ else await startPinned();
 
 async function start() {
   module.enableCompileCache?.(join(root, "node_modules", ".cache", "pilothouse"));
+  // By itself it is written when the process ends well, and some are only ever killed. Once written it
+  // costs 0.2 ms, the first time 30; it saves every later start half of its CPU.
+  setTimeout(() => module.flushCompileCache?.(), keepCompiledMs).unref();
   const source = join(root, "src", "cmd", "main.ts");
   const main = existsSync(source) ? source : join(root, "dist", "cmd", "main.js");
   await import(pathToFileURL(main).href);

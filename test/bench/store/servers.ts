@@ -42,7 +42,7 @@ export async function startOurs(
   core: Core = 0,
 ): Promise<Server> {
   const port = await freePort();
-  const main = join(root, "src/cmd/main.ts");
+  const main = join(root, "bin/pilothouse.mjs");
   const store = ["store", "--data-dir", directory, "--listen", `127.0.0.1:${port}`, ...flags];
   const command = [process.execPath, ...nodeArgs, main, ...store];
   return start("pilothouse", port, directory, command, core);
