@@ -5,13 +5,12 @@
 import { Buffer } from "node:buffer";
 import type { Disk } from "#platform/disk.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
-import { alarmsFileName, temporarySuffix } from "#store/engines/local-files.ts";
+import { alarmsFileName } from "#store/engines/local-files.ts";
+import { readSmall, replaceFile } from "#store/engines/replace-file.ts";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { alarmName, type Alarm, type AlarmMemory } from "./alarms.ts";
 
 const firstLine = "pilothouse-store alarms 1";
-/** Far more than there can be of use; a larger file is none of ours. */
-const fileBytesMax = 2 ** 16;
 
 export class AlarmFile implements AlarmMemory {
   readonly #disk: Disk;
@@ -26,27 +25,11 @@ export class AlarmFile implements AlarmMemory {
   async load(): Promise<readonly Alarm[]> {
     const names = await this.#disk.list(this.#directory);
     if (!names.includes(alarmsFileName)) return [];
-    const file = await this.#disk.open(this.#path, "read");
-    try {
-      return parse(Buffer.from(await file.read(0, fileBytesMax)).toString(), this.#path);
-    } finally {
-      await file.close();
-    }
+    return parse(await readSmall(this.#disk, this.#path), this.#path);
   }
 
   async save(alarms: readonly Alarm[]): Promise<void> {
-    const temporary = this.#path + temporarySuffix;
-    const names = await this.#disk.list(this.#directory);
-    if (names.includes(alarmsFileName + temporarySuffix)) await this.#disk.remove(temporary);
-    const file = await this.#disk.open(temporary, "create");
-    try {
-      await file.write([Buffer.from(print(alarms))], 0);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await this.#disk.rename(temporary, this.#path);
-    await this.#disk.syncDirectory(this.#directory);
+    await replaceFile(this.#disk, this.#directory, alarmsFileName, Buffer.from(print(alarms)));
   }
 
   get #path(): string {

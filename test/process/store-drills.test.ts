@@ -234,12 +234,25 @@ test("a log that ends before its checkpoint has lost its end, and that is said",
   const { directory, head } = await grown("end");
   const lost = filesOf(directory, "log").slice(2);
   for (const path of lost) rmSync(path);
+  // As it was before there was such a file, or when its operator has removed it.
+  rmSync(join(directory, "NEWEST"));
   const words = new RegExp(`${lost[0]}: log segment \\d+ is missing, but there is a checkpoint`);
   refused(serve(directory), words);
   const { code, stdout } = pilothouse(["store", "check", directory]);
   assert.equal(code, 1);
   assert.match(stdout, words);
   assert.match(stdout, new RegExp(`DAMAGED: safe to revision ${head};`));
+});
+
+test("a log that lost its last segment, and whatever came after it, is not served without it", () => {
+  const directory = copyOf("last");
+  rmSync(segmentOf(directory));
+  const words =
+    /log-0{15}1: log segment 1 is missing, but NEWEST names segment 1: .* remove NEWEST/;
+  refused(serve(directory), words);
+  const check = pilothouse(["store", "check", directory]);
+  assert.equal(check.code, 1);
+  assert.match(check.stdout, words);
 });
 
 test("a segment that was begun is missed when the next one had been made ready only", async () => {
@@ -328,6 +341,14 @@ test("alarms that cannot be read are not taken for none", () => {
   for (const text of ["nonsense", "pilothouse-store alarms 2\n"]) {
     writeFileSync(join(directory, "ALARMS"), text);
     refused(serve(directory), /ALARMS: not a file of alarms; remove it/);
+  }
+});
+
+test("a note of the newest segment that cannot be read is not taken for none", () => {
+  const directory = copyOf("newest");
+  for (const text of ["nonsense", "pilothouse-store newest 2\nsegment 1\n"]) {
+    writeFileSync(join(directory, "NEWEST"), text);
+    refused(serve(directory), /NEWEST: does not name a segment; remove it/);
   }
 });
 

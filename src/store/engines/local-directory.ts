@@ -4,7 +4,6 @@
  * The format file is the last thing a new directory gets, and is synced with it: while it is not
  * there, a directory with nothing but our locks and temporary files is as good as empty.
  */
-import { DiskError } from "#platform/disk.ts";
 import type { Disk } from "#platform/disk.ts";
 import {
   decodeFormat,
@@ -16,9 +15,8 @@ import {
   temporarySuffix,
 } from "./local-files.ts";
 import type { FileName } from "./local-files.ts";
-
-/** More than the format file ever has. */
-const formatBytesMax = 4096;
+import { readNewest } from "./local-newest.ts";
+import { readSmall, removeIfThere, replaceFile } from "./replace-file.ts";
 
 /** The directory was not made by this product, so it is left alone. */
 export class ForeignDirectoryError extends Error {
@@ -35,6 +33,8 @@ export interface StoreDirectory {
   /** By number, ascending. */
   readonly segments: readonly number[];
   readonly checkpoints: readonly number[];
+  /** The segment that the log reached to at the least, as NEWEST says; 0: not known. */
+  readonly newest: number;
 }
 
 /** Throws ForeignDirectoryError for a directory that is neither a store nor free to become one. */
@@ -56,7 +56,7 @@ export async function takeDirectory(
   if (!names.includes(formatFileName)) {
     const storeId = newId();
     await makeFormat(disk, directory, storeId, names);
-    return { storeId, format: formatVersion, segments: [], checkpoints: [] };
+    return { storeId, format: formatVersion, segments: [], checkpoints: [], newest: 0 };
   }
   const path = `${directory}/${formatFileName}`;
   const { storeId, format } = decodeFormat(await readSmall(disk, path), path);
@@ -66,7 +66,8 @@ export async function takeDirectory(
       .map(parseFileName)
       .filter((name) => name?.kind === kind)
       .map((name) => (name as FileName).number);
-  return { storeId, format, segments: numbers("log"), checkpoints: numbers("checkpoint") };
+  const newest = await readNewest(disk, directory, names);
+  return { storeId, format, segments: numbers("log"), checkpoints: numbers("checkpoint"), newest };
 }
 
 function foreignMessage(directory: string, stray: string): string {
@@ -85,17 +86,7 @@ async function makeFormat(
 
 /** Says, durably, that the directory has the newest format: before anything in it is written. */
 export async function writeFormat(disk: Disk, directory: string, storeId: string): Promise<void> {
-  const path = `${directory}/${formatFileName}`;
-  await removeIfThere(disk, path + temporarySuffix);
-  const file = await disk.open(path + temporarySuffix, "create");
-  try {
-    await file.write([encodeFormat(storeId)], 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await disk.rename(path + temporarySuffix, path);
-  await disk.syncDirectory(directory);
+  await replaceFile(disk, directory, formatFileName, encodeFormat(storeId));
 }
 
 async function removeTemporary(
@@ -105,22 +96,5 @@ async function removeTemporary(
 ): Promise<void> {
   for (const name of names) {
     if (name.endsWith(temporarySuffix)) await removeIfThere(disk, `${directory}/${name}`);
-  }
-}
-
-export async function removeIfThere(disk: Disk, path: string): Promise<void> {
-  try {
-    await disk.remove(path);
-  } catch (error) {
-    if (!(error instanceof DiskError) || error.code !== "ENOENT") throw error;
-  }
-}
-
-async function readSmall(disk: Disk, path: string): Promise<Uint8Array> {
-  const file = await disk.open(path, "read");
-  try {
-    return await file.read(0, formatBytesMax);
-  } finally {
-    await file.close();
   }
 }

@@ -4,6 +4,7 @@
  *   FORMAT                        two lines of text: what this is, and the store's id
  *   log-0000000000000007          segment 7: a 4 KiB header, then records, then zeros
  *   checkpoint-0000000000012345   the state at revision 12345: a header, then records
+ *   NEWEST                        the last segment that holds anything (local-newest.ts)
  *   ALARMS                        what the etcd face must remember (#etcd/alarm-file.ts)
  *   *.tmp                         being written; removed at the next start
  *   LOCK*                         the host's directory lock
@@ -17,7 +18,14 @@ export const formatVersion = 2;
 /** What is read. Format 1 had another checksum in its records; their marks tell. */
 const formatOldest = 1;
 export const formatFileName = "FORMAT";
+export const newestFileName = "NEWEST";
 export const alarmsFileName = "ALARMS";
+const fixedNames: readonly string[] = [
+  formatFileName,
+  newestFileName,
+  alarmsFileName,
+  "lost+found",
+];
 export const temporarySuffix = ".tmp";
 /** A page, so that no batch ever rewrites the header's. */
 export const fileHeaderBytes = 4096;
@@ -44,7 +52,7 @@ export function parseFileName(name: string): FileName | undefined {
 
 /** Names a store directory may hold besides its own. */
 export function isOurs(name: string): boolean {
-  if (name === formatFileName || name === alarmsFileName || name === "lost+found") return true;
+  if (fixedNames.includes(name)) return true;
   if (name.startsWith(lockFilePrefix) || name.endsWith(temporarySuffix)) return true;
   return parseFileName(name) !== undefined;
 }
@@ -109,10 +117,9 @@ export function encodeFormat(storeId: string): Uint8Array {
 
 /** Believes the first line first: what follows it may be another in another format. */
 export function decodeFormat(
-  bytes: Uint8Array,
+  text: string,
   path: string,
 ): { readonly storeId: string; readonly format: number } {
-  const text = new TextDecoder().decode(bytes);
   const match = /^pilothouse-store format (\d+)\n(?:id ([0-9a-f-]{36})\n$)?/.exec(text);
   const format = Number(match?.[1]);
   const unread = match === null ? undefined : unreadFormat(format);

@@ -11,7 +11,13 @@ import { RecordKind, RecordReader } from "../record.ts";
 import { CorruptionError } from "./engine.ts";
 import type { ReplaySink } from "./engine.ts";
 import type { StoreDirectory } from "./local-directory.ts";
-import { decodeFileHeader, fileHeaderBytes, fileName, unreadFormat } from "./local-files.ts";
+import {
+  decodeFileHeader,
+  fileHeaderBytes,
+  fileName,
+  newestFileName,
+  unreadFormat,
+} from "./local-files.ts";
 import type { FileHeader, FileName } from "./local-files.ts";
 import { laterBatchExists, readRecords } from "./local-read.ts";
 import type { SegmentInfo } from "./local-segment.ts";
@@ -50,6 +56,7 @@ export async function recover(
   const reader = new SegmentsReader(place, found, replay);
   checkContiguous(place, found.segments);
   const begun = await reader.headers();
+  checkNewest(place, begun, found.newest);
   checkBegins(place, begun[0], checkpoint.revision);
   const needed = neededFrom(begun, checkpoint.revision);
   for (let i = needed; i < begun.length; i++) {
@@ -297,6 +304,14 @@ function checkBegins(
   if (!reaches) throw missing(place, first.number - 1, `segment ${first.number} is there`);
 }
 
+/** A segment that once held something is removed only after a newer one was begun. */
+function checkNewest(place: Place, begun: readonly FileHeader[], newest: number): void {
+  const last = begun.at(-1)?.number ?? 0;
+  if (last >= newest) return;
+  const but = `${newestFileName} names segment ${newest}`;
+  throw missing(place, last + 1, but, `or remove ${newestFileName} to go on without it`);
+}
+
 /** A checkpoint is of what was durable in the log: one that ends before it has lost its end. */
 async function checkReaches(
   place: Place,
@@ -311,10 +326,16 @@ async function checkReaches(
   throw missing(place, last.number + 1, `there is a checkpoint of revision ${checkpointRevision}`);
 }
 
-function missing(place: Place, number: number | undefined, but: string): CorruptionError {
+function missing(
+  place: Place,
+  number: number | undefined,
+  but: string,
+  otherwise?: string,
+): CorruptionError {
   const which = number === undefined ? "every log segment" : `log segment ${number}`;
   const path = number === undefined ? place.directory : pathOf(place, { kind: "log", number });
-  return new CorruptionError(`${path}: ${which} is missing, but ${but}: ${remedy}`);
+  const advice = otherwise === undefined ? remedy : `${remedy}, ${otherwise}`;
+  return new CorruptionError(`${path}: ${which} is missing, but ${but}: ${advice}`);
 }
 
 /**

@@ -10,8 +10,8 @@
  */
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import type { Way } from "./local-pace.ts";
-import { removeIfThere } from "./local-directory.ts";
 import { encodeFileHeader, fileHeaderBytes, fileName } from "./local-files.ts";
+import { removeIfThere } from "./replace-file.ts";
 
 /** Batches up to this size are bound by latency, larger ones by throughput. */
 const smallBatchBytes = 32 * 2 ** 10;

@@ -66,7 +66,7 @@ void test("a closed store opens as it was, with a greater epoch, and goes on in 
   assert.equal(store.commitRevision, 4);
   await put(store, "a", "4");
   await store.close();
-  assert.deepEqual(await files(world), ["FORMAT", "log-0000000000000001"]);
+  assert.deepEqual(await files(world), ["FORMAT", "NEWEST", "log-0000000000000001"]);
   const file = world.disk.peek(log1);
   const reader = new RecordReader(file);
   assert.deepEqual(
@@ -189,6 +189,54 @@ void test("the log goes over many segments; a missing or shortened one is an err
   );
 });
 
+async function removeFrom(world: World, first: string): Promise<void> {
+  for (const name of await files(world)) {
+    if (name.startsWith("log-") && name >= first)
+      await world.disk.remove(`${testDirectory}/${name}`);
+  }
+}
+
+void test("a log that lost its last segments, and all that came after them, is an error", async () => {
+  const world = newWorld(3);
+  const store = await openTestStore(world, "local");
+  await fill(store, 0, 60);
+  await store.close();
+  const newest = Number(
+    /segment (\d+)/.exec(text(world.disk.peek(`${testDirectory}/NEWEST`)))?.[1],
+  );
+  assert.ok(newest > 4);
+  for (const left of [newest - 1, 2, 0]) {
+    await removeFrom(world, `log-${String(left + 1).padStart(16, "0")}`);
+    const missing = new RegExp(
+      `log segment ${left + 1} is missing, but NEWEST names segment ${newest}: .*remove NEWEST`,
+    );
+    await assert.rejects(openTestStore(world, "local"), missing);
+    const report = await withDirectory(world.disk, testDirectory, (disk) =>
+      checkDirectory({ ...world, disk }, testDirectory),
+    );
+    assert.match(report.problems.join(), missing);
+  }
+  await world.disk.remove(`${testDirectory}/NEWEST`);
+  assert.equal(contents(await openTestStore(world, "local")), "", "as its operator wanted");
+});
+
+void test("a NEWEST that names nothing is refused by name, and one that could not be written costs nothing", async () => {
+  const world = newWorld(4);
+  const store = await openTestStore(world, "local");
+  await put(store, "a", "1");
+  await store.close();
+  const path = `${testDirectory}/NEWEST`;
+  world.disk.corrupt(path, 5, 1);
+  await assert.rejects(openTestStore(world, "local"), /NEWEST: does not name a segment/);
+  await world.disk.remove(path);
+  world.disk.fail("rename", "EIO");
+  const again = await openTestStore(world, "local");
+  await put(again, "b", "1");
+  await again.close();
+  assert.ok(!(await files(world)).includes("NEWEST"));
+  assert.equal(contents(await openTestStore(world, "local")), "a=1@2 b=1@3");
+});
+
 async function checkpointed(world: World): Promise<string> {
   const store = await openTestStore(world, "local");
   const lease = await store.grantLease(1000);
@@ -251,6 +299,7 @@ void test("after a failed sync or write the store stops, says why, and loses not
     const world = newWorld(5);
     const store = await openTestStore(world, "local");
     await put(store, "a", "1");
+    await world.clock.settle();
     world.disk.fail(operation, "EIO");
     const [first, second] = await Promise.all([
       store.put(key("b"), bytes("1"), {}),
@@ -387,6 +436,7 @@ void test("what a restart shows after a failed sync is there after a power cut t
     const world = newWorld(seed);
     const store = await openTestStore(world, "local");
     await put(store, "a", "1");
+    await world.clock.settle();
     world.disk.fail("sync", "EIO");
     const failed = await store.put(key("b"), bytes("2"), {});
     assert.equal(failed.kind, "stopped");

@@ -28,7 +28,7 @@ import type {
   Room,
   Tail,
 } from "./engine.ts";
-import { refuseForeign, removeIfThere, takeDirectory, writeFormat } from "./local-directory.ts";
+import { refuseForeign, takeDirectory, writeFormat } from "./local-directory.ts";
 import {
   encodeFileHeader,
   fileHeaderBytes,
@@ -36,6 +36,7 @@ import {
   parseFileName,
   temporarySuffix,
 } from "./local-files.ts";
+import { NewestSegment } from "./local-newest.ts";
 import { pathOf, recover } from "./local-recover.ts";
 import type { Recovered } from "./local-recover.ts";
 import { Pace } from "./local-pace.ts";
@@ -43,6 +44,7 @@ import { LocalRoom } from "./local-room.ts";
 import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
 import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
 import { LocalTail } from "./local-tail.ts";
+import { removeIfThere } from "./replace-file.ts";
 
 /** A checkpoint is synced in steps, so that no commit waits for more of it than this. */
 const checkpointSyncBytes = 2 ** 20;
@@ -77,6 +79,7 @@ export class LocalEngine implements Engine {
   #place: SegmentPlace | undefined;
   #ahead: SegmentAhead | undefined;
   #open: OpenSegment | undefined;
+  #newest: NewestSegment | undefined;
   /** All segments that hold records, the open one last. Shared with tails. */
   #segments: SegmentInfo[] = [];
   readonly #pace = new Pace();
@@ -111,6 +114,7 @@ export class LocalEngine implements Engine {
       this.#checkpoints = found.checkpoints.filter((r) => r <= recovered.checkpointRevision);
       this.#place = { ...this.#options, disk, storeId: found.storeId };
       this.#ahead = new SegmentAhead(this.#place);
+      this.#newest = new NewestSegment(this.#deps, directory, found.newest);
       if (found.format < formatVersion) await writeFormat(disk, directory, found.storeId);
       await this.#openTail(recovered);
       await this.#room.look();
@@ -200,6 +204,7 @@ export class LocalEngine implements Engine {
     await this.#appending?.catch(() => undefined);
     await this.#ahead?.close();
     await this.#open?.close();
+    await this.#newest?.settled();
     this.#open = undefined;
     const lock = this.#lock;
     this.#lock = undefined;
@@ -226,6 +231,7 @@ export class LocalEngine implements Engine {
       await full.close();
     }
     await this.#write(open, batch);
+    this.#newest?.holds(open.info.number);
     this.#headRevision = batch.lastRevision;
     this.#appends++;
     if (open.bytesLeft < open.size / 2) this.#ahead?.prepare(open.info.number + 1);
