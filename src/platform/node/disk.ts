@@ -142,7 +142,8 @@ class NodeFile implements DiskFile {
   }
 
   async read(position: number, length: number): Promise<Uint8Array> {
-    const bytes = new Uint8Array(length);
+    // Not zeroed first: that would take as long as the reading, and what is not read is not handed out.
+    const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
     let done = 0;
     while (done < length) {
       const count = await this.#readSome(bytes, done, position + done);

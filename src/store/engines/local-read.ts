@@ -60,8 +60,8 @@ export async function laterBatchExists(file: DiskFile, offset: number): Promise<
   const size = await file.size();
   // Overlapping by a header's worth is not enough for a record: read in one piece, it is a segment.
   const start = Math.floor(offset / recordAlign) * recordAlign;
-  // A segment that its process did not live to give its length.
-  if (start >= size) return false;
+  // A segment that its process did not live to give its length, or to write anything to.
+  if (start >= size || (await whatFollows(file, start, size)) !== "other") return false;
   const bytes = await file.read(start, size - start);
   const reader = new RecordReader(bytes);
   for (let at = 0; at + headerBytes <= bytes.length; at += recordAlign) {
