@@ -20,15 +20,21 @@ import {
   ErrorCode,
   Flag,
   frameHead,
-  frameHeadBytes,
   FrameType,
-  preface,
   settingsPayload,
   Setting,
   uint32,
 } from "#wire/grpc-frames.ts";
 import { BandwidthPings } from "./bandwidth-pings.ts";
 import type { CallHead } from "./call-head.ts";
+import {
+  FrameReader,
+  type FrameSink,
+  frameBytesMax,
+  headerBlockBytesMax,
+  protocol,
+  ProtocolError,
+} from "./h2-reader.ts";
 import { H2Stream, wholeAnswer } from "./h2-stream.ts";
 import { Outbox, sent, type Outgoing } from "./outbox.ts";
 
@@ -42,24 +48,13 @@ export type OpenStream = (stream: H2Stream, head: CallHead) => void;
 /** Per stream, so that a put of 1.5 MiB does not wait for us. */
 const streamWindowBytes = 2 * 2 ** 20;
 const connectionWindowBytes = 16 * 2 ** 20;
-/** HTTP/2's least, and what we take. */
-const frameBytesMax = 16_384;
-const headerBlockBytesMax = 64 * 1024;
 /** With more than this unsent, nothing more is read. */
 const outputHighBytes = 32 * 2 ** 20;
 /** Small frames are joined into one buffer up to this size; larger ones are handed on as they are. */
 const joinBytesMax = 64 * 1024;
 
-export class ProtocolError extends Error {
-  readonly code: number;
-
-  constructor(code: number, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-export class H2Connection {
+export class H2Connection implements FrameSink {
+  readonly #reader = new FrameReader(this);
   readonly #socket: Duplex;
   readonly #limits: H2Limits;
   readonly #open: OpenStream;
@@ -68,10 +63,7 @@ export class H2Connection {
   /** Streams with data that the peer's windows did not let out. */
   readonly #blocked = new Set<H2Stream>();
   readonly #waitingForDrain = new Set<() => void>();
-  #held: Buffer = Buffer.alloc(0);
-  #prefaceSeen = false;
   #lastStream = 0;
-  #headers: { readonly stream: number; readonly endStream: boolean; block: Buffer } | undefined;
   #received = 0;
   #sendWindow = defaultWindowBytes;
   #peerStreamWindow = defaultWindowBytes;
@@ -257,9 +249,8 @@ export class H2Connection {
 
   #read(chunk: Buffer): void {
     if (this.#ended) return;
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     try {
-      this.#held = bytes.subarray(this.#frames(bytes));
+      this.#reader.read(chunk);
     } catch (error) {
       if (error instanceof ProtocolError) this.#goaway(error.code, error.message);
       else if (error instanceof HpackError) this.#goaway(ErrorCode.compression, error.message);
@@ -267,40 +258,14 @@ export class H2Connection {
     }
   }
 
-  /** @returns how many bytes were whole frames. */
-  #frames(bytes: Buffer): number {
-    let at = 0;
-    if (!this.#prefaceSeen) {
-      if (bytes.length < preface.length) return 0;
-      if (!bytes.subarray(0, preface.length).equals(preface)) throw protocol("no HTTP/2 preface");
-      this.#prefaceSeen = true;
-      at = preface.length;
-    }
-    while (bytes.length - at >= frameHeadBytes && !this.#ended) {
-      const length = bytes.readUIntBE(at, 3);
-      if (length > frameBytesMax)
-        throw new ProtocolError(ErrorCode.frameSize, `frame of ${length}`);
-      const end = at + frameHeadBytes + length;
-      if (bytes.length < end) break;
-      const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
-      const payload = bytes.subarray(at + frameHeadBytes, end);
-      this.#frame(bytes[at + 3] as number, bytes[at + 4] as number, stream, payload);
-      at = end;
-    }
-    return at;
+  // From the reader.
+
+  get ended(): boolean {
+    return this.#ended;
   }
 
-  #frame(type: number, flags: number, stream: number, payload: Buffer): void {
-    if (this.#headers !== undefined && type !== FrameType.continuation) {
-      throw protocol("a header block was interrupted");
-    }
+  control(type: number, flags: number, stream: number, payload: Buffer): void {
     switch (type) {
-      case FrameType.data:
-        return this.#data(flags, stream, payload);
-      case FrameType.headers:
-        return this.#headersFrame(flags, stream, payload);
-      case FrameType.continuation:
-        return this.#continuation(flags, stream, payload);
       case FrameType.reset:
         return this.#streams.get(stream)?.lost();
       case FrameType.settings:
@@ -319,9 +284,9 @@ export class H2Connection {
     }
   }
 
-  #data(flags: number, id: number, payload: Buffer): void {
+  data(id: number, bytes: Buffer, length: number, last: boolean): void {
     if (id === 0 || id > this.#lastStream) throw protocol("data of no stream");
-    this.#received += payload.length;
+    this.#received += length;
     if (this.#received > connectionWindowBytes / 2) {
       this.#control(FrameType.windowUpdate, 0, 0, uint32(this.#received));
       this.#received = 0;
@@ -329,37 +294,14 @@ export class H2Connection {
     const stream = this.#streams.get(id);
     // Of a stream that was answered already: dropped.
     if (stream === undefined) return;
-    const renewal = stream.received(payload.length, streamWindowBytes / 2);
+    const renewal = stream.received(length, streamWindowBytes / 2);
     if (renewal > 0) this.#control(FrameType.windowUpdate, 0, id, uint32(renewal));
-    const bytes = unpad(flags, payload);
-    const last = (flags & Flag.endStream) !== 0;
     if (last) stream.peerWillEnd();
     if (bytes.length > 0) stream.take?.data(bytes);
     if (last) stream.peerEnded();
   }
 
-  #headersFrame(flags: number, stream: number, payload: Buffer): void {
-    let block = unpad(flags, payload);
-    if ((flags & Flag.priority) !== 0) block = block.subarray(5);
-    const endStream = (flags & Flag.endStream) !== 0;
-    if ((flags & Flag.endHeaders) !== 0) this.#headerBlock(stream, endStream, block);
-    else this.#headers = { stream, endStream, block: Buffer.from(block) };
-  }
-
-  #continuation(flags: number, stream: number, payload: Buffer): void {
-    const headers = this.#headers;
-    if (headers === undefined || headers.stream !== stream)
-      throw protocol("continuation of nothing");
-    headers.block = Buffer.concat([headers.block, payload]);
-    if (headers.block.length > headerBlockBytesMax) {
-      throw new ProtocolError(ErrorCode.enhanceYourCalm, "header block too large");
-    }
-    if ((flags & Flag.endHeaders) === 0) return;
-    this.#headers = undefined;
-    this.#headerBlock(stream, headers.endStream, headers.block);
-  }
-
-  #headerBlock(id: number, endStream: boolean, block: Buffer): void {
+  headerBlock(id: number, endStream: boolean, block: Buffer): void {
     const fields = this.#hpack.decode(block);
     if (id <= this.#lastStream) {
       // Trailers of a request say nothing that gRPC uses.
@@ -430,15 +372,4 @@ export class H2Connection {
 function taken(out: Outgoing): void {
   pieces.sent(out.parts);
   sent(out);
-}
-
-function unpad(flags: number, payload: Buffer): Buffer {
-  if ((flags & Flag.padded) === 0) return payload;
-  const padding = payload[0] ?? 0;
-  if (padding >= payload.length) throw protocol("more padding than payload");
-  return payload.subarray(1, payload.length - padding);
-}
-
-function protocol(message: string): ProtocolError {
-  return new ProtocolError(ErrorCode.protocol, message);
 }
