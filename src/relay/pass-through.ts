@@ -80,10 +80,7 @@ export async function passThrough(
     if (body === "too-large") throw failure(502, "", "upstream's answer is longer than it said");
     return { kind: "bytes", status: response.status, headers: rest, body: [body] };
   }
-  const open = (sink: ByteSink): (() => void) => {
-    void flow(response, sink, ending.signal);
-    return () => ending.abort();
-  };
+  const open = (sink: ByteSink): (() => void) => flow(response, sink, ending);
   return { kind: "stream", status: response.status, headers: rest, open };
 }
 
@@ -191,16 +188,26 @@ function isBodyless(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-async function flow(response: ByteResponse, sink: ByteSink, signal: AbortSignal): Promise<void> {
-  try {
-    await response.stream((chunk) => {
+/** @returns its closer. Only the end that the upstream told is an end; every other is a cut. */
+function flow(response: ByteResponse, sink: ByteSink, ending: AbortController): () => void {
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+    sink.end();
+  };
+  const cut = (): void => {
+    if (ended) return;
+    sink.abort?.();
+    end();
+  };
+  response
+    .stream((chunk) => {
       if (sink.closed || sink.write([chunk])) return undefined;
       return new Promise((resolve) => sink.onDrain(resolve));
-    });
-    sink.end();
-  } catch {
-    // Cut by the upstream, or by the client who is gone anyway: there is no well-formed end.
-    if (!signal.aborted) sink.abort?.();
-    sink.end();
-  }
+    })
+    .then(end, cut);
+  return () => {
+    ending.abort();
+    cut();
+  };
 }

@@ -140,6 +140,10 @@ export class Http1Connection implements StreamOwner {
   /** The server is closing. */
   drain(): void {
     if (this.#state === "streaming") {
+      // Its maker first: what is no whole answer is cut by it.
+      const close = this.#closer;
+      this.#closer = undefined;
+      close?.();
       this.#stream?.end();
     } else if (this.#state === "new" || this.#state === "idle") {
       this.#socket.destroy();

@@ -160,7 +160,8 @@ function streamSink(stream: ServerHttp2Stream): ByteSink {
       // GOAWAY: other streams of the connection go on, new requests go elsewhere.
       stream.session?.goaway();
     },
-    abort: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+    // Not `close`: it ends the stream well before it resets it, and the client believes the end.
+    abort: () => void stream.destroy(new Error("the answer was cut")),
     get closed() {
       return closed();
     },
