@@ -24,6 +24,7 @@ import { type Http1Front, serveConnection } from "./http1-connection.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
+import { awaitHello } from "./tls-hello.ts";
 
 export interface HttpLimits {
   readonly connectionsMax: number;
@@ -167,16 +168,21 @@ function inFront(
   front: Omit<Http1Front, "giveOn">,
   isHttp1: (socket: Socket) => boolean,
 ): void {
-  const behind = server.listeners(event) as ((socket: Socket) => void)[];
-  server.removeAllListeners(event);
-  const giveOn = (socket: Socket): void => {
-    for (const listener of behind) listener.call(server, socket);
-  };
+  const giveOn = listenersTaken(server, event);
   const shared = { ...front, giveOn };
   server.on(event, (socket: Socket) => {
     if (isHttp1(socket)) serveConnection(shared, socket);
     else giveOn(socket);
   });
+}
+
+/** Node's own way for a connection, taken off the server. */
+function listenersTaken(server: AnyServer, event: string): (socket: Socket) => void {
+  const taken = server.listeners(event) as ((socket: Socket) => void)[];
+  server.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of taken) listener.call(server, socket);
+  };
 }
 
 function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
@@ -221,6 +227,8 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
   const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
   const isHttp1 = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol !== "h2";
   inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
+  const behind = listenersTaken(server, "connection");
+  server.on("connection", (socket: Socket) => awaitHello(socket, options.limits.headMs, behind));
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
   server.on("tlsClientError", (error) =>
     rim.log.debug("tls handshake failed", { error: String(error) }),

@@ -1,0 +1,116 @@
+/** The first bytes of a TLS connection: in any pieces, late, or never. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { test } from "node:test";
+import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
+import type { PlainHandler } from "#platform/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { silentLog } from "#platform/log.ts";
+
+const issue = {
+  validity: { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2049, 0) },
+  serial: new Uint8Array(16).fill(7),
+};
+const authority = makeAuthority("test-ca", issue);
+const served = makeServerCertificate(authority, "server", ["127.0.0.1"], issue);
+
+const echo: PlainHandler = async ({ headers, body }) => {
+  const read = body.kind === "bytes" ? await body.read(2 ** 20) : new Uint8Array(0);
+  if (read === "too-large") throw new Error("more than was sent");
+  const told = `${(headers["authorization"] ?? "").length} and ${read.length}`;
+  return { kind: "bytes", status: 200, headers: {}, body: [Buffer.from(told)] };
+};
+
+async function listening(
+  context: { after(f: () => unknown): void },
+  headMs = httpLimits.headMs,
+): Promise<Listening> {
+  const pair = { key: served.privateKey, cert: served.certificate };
+  const at = { host: "127.0.0.1", port: 0, limits: { ...httpLimits, headMs } };
+  const server = await listen({ ...at, ...pair }, echo, silentLog);
+  context.after(() => server.close(0));
+  return server;
+}
+
+for (const pieceBytes of [1, 100, 999, 1_000, 1_001, 1_024]) {
+  void test(`a handshake and requests in pieces of ${pieceBytes} bytes`, async (context) => {
+    const server = await listening(context);
+    const between = await slicing(context, server.address.port, pieceBytes);
+    const socket = connectTls({ port: between, host: "127.0.0.1", rejectUnauthorized: false });
+    context.after(() => socket.destroy());
+    await once(socket, "secureConnect");
+    socket.write(`GET / HTTP/1.1\r\nHost: x\r\nAuthorization: ${"t".repeat(1_500)}\r\n\r\n`);
+    assert.match(await answer(socket), /1500 and 0$/);
+    socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n${"b".repeat(5_000)}`);
+    assert.match(await answer(socket), /0 and 5000$/);
+  });
+}
+
+void test("a client that says nothing is cut when a head is overdue, and not before", async (context) => {
+  const server = await listening(context, 200);
+  const socket = connect(server.address.port, "127.0.0.1");
+  const from = performance.now();
+  await once(socket.resume(), "close");
+  assert.ok(performance.now() - from >= 199, `after ${performance.now() - from} ms`);
+});
+
+void test("a client that has begun, and says no more, is cut when a head is overdue", async (context) => {
+  const server = await listening(context, 200);
+  const socket = connect(server.address.port, "127.0.0.1");
+  socket.write(Buffer.of(0x16, 0x03, 0x01));
+  await once(socket.resume(), "close");
+});
+
+void test("a client that ends or resets before its first byte leaves nothing behind", async (context) => {
+  const server = await listening(context);
+  const ends = connect(server.address.port, "127.0.0.1");
+  ends.end();
+  await once(ends.resume(), "close");
+  const resets = connect(server.address.port, "127.0.0.1");
+  await once(resets, "connect");
+  resets.resetAndDestroy();
+  await once(resets, "close");
+  // Returns: no connection is waited for.
+  await server.close(600_000);
+});
+
+void test("what is no TLS is refused", async (context) => {
+  const server = await listening(context);
+  const socket = connect(server.address.port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${"x: y\r\n".repeat(400)}\r\n`);
+  const [first] = (await Promise.race([once(socket, "data"), once(socket, "close")])) as [unknown];
+  // An alert, at most.
+  if (first instanceof Buffer) assert.equal(first[0], 0x15);
+  socket.destroy();
+});
+
+async function answer(socket: TLSSocket): Promise<string> {
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  return chunk.toString("latin1");
+}
+
+/** A proxy whose writes to the server hold `pieceBytes` each. */
+async function slicing(
+  context: { after(f: () => unknown): void },
+  port: number,
+  pieceBytes: number,
+): Promise<number> {
+  const server = createServer((client: Socket) => {
+    const target = connect(port, "127.0.0.1").setNoDelay(true);
+    client.on("data", (chunk: Buffer) => {
+      for (let at = 0; at < chunk.length; at += pieceBytes) {
+        target.write(chunk.subarray(at, at + pieceBytes));
+      }
+    });
+    target.on("error", () => client.destroy()).on("close", () => client.destroy());
+    client.on("error", () => target.destroy()).on("close", () => target.destroy());
+    target.on("data", (chunk: Buffer) => client.write(chunk));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}

@@ -1,0 +1,37 @@
+/**
+ * A TLS connection's first bytes are read here and given to node:tls in pieces.
+ *
+ * Why: Node reads what is encrypted into a buffer of as much as libuv offers, 64 KB, and keeps it as long
+ * as the connection. A piece below 1 KB makes it keep 1 KB, and take more when more comes at once. The
+ * idle connection of a client that only watches is 12 KB smaller.
+ *
+ * This is what node:tls documents for sockets that were read from before (`server.emit("connection")`).
+ * Pieces are all that is ours: a shared `read` that returns less at a time than there is.
+ */
+import { Socket } from "node:net";
+
+/** Node's first buffer is 1,024 bytes, and it adds one of 16 KB when that is full. */
+const pieceBytes = 1_000;
+
+/** Calls `secure` when the first bytes are there; a client that sends none in `helloMs` is cut. */
+export function awaitHello(
+  socket: Socket,
+  helloMs: number,
+  secure: (socket: Socket) => void,
+): void {
+  const cut = (): void => void socket.destroy();
+  const begin = (): void => {
+    socket.off("timeout", cut).setTimeout(0);
+    if (socket.readableLength === 0) return cut();
+    socket.read = readPiece;
+    secure(socket);
+  };
+  socket.once("readable", begin);
+  socket.on("timeout", cut).setTimeout(helloMs);
+}
+
+function readPiece(this: Socket, size?: number): unknown {
+  const ready = this.readableLength;
+  const piece = size === undefined && ready > 0 ? Math.min(ready, pieceBytes) : size;
+  return Socket.prototype.read.call(this, piece);
+}
