@@ -3,7 +3,7 @@
  * message, streams are a pair of ends.
  */
 import type { Input, Message } from "#wire/etcd-codec.ts";
-import { framed, prefixBytes } from "#wire/grpc.ts";
+import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 
 export interface ServerStream {
   /** A message with `prefixBytes` left free before it. Given. Nothing happens once closed. */
@@ -57,3 +57,28 @@ export function unary<Q, A>(
 export function stream(open: (call: ServerStream) => StreamEnd): Method {
   return { kind: "stream", open };
 }
+
+/**
+ * One request, many answers: `answer` is called with the first message, and returns what to call when
+ * the stream is over. As etcd 3.6's grpc-go: further messages are dropped, a stream that says there will
+ * be none gets `none`.
+ */
+export function serverStream(
+  answer: (request: Buffer, call: ServerStream) => () => void,
+  none: GrpcError = new GrpcError(Code.unknown, "EOF"),
+): Method {
+  return stream((call) => {
+    let over: (() => void) | undefined;
+    return {
+      message: (bytes) => {
+        over ??= answer(bytes, call);
+      },
+      halfClosed: () => {
+        if (over === undefined) call.fail(none);
+      },
+      closed: () => over?.(),
+    };
+  });
+}
+
+export const nothing = (): void => undefined;

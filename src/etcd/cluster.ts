@@ -5,7 +5,7 @@
 import type { Store } from "#store/store.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
-import { stream, unary, type Method } from "./call.ts";
+import { nothing, serverStream, unary, type Method } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { etcdError, type ErrorName } from "./rpc-error.ts";
 
@@ -83,15 +83,12 @@ export function healthMethods(): Readonly<Record<string, Method>> {
       if (service !== "") throw new GrpcError(Code.notFound, "unknown service");
       return { status: serving };
     }),
-    Watch: stream((call) => ({
-      message: (bytes) => {
-        const { service } = m.healthCheckRequest.decode(bytes);
-        const status = service === "" ? serving : serviceUnknown;
-        call.send(m.healthCheckResponse.encode({ status }, prefixBytes));
-      },
-      halfClosed: () => undefined,
-      closed: () => undefined,
-    })),
+    Watch: serverStream((bytes, call) => {
+      const { service } = m.healthCheckRequest.decode(bytes);
+      const status = service === "" ? serving : serviceUnknown;
+      call.send(m.healthCheckResponse.encode({ status }, prefixBytes));
+      return nothing;
+    }),
   };
 }
 

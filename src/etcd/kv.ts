@@ -9,9 +9,9 @@ import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
 import type { Transaction } from "#store/transaction.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
-import { framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
-import { stream, unary, type Method, type ServerStream, type StreamEnd } from "./call.ts";
+import { nothing, serverStream, unary, type Method, type ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { inKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
 import { checkRange, executeRange, type ReadView } from "./range.ts";
@@ -27,6 +27,12 @@ export interface KvLimits {
   /** A chunk of RangeStream holds about so much. */
   readonly rangeChunkBytes: number;
 }
+
+/** In the words of the grpc-go that etcd 3.7 has, the first with this method. */
+const noRangeStreamed = new GrpcError(
+  Code.internal,
+  "cardinality violation: received no request message from non-client-streaming RPC",
+);
 
 export class KvService {
   readonly #store: FullStore;
@@ -55,7 +61,10 @@ export class KvService {
   methods(): Readonly<Record<string, Method>> {
     return {
       Range: { kind: "unary", answer: (bytes) => this.#range(m.rangeRequest.decode(bytes)) },
-      RangeStream: stream((call) => this.#rangeStream(call)),
+      RangeStream: serverStream(
+        (request, call) => this.#rangeStream(request, call),
+        noRangeStreamed,
+      ),
       Put: unary(m.putRequest, m.putResponse, (request) => this.#put(request)),
       DeleteRange: unary(m.deleteRangeRequest, m.deleteRangeResponse, (request) =>
         this.#deleteRange(request),
@@ -163,19 +172,11 @@ export class KvService {
     return { ...answer, header: this.#identity.header(answer.header.revision) };
   }
 
-  #rangeStream(call: ServerStream): StreamEnd {
-    let begun = false;
-    return {
-      message: (bytes) => {
-        if (begun) return;
-        begun = true;
-        const request = m.rangeRequest.decode(bytes);
-        checkRange(request);
-        const deps = { store: this.#store, identity: this.#identity };
-        new RangeStream(deps, request, this.#limits.rangeChunkBytes).pump(call);
-      },
-      halfClosed: () => undefined,
-      closed: () => undefined,
-    };
+  #rangeStream(bytes: Buffer, call: ServerStream): () => void {
+    const request = m.rangeRequest.decode(bytes);
+    checkRange(request);
+    const deps = { store: this.#store, identity: this.#identity };
+    new RangeStream(deps, request, this.#limits.rangeChunkBytes).pump(call);
+    return nothing;
   }
 }

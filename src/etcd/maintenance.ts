@@ -1,8 +1,9 @@
 /** The Maintenance service: status, alarms, hashes, snapshots; what does not apply here says so. */
+import type { Clock } from "#platform/clock.ts";
 import type { FullStore } from "#store/embedded.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { alarmName, type Alarm, type Alarms } from "./alarms.ts";
-import { stream, unary, type Method, type ServerStream, type StreamEnd } from "./call.ts";
+import { serverStream, unary, type Method, type ServerStream } from "./call.ts";
 import { hashKeySpace } from "./hash-kv.ts";
 import type { Identity } from "./identity.ts";
 import { etcdError } from "./rpc-error.ts";
@@ -20,6 +21,7 @@ const downgradeCancel = 2;
 type Downgraded = m.Of<typeof m.downgradeResponse>;
 
 export interface MaintenanceDeps {
+  readonly clock: Clock;
   readonly store: FullStore;
   readonly alarms: Alarms;
   readonly identity: Identity;
@@ -46,7 +48,7 @@ export class MaintenanceService {
       Defragment: unary(m.empty, m.headerResponse, () => ({})),
       Hash: unary(m.empty, m.hashResponse, () => this.#hash()),
       HashKV: unary(m.hashKvRequest, m.hashKvResponse, ({ revision }) => this.#hashKv(revision)),
-      Snapshot: stream((call) => this.#snapshot(call)),
+      Snapshot: serverStream((_empty, call) => this.#snapshot(call)),
       MoveLeader: unary(m.moveLeaderRequest, m.headerResponse, ({ targetId }) => {
         if (targetId !== this.#deps.identity.memberId) throw etcdError("badLeaderTransferee");
         return {};
@@ -57,15 +59,11 @@ export class MaintenanceService {
     };
   }
 
-  #snapshot(call: ServerStream): StreamEnd {
+  #snapshot(call: ServerStream): () => void {
     const gone = new AbortController();
-    const { store } = this.#deps;
-    const reader = { store, call, gone: gone.signal };
-    return {
-      message: () => void sendSnapshot(reader, this.#options, storageVersion),
-      halfClosed: () => undefined,
-      closed: () => gone.abort(),
-    };
+    const { store, clock } = this.#deps;
+    void sendSnapshot({ store, clock, call, gone: gone.signal }, this.#options, storageVersion);
+    return () => gone.abort();
   }
 
   #status(): m.Of<typeof m.statusResponse> {

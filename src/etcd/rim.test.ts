@@ -3,11 +3,13 @@
  * holds for ours, and for a real etcd of 3.6 where one is found.
  */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { gzipSync } from "node:zlib";
-import { AlarmAction, AlarmType } from "#wire/etcd-messages.ts";
+import { AlarmAction, AlarmType, snapshotResponse } from "#wire/etcd-messages.ts";
+import { Deframer } from "#wire/grpc.ts";
 import { EtcdClient } from "./client.ts";
 import { findEtcd, startEtcd, startOurs, type TestServer } from "./testing/servers.ts";
 
@@ -28,12 +30,16 @@ interface Ended {
   readonly text: string;
 }
 
-/** One raw call: head fields over the usual ones, then these bytes; `open`: and nothing says that they are all. */
+/**
+ * One raw call: head fields over the usual ones, then these bytes; `open`: and nothing says that they are all.
+ * What is answered goes to `chunks`.
+ */
 function call(
   url: string,
   fields: Record<string, string | undefined>,
   bytes: Buffer,
   open: "open" | "ended" = "ended",
+  chunks: Buffer[] = [],
 ): Promise<Ended> {
   const session = connectHttp2(url);
   const all = {
@@ -56,7 +62,7 @@ function call(
   stream.on("response", see);
   stream.on("trailers", see);
   stream.on("error", () => undefined);
-  stream.resume();
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   if (open === "open") stream.write(bytes);
   else stream.end(bytes);
   return new Promise((resolve) => {
@@ -148,6 +154,30 @@ const refusals: readonly (readonly [string, Record<string, string | undefined>, 
     ["no message", {}, Buffer.alloc(0), { http: 200, code: "2", text: "EOF" }],
     ["half a message", {}, plain.subarray(0, 6), { http: 200, code: "2", text: "unexpected EOF" }],
     [
+      "a stream without its request",
+      { ":path": "/etcdserverpb.Maintenance/Snapshot" },
+      Buffer.alloc(0),
+      { http: 200, code: "2", text: "EOF" },
+    ],
+    [
+      "a stream with half a request",
+      { ":path": "/etcdserverpb.Maintenance/Snapshot" },
+      plain.subarray(0, 6),
+      { http: 200, code: "13", text: "unexpected EOF" },
+    ],
+    [
+      "a watch cut off in a request",
+      { ":path": "/etcdserverpb.Watch/Watch" },
+      plain.subarray(0, 6),
+      { http: 200, code: "13", text: "unexpected EOF" },
+    ],
+    [
+      "a health watch without its request",
+      { ":path": "/grpc.health.v1.Health/Watch" },
+      Buffer.alloc(0),
+      { http: 200, code: "2", text: "EOF" },
+    ],
+    [
       "too large",
       {},
       Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]),
@@ -232,6 +262,27 @@ for (const { name, skip, start } of servers) {
       assert.deepEqual(await call(server.url, fields, bytes), expected, what);
     }
   });
+
+  test(
+    `of two requests where one is taken, the first is answered: ${name}`,
+    { skip },
+    async (t) => {
+      const server = await started(t, start);
+      const twice = Buffer.concat([framedAs(0, Buffer.alloc(0)), framedAs(0, Buffer.alloc(0))]);
+      const chunks: Buffer[] = [];
+      const path = "/etcdserverpb.Maintenance/Snapshot";
+      const ended = await call(server.url, { ":path": path }, twice, "ended", chunks);
+      assert.deepEqual(ended, well);
+      const blobs: Buffer[] = [];
+      const deframer = new Deframer(2 ** 30, "");
+      deframer.push(Buffer.concat(chunks), (message) => {
+        blobs.push(Buffer.from(snapshotResponse.decode(message).blob));
+      });
+      const all = Buffer.concat(blobs);
+      const hash = createHash("sha256").update(all.subarray(0, -32)).digest();
+      assert.ok(hash.equals(all.subarray(-32)), "one snapshot, whole");
+    },
+  );
 
   test(`a call whose message never comes ends with its deadline: ${name}`, { skip }, async (t) => {
     const { url } = await started(t, start);

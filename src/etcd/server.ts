@@ -322,7 +322,10 @@ function serveStream(
         call.fail(streamError(error));
       }
     },
-    ended: () => end.halfClosed(),
+    ended: () => {
+      if (deframer.partial) call.fail(new GrpcError(Code.internal, "unexpected EOF"));
+      else end.halfClosed();
+    },
     closed: () => {
       deadline?.cancel();
       end.closed();

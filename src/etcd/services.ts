@@ -10,6 +10,7 @@ import { Identity } from "./identity.ts";
 import { KvService, type KvLimits } from "./kv.ts";
 import { LeaseService } from "./lease.ts";
 import { MaintenanceService } from "./maintenance.ts";
+import type { SnapshotLimits } from "./snapshot.ts";
 import { WatchService, type WatchLimits } from "./watch.ts";
 
 export interface EtcdDeps {
@@ -21,7 +22,7 @@ export interface EtcdDeps {
   readonly alarms?: Alarms;
 }
 
-export interface EtcdOptions extends KvLimits, WatchLimits {
+export interface EtcdOptions extends KvLimits, WatchLimits, SnapshotLimits {
   readonly clusterId: bigint;
   readonly memberId: bigint;
   readonly name: string;
@@ -44,7 +45,9 @@ export const recommendedEtcdLimits = {
   // Four large responses; a client this far behind gains nothing from more.
   streamBacklogBytes: 4 * 2 ** 20,
   watchesMax: 100_000,
-} as const satisfies KvLimits & WatchLimits;
+  // With the backlog above 70 KB/s: slower is a client that has stopped, or a network nobody backs up over.
+  snapshotStallMs: 60_000,
+} as const satisfies KvLimits & WatchLimits & SnapshotLimits;
 
 /** `/etcdserverpb.KV/Range` and so on. */
 export function etcdMethods(deps: EtcdDeps, options: EtcdOptions): ReadonlyMap<string, Method> {

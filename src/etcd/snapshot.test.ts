@@ -7,6 +7,7 @@ import { SimRandom } from "#sim/random.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Key, Revision } from "#store/store.ts";
+import { Code, GrpcError } from "#wire/grpc.ts";
 import type { ServerStream } from "./call.ts";
 import { sendSnapshot } from "./snapshot.ts";
 
@@ -23,13 +24,29 @@ class StalledCall implements ServerStream {
     this.sent += withHeadroom.length;
   }
 
+  failure: unknown;
+  #drained: (() => void) | undefined;
+
   sendPieces(): void {}
-  onDrain(): void {}
+  onDrain(f: () => void): void {
+    this.#drained = f;
+  }
   end(): void {}
-  fail(): void {}
+  fail(error: unknown): void {
+    this.failure = error;
+  }
+
+  /** The client takes all that was sent. */
+  take(): void {
+    this.sent = 0;
+    this.#drained?.();
+  }
 }
 
-void test("of a stream that ends while its client takes nothing, compaction no longer waits for it", async () => {
+const limits = { streamBacklogBytes: 10, snapshotStallMs: 60_000 };
+
+/** A store with history, and a snapshot of it that nobody takes. */
+async function stalled() {
   const clock = new SimClock();
   const deps = { clock, random: new SimRandom(1), log: silentLog };
   const store = await openMemoryStore(deps, recommendedOptions);
@@ -37,15 +54,39 @@ void test("of a stream that ends while its client takes nothing, compaction no l
   for (let i = 0; i < 20; i++) await store.put("a" as Key, value, {});
   const call = new StalledCall();
   const gone = new AbortController();
-  const reader = { store, call, gone: gone.signal };
-  const sending = sendSnapshot(reader, { streamBacklogBytes: 10 }, "3.6.0");
+  const sending = sendSnapshot({ store, clock, call, gone: gone.signal }, limits, "3.6.0");
   await store.put("a" as Key, value, {});
   await store.compact(store.commitRevision as Revision);
   await clock.run(1000);
+  return { clock, store, call, gone, sending };
+}
+
+void test("of a stream that ends while its client takes nothing, compaction no longer waits for it", async () => {
+  const { clock, store, call, gone, sending } = await stalled();
   assert.ok(store.stats().versions > 1, "what the snapshot reads is kept");
   call.closed = true;
   gone.abort();
   await sending;
+  await clock.run(1000);
+  assert.equal(store.stats().versions, 1);
+  assert.equal(call.failure, undefined);
+  assert.deepEqual(clock.timers(), []);
+  await store.close();
+});
+
+void test("a client that stays and takes too little is let go with an error, and compaction goes on", async () => {
+  const { clock, store, call, sending } = await stalled();
+  await clock.run(limits.snapshotStallMs - 1001);
+  assert.ok(store.stats().versions > 1, "it may still come to take it");
+  call.take();
+  await clock.run(limits.snapshotStallMs - 1);
+  assert.equal(call.failure, undefined, "its time began anew with what it took");
+  await clock.run(2);
+  await sending;
+  const failure = call.failure as unknown;
+  assert.ok(failure instanceof GrpcError);
+  assert.equal(failure.code, Code.resourceExhausted);
+  assert.match(failure.message, /^etcdserver: snapshot ended: .* less than 10 bytes in 60 s/);
   await clock.run(1000);
   assert.equal(store.stats().versions, 1);
   await store.close();

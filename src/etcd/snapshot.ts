@@ -5,9 +5,10 @@
  * The blob is a checkpoint file (store/FORMAT.md) with zeros up to the next block.
  */
 import { createHash } from "node:crypto";
+import type { Clock } from "#platform/clock.ts";
 import type { FullStore } from "#store/embedded.ts";
 import { snapshotResponse } from "#wire/etcd-messages.ts";
-import { prefixBytes } from "#wire/grpc.ts";
+import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { ServerStream } from "./call.ts";
 
 /** etcdctl tells by a length of n * 512 + 32 that the hash is there. */
@@ -16,14 +17,24 @@ export const snapshotBlockBytes = 512;
 export interface SnapshotLimits {
   /** More than that the client must take before more is read. */
   readonly streamBacklogBytes: number;
+  /** A client that does not take `streamBacklogBytes` in this time is let go: compaction waits for it. */
+  readonly snapshotStallMs: number;
 }
 
-/** `gone`: aborted once the stream is over. Until then compaction waits for whoever reads slowly. */
+interface Reader {
+  readonly store: FullStore;
+  readonly clock: Clock;
+  readonly call: ServerStream;
+  /** Aborted once the stream is over. */
+  readonly gone: AbortSignal;
+}
+
 export async function sendSnapshot(
-  { store, call, gone }: { store: FullStore; call: ServerStream; gone: AbortSignal },
-  { streamBacklogBytes }: SnapshotLimits,
+  reader: Reader,
+  limits: SnapshotLimits,
   version: string,
 ): Promise<void> {
+  const { store, call } = reader;
   const snapshot = store.snapshot();
   const hash = createHash("sha256");
   let sent = 0;
@@ -31,7 +42,7 @@ export async function sendSnapshot(
     const remainingBytes = Math.max(0, snapshot.bytes - sent);
     call.send(snapshotResponse.encode({ remainingBytes, blob, version }, prefixBytes));
     sent += blob.length;
-    if (call.backlogBytes > streamBacklogBytes) await drained(call, gone);
+    if (call.backlogBytes > limits.streamBacklogBytes) await drained(reader, limits);
   };
   try {
     for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) {
@@ -53,15 +64,23 @@ export async function sendSnapshot(
   }
 }
 
-/** Of a stream that is over nothing drains. */
-function drained(call: ServerStream, gone: AbortSignal): Promise<void> {
+/** Of a stream that is over nothing drains. Rejects when its client takes too long. */
+function drained({ call, clock, gone }: Reader, limits: SnapshotLimits): Promise<void> {
   if (gone.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      gone.removeEventListener("abort", done);
-      resolve();
-    };
-    call.onDrain(done);
-    gone.addEventListener("abort", done);
+  const stalled = Promise.withResolvers<void>();
+  const over = (): void => stalled.resolve();
+  const timer = clock.after("etcd.snapshot", limits.snapshotStallMs, () =>
+    stalled.reject(tooSlow(limits)),
+  );
+  call.onDrain(over);
+  gone.addEventListener("abort", over);
+  return stalled.promise.finally(() => {
+    timer.cancel();
+    gone.removeEventListener("abort", over);
   });
+}
+
+function tooSlow({ streamBacklogBytes, snapshotStallMs }: SnapshotLimits): GrpcError {
+  const text = `etcdserver: snapshot ended: its client took less than ${streamBacklogBytes} bytes in ${snapshotStallMs / 1000} s, and compaction waits for it`;
+  return new GrpcError(Code.resourceExhausted, text);
 }

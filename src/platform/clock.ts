@@ -12,6 +12,7 @@ export type TimerName =
   | "etcd.progress"
   | "etcd.deadline"
   | "etcd.ping"
+  | "etcd.snapshot"
   | "watch.bookmark"
   | "watch.flush"
   | "registry.wait"
