@@ -61,4 +61,10 @@ export interface Disk {
   freeBytes(directory: string): Promise<number>;
   /** Takes the exclusive lock of a directory or throws DiskError with code ELOCKED naming the holder's pid. Freed by the host when the process dies. */
   lock(directory: string): Promise<DiskLock>;
+  /**
+   * Keeps who would `lock` the directory away from it, with others who read; ELOCKED while somebody has
+   * that. Changes nothing: where nobody ever locked there is nothing to hold, and `release` rejects with
+   * ELOCKED if somebody has meanwhile.
+   */
+  lockForReading(directory: string): Promise<DiskLock>;
 }

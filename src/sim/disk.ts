@@ -76,6 +76,8 @@ export class SimDisk implements Disk {
   readonly #random: Prng;
   #directories = new Map<string, Directory>();
   readonly #locks = new Set<string>();
+  /** Directories locked for reading, as often as they are. */
+  readonly #readers: string[] = [];
   readonly #crashed = Promise.withResolvers<void>();
   #faults: Fault[] = [];
   #capacityBytes: number | undefined;
@@ -253,13 +255,23 @@ export class SimDisk implements Disk {
 
   async lock(directory: string): Promise<DiskLock> {
     await this.#step("open", directory);
-    if (this.#locks.has(directory)) {
-      throw new DiskError(`directory ${directory} is in use by process 1`, "ELOCKED");
-    }
+    if (this.#locks.has(directory) || this.#readers.includes(directory)) throw inUse(directory);
     this.#locks.add(directory);
     return {
       release: () => {
         this.#locks.delete(directory);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  async lockForReading(directory: string): Promise<DiskLock> {
+    await this.#step("open", directory);
+    if (this.#locks.has(directory)) throw inUse(directory);
+    this.#readers.push(directory);
+    return {
+      release: () => {
+        this.#readers.splice(this.#readers.indexOf(directory), 1);
         return Promise.resolve();
       },
     };
@@ -545,6 +557,10 @@ function fitted(bytes: Uint8Array, size: number): Uint8Array {
   const made = new Uint8Array(size);
   made.set(bytes);
   return made;
+}
+
+function inUse(directory: string): DiskError {
+  return new DiskError(`directory ${directory} is in use by process 1`, "ELOCKED");
 }
 
 function applyNames(names: Map<string, Inode>, changes: readonly NameChange[]): void {

@@ -32,7 +32,7 @@ export interface LoadedStore {
   readonly epoch: number;
 }
 
-/** Takes the directory's lock while `read` runs. Rejects as opening a store does. */
+/** Keeps stores away while `read` runs, and leaves everything as it was. Rejects as opening a store does. */
 export async function withDirectory<T>(
   disk: Disk,
   directory: string,
@@ -43,7 +43,7 @@ export async function withDirectory<T>(
     const message = `directory ${directory} holds no ${formatFileName} file, so it is not a store`;
     throw new DiskError(message, "ENOENT");
   }
-  const lock = await disk.lock(directory);
+  const lock = await disk.lockForReading(directory);
   try {
     return await read(new ReadOnlyDisk(disk));
   } finally {
@@ -85,7 +85,11 @@ class ReadOnlyDisk implements Disk {
   }
 
   lock(directory: string): Promise<DiskLock> {
-    return this.#disk.lock(directory);
+    return Promise.reject(new DiskError(`${directory} would be locked`, "EROFS"));
+  }
+
+  lockForReading(directory: string): Promise<DiskLock> {
+    return this.#disk.lockForReading(directory);
   }
 
   // What recovery tidies stays untidy.

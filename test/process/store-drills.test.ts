@@ -11,6 +11,7 @@ import {
   readFileSync,
   rmSync,
   statfsSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -551,7 +552,36 @@ test("a directory that cannot be written is refused", (t) => {
   cpSync(whole, directory, { recursive: true });
   assert.equal(run("mount", ["-o", "remount,ro", directory], {}).code, 0);
   refused(serve(directory), /cannot open the store in .*(EROFS|read-only)/i);
+  assertReadable(directory);
+  assert.equal(run("mount", ["-o", "remount,rw", directory], {}).code, 0);
+  for (const name of ["LOCK", "LOCK.holder"]) rmSync(join(directory, name));
+  assert.equal(run("mount", ["-o", "remount,ro", directory], {}).code, 0);
+  assertReadable(directory);
 });
+
+test("check, dump and stats leave a directory as they found it, whether a store ever ran in it or not", async () => {
+  for (const directory of [whole, copyOf("looked-at")]) {
+    const found = namesAndTimes(directory);
+    assertReadable(directory);
+    assert.deepEqual(namesAndTimes(directory), found);
+  }
+  const store = await startStore(["--data-dir", copyOf("running"), "--listen", "127.0.0.1:0"]);
+  for (const command of ["check", "dump", "stats"]) {
+    const result = pilothouse(["store", command, join(scratch, "running")]);
+    refused(result, new RegExp(`in use by process ${store.child.pid}: stop that one first`));
+  }
+  assert.equal(await store.stop(), 0);
+});
+
+function assertReadable(directory: string): void {
+  assert.match(pilothouse(["store", "check", directory]).stdout, /whole: 200 keys/);
+  assert.equal(pilothouse(["store", "dump", directory]).stdout.split("\n").length, keys + 1);
+  assert.equal(pilothouse(["store", "stats", directory]).code, 0);
+}
+
+function namesAndTimes(directory: string): readonly string[] {
+  return readdirSync(directory).map((name) => `${name} ${statSync(join(directory, name)).mtimeMs}`);
+}
 
 function mkdir(name: string): string {
   mkdirSync(join(scratch, name));

@@ -83,6 +83,28 @@ void test("a directory is locked against this process and others, and freed by r
     await (await disk.lock(directory)).release();
   }));
 
+void test("who reads a directory keeps others from locking it, not from reading it, and leaves it as it was", () =>
+  inTemporary(async (directory) => {
+    const disk = new NodeDisk();
+    const unlocked = await disk.lockForReading(directory);
+    assert.deepEqual(await disk.list(directory), []);
+    await unlocked.release();
+    const overtaken = await disk.lockForReading(directory);
+    const lock = await disk.lock(directory);
+    await assert.rejects(overtaken.release(), withCode("ELOCKED"));
+    await assert.rejects(disk.lockForReading(directory), new RegExp(`by process ${pid}:`));
+    await lock.release();
+    const [one, other] = [
+      await disk.lockForReading(directory),
+      await disk.lockForReading(directory),
+    ];
+    await assert.rejects(disk.lock(directory), /in use by who reads it/);
+    await one.release();
+    await assert.rejects(disk.lock(directory), withCode("ELOCKED"));
+    await other.release();
+    await (await disk.lock(directory)).release();
+  }));
+
 void test("a timer never fires early, even after the loop was held up, and can be cancelled", async () => {
   const clock = new NodeClock();
   const startMs = clock.monotonicMs();

@@ -1,11 +1,6 @@
 /**
  * The host's disk, by callbacks of node:fs: each operation is one trip to libuv's thread pool, and
  * costs about a third less than the promise API's file handles. Only `writeDurablyAtOnce` makes none.
- *
- * The directory lock is a lock of the operating system, taken through the SQLite that comes with
- * Node on an empty file called LOCK: it goes when the process goes, however it ends, and holds
- * between containers that share a volume. Node itself offers no file lock, and files with a process
- * id in them lie after a crash.
  */
 import {
   close,
@@ -19,20 +14,11 @@ import {
   writev,
   writevSync,
 } from "node:fs";
-import {
-  mkdir,
-  open as openHandle,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  statfs,
-  writeFile,
-} from "node:fs/promises";
-import { join } from "node:path";
-import { pid, platform } from "node:process";
-import { DiskError, lockFilePrefix } from "../disk.ts";
+import { mkdir, open as openHandle, readdir, rename, rm, statfs } from "node:fs/promises";
+import { platform } from "node:process";
 import type { Disk, DiskFile, DiskLock } from "../disk.ts";
+import { diskError, named } from "./disk-error.ts";
+import { lockDirectory, lockDirectoryForReading } from "./disk-lock.ts";
 
 /**
  * A write through a descriptor with this flag is durable when it returns: one trip through the
@@ -80,29 +66,12 @@ export class NodeDisk implements Disk {
     return bavail * bsize;
   }
 
-  async lock(directory: string): Promise<DiskLock> {
-    // Loaded only here: it takes milliseconds, and most processes lock nothing.
-    const { DatabaseSync } = await import("node:sqlite");
-    const path = join(directory, lockFilePrefix);
-    const holderPath = `${path}.holder`;
-    let database: InstanceType<typeof DatabaseSync> | undefined;
-    try {
-      database = new DatabaseSync(path);
-      database.exec(
-        "PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE",
-      );
-    } catch (error) {
-      database?.close();
-      throw await lockError(directory, holderPath, error);
-    }
-    const held = database;
-    await named("write", holderPath, writeFile(holderPath, `${pid}\n`, { mode: 0o600 }));
-    return {
-      release: () => {
-        held.close();
-        return Promise.resolve();
-      },
-    };
+  lock(directory: string): Promise<DiskLock> {
+    return lockDirectory(directory);
+  }
+
+  lockForReading(directory: string): Promise<DiskLock> {
+    return lockDirectoryForReading(directory);
   }
 }
 
@@ -249,32 +218,4 @@ function dropBytes(buffers: readonly Uint8Array[], count: number): readonly Uint
   const rest = buffers.slice(i);
   if (left > 0) rest[0] = (rest[0] as Uint8Array).subarray(left);
   return rest;
-}
-
-async function named<T>(what: string, path: string, done: Promise<T>): Promise<T> {
-  try {
-    return await done;
-  } catch (error) {
-    throw diskError(what, path, error as Error);
-  }
-}
-
-function diskError(what: string, path: string, error: Error): DiskError {
-  const code = (error as NodeJS.ErrnoException).code ?? "EUNKNOWN";
-  return new DiskError(`cannot ${what} ${path}: ${error.message}`, code, { cause: error });
-}
-
-/** SQLITE_BUSY: somebody else has it. */
-const sqliteBusy = 5;
-
-async function lockError(
-  directory: string,
-  holderPath: string,
-  cause: unknown,
-): Promise<DiskError> {
-  const { errcode } = cause as { readonly errcode?: number };
-  if (errcode !== sqliteBusy) return diskError("lock", directory, cause as Error);
-  const holder = await readFile(holderPath, "utf8").catch(() => "unknown");
-  const message = `directory ${directory} is in use by process ${holder.trim()}: stop that one first, or choose another directory`;
-  return new DiskError(message, "ELOCKED", { cause });
 }
