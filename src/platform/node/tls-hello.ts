@@ -19,15 +19,16 @@ export function awaitHello(
   helloMs: number,
   secure: (socket: Socket) => void,
 ): void {
-  const cut = (): void => void socket.destroy();
+  // Not the socket's own timeout, which it would keep.
+  const late = setTimeout(() => socket.destroy(), helloMs).unref();
   const begin = (): void => {
-    socket.off("timeout", cut).setTimeout(0);
-    if (socket.readableLength === 0) return cut();
+    clearTimeout(late);
+    socket.off("readable", begin).off("close", begin);
+    if (socket.destroyed || socket.readableLength === 0) return void socket.destroy();
     socket.read = readPiece;
     secure(socket);
   };
-  socket.once("readable", begin);
-  socket.on("timeout", cut).setTimeout(helloMs);
+  socket.on("readable", begin).on("close", begin);
 }
 
 function readPiece(this: Socket, size?: number): unknown {
