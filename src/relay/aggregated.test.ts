@@ -27,20 +27,48 @@ function thing(name: string): AnyObject {
   return { apiVersion: "ext.example.com/v1", kind: "Thing", metadata } as AnyObject;
 }
 
+const maps = "/api/v1/configmaps";
+const mapKind: MirroredKind = {
+  group: "",
+  version: "v1",
+  resource: "configmaps",
+  kind: "ConfigMap",
+  namespaced: true,
+  apiVersion: "v1",
+};
+
+interface WorldOptions {
+  readonly numbered?: boolean;
+  readonly down?: boolean;
+  /** Paths answered 503 from the start. */
+  readonly away?: readonly string[];
+  readonly resources?: readonly MirroredKind[];
+  readonly ready?: { readonly readyAgeMsMax?: number };
+}
+
 class World {
   readonly clock = new FakeClock();
   readonly fake = new FakeCollections();
   readonly relay: Relay;
 
-  constructor(numbered = true) {
+  constructor({
+    numbered = true,
+    down = false,
+    away = [],
+    resources = [thingKind],
+    ready = {},
+  }: WorldOptions = {}) {
     this.fake.serve(things);
     this.fake.put(things, thing("a"));
+    this.fake.serve(maps);
     if (!numbered) this.fake.revision = Number.NaN;
+    this.fake.down = down;
+    for (const path of away) this.fake.away.add(path);
     this.relay = createRelay(relayDeps(this.clock, this.fake), {
-      resources: [thingKind],
+      resources,
       views: [],
       consistency: "cache",
-      limits: { ...relayLimits, flushMs: 0 },
+      limits: { ...relayLimits, flushMs: 0, ...ready },
     });
   }
 
@@ -57,6 +85,12 @@ class World {
     response.open(watching);
     await this.clock.advance(1);
     return watching;
+  }
+
+  async readiness(): Promise<readonly [number, string]> {
+    const answer = await this.ask("/relay/readyz");
+    assert.ok(answer.kind === "bytes");
+    return [answer.status, Buffer.concat(answer.body).toString()];
   }
 
   /** Requests of users that went on to the upstream. */
@@ -115,12 +149,71 @@ void describe("an aggregated API", () => {
   });
 
   void it("whose resourceVersions are no numbers passes through", async () => {
-    const world = new World(false);
+    const world = new World({ numbered: false });
     await world.clock.advance(100);
     assert.equal(world.relay.ready, true);
     await world.ask(`${things}?resourceVersion=0`);
     assert.equal(world.passed, 1);
     await world.stop();
+  });
+
+  void it("whose server answers 503 is not waited for: the rest is served, readiness names it, and it is mirrored when it is back", async () => {
+    const world = new World({ away: [things], resources: [mapKind, thingKind] });
+    await world.clock.advance(10_000);
+    const passed = `ok, but passed through for want of a list: ext.example.com/v1/things\n`;
+    assert.deepEqual(await world.readiness(), [200, passed]);
+    assert.equal(world.relay.ready, true);
+    assert.equal((await world.ask(`${maps}?resourceVersion=0`)).status, 200);
+    assert.equal(world.passed, 0);
+    assert.equal(
+      (await world.ask(`${things}?resourceVersion=0`)).status,
+      503,
+      "the upstream's own",
+    );
+    assert.equal(world.passed, 1);
+    world.fake.away.clear();
+    assert.equal((await world.ask(`${things}?resourceVersion=0`)).status, 200);
+    assert.equal(world.passed, 2, "at once, whenever the next list is");
+    await world.clock.advance(60_000);
+    assert.equal((await world.ask(`${things}?resourceVersion=0`)).status, 200);
+    assert.equal(world.passed, 2);
+    assert.deepEqual(await world.readiness(), [200, "ok"]);
+    await world.stop();
+  });
+
+  void it("is waited for while its upstream says nothing, and a built-in kind is whatever it says", async () => {
+    const down = new World({ down: true, resources: [mapKind, thingKind] });
+    await down.clock.advance(60_000);
+    const unlisted = "not listed yet: v1/configmaps, ext.example.com/v1/things\n";
+    assert.deepEqual(await down.readiness(), [503, unlisted]);
+    await down.stop();
+    const builtin = new World({ away: [maps], resources: [mapKind, thingKind] });
+    await builtin.clock.advance(60_000);
+    assert.deepEqual(await builtin.readiness(), [503, "not listed yet: v1/configmaps\n"]);
+    await builtin.stop();
+  });
+
+  void it("whose server goes away later, or may not be listed, ends no readiness by its age", async () => {
+    const ready = { readyAgeMsMax: 30_000 };
+    const world = new World({ resources: [mapKind, thingKind], ready });
+    await world.clock.advance(100);
+    world.fake.away.add(things);
+    world.fake.cut(things);
+    await world.clock.advance(120_000);
+    assert.deepEqual(await world.readiness(), [200, "ok"]);
+    assert.equal((await world.ask(`${things}?resourceVersion=0`)).status, 200);
+    assert.equal(world.passed, 0, "the last state is told");
+    // The upstream itself is gone: that is for readiness to tell.
+    world.fake.down = true;
+    world.fake.cut(maps);
+    await world.clock.advance(60_000);
+    assert.equal((await world.readiness())[0], 503);
+    await world.stop();
+    const gone = new World({ resources: [mapKind, thingKind], ready });
+    gone.fake.withdraw(things);
+    await gone.clock.advance(120_000);
+    assert.equal((await gone.readiness())[0], 200);
+    await gone.stop();
   });
 
   void it("whose server is away keeps no relay from starting, and is told", async () => {

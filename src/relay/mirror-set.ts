@@ -14,14 +14,13 @@
  *        with a delay of its own. Bounds `mirrorsMax` mirrors; the rest passes through, and is logged.
  */
 import type { CustomResourceDefinition } from "#api/gen/types.ts";
-import { resourceByPath } from "#api/resources.ts";
 import { type Clock, sleep, type Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 import { type CustomDefinition, customDefinition, wantedOf } from "./custom-kinds.ts";
 import type { RelayLimits } from "./limits.ts";
-import { kindId, type MirroredKind } from "./mirrored-kind.ts";
+import { isBuiltin, kindId, type MirroredKind } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 import type { CustomChoice } from "./resources.ts";
 
@@ -262,9 +261,4 @@ export class MirrorSet {
     const ended = running.ended.finally(() => this.#ending.delete(ended));
     this.#ending.add(ended);
   }
-}
-
-/** Kinds of our own table are built in; others may have a definition, which comes first. */
-function isBuiltin({ group, version, resource }: MirroredKind): boolean {
-  return resourceByPath(group, version, resource) !== undefined;
 }

@@ -1,5 +1,6 @@
 /** What a relay must know of a resource to mirror it: where it is served and what its objects are called. */
 import type { Printer } from "#api/printers/printer.ts";
+import { resourceByPath } from "#api/resources.ts";
 
 export interface MirroredKind {
   /** "" for core. */
@@ -52,4 +53,9 @@ export function kindId(kind: {
 
 export function listKindOf(kind: MirroredKind): string {
   return kind.custom?.listKind ?? `${kind.kind}List`;
+}
+
+/** Kinds of our own table are built in; others may have a definition, which comes first, or a server of their own. */
+export function isBuiltin({ group, version, resource }: MirroredKind): boolean {
+  return resourceByPath(group, version, resource) !== undefined;
 }

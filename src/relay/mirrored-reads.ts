@@ -60,7 +60,7 @@ export class MirroredReads {
     // What the relay may not mirror it still passes on.
     const { mirror, upstream } = resource;
     if (mirror.closed) return "pass";
-    if (!mirror.ready && (upstream.refused || !this.#deps.mirrors.isAwaited(resource)))
+    if (upstream.passes || (!mirror.ready && !this.#deps.mirrors.isAwaited(resource)))
       return "pass";
     await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#deps.streams.admit();

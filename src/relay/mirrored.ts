@@ -1,14 +1,13 @@
 /** One mirrored resource with everything its readers share. */
 import { printerFor } from "#api/printers/printers.ts";
 import type { Printer } from "#api/printers/printer.ts";
-import { resourceByPath } from "#api/resources.ts";
 import type { Clock } from "#platform/clock.ts";
 import { ListBlocks } from "#server/list-body.ts";
 import { BodyMemo } from "./body-memo.ts";
 import { Freshness } from "./freshness.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { Mirror } from "./mirror.ts";
-import type { MirroredKind } from "./mirrored-kind.ts";
+import { isBuiltin, type MirroredKind } from "./mirrored-kind.ts";
 import type { Upstream } from "./upstream.ts";
 import { Views } from "./views.ts";
 
@@ -31,7 +30,7 @@ export function mirrored(
   const { upstream } = deps;
   const { mirror } = upstream;
   const { kind } = mirror;
-  const builtin = resourceByPath(kind.group, kind.version, kind.resource) !== undefined;
+  const builtin = isBuiltin(kind);
   const blocks = new ListBlocks();
   return {
     kind,

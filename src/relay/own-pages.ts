@@ -1,6 +1,6 @@
 /**
  * The relay's own pages: /relay/healthz (the process), /relay/readyz (every awaited mirror is listed
- * and young enough), /relay/load (streams open, for peers) - which anybody may read - and
+ * and young enough, or passes through), /relay/load (streams open, for peers) - which anybody may read - and
  * /relay/metrics, for who may get /metrics upstream.
  */
 import { badRequest } from "#api/status.ts";
@@ -56,19 +56,24 @@ export class OwnPages {
 
   #readyz(): PlainResponse {
     const why = this.#unready();
-    return why === undefined ? textResponse(200, "ok") : textResponse(503, `${why}\n`);
+    if (why !== undefined) return textResponse(503, `${why}\n`);
+    const passing = this.#deps.mirrors.awaited.filter(({ upstream }) => upstream.passes);
+    if (passing.length === 0) return textResponse(200, "ok");
+    return textResponse(200, `ok, but passed through for want of a list: ${namesOf(passing)}\n`);
   }
 
   #unready(): string | undefined {
     const { mirrors, streams } = this.#deps;
     if (streams.leaving) return "shutting down";
     const { awaited, complete } = mirrors;
-    // What the relay may not list, or the upstream no longer serves, passes through.
-    const missing = awaited.filter(({ mirror, upstream }) => !mirror.ready && !upstream.refused);
+    const missing = awaited.filter(({ mirror, upstream }) => !mirror.ready && !upstream.passes);
     if (missing.length > 0 || !complete) return `not listed yet: ${namesOf(missing)}`;
     const ageMsMax = this.#readyAgeMsMax;
     if (ageMsMax === undefined) return undefined;
-    const old = awaited.filter(({ mirror }) => mirror.ageMs > ageMsMax);
+    // No other relay has a younger state of what its own server does not tell.
+    const old = awaited.filter(
+      ({ mirror, upstream }) => mirror.ageMs > ageMsMax && !upstream.passes && !upstream.away,
+    );
     if (old.length === 0) return undefined;
     return `no word from upstream for more than ${ageMsMax / 1000} s: ${namesOf(old)}`;
   }

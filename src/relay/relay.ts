@@ -90,7 +90,7 @@ export interface Relay {
   readonly handler: PlainHandler;
   /** For the relay's own serving workers, who have asked already who it is and may: see door.ts. */
   readonly innerHandler: PlainHandler;
-  /** Every mirror has its first list, or is refused one for good. */
+  /** Every mirror has its first list, or passes through for want of one. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
   /** Resolves when every mirror has its first list, or `signal` aborts. */
@@ -169,7 +169,7 @@ class RelayServer implements Relay {
 
   get ready(): boolean {
     const { complete, awaited } = this.#mirrors;
-    return complete && awaited.every(({ mirror, upstream }) => mirror.ready || upstream.refused);
+    return complete && awaited.every(({ mirror, upstream }) => mirror.ready || upstream.passes);
   }
 
   async untilReady(signal: AbortSignal): Promise<void> {

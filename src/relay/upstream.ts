@@ -26,7 +26,7 @@ import { elements, members, parseSpan, type Span, textOf } from "./json-bytes.ts
 import type { RelayLimits } from "./limits.ts";
 import { ChecksumError, type Mirror, OutOfOrderError, type UpstreamEvent } from "./mirror.ts";
 import { checksumsParameter } from "./read-query.ts";
-import { collectionPath, kindId } from "./mirrored-kind.ts";
+import { collectionPath, isBuiltin, kindId } from "./mirrored-kind.ts";
 import { ShrinkGuard, type Suspect } from "./shrink-guard.ts";
 import {
   type FormedObject,
@@ -63,6 +63,8 @@ export interface Listing {
 const shortWatchMs = 1_000;
 /** A server that has just started may once not know yet what it will serve. */
 const withdrawnAfter = 2;
+/** The first answer of a server error may be a moment's. */
+const awayAfter = 2;
 const statusBytesMax = 1024 * 1024;
 
 export class Upstream {
@@ -79,6 +81,8 @@ export class Upstream {
   #newsInWatch = false;
   /** Answers of 404 in a row. */
   #missing = 0;
+  /** Answers of a server error in a row. */
+  #unavailable = 0;
 
   constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
     this.#deps = deps;
@@ -91,9 +95,22 @@ export class Upstream {
     this.#backoff = new Backoff(deps, { firstMs, mostMs, jitter: "full" });
   }
 
+  /** The relay has no list to wait for: reads pass through, and readiness is without this resource. */
+  get passes(): boolean {
+    return !this.mirror.ready && (this.refused || this.away);
+  }
+
   /** The upstream will not let the relay list this resource, and time alone does not change that. */
   get refused(): boolean {
     return this.#refused;
+  }
+
+  /**
+   * The upstream answers, and cannot tell this resource: the server of its aggregated API is away, or the
+   * webhook that converts it. Of a built-in kind it is the upstream itself that is not well.
+   */
+  get away(): boolean {
+    return this.#unavailable >= awayAfter && !isBuiltin(this.mirror.kind);
   }
 
   /** Keeps the mirror equal to the upstream until `signal` aborts. */
@@ -138,6 +155,7 @@ export class Upstream {
     this.mirror.replace(listing.objects, listing.revision);
     this.#listed = true;
     this.#refused = false;
+    this.#unavailable = 0;
     this.#backoff.reset();
   }
 
@@ -185,6 +203,7 @@ export class Upstream {
     const from = this.mirror.resumeFrom;
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}&${checksumsParameter}=true`;
     const response = await this.#send(query, signal);
+    this.#unavailable = 0;
     this.counts.watches++;
     this.counts.watching++;
     this.mirror.heard();
@@ -261,11 +280,12 @@ export class Upstream {
     }
     this.#missing = isNotFound(error) ? this.#missing + 1 : 0;
     if (this.#missing >= withdrawnAfter && this.mirror.ready) this.#withdraw();
+    this.#unavailable = isServerError(error) ? this.#unavailable + 1 : 0;
     const delayMs = this.#backoff.nextMs() + (retryAfterMs(error) ?? 0);
     const refused = error instanceof ApiError && !lostPlace && !isTransient(error);
     const lasting = refused || error instanceof NoRevisionError;
     this.#refused = lasting;
-    this.#deps.log[lasting ? "warn" : "info"]("upstream waits", {
+    this.#deps.log[lasting || this.away ? "warn" : "info"]("upstream waits", {
       resource: kindId(this.mirror.kind),
       lostPlace,
       delayMs,
@@ -288,6 +308,11 @@ function isLost(error: unknown): boolean {
   if (error.code === 410) return true;
   const causes = error.status.details?.causes ?? [];
   return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
+}
+
+/** Answered, not merely unreachable. */
+function isServerError(error: unknown): boolean {
+  return error instanceof ApiError && error.code >= 500;
 }
 
 function bookmark(frame: Uint8Array, span: Span): UpstreamEvent {

@@ -21,6 +21,8 @@ export class FakeCollections implements ByteTransport {
   revision = 1;
   /** Further requests fail as if nobody listened. */
   down = false;
+  /** Paths of which requests are answered 503, as an API server does when the one behind it is away. */
+  readonly away = new Set<string>();
   readonly requests: ByteRequest[] = [];
   readonly #collections = new Map<string, Collection>();
 
@@ -29,9 +31,14 @@ export class FakeCollections implements ByteTransport {
     this.#collections.set(path, { objects: new Map(), watches: new Set() });
   }
 
+  /** Its watches end. */
+  cut(path: string): void {
+    for (const { end } of this.#collections.get(path)?.watches ?? []) end();
+  }
+
   /** 404 from now on, and its watches end. */
   withdraw(path: string): void {
-    for (const { end } of this.#collections.get(path)?.watches ?? []) end();
+    this.cut(path);
     this.#collections.delete(path);
   }
 
@@ -59,6 +66,7 @@ export class FakeCollections implements ByteTransport {
     this.requests.push(request);
     if (this.down) return Promise.reject(new ByteTransportError("refused", "ECONNREFUSED"));
     const [path = "", query = ""] = request.target.split("?");
+    if (this.away.has(path)) return Promise.resolve(whole(503, { kind: "Status", code: 503 }));
     const collection = this.#collections.get(path);
     if (collection === undefined) return Promise.resolve(whole(404, { kind: "Status", code: 404 }));
     if (new URLSearchParams(query).get("watch") === "true")
