@@ -1,6 +1,7 @@
 /**
- * Odd headers, targets and versions, one by one, and random bytes, cut at random places, are answered on a connection that begins as ours exactly as by
- * node:http alone: heads, bodies, order, and whether the connection lasts.
+ * Odd headers, targets and versions, one by one, and random bytes, cut at random places, are answered
+ * on a connection that begins as ours exactly as by node:http alone: heads, bodies, order, and whether
+ * the connection lasts.
  *
  * The peer is the same server: a line end before the first request is nothing to HTTP and makes the
  * connection node:http's at once. What was sent is followed by more line ends than any body asks for
@@ -256,7 +257,7 @@ const mutation = fc.record({
 /** Most are sent as they are: what is broken or cut is node:http's at once, and shows little. */
 const mostlyNone = <T>(some: fc.Arbitrary<T>, maxLength: number): fc.Arbitrary<T[]> =>
   fc.oneof(
-    { arbitrary: fc.constant([]), weight: 3 },
+    { arbitrary: fc.constant<T[]>([]), weight: 3 },
     { arbitrary: fc.array(some, { maxLength }), weight: 1 },
   );
 interface Sample {
