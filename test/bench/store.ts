@@ -24,6 +24,8 @@ ${Object.entries(cases)
   --seconds N      length of one run (1)
   --loads LIST     what "perf" checks, of s, m, l, xl (l)
 
+Each server is warmed up by the first load of a case, 10 s long, before any of its runs.
+
 etcd is 3.6 or later, from the argument, PILOTHOUSE_ETCD or the PATH; without one ours is measured
 alone. etcdctl is PILOTHOUSE_ETCDCTL or on the PATH. NODE_ARGS goes to our server's Node: try
 NODE_ARGS="--cpu-prof --cpu-prof-dir=/tmp/profile" with one case to see where its time goes.
