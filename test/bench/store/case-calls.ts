@@ -58,11 +58,16 @@ export async function ranges(options: CaseOptions): Promise<void> {
   });
 }
 
-export async function fill(server: Server, count: number): Promise<void> {
+/** "scatter": in no order. */
+export async function fill(
+  server: Server,
+  count: number,
+  kind: "fill" | "scatter" = "fill",
+): Promise<void> {
   progress(`${server.name}: filling ${count} keys of ${valueBytes} B`);
   const seconds = 0;
   const callsMax = fillCalls(count);
-  await loadOn(server, { kind: "fill", clients: 8, keys: count, valueBytes, seconds, callsMax });
+  await loadOn(server, { kind, clients: 8, keys: count, valueBytes, seconds, callsMax });
 }
 
 function writePoint(kind: "put" | "txn", clients: number, seconds: number): Point {

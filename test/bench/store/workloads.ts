@@ -15,7 +15,7 @@ export interface Workload {
 }
 
 export interface WorkloadOptions {
-  readonly kind: "put" | "txn" | "range" | "list" | "stream" | "fill";
+  readonly kind: "put" | "txn" | "range" | "list" | "stream" | "fill" | "scatter";
   readonly clients: number;
   readonly keys: number;
   readonly valueBytes: number;
@@ -34,7 +34,9 @@ export function workload(options: WorkloadOptions): Workload {
     case "stream":
       return lists(options, "RangeStream");
     case "fill":
-      return fills(options);
+      return fills(options, 1);
+    case "scatter":
+      return fills(options, scatterStep);
     default:
       return options.kind satisfies never;
   }
@@ -42,6 +44,9 @@ export function workload(options: WorkloadOptions): Workload {
 
 /** Keys that `fill` makes and `range`, `list` read. */
 export const filledPrefix = "bench/kept/";
+
+/** Prime to any count of keys in use here: so many further each time is every key, in no order. */
+const scatterStep = 7919;
 
 function filledKey(i: number): string {
   return `${filledPrefix}${String(i).padStart(8, "0")}`;
@@ -116,8 +121,7 @@ function gets({ keys, valueBytes }: WorkloadOptions): Workload {
   let next = 0;
   return {
     path: "/etcdserverpb.KV/Range",
-    // A step that is prime to any count of keys in use here: every key, in no order.
-    request: () => requests[(next = (next + 7919) % keys)] as Buffer,
+    request: () => requests[(next = (next + scatterStep) % keys)] as Buffer,
     answered: (_client, _first, bytes) => {
       if (bytes <= valueBytes) fail(new Error(`a get of ${bytes} bytes`));
     },
@@ -140,7 +144,7 @@ function lists({ keys, valueBytes }: WorkloadOptions, method: "Range" | "RangeSt
 const fillPuts = 50;
 
 /** Makes the kept keys, once over, many to a transaction. */
-function fills({ keys, valueBytes }: WorkloadOptions): Workload {
+function fills({ keys, valueBytes }: WorkloadOptions, step: number): Workload {
   const value = Buffer.alloc(valueBytes, "k");
   let next = 0;
   return {
@@ -148,7 +152,7 @@ function fills({ keys, valueBytes }: WorkloadOptions): Workload {
     request: () => {
       const count = Math.max(1, Math.min(fillPuts, keys - next));
       const success = Array.from({ length: count }, (_, i) => ({
-        put: { key: filledKey((next + i) % keys), value },
+        put: { key: filledKey(((next + i) * step) % keys), value },
       }));
       next += count;
       return framed(m.txnRequest.encode({ success }, prefixBytes));
