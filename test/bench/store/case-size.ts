@@ -2,13 +2,14 @@
  * A million keys: memory, the time to serve again, what compaction and checkpoints do to puts, and a
  * list of all of them as a stream. A real etcd is measured beside it where that takes no minutes.
  */
+import { readdirSync } from "node:fs";
 import { EtcdClient } from "../../../src/etcd/client.ts";
 import { fill, valueBytes } from "./case-calls.ts";
 import type { CaseOptions } from "./cases.ts";
 import { generate, loadOn, startEtcd, startOurs, type Server } from "./servers.ts";
 import { rssMiB, sleep, type Sample } from "./sample.ts";
 import type { StreamSample } from "./stream-load.ts";
-import { median, printTable, progress, progressDone, type Cell } from "./table.ts";
+import { figure, median, printTable, progress, progressDone, type Cell } from "./table.ts";
 
 const keys = 1_000_000;
 const rssMiBMax = 1800;
@@ -29,14 +30,14 @@ export async function size({ etcd, runs }: CaseOptions): Promise<void> {
       ? undefined
       : await measure("etcd", runs, (directory) => startEtcd(etcd, [], directory));
   progressDone();
-  const rows = ours.map((row, i): Cell[] => {
-    const etcdValue = theirs?.[i]?.value;
+  const rows = ours.map((row): Cell[] => {
+    const etcdValue = theirs?.find(({ what }) => what === row.what)?.value;
     const verdict = row.asked === undefined ? "" : row.value < row.asked ? "met" : "short";
     const asked = row.asked === undefined ? "" : `< ${row.asked}`;
-    return [row.what, row.unit, row.value, etcdValue ?? "-", asked, verdict];
+    return [row.what, row.unit, row.value, etcdValue ?? "-", asked, verdict, row.runs ?? ""];
   });
   const title = `${keys.toLocaleString("en-US")} keys of ${valueBytes} B, then ${putsPerSecond} puts/s`;
-  printTable(title, ["what", "unit", "ours", "etcd", "asked of ours", "verdict"], rows);
+  printTable(title, ["what", "unit", "ours", "etcd", "asked of ours", "verdict", "runs"], rows);
 }
 
 interface Row {
@@ -44,6 +45,8 @@ interface Row {
   readonly unit: string;
   readonly value: number;
   readonly asked?: number;
+  /** Those that the value is the median of. */
+  readonly runs?: string;
 }
 
 async function measure(name: string, runs: number, start: Start): Promise<Row[]> {
@@ -89,31 +92,48 @@ async function stream(server: Server): Promise<Row[]> {
   ];
 }
 
-/** The same pace of puts without and with a compaction every window, and the checkpoints it brings. */
+/**
+ * The same pace of puts without and with a compaction, by turns; and beside the checkpoint that the first
+ * one brings, for as long as it takes.
+ */
 async function churn(server: Server, runs: number): Promise<Row[]> {
   const quiet: Sample[] = [];
   const compacting: Sample[] = [];
+  const beside: Sample[] = [];
+  await paced(server);
   for (let run = 0; run < runs; run++) {
-    progress(`${server.name}: puts, nothing else, ${run + 1} of ${runs}`);
+    progress(`${server.name}: puts, then puts while compacting, ${run + 1} of ${runs}`);
     quiet.push(await paced(server));
-  }
-  for (let run = 0; run < runs; run++) {
-    progress(`${server.name}: puts while compacting, ${run + 1} of ${runs}`);
     const [sample] = await Promise.all([paced(server), compactLater(server)]);
     compacting.push(sample);
+    while (checkpointing(server) && beside.length < runs) beside.push(await paced(server));
+    while (checkpointing(server)) await sleep(100);
   }
-  const p99 = (samples: readonly Sample[]): number => median(samples.map(({ p99Ms }) => p99Ms));
-  const max = (samples: readonly Sample[]): number => median(samples.map(({ maxMs }) => maxMs));
-  const rss = Math.max(...compacting.map((sample) => sample.rssMiB));
-  const factor = p99(compacting) / p99(quiet);
+  const rss = Math.max(...[...compacting, ...beside].map((sample) => sample.rssMiB));
   return [
-    { what: "put p99", unit: "ms", value: p99(quiet) },
-    { what: "put p99 with a compaction in the window", unit: "ms", value: p99(compacting) },
-    { what: "the second over the first", unit: "x", value: factor, asked: p99FactorMax },
-    { what: "slowest put, without", unit: "ms", value: max(quiet) },
-    { what: "slowest put, with", unit: "ms", value: max(compacting) },
+    ...churnRows(quiet, compacting, "with a compaction in the window"),
+    ...(beside.length === 0 ? [] : churnRows(quiet, beside, "beside a checkpoint").slice(1)),
     { what: "RSS with compaction on, highest", unit: "MiB", value: rss, asked: rssMiBMax },
   ];
+}
+
+function churnRows(quiet: readonly Sample[], others: readonly Sample[], how: string): Row[] {
+  const p99 = (samples: readonly Sample[]): number => median(samples.map(({ p99Ms }) => p99Ms));
+  const all = (samples: readonly Sample[]): string =>
+    samples.map(({ p99Ms }) => figure(p99Ms)).join(", ");
+  const max = median(others.map(({ maxMs }) => maxMs));
+  const factor = p99(others) / p99(quiet);
+  return [
+    { what: "put p99", unit: "ms", value: p99(quiet), runs: all(quiet) },
+    { what: `put p99 ${how}`, unit: "ms", value: p99(others), runs: all(others) },
+    { what: `put p99 ${how}, over without`, unit: "x", value: factor, asked: p99FactorMax },
+    { what: `slowest put ${how}`, unit: "ms", value: max },
+  ];
+}
+
+/** Ours writes it under a name that ends so, in the background. */
+function checkpointing({ directory }: Server): boolean {
+  return readdirSync(directory).some((name) => name.endsWith(".tmp"));
 }
 
 function paced(server: Server): Promise<Sample> {

@@ -1,5 +1,6 @@
 /** The cases of `npm run bench -- store`, by name, in the order they are run. */
 import { puts, ranges, txns } from "./case-calls.ts";
+import { churn } from "./case-churn.ts";
 import { perf } from "./case-perf.ts";
 import { restart } from "./case-restart.ts";
 import { size } from "./case-size.ts";
@@ -26,5 +27,6 @@ export const cases: Readonly<Record<string, BenchCase>> = {
   watch: { about: "1,000 watchers x 1,000 events/s; 8 x 100,000/s in process", run: watch },
   size: { about: "a million keys: memory, restart, compaction, RangeStream", run: size },
   restart: { about: "a million keys, all from the log: kill -9 to serving", run: restart },
+  churn: { about: "a million keys: memory under churn at full rate, in process", run: churn },
   perf: { about: "etcdctl check perf against both (60 s a load and server)", run: perf },
 };
