@@ -13,7 +13,7 @@ import type { Random } from "#platform/random.ts";
 import { streamType } from "#server/negotiate.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { bytesResponse, compressed } from "#server/respond.ts";
-import { type StreamSource, WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
+import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { namespaceRange } from "#watch/predicate.ts";
@@ -221,7 +221,8 @@ export class KubernetesFace {
         },
         stream,
       );
-      stream.attach(left === undefined ? cursor : leavingHerd(cursor, left));
+      if (left === undefined) stream.attach(cursor);
+      else attachHerd(stream, cursor, left);
     } else {
       this.#deps.metrics.expired.add([]);
       stream.end(refused);
@@ -251,19 +252,21 @@ export class KubernetesFace {
   }
 }
 
-/** Out of the herd when its watcher has the state, or is gone. */
-function leavingHerd(cursor: Cursor, left: () => void): StreamSource {
-  return {
+/** Out of the herd when its watcher has the state, or is gone; from then on it is a watcher like any other. */
+function attachHerd(stream: WatchStream, cursor: Cursor, left: () => void): void {
+  stream.attach({
     resume() {
       cursor.resume();
-      if (cursor.live) left();
+      if (!cursor.live) return;
+      left();
+      stream.attach(cursor);
     },
     bookmark: () => cursor.bookmark(),
     close() {
       left();
       cursor.close();
     },
-  };
+  });
 }
 
 function asStored<T>(object: T): T {

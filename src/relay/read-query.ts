@@ -149,11 +149,15 @@ function checkedFields(kind: MirroredKind, selector: FieldSelector): FieldSelect
   return checkFieldSelector(group, resource, selector, custom?.selectableFields);
 }
 
+/** Of everything, which most informers ask for: one for all of them. */
+const everything = compilePredicate({ namespace: "", namespaced: false });
+
 export function predicateOf(
   kind: MirroredKind,
   namespace: string,
   selectors: Selectors,
 ): Predicate {
+  if (namespace === "" && isPlain(selectors)) return everything;
   return compilePredicate({ ...selectors, namespace, namespaced: kind.namespaced });
 }
 

@@ -80,11 +80,14 @@ export async function listen(
   const rim = new Rim(handler, log);
   const server = options.key === undefined ? clearServer(options, rim) : secureServer(options, rim);
   const sockets = new Set<Socket>();
+  // Not closures of each socket: an idle one is as small as it can be.
+  const gone = function (this: Socket): void {
+    sockets.delete(this);
+  };
   server.on("connection", (socket: Socket) => {
     socket.setNoDelay(true);
     sockets.add(socket);
-    socket.on("error", () => socket.destroy());
-    socket.once("close", () => sockets.delete(socket));
+    socket.on("error", destroyed).on("close", gone);
   });
   server.maxConnections = options.limits.connectionsMax;
   await bind(server, options);
@@ -95,6 +98,10 @@ export async function listen(
     address: addressOf(bound),
     close: (deadlineMs) => (closing ??= shut(server, rim, sockets, deadlineMs)),
   };
+}
+
+function destroyed(this: Socket): void {
+  this.destroy();
 }
 
 function addressOf(bound: AddressInfo | string): Listening["address"] {
