@@ -32,6 +32,8 @@ const busyGenerator = 0.9;
  * thousand on: until then V8 is compiling. What is compared is servers that have been up for a while.
  */
 const warmSeconds = 10;
+/** Before each run: the generator is a new process, whose own code is slow at first. */
+const warmRunSeconds = 2;
 
 export async function sideBySide(servers: readonly Server[], plan: Plan): Promise<void> {
   await warmUp(servers, plan);
@@ -41,7 +43,7 @@ export async function sideBySide(servers: readonly Server[], plan: Plan): Promis
     for (let run = 0; run < plan.runs; run++) {
       for (const [i, server] of servers.entries()) {
         progress(`${plan.title}: ${point.name}, ${server.name}, run ${run + 1} of ${plan.runs}`);
-        samples[i]?.push(await loadOn(server, point.load));
+        samples[i]?.push(await loadOn(server, point.load, warmRunSeconds));
       }
     }
     rows.push(...pointRows(servers, point, samples));
