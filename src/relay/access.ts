@@ -109,8 +109,11 @@ export class Access {
   recall(request: PlainRequest, user: UserInfo, questions: readonly Question[]): () => boolean {
     const token = request.peer.kind === "socket" ? bearerToken(request) : undefined;
     if (token === undefined || isImpersonating(request)) return () => false;
-    const checks = questions.map((asked) => this.#decisions.recall(decisionKey(user, asked)));
-    checks.push(this.#tokens.recall(tokenKey(token)));
+    const checks = questions.map((asked) => {
+      const spec = reviewSpec(user, attributes(asked));
+      return this.#decisions.recall(JSON.stringify(spec), () => this.#review(spec));
+    });
+    checks.push(this.#tokens.recall(tokenKey(token), () => this.#reviewToken(token)));
     return () => checks.every((isAllowed) => isAllowed());
   }
 
@@ -178,10 +181,6 @@ interface ReviewObject {
 
 function tokenKey(token: string): string {
   return createHash("sha256").update(token).digest("base64");
-}
-
-function decisionKey(user: UserInfo, question: Question): string {
-  return JSON.stringify(reviewSpec(user, attributes(question)));
 }
 
 function reviewSpec({ name, uid, groups, extra }: UserInfo, what: object): object {

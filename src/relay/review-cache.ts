@@ -4,6 +4,8 @@
  * Holds  one question is asked once at a time, however many wait for it; a yes counts `allowedMs`, a
  *        no `deniedMs`. While the upstream cannot be asked, a yes it gave earlier counts up to
  *        `graceMs`: an outage must not close every stream. Nothing else is ever assumed.
+ * Ahead  a yes that is still being used is asked about again before it runs out, each at another time of
+ *        its second half: who polls never waits, and a crowd that came at once is not asked about at once.
  * Bounds `reviewsMax` answers, the one used longest ago goes.
  */
 import { ApiError } from "#api/status.ts";
@@ -14,7 +16,17 @@ import type { RelayLimits } from "./limits.ts";
 interface Entry<V> {
   value: V;
   askedMs: number;
+  /** Whoever uses it from then on sets off the next question. */
+  renewMs: number;
 }
+
+/** Of its life, before an answer is asked about again. */
+const renewFrom = 0.5;
+const renewTo = 0.9;
+/** Its multiples spread evenly over [0, 1), however many there are. */
+const goldenRatio = (Math.sqrt(5) - 1) / 2;
+/** While the upstream cannot be asked, each is tried this often. */
+const retryMs = 1000;
 
 export interface ReviewCounts {
   asked: number;
@@ -30,6 +42,7 @@ export class ReviewCache<V> {
   readonly #isYes: (value: V) => boolean;
   readonly #entries = new Map<string, Entry<V>>();
   readonly #asking = new Map<string, Promise<V>>();
+  #renewals = 0;
 
   constructor(deps: { clock: Clock }, limits: RelayLimits, isYes: (value: V) => boolean) {
     this.#clock = deps.clock;
@@ -40,23 +53,36 @@ export class ReviewCache<V> {
   /** Rejects when the upstream cannot be asked and there is no answer to stand in. */
   get(key: string, ask: () => Promise<V>): Promise<V> {
     const known = this.#entries.get(key);
-    if (known !== undefined && this.#age(known) < this.#lifeMs(known.value)) {
-      this.counts.kept++;
-      return Promise.resolve(known.value);
+    if (known === undefined || this.#age(known) >= this.#lifeMs(known.value)) {
+      const answer = this.#asking.get(key) ?? this.#ask(key, ask);
+      return answer.catch((error: unknown) => this.#standIn(key, error));
     }
-    const asking = this.#asking.get(key) ?? this.#ask(key, ask);
+    this.counts.kept++;
+    this.#renewIfDue(key, known, ask);
+    return Promise.resolve(known.value);
+  }
+
+  /** A no is not: it is over soon enough. */
+  #renewIfDue(key: string, entry: Entry<V>, ask: () => Promise<V>): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < entry.renewMs || !this.#isYes(entry.value) || this.#asking.has(key)) return;
+    entry.renewMs = nowMs + retryMs;
+    // What became of it is seen by whoever uses the answer next.
+    this.#ask(key, ask).catch(() => undefined);
+  }
+
+  #ask(key: string, ask: () => Promise<V>): Promise<V> {
+    const asking = this.#answer(key, ask);
     this.#asking.set(key, asking);
     return asking;
   }
 
-  async #ask(key: string, ask: () => Promise<V>): Promise<V> {
+  async #answer(key: string, ask: () => Promise<V>): Promise<V> {
     this.counts.asked++;
     try {
       const value = await ask();
-      this.#keep(key, { value, askedMs: this.#clock.monotonicMs() });
+      this.#keep(key, value);
       return value;
-    } catch (error) {
-      return this.#standIn(key, error);
     } finally {
       this.#asking.delete(key);
     }
@@ -71,21 +97,28 @@ export class ReviewCache<V> {
     return known.value;
   }
 
-  /** Whether the answer given now would be this one again, without a question. */
-  recall(key: string): () => boolean {
+  /** Whether the answer given now would be this one again, without waiting for a question. */
+  recall(key: string, ask: () => Promise<V>): () => boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return () => false;
     const { value } = entry;
     const isThis = (): boolean => entry.value === value && this.#isYes(value);
-    return () => isThis() && this.#age(entry) < this.#limits.allowedMs;
+    return () => {
+      if (!isThis() || this.#age(entry) >= this.#limits.allowedMs) return false;
+      this.#renewIfDue(key, entry, ask);
+      return true;
+    };
   }
 
-  #keep(key: string, { value, askedMs }: Entry<V>): void {
-    const known = this.#entries.get(key);
-    const entry = known ?? { value, askedMs };
+  #keep(key: string, value: V): void {
+    const askedMs = this.#clock.monotonicMs();
+    const place = (this.#renewals++ * goldenRatio) % 1;
+    const renewMs = askedMs + this.#lifeMs(value) * (renewFrom + (renewTo - renewFrom) * place);
+    const entry = this.#entries.get(key) ?? { value, askedMs, renewMs };
     // The same answer stays the same object.
     if (JSON.stringify(entry.value) !== JSON.stringify(value)) entry.value = value;
     entry.askedMs = askedMs;
+    entry.renewMs = renewMs;
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (this.#entries.size <= this.#limits.reviewsMax) return;

@@ -3,7 +3,7 @@
  *
  * Why: Node reads what is encrypted into a buffer of as much as libuv offers, 64 KB, and keeps it as long
  * as the connection. A piece below 1 KB makes it keep 1 KB, and take more when more comes at once. The
- * idle connection of a client that only watches is 10 KB smaller (docs/adr/0012).
+ * idle connection of a client that only watches is 10 KB smaller (docs/adr/0013).
  *
  * This is what node:tls documents for sockets that were read from before (`server.emit("connection")`).
  * Pieces are all that is ours: a shared `read` that returns less at a time than there is.
