@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { curvesOf } from "#platform/node/tls-curves.ts";
 import { silentLog } from "#platform/log.ts";
 
 const issue = {
@@ -26,10 +27,15 @@ const echo: PlainHandler = async ({ headers, body }) => {
 async function listening(
   context: { after(f: () => unknown): void },
   headMs = httpLimits.headMs,
+  curves?: string,
 ): Promise<Listening> {
   const pair = { key: served.privateKey, cert: served.certificate };
   const at = { host: "127.0.0.1", port: 0, limits: { ...httpLimits, headMs } };
-  const server = await listen({ ...at, ...pair }, echo, silentLog);
+  const server = await listen(
+    { ...at, ...pair, ...(curves === undefined ? {} : { curves }) },
+    echo,
+    silentLog,
+  );
   context.after(() => server.close(0));
   return server;
 }
@@ -45,6 +51,20 @@ for (const pieceBytes of [1, 100, 999, 1_000, 1_001, 1_024]) {
     assert.match(await answer(socket), /1500 and 0$/);
     socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n${"b".repeat(5_000)}`);
     assert.match(await answer(socket), /0 and 5000$/);
+  });
+}
+
+for (const number of [4588, 4587, 4589, 29, 23, 24, 25]) {
+  void test(`a listener for key exchange ${number} alone takes it, and no other`, async (context) => {
+    const curves = curvesOf([number]);
+    const { port } = (await listening(context, httpLimits.headMs, curves)).address;
+    const dial = (ecdhCurve: string): TLSSocket =>
+      connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false, ecdhCurve });
+    const socket = dial(curves);
+    context.after(() => socket.destroy());
+    await once(socket, "secureConnect");
+    const [error] = (await once(dial(number === 29 ? "P-256" : "X25519"), "error")) as [Error];
+    assert.match(error.message, /handshake failure/);
   });
 }
 

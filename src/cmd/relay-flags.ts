@@ -9,6 +9,7 @@ export interface RelayFlags {
   readonly cert?: string;
   readonly key?: string;
   readonly clientCa?: string;
+  readonly tlsCurvePreferences?: string;
   readonly views?: string;
   readonly reads: "verify" | "cache";
   readonly shrinkGuard?: number;
@@ -33,4 +34,4 @@ export type MirrorFlags = Pick<
   | "readyMaxAge"
   | "shadow"
 >;
-export type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key">;
+export type ListenFlags = Pick<RelayFlags, "listen" | "cert" | "key" | "tlsCurvePreferences">;

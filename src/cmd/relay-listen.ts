@@ -20,6 +20,9 @@ export function addressOf(flags: ListenFlags, flag = "--listen"): Address {
   if ((flags.cert === undefined) !== (flags.key === undefined)) {
     throw new UsageError("give both --cert and --key, or neither");
   }
+  if (flags.cert === undefined && flags.tlsCurvePreferences !== undefined) {
+    throw new UsageError("--tls-curve-preferences is for TLS: give --cert and --key with it");
+  }
   if (flags.cert === undefined && !/^(127\.|::1$|localhost$)/.test(address.host)) {
     throw new UsageError(
       `bearer tokens must not cross a network in the clear: give --cert and --key, or listen on 127.0.0.1`,
@@ -40,8 +43,10 @@ export function listenTo(
       : { cert: readOperatorFile(flags.cert), key: readOperatorFile(flags.key) };
   const clientCa =
     flags.clientCa === undefined ? {} : { clientCa: readOperatorFile(flags.clientCa) };
+  const curves =
+    flags.tlsCurvePreferences === undefined ? {} : { curves: flags.tlsCurvePreferences };
   return listen(
-    { ...address, ...secure, ...clientCa, limits: relayHttpLimits },
+    { ...address, ...secure, ...clientCa, ...curves, limits: relayHttpLimits },
     running.handler,
     log,
   );

@@ -34,6 +34,8 @@ const { values } = parseArgs({
     /** PEM files: HTTP/2 and HTTP/1.1 over TLS. */
     key: { type: "string" },
     cert: { type: "string" },
+    /** Of key exchange, for OpenSSL. */
+    curves: { type: "string" },
   },
 });
 const [clients, batch, eventBytes] = [values.clients, values.batch, values.bytes].map(Number) as [
@@ -103,7 +105,11 @@ const limits = { ...httpLimits, connectionsMax: 60_000 };
 const tls =
   values.key === undefined || values.cert === undefined
     ? {}
-    : { key: readFileSync(values.key, "utf8"), cert: readFileSync(values.cert, "utf8") };
+    : {
+        key: readFileSync(values.key, "utf8"),
+        cert: readFileSync(values.cert, "utf8"),
+        ...(values.curves === undefined ? {} : { curves: values.curves }),
+      };
 const listening = await listen(
   { host: "127.0.0.1", port: 0, limits, ...tls },
   relay.handler,

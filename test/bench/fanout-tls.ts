@@ -58,9 +58,15 @@ export interface IdleCost {
 }
 
 /** Idle HTTP/1.1 watches over TLS at a relay, one a connection. */
-export async function tlsIdle(directory: string, path: string, crowd: number): Promise<IdleCost> {
+export async function tlsIdle(
+  directory: string,
+  path: string,
+  crowd: number,
+  curves?: string,
+): Promise<IdleCost> {
   // One more than will come: no event is ever made.
-  const server = await tlsRelay(directory, { clients: crowd + 1 });
+  const options = { clients: crowd + 1, ...(curves === undefined ? {} : { curves }) };
+  const server = await tlsRelay(directory, options);
   return idleCost(server, { path, protocol: "http/1.1", streams: crowd, connections: crowd });
 }
 
@@ -109,7 +115,7 @@ async function idleCost(
 
 async function tlsRelay(
   directory: string,
-  options: Record<string, number>,
+  options: Record<string, string | number>,
 ): Promise<{ child: ChildProcess; port: number }> {
   const { key, cert } = certificateFiles(directory);
   const script = join(here, "fanout-relay.ts");

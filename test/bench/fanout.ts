@@ -254,6 +254,8 @@ async function idleOverTls(): Promise<void> {
   console.log(`\n${clients} idle connections of node:tls alone: ${shown(floorOf)}`);
   const http1 = await tlsIdle(directory, path, clients);
   console.log(`${clients} idle HTTP/1.1 watchers over TLS: ${shown(http1)}`);
+  const x25519 = await tlsIdle(directory, path, clients, "X25519");
+  console.log(`${clients} idle HTTP/1.1 watchers over TLS, X25519 alone: ${shown(x25519)}`);
   const http2 = await http2Idle(directory, path, { streams: clients, each: 10 });
   console.log(`${clients} idle watchers over HTTP/2, 10 a connection: ${shown(http2)}`);
 }

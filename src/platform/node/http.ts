@@ -59,6 +59,8 @@ export interface ListenOptions {
   /** PEM. Both absent: HTTP/1.1 in the clear, without client certificates. */
   readonly key?: string;
   readonly cert?: string;
+  /** Key exchange mechanisms, as `curvesOf` gives them; absent: OpenSSL's choice. */
+  readonly curves?: string;
   /** PEM of the authorities whose client certificates count. */
   readonly clientCa?: string | readonly string[];
   readonly limits: HttpLimits;
@@ -203,6 +205,7 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     requestCert: ca !== undefined,
     rejectUnauthorized: false,
     minVersion: "TLSv1.2",
+    ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
     handshakeTimeout: options.limits.headMs,
     // MB of session state (heads and unsent data) before Node refuses streams: 1,000 watches fit.
     maxSessionMemory: 128,
