@@ -76,3 +76,24 @@ void test("a look that fails is told, and leaves what was known", async () => {
   assert.equal((await look).kind, "ok");
   assert.deepEqual(lines, ['warn cannot see how much room the disk has {"error":"Error: EIO"}']);
 });
+
+void test("what is known is looked at again after an eighth of the reserve was written", async () => {
+  const { room, disk, clock } = newRoom();
+  const known = async (): Promise<string> => {
+    const { kind } = room.known;
+    await clock.settle();
+    disk.looks.at(-1)?.();
+    await clock.settle();
+    return kind;
+  };
+  disk.free = 112;
+  assert.equal(await known(), "ok");
+  disk.free = 99;
+  room.wrote(12);
+  assert.equal(await known(), "ok");
+  assert.equal(disk.looks.length, 1);
+  room.wrote(1);
+  assert.equal(await known(), "ok", "by the look before");
+  assert.equal(await known(), "no-space");
+  assert.equal(disk.looks.length, 2, "one look for what was written");
+});

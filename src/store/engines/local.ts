@@ -231,6 +231,7 @@ export class LocalEngine implements Engine {
       await full.close();
     }
     await this.#write(open, batch);
+    this.#room.wrote(batch.bytes);
     this.#newest?.holds(open.info.number);
     this.#headRevision = batch.lastRevision;
     this.#appends++;
@@ -266,6 +267,7 @@ export class LocalEngine implements Engine {
     let startMs = clock.monotonicMs();
     for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) {
       await file.write([chunk], position);
+      this.#room.wrote(chunk.length);
       position += chunk.length;
       unsynced += chunk.length;
       if (unsynced >= checkpointSyncBytes) {
