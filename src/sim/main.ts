@@ -1,10 +1,6 @@
 /**
  * `npm run sim`: the etcd face over the embedded store under simulated faults, seed by seed.
- *
- *   --seeds N     how many (default 1000), from `--from` on (default 1)
- *   --seed N      one seed, with the server's log and every problem in full
- *   --seconds S   begin no seed later than this
- *   --threads N   (default 2)
+ * Its flags are in `usage`.
  */
 import { parseArgs } from "node:util";
 import type { Log } from "#platform/log.ts";
@@ -12,6 +8,15 @@ import { again, campaign, type CampaignResult } from "./campaign.ts";
 import { runSeed } from "./etcd-run.ts";
 import type { SeedReport } from "./etcd-worker.ts";
 
+const usage = `npm run sim -- [flags]: the etcd face over the embedded store under simulated faults, seed by seed
+
+  --seeds N     how many (default 1000), from --from on (default 1)
+  --seed N      one seed, with the server's log and every problem in full
+  --seconds S   begin no seed later than this
+  --threads N   (default 2)
+  --help        this
+
+A seed that breaks a promise prints the command that runs it again, and the exit code is 1.`;
 const problemsShown = 5;
 const textShown = 600;
 
@@ -22,10 +27,12 @@ const { values } = parseArgs({
     seed: { type: "string" },
     seconds: { type: "string", default: "86400" },
     threads: { type: "string", default: "2" },
+    help: { type: "boolean", default: false },
   },
 });
 
-if (values.seed === undefined) await many();
+if (values.help) console.log(usage);
+else if (values.seed === undefined) await many();
 else await one(count("seed", values.seed));
 
 async function many(): Promise<void> {

@@ -3,18 +3,11 @@
  * then writes all its keys again and again, as fast as it can, with a compaction every two seconds and
  * the checkpoints they bring. Prints one ChurnSample.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { silentLog } from "../../../src/platform/log.ts";
-import { NodeClock } from "../../../src/platform/node/clock.ts";
-import { NodeDisk } from "../../../src/platform/node/disk.ts";
+import { readdirSync, readFileSync } from "node:fs";
 import { countOffHeapWithHeap } from "../../../src/platform/node/heap.ts";
-import { NodeRandom } from "../../../src/platform/node/random.ts";
 import type { FullStore } from "../../../src/store/embedded.ts";
-import { openStore } from "../../../src/store/open.ts";
-import { recommendedOptions } from "../../../src/store/options.ts";
 import type { Key } from "../../../src/store/store.ts";
+import { onOpenStore } from "./open-inside.ts";
 import { rssMiB } from "./sample.ts";
 
 export interface ChurnOptions {
@@ -43,25 +36,14 @@ const value = new Uint8Array(options.valueBytes).fill(107);
 let next = 0;
 
 countOffHeapWithHeap();
-const directory = mkdtempSync(join(tmpdir(), "bench-churn-"));
-const deps = {
-  clock: new NodeClock(),
-  random: new NodeRandom(),
-  disk: new NodeDisk(),
-  log: silentLog,
-};
-try {
-  const store = await openStore(deps, { ...recommendedOptions, engine: "local", directory });
+await onOpenStore("churn", async (store, directory) => {
   await write(store, () => next < options.keys);
   const filledMiB = rssMiB(process.pid);
-  const sample = await churn(store);
-  await store.close();
+  const sample = await churn(store, directory);
   process.stdout.write(`${JSON.stringify({ filledMiB, ...sample })}\n`);
-} finally {
-  rmSync(directory, { recursive: true });
-}
+});
 
-async function churn(store: FullStore): Promise<Omit<ChurnSample, "filledMiB">> {
+async function churn(store: FullStore, directory: string): Promise<Omit<ChurnSample, "filledMiB">> {
   const startMs = performance.now();
   const before = next;
   let [looks, seen, slabBytes] = [0, 0, 0];

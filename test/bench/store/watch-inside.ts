@@ -3,19 +3,11 @@
  * on disk at a rate while watchers of all keys look on, and prints one Sample. Lag counts from when
  * the put was due until the watcher's sink is called, which is after it was durable.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { silentLog } from "../../../src/platform/log.ts";
-import { NodeClock } from "../../../src/platform/node/clock.ts";
-import { NodeDisk } from "../../../src/platform/node/disk.ts";
-import { NodeRandom } from "../../../src/platform/node/random.ts";
 import { AutoCompactor } from "../../../src/store/auto-compact.ts";
 import type { FullStore } from "../../../src/store/embedded.ts";
-import { openStore } from "../../../src/store/open.ts";
-import { recommendedOptions } from "../../../src/store/options.ts";
 import type { Commit, Key } from "../../../src/store/store.ts";
 import { fail } from "./h2-client.ts";
+import { insideDeps, onOpenStore } from "./open-inside.ts";
 import { Histogram, sleep, Window } from "./sample.ts";
 
 export interface InsideOptions {
@@ -45,16 +37,8 @@ const values = Array.from({ length: valuesMax }, (_, i) =>
   allValues.subarray(i * options.valueBytes, (i + 1) * options.valueBytes),
 );
 
-const directory = mkdtempSync(join(tmpdir(), "bench-inside-"));
-const deps = {
-  clock: new NodeClock(),
-  random: new NodeRandom(),
-  disk: new NodeDisk(),
-  log: silentLog,
-};
-try {
-  const store = await openStore(deps, { ...recommendedOptions, engine: "local", directory });
-  const compactor = new AutoCompactor({ ...deps, store }, { intervalMs: compactEveryMs });
+await onOpenStore("inside", async (store) => {
+  const compactor = new AutoCompactor({ ...insideDeps, store }, { intervalMs: compactEveryMs });
   compactor.start();
   const sinks = Array.from({ length: options.watchers }, () => watch(store));
   await write(store, options.warmSeconds);
@@ -66,10 +50,7 @@ try {
   if (sinks.some((seen) => seen() < due)) fail(new Error("a watcher missed an event"));
   process.stdout.write(`${JSON.stringify(sample)}\n`);
   compactor.stop();
-  await store.close();
-} finally {
-  rmSync(directory, { recursive: true, force: true });
-}
+});
 
 function watch(store: FullStore): () => number {
   let seen = 0;
