@@ -31,7 +31,7 @@ export async function perf({ etcd, loads }: CaseOptions): Promise<void> {
     if (etcd !== undefined) {
       rows.push(await onFresh(load, () => startEtcd(etcd, [], folder("etcd"), "any")));
     }
-    rows.push(await onFresh(load, startNoStore));
+    rows.push(await onFresh(load, () => startNoStore()));
   }
   progressDone();
   const head = ["load", "server", "result", "writes/s", "slowest s", "stddev s"];

@@ -73,11 +73,11 @@ export async function startEtcd(
 }
 
 /** Our gRPC server without a store: what a client can reach at most. */
-export async function startNoStore(): Promise<Server> {
+export async function startNoStore(core: Core = "any"): Promise<Server> {
   const port = await freePort();
   const script = join(import.meta.dirname, "answer-at-once.ts");
   const directory = mkdtempSync(join(tmpdir(), "bench-no-store-"));
-  return start("no store", port, directory, [process.execPath, script, String(port)], "any");
+  return start("no store", port, directory, [process.execPath, script, String(port)], core);
 }
 
 async function start(
