@@ -381,6 +381,15 @@ test("every target, method and version", async () => {
   for (const line of requestLines) await assertSame(`${line}\r\nHost: h\r\n\r\n`, following);
 });
 
+test("an upgrade not taken is answered, and nothing behind it is waited for", async () => {
+  const offer = "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n";
+  const pieces = piecesOf({ requests: [offer, "no request\r\n\r\n"], mutations: [], cuts: [] });
+  assert.match(
+    await exchange("", pieces),
+    /^HTTP\/1\.1 200 OK\r\n[^]*connection: close\r\n[^]* ended$/,
+  );
+});
+
 test("whatever comes is answered as by node:http alone", async () => {
   await fc.assert(
     fc.asyncProperty(sample, async (given) => {

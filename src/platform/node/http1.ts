@@ -60,6 +60,8 @@ export async function serveHttp1(
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (rim.draining) response.setHeader("connection", "close");
   if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
+  // Node's parser swallows a broken request behind an upgrade not taken (26.10), and waits.
+  if (message.headers.upgrade !== undefined) response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
   try {
     await send(rim, message, response, answer, gone);
