@@ -25,7 +25,7 @@ export interface ServerStream {
 export interface StreamEnd {
   /** Borrowed until return. */
   message(bytes: Buffer): void;
-  /** The client sends no more, and may still listen. */
+  /** The client sends no more, and may still listen. Thrown errors end the call too. */
   halfClosed(): void;
   /** The stream is over, whoever ended it. */
   closed(): void;
@@ -61,12 +61,9 @@ export function stream(open: (call: ServerStream) => StreamEnd): Method {
 /**
  * One request, many answers: `answer` is called with the first message, and returns what to call when
  * the stream is over. As etcd 3.6's grpc-go: further messages are dropped, a stream that says there will
- * be none gets `none`.
+ * be none is told so.
  */
-export function serverStream(
-  answer: (request: Buffer, call: ServerStream) => () => void,
-  none: GrpcError = new GrpcError(Code.unknown, "EOF"),
-): Method {
+export function serverStream(answer: (request: Buffer, call: ServerStream) => () => void): Method {
   return stream((call) => {
     let over: (() => void) | undefined;
     return {
@@ -74,11 +71,39 @@ export function serverStream(
         over ??= answer(bytes, call);
       },
       halfClosed: () => {
-        if (over === undefined) call.fail(none);
+        if (over === undefined) throw new GrpcError(Code.unknown, "EOF");
       },
       closed: () => over?.(),
     };
   });
+}
+
+/**
+ * The same as grpc-go of etcd 3.7 does it: answered once the client has said that it sends no more, and
+ * refused when that was not one request.
+ */
+export function strictServerStream<Q>(
+  request: Message<Q>,
+  answer: (request: Q, call: ServerStream) => void,
+): Method {
+  return stream((call) => {
+    let first: Q | undefined;
+    return {
+      message: (bytes) => {
+        if (first !== undefined) throw cardinality("received multiple request messages for");
+        first = request.decode(Buffer.from(bytes));
+      },
+      halfClosed: () => {
+        if (first === undefined) throw cardinality("received no request message from");
+        answer(first, call);
+      },
+      closed: nothing,
+    };
+  });
+}
+
+function cardinality(what: string): GrpcError {
+  return new GrpcError(Code.internal, `cardinality violation: ${what} non-client-streaming RPC`);
 }
 
 export const nothing = (): void => undefined;

@@ -9,9 +9,9 @@ import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
 import type { Transaction } from "#store/transaction.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
-import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
+import { framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
-import { nothing, serverStream, unary, type Method, type ServerStream } from "./call.ts";
+import { strictServerStream, unary, type Method, type ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { inKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
 import { checkRange, executeRange, type ReadView } from "./range.ts";
@@ -27,12 +27,6 @@ export interface KvLimits {
   /** A chunk of RangeStream holds about so much. */
   readonly rangeChunkBytes: number;
 }
-
-/** In the words of the grpc-go that etcd 3.7 has, the first with this method. */
-const noRangeStreamed = new GrpcError(
-  Code.internal,
-  "cardinality violation: received no request message from non-client-streaming RPC",
-);
 
 export class KvService {
   readonly #store: FullStore;
@@ -61,9 +55,8 @@ export class KvService {
   methods(): Readonly<Record<string, Method>> {
     return {
       Range: { kind: "unary", answer: (bytes) => this.#range(m.rangeRequest.decode(bytes)) },
-      RangeStream: serverStream(
-        (request, call) => this.#rangeStream(request, call),
-        noRangeStreamed,
+      RangeStream: strictServerStream(m.rangeRequest, (request, call) =>
+        this.#rangeStream(request, call),
       ),
       Put: unary(m.putRequest, m.putResponse, (request) => this.#put(request)),
       DeleteRange: unary(m.deleteRangeRequest, m.deleteRangeResponse, (request) =>
@@ -172,11 +165,9 @@ export class KvService {
     return { ...answer, header: this.#identity.header(answer.header.revision) };
   }
 
-  #rangeStream(bytes: Buffer, call: ServerStream): () => void {
-    const request = m.rangeRequest.decode(bytes);
+  #rangeStream(request: m.RangeRequest, call: ServerStream): void {
     checkRange(request);
     const deps = { store: this.#store, identity: this.#identity };
     new RangeStream(deps, request, this.#limits.rangeChunkBytes).pump(call);
-    return nothing;
   }
 }

@@ -11,7 +11,15 @@ import { gzipSync } from "node:zlib";
 import { AlarmAction, AlarmType, snapshotResponse } from "#wire/etcd-messages.ts";
 import { Deframer } from "#wire/grpc.ts";
 import { EtcdClient } from "./client.ts";
-import { findEtcd, startEtcd, startOurs, type TestServer } from "./testing/servers.ts";
+import {
+  etcdRelease,
+  findEtcd,
+  isAtLeast,
+  startEtcd,
+  startOurs,
+  type EtcdRelease,
+  type TestServer,
+} from "./testing/servers.ts";
 
 const etcd = findEtcd();
 const noEtcd = "no etcd 3.6 found: set PILOTHOUSE_ETCD, or put `etcd` on the PATH";
@@ -283,6 +291,40 @@ for (const { name, skip, start } of servers) {
       assert.ok(hash.equals(all.subarray(-32)), "one snapshot, whole");
     },
   );
+
+  test(`a stream of 3.7 takes one request, and answers once there will be no more: ${name}`, async (t) => {
+    if (skip !== false) return t.skip(skip);
+    if (name !== "ours" && !isAtLeast(etcdRelease(etcd as string) as EtcdRelease, "3.7")) {
+      return t.skip("this etcd is older");
+    }
+    const { url } = await started(t, start);
+    const path = { ":path": "/etcdserverpb.KV/RangeStream" };
+    const refused = (what: string): Ended => ({
+      http: 200,
+      code: "13",
+      text: `cardinality violation: ${what} non-client-streaming RPC`,
+    });
+    const further = refused("received multiple request messages for");
+    const twice = Buffer.concat([plain, plain]);
+    const chunks: Buffer[] = [];
+    assert.deepEqual(await call(url, path, twice, "ended", chunks), further);
+    assert.deepEqual(await call(url, path, twice, "open", chunks), further);
+    assert.equal(Buffer.concat(chunks).length, 0, "and nothing of the first is answered");
+    const none = refused("received no request message from");
+    assert.deepEqual(await call(url, path, Buffer.alloc(0)), none);
+    const half = { http: 200, code: "13", text: "unexpected EOF" };
+    const cut = Buffer.concat([plain, plain.subarray(0, 6)]);
+    assert.deepEqual(await call(url, path, cut), half);
+    const late = { http: 200, code: "4", text: "context deadline exceeded" };
+    const waits = { ...path, "grpc-timeout": "60m" };
+    assert.deepEqual(await call(url, waits, plain, "open"), late);
+    assert.deepEqual(await call(url, path, framedAs(0, Buffer.alloc(0))), {
+      http: 200,
+      code: "3",
+      text: "etcdserver: key is not provided",
+    });
+    assert.deepEqual(await call(url, path, plain), well);
+  });
 
   test(`a call whose message never comes ends with its deadline: ${name}`, { skip }, async (t) => {
     const { url } = await started(t, start);

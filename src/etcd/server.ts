@@ -313,19 +313,21 @@ function serveStream(
   const take = (message: Buffer): void => {
     if (!call.closed) end.message(message);
   };
+  const orFail = (step: () => void): void => {
+    if (call.closed) return;
+    try {
+      step();
+    } catch (error) {
+      call.fail(streamError(error));
+    }
+  };
   stream.take = {
-    data: (bytes) => {
-      if (call.closed) return;
-      try {
-        deframer.push(bytes, take);
-      } catch (error) {
-        call.fail(streamError(error));
-      }
-    },
-    ended: () => {
-      if (deframer.partial) call.fail(new GrpcError(Code.internal, "unexpected EOF"));
-      else end.halfClosed();
-    },
+    data: (bytes) => orFail(() => deframer.push(bytes, take)),
+    ended: () =>
+      orFail(() => {
+        if (deframer.partial) throw new GrpcError(Code.internal, "unexpected EOF");
+        end.halfClosed();
+      }),
     closed: () => {
       deadline?.cancel();
       end.closed();
