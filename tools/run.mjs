@@ -12,6 +12,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const node = pinnedNode(root);
 const binaries = join(root, "node_modules", ".bin");
 
+const benches = ["up", "store", "fanout", "poll", "herd", "crowd", "writes"];
+
 const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),
   check() {
@@ -25,7 +27,13 @@ const commands = {
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
   soak: (...args) => run(node, ["test/process/relay-soak.ts", ...args]),
-  bench: (name, ...args) => run(node, [`test/bench/${name}.ts`, ...args]),
+  bench(name = "", ...args) {
+    if (!benches.includes(name)) {
+      console.error(`bench: one of ${benches.join(", ")}: npm run bench -- ${benches[0]} --help`);
+      process.exit(2);
+    }
+    run(node, [`test/bench/${name}.ts`, ...args]);
+  },
 };
 
 const [command = "", ...args] = process.argv.slice(2);

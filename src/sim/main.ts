@@ -20,20 +20,33 @@ A seed that breaks a promise prints the command that runs it again, and the exit
 const problemsShown = 5;
 const textShown = 600;
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "1000" },
-    from: { type: "string", default: "1" },
-    seed: { type: "string" },
-    seconds: { type: "string", default: "86400" },
-    threads: { type: "string", default: "2" },
-    help: { type: "boolean", default: false },
-  },
-});
+const values = flags();
 
 if (values.help) console.log(usage);
 else if (values.seed === undefined) await many();
 else await one(count("seed", values.seed));
+
+function flags() {
+  try {
+    return parseArgs({
+      options: {
+        seeds: { type: "string", default: "1000" },
+        from: { type: "string", default: "1" },
+        seed: { type: "string" },
+        seconds: { type: "string", default: "86400" },
+        threads: { type: "string", default: "2" },
+        help: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function refuse(problem: string): never {
+  process.stderr.write(`${problem}; see npm run sim -- --help\n`);
+  process.exit(2);
+}
 
 async function many(): Promise<void> {
   const first = count("from", values.from);
@@ -85,5 +98,5 @@ function stderrLog(): Log {
 function count(name: string, text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Error(`--${name} must be a number above 0, not "${text}"`);
+  return refuse(`--${name} must be a number above 0, not "${text}"`);
 }

@@ -1,19 +1,22 @@
-/**
- * `npm run bench -- crowd [--clients 3000]`: watchers spread over three relay processes, one of which is killed
- * (SIGKILL). How long until all of its watchers have resumed at the others and everybody has been told the next
- * write; what that cost the upstream, by the upstream's own metrics, and the relays in snapshots.
- *
- * Server and clients share two cores. Clients are plain sockets that keep the newest resourceVersion they saw.
- */
+/** `npm run bench -- crowd`: see `usage`. Clients are plain sockets that keep the newest resourceVersion they saw. */
 import { connect } from "node:net";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { removeDirectory, startUp, temporaryDirectory } from "../process/harness.ts";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
+import { flagsOf } from "./flags.ts";
 import { type ClearRelay, readerToken, startRelay } from "./relay-in-clear.ts";
 
-const { values } = parseArgs({ options: { clients: { type: "string", default: "3000" } } });
-const clients = Number(values.clients);
+const usage = `npm run bench -- crowd [--clients 3000]
+
+Watchers spread over three relay processes, one of which is killed (SIGKILL): how long until all of its
+watchers have resumed at the others and everybody has been told the next write; what that cost the
+upstream, by the upstream's own metrics, and the relays in snapshots.
+
+  --clients N   watchers in all
+
+Server and clients share the machine's cores.
+`;
+const clients = flagsOf(usage, { clients: "3000" }).number("clients");
 const path = "/api/v1/namespaces/default/configmaps";
 const withinMs = 60_000;
 /** As clients do that were cut at one moment: spread over so long. */

@@ -1,25 +1,9 @@
-/**
- * `npm run bench -- fanout [--clients 5000] [--seconds 3] [--only floor,curve,...]`: how many
- * watch events a second one core gives to a crowd over HTTP/1.1, how late they come, what it costs.
- *
- *   floor    as many as can be, held against a C program that does nothing else
- *   curve    clients x events/s: age of an event when its client reads it, p50 and p99
- *   stalled  the same with a tenth of the clients never reading
- *   latest   clients that asked for the latest state only, and more events than could be sent
- *   nodes    watchers of the pods of one node each: what an event costs, whoever else watches
- *   idle     memory of 50,000 watches on which nothing happens
- *   tls      the floor's load over HTTP/2 and TLS, streams x connections
- *   tls-idle memory of idle watches over TLS, HTTP/1.1 and HTTP/2, and of node:tls alone
- *
- * Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody
- * to count: the benchmark says so and ends.
- */
+/** `npm run bench -- fanout`: what one core gives to a crowd of watchers; see `usage`. */
 import { type ChildProcess, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { contender, dismiss, median, type Window, window } from "./fanout-floor.ts";
 import {
   http2Idle,
@@ -29,34 +13,53 @@ import {
   tlsIdle,
   type TlsRate,
 } from "./fanout-tls.ts";
+import { flagsOf } from "./flags.ts";
 import { linesOf, pause, pinned } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
-const { values } = parseArgs({
-  options: {
-    clients: { type: "string", default: "5000" },
-    seconds: { type: "string", default: "3" },
-    /** Of windows of the floor and the relay, and of runs with and without stalled clients. */
-    pairs: { type: "string", default: "7" },
-    /** Of every other point; medians are shown. */
-    runs: { type: "string", default: "3" },
-    only: { type: "string", default: "floor,curve,stalled,latest,nodes,idle,tls,tls-idle" },
-    /** Query of the watches, for what clients may opt in to. */
-    query: { type: "string", default: "" },
-    /** streams x connections. */
-    tls: { type: "string", default: "2000x20,5000x50" },
-    /** clients x events/s [x keys]: the points of the curve. */
-    points: { type: "string", default: "100x100,1000x100,5000x100,10000x100,10000x10,1000x1000" },
-  },
+const usage = `npm run bench -- fanout [--only floor,curve,...] [flags]
+
+How many watch events a second one core gives to a crowd over HTTP/1.1, how late they come, what it costs.
+All parts take about half an hour; name those you want:
+
+  floor      as many as can be, held against a C program that does nothing else
+  curve      clients x events/s: age of an event when its client reads it, p50 and p99
+  stalled    the same with a tenth of the clients never reading
+  latest     clients that asked for the latest state only, and more events than could be sent
+  nodes      watchers of the pods of one node each: what an event costs, whoever else watches
+  idle       memory of 50,000 watches on which nothing happens
+  tls        the floor's load over HTTP/2 and TLS, streams x connections
+  tls-idle   memory of idle watches over TLS, HTTP/1.1 and HTTP/2, and of node:tls alone
+
+  --clients N     of floor, stalled and tls-idle (5000)
+  --seconds N     of each window (3)
+  --pairs N       windows of the floor and the relay, runs with and without stalled clients (7)
+  --runs N        of every other point; medians are shown (3)
+  --query TEXT    appended to the watches' URL, for what clients may opt in to: "&..."
+  --tls LIST      streams x connections (2000x20,5000x50)
+  --points LIST   clients x events/s [x keys]: the points of the curve
+
+Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody to
+count: the benchmark says so and ends.
+`;
+const flags = flagsOf(usage, {
+  clients: "5000",
+  seconds: "3",
+  pairs: "7",
+  runs: "3",
+  only: "floor,curve,stalled,latest,nodes,idle,tls,tls-idle",
+  query: "",
+  tls: "2000x20,5000x50",
+  points: "100x100,1000x100,5000x100,10000x100,10000x10,1000x1000",
 });
-const clients = Number(values.clients);
-const seconds = Number(values.seconds);
-const pairs = Number(values.pairs);
-const runs = Number(values.runs);
-const wanted = new Set(values.only.split(","));
+const clients = flags.number("clients");
+const seconds = flags.number("seconds");
+const pairs = flags.number("pairs");
+const runs = flags.number("runs");
+const wanted = new Set(flags.list("only"));
 const eventBytes = 1024;
 const here = dirname(fileURLToPath(import.meta.url));
-const path = `/api/v1/configmaps?watch=true&resourceVersion=0${values.query}`;
+const path = `/api/v1/configmaps?watch=true&resourceVersion=0${flags.text("query")}`;
 
 const curveWidths = [8, 10, 6, 9, 13, 8, 8, 8, 9, 7, 8, 12, 14, 14];
 const curveHead = ["clients", "events/s", "keys", "stalled", "deliveries/s"].concat([
@@ -154,7 +157,7 @@ function side(
 async function curve(program: string): Promise<void> {
   console.log("\nage of events when they are read");
   row(curveWidths, curveHead);
-  for (const text of values.points.split(",")) {
+  for (const text of flags.list("points")) {
     const [crowd = 0, rate = 0, keys = 1000] = text.split("x").map(Number);
     await curvePoint(program, { clients: crowd, rate, keys, stalled: 0 });
   }
@@ -233,7 +236,7 @@ async function tls(): Promise<void> {
   const widths = [8, 12, 14, 16, 14, 14, 9, 16];
   const head = ["streams", "connections", "deliveries/s", "per CPU second", "relay CPU %"];
   row(widths, [...head, "client CPU %", "RSS MB", "from-to"]);
-  for (const text of values.tls.split(",")) {
+  for (const text of flags.list("tls")) {
     const [streams = 0, connections = 0] = text.split("x").map(Number);
     const load = { streams, connections, batch: 16, bytes: eventBytes, seconds };
     const rates: TlsRate[] = [];

@@ -1,29 +1,28 @@
-/**
- * `npm run bench -- herd [--clients 5000] [--objects 10000]`: a whole fleet starts at once behind one
- * relay and lists everything, twice: as informers list, and over again. How long until the last one
- * has its state, how often a list was encoded, and what the relay needed for it.
- *
- * Server and clients share two cores. Clients are plain sockets that count bytes and obey Retry-After.
- */
+/** `npm run bench -- herd`: see `usage`. Clients are plain sockets that count bytes and obey Retry-After. */
 import type { ChildProcess } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { removeDirectory, startUp, temporaryDirectory, type Running } from "../process/harness.ts";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
+import { flagsOf } from "./flags.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 import { readerToken, startRelay } from "./relay-in-clear.ts";
 
-const { values } = parseArgs({
-  options: {
-    clients: { type: "string", default: "5000" },
-    objects: { type: "string", default: "10000" },
-    runs: { type: "string", default: "5" },
-  },
-});
-const clients = Number(values.clients);
-const objects = Number(values.objects);
-const runs = Number(values.runs);
+const usage = `npm run bench -- herd [--clients 5000] [--objects 10000] [--runs 5]
+
+A whole fleet starts at once behind one relay and lists everything: how long until the last one has its
+state, how often a list was encoded, and what the relay needed for it.
+
+  --clients N   that list at once
+  --objects N   of 1 KB in the list
+  --runs N      one after the other, each a line
+
+Server and clients share the machine's cores.
+`;
+const flags = flagsOf(usage, { clients: "5000", objects: "10000", runs: "5" });
+const clients = flags.number("clients");
+const objects = flags.number("objects");
+const runs = flags.number("runs");
 const list = "/api/v1/configmaps?resourceVersion=0";
 const writersMax = 64;
 

@@ -1,14 +1,4 @@
-/**
- * `npm run bench -- poll [--clients 15000] [--rate 33333] [--seconds 5] [--tokens 1000] [--parts most,every3s,rate,changes]`:
- * what a crowd of pollers costs.
- *
- *   most      304s with bearer tokens, as many as one core gives
- *   every3s   each of CLIENTS connections every 3 s;   rate   RATE a second from them
- *   changes   a text view of 20,000 objects: CPU per change with one reader of each encoding, and the
- *             bytes a client gets that asks for what changed
- *
- * Server and client have a core each (taskset); the client is C. Without a C compiler it ends at once.
- */
+/** `npm run bench -- poll`: what a crowd of pollers costs; see `usage`. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { get } from "node:http";
@@ -16,19 +6,37 @@ import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { flagsOf } from "./flags.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
-const { values } = parseArgs({
-  options: {
-    clients: { type: "string", default: "15000" },
-    rate: { type: "string", default: "33333" },
-    seconds: { type: "string", default: "5" },
-    tokens: { type: "string", default: "1000" },
-    parts: { type: "string", default: "most,every3s,rate,changes" },
-  },
+const usage = `npm run bench -- poll [--parts most,every3s,rate,changes] [flags]
+
+What a crowd of pollers costs, each with a bearer token and If-None-Match.
+
+  most      304s, as many as one core gives
+  every3s   each of --clients connections every 3 s
+  rate      --rate a second from them
+  changes   a text view of 20,000 objects: CPU per change with one reader of each encoding, and the
+            bytes a client gets that asks for what changed
+
+  --clients N   connections (15000)
+  --rate N      polls a second (33333)
+  --seconds N   of each window (5)
+  --tokens N    different bearer tokens (1000)
+
+Server and client have a core each (taskset); the client is C: without a C compiler it says so and ends.
+`;
+const flags = flagsOf(usage, {
+  clients: "15000",
+  rate: "33333",
+  seconds: "5",
+  tokens: "1000",
+  parts: "most,every3s,rate,changes",
 });
-const seconds = Number(values.seconds);
+const seconds = flags.number("seconds");
+const tokens = flags.number("tokens");
+const crowd = flags.number("clients");
+const pollsPerSecond = flags.number("rate");
 const here = dirname(fileURLToPath(import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "pilothouse-poll-"));
 const children = new Set<ChildProcess>();
@@ -45,18 +53,17 @@ try {
 }
 
 async function main(program: string): Promise<void> {
-  console.log(`${cpus()[0]?.model ?? "?"}, bearer tokens: ${values.tokens}, ${seconds} s each`);
-  const clients = Number(values.clients);
-  const parts = new Set(values.parts.split(","));
+  console.log(`${cpus()[0]?.model ?? "?"}, bearer tokens: ${tokens}, ${seconds} s each`);
+  const parts = new Set(flags.list("parts"));
   if (parts.has("most")) await polls(program, 500, 0);
-  if (parts.has("every3s")) await polls(program, clients, Math.round(clients / 3));
-  if (parts.has("rate")) await polls(program, clients, Number(values.rate));
+  if (parts.has("every3s")) await polls(program, crowd, Math.round(crowd / 3));
+  if (parts.has("rate")) await polls(program, crowd, pollsPerSecond);
   if (parts.has("changes")) await changes(20_000);
 }
 
 async function polls(program: string, clients: number, rate: number): Promise<void> {
   const relay = await started(1_000);
-  const args = [relay.port, clients, seconds, rate, values.tokens, path].map(String);
+  const args = [relay.port, clients, seconds, rate, tokens, path].map(String);
   const client = lines(pinned(1, program, args));
   await client();
   // The client's window starts after one second, and two rounds of all clients, at most 5,000 a second.

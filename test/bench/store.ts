@@ -6,12 +6,12 @@
  * between the two; CPU is the server's own in the measured time, RSS its at the end of it.
  */
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import { findEtcd } from "../../src/etcd/testing/servers.ts";
+import { flagsOf } from "./flags.ts";
 import { cases } from "./store/cases.ts";
 import { pinned } from "./store/servers.ts";
 
-const help = `npm run bench -- store [case ...] [etcd binary] [--runs N] [--seconds N] [--loads s,m,l,xl]
+const usage = `npm run bench -- store [case ...] [etcd binary] [--runs N] [--seconds N] [--loads s,m,l,xl]
 
 The etcd API of "pilothouse store" beside a real etcd, durable writes in both. All cases take about
 ten minutes; name those you want:
@@ -34,44 +34,23 @@ NODE_ARGS="--cpu-prof --cpu-prof-dir=/tmp/profile" with one case to see where it
 "(generator)" warns that the load generator used up its own core, so the server could do more.
 `;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    help: { type: "boolean", short: "h" },
-    runs: { type: "string", default: "5" },
-    seconds: { type: "string", default: "1" },
-    loads: { type: "string", default: "l" },
-  },
-});
+const flags = flagsOf(usage, { runs: "5", seconds: "1", loads: "l" }, { words: true });
 
-if (values.help) process.stdout.write(help);
-else await main();
+await main();
 
 async function main(): Promise<void> {
-  const named = positionals.filter((one) => Object.hasOwn(cases, one));
-  const [binary, ...unknown] = positionals.filter((one) => !Object.hasOwn(cases, one));
+  const named = flags.words.filter((one) => Object.hasOwn(cases, one));
+  const [binary, ...unknown] = flags.words.filter((one) => !Object.hasOwn(cases, one));
   if (unknown.length > 0 || (binary !== undefined && !binary.includes("/"))) {
-    usage(`"${unknown[0] ?? binary}" is no case; a binary is named by its path`);
+    flags.refuse(`"${unknown[0] ?? binary}" is no case; a binary is named by its path`);
   }
+  const options = { runs: flags.number("runs"), seconds: flags.number("seconds") };
   const etcd = binary ?? findEtcd();
   if (etcd === undefined) process.stdout.write("no etcd found: ours is measured alone\n");
   const where = pinned ? "server on core 0, generator on core 1" : "not pinned";
   process.stdout.write(`${availableParallelism()} cores, ${where}, Node ${process.version}\n`);
-  const { runs, seconds } = { runs: count("runs"), seconds: count("seconds") };
-  const loads = values.loads.split(",");
   for (const [name, one] of Object.entries(cases)) {
-    if (named.length === 0 || named.includes(name)) await one.run({ etcd, runs, seconds, loads });
+    if (named.length > 0 && !named.includes(name)) continue;
+    await one.run({ etcd, ...options, loads: flags.list("loads") });
   }
-}
-
-function count(name: "runs" | "seconds"): number {
-  const value = Number(values[name]);
-  if (!(value > 0 && value <= 600))
-    usage(`--${name} takes a number above 0, not "${values[name]}"`);
-  return value;
-}
-
-function usage(problem: string): never {
-  process.stderr.write(`bench store: ${problem}; see --help\n`);
-  process.exit(2);
 }

@@ -1,15 +1,11 @@
-/**
- * `npm run bench -- up`: what a user of `pilothouse up` waits for, as processes on this machine.
- *
- * Figures are medians of 5 with the range beside them; CPU-seconds and memory are the server's own,
- * from /proc. `--kills N` adds the crash experiment with N kills.
- */
+/** `npm run bench -- up`: what a user of `pilothouse up` waits for; see `usage`. */
 import { spawnSync } from "node:child_process";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { startControlPlane } from "../../src/cmd/embed.ts";
 import * as harness from "../process/harness.ts";
 import { credentialsOf, KubeHttp, type Json } from "../process/kube-http.ts";
+import { flagsOf } from "./flags.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 const runs = 5;
@@ -26,6 +22,14 @@ interface Row {
   readonly note?: string;
 }
 
+const usage = `npm run bench -- up [--kills N]
+
+What a user of "pilothouse up" waits for, as processes on this machine. Figures are medians of ${runs} with the
+range beside them; CPU-seconds and memory are the server's own, from /proc.
+
+  --kills N   adds the crash experiment with N kills (0: none)
+`;
+const kills = flagsOf(usage, { kills: "0" }).number("kills", 0);
 const rows: Row[] = [];
 const directory = harness.temporaryDirectory("bench");
 try {
@@ -214,9 +218,8 @@ function print(results: readonly Row[]): void {
 }
 
 function crash(): void {
-  const at = process.argv.indexOf("--kills");
-  if (at === -1) return;
-  const env = { ...process.env, PILOTHOUSE_KILLS: process.argv[at + 1] ?? "100" };
+  if (kills === 0) return;
+  const env = { ...process.env, PILOTHOUSE_KILLS: String(kills) };
   const file = join(harness.root, "test", "process", "kill.test.ts");
   const result = spawnSync(process.execPath, ["--test", file], { stdio: "inherit", env });
   process.exitCode = result.status ?? 1;

@@ -1,39 +1,38 @@
-/**
- * `npm run bench -- writes [--seconds 10] [--rate 1000] [--clients 64] [--profile DIRECTORY]`: what a write over
- * HTTPS costs a whole `pilothouse up`: merge patches of ConfigMaps, 64 connections, one request at a time each.
- * Rate 0 is as many as there can be. The clients are a process of their own: the plane has a core.
- */
+/** `npm run bench -- writes`: see `usage`. The clients are a process of their own: the plane has a core. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { removeDirectory, startUp, temporaryDirectory } from "../process/harness.ts";
 import { credentialsOf, KubeHttp } from "../process/kube-http.ts";
+import { flagsOf } from "./flags.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "10" },
-    rate: { type: "string", default: "1000" },
-    clients: { type: "string", default: "64" },
-    /** Where the plane leaves its CPU profile. */
-    profile: { type: "string" },
-    /** Set for the process of the clients. */
-    kubeconfig: { type: "string" },
-  },
-});
+const usage = `npm run bench -- writes [--seconds 10] [--rate 1000] [--clients 64] [--profile DIRECTORY]
+
+What a write over HTTPS costs a whole "pilothouse up": merge patches of ConfigMaps, one request at a time
+on each connection.
+
+  --seconds N           how long
+  --rate N              writes a second; 0: as many as there can be
+  --clients N           connections
+  --profile DIRECTORY   where the plane leaves its CPU profile
+`;
+// The kubeconfig is the program's own, for the process of the clients.
+const defaults = { seconds: "10", rate: "1000", clients: "64", profile: "", kubeconfig: "" };
+const flags = flagsOf(usage, defaults);
 const path = "/api/v1/namespaces/default/configmaps";
 const objects = 200;
-const seconds = Number(values.seconds);
-const clients = Number(values.clients);
-const rate = Number(values.rate);
+const seconds = flags.number("seconds");
+const clients = flags.number("clients");
+const rate = flags.number("rate", 0);
 
-if (values.kubeconfig === undefined) await measure();
-else await write(values.kubeconfig);
+if (flags.text("kubeconfig") === "") await measure();
+else await write(flags.text("kubeconfig"));
 
 async function measure(): Promise<void> {
   const directory = temporaryDirectory("writes");
-  if (values.profile !== undefined) {
-    process.env["NODE_OPTIONS"] = `--cpu-prof --cpu-prof-dir=${values.profile}`;
+  const profile = flags.text("profile");
+  if (profile !== "") {
+    process.env["NODE_OPTIONS"] = `--cpu-prof --cpu-prof-dir=${profile}`;
   }
   const args = ["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "0"];
   const plane = await startUp(args);

@@ -1,11 +1,4 @@
-/**
- * `npm run differential -- [--record] [--live] [suite...]`
- *
- * Without flags: our answers against the golden ones. `--record` asks a stock server and rewrites the
- * golden answers; `--live` compares with a stock server without keeping its answers. Both need
- * the stock programs (process/peers.ts). `--accept` keeps the list of
- * differences that are left (all suites).
- */
+/** `npm run differential`: our answers beside a stock kube-apiserver's; see `usage`. */
 import { compareCase, type Difference, show } from "./compare.ts";
 import type { Recorded, Suite } from "./exchange.ts";
 import { readGolden, writeGolden } from "./golden.ts";
@@ -18,11 +11,36 @@ import { noStock, stockPrograms, type StockPrograms } from "../process/peers.ts"
 
 type Answers = Readonly<Record<string, readonly Recorded[]>>;
 
+const usage = `npm run differential -- [flags] [suite ...]
+
+Our answers against the recorded ones of a stock kube-apiserver; the differences are printed, and the exit
+code is 1 where there are any. Suites, all without a name: ${suites.map(({ name }) => name).join(", ")}.
+
+  --record        ask a stock server and rewrite the recorded answers
+  --only-record   with --record: do not compare
+  --live          compare with a stock server without keeping its answers
+  --accept        keep what differs as the list of known differences (all suites)
+  --help          this
+
+Stock servers need the stock programs: ${noStock}
+`;
+const known = ["--record", "--only-record", "--live", "--accept", "--help"];
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const names = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+checkWords();
 const chosen = suites.filter(({ name }) => names.length === 0 || names.includes(name));
 
 await main();
+
+function checkWords(): void {
+  const unknown =
+    flags.find((flag) => !known.includes(flag)) ??
+    names.find((name) => !suites.some((suite) => suite.name === name));
+  if (unknown === undefined && !flags.includes("--help")) return;
+  if (unknown !== undefined) process.stderr.write(`${unknown} is no flag and no suite\n\n`);
+  process.stdout.write(usage);
+  process.exit(unknown === undefined ? 0 : 2);
+}
 
 async function main(): Promise<void> {
   const stock = flags.some((flag) => flag === "--record" || flag === "--live")

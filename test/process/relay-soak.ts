@@ -3,8 +3,8 @@
  * first; every `killSeconds` one relay is killed (SIGKILL) and started again. See `usage`.
  */
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { flagsOf } from "../bench/flags.ts";
 import { residentBytes } from "../bench/process-cost.ts";
 import { CheckingWatcher, totals } from "./checking-watcher.ts";
 import { removeDirectory, startUp, temporaryDirectory } from "./harness.ts";
@@ -35,23 +35,12 @@ const minuteMs = 60_000;
 /** Of the rate that was asked for: the soak is of that rate or it is none. */
 const rateShareMin = 0.9;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "60" },
-    rate: { type: "string", default: "1000" },
-    watchers: { type: "string", default: "30" },
-    "kill-seconds": { type: "string", default: "60" },
-    help: { type: "boolean", default: false },
-  },
-});
-if (values.help) {
-  console.log(usage);
-  process.exit(0);
-}
-const minutes = positive("minutes");
-const rate = positive("rate");
-const killMs = positive("kill-seconds") * 1000;
-const watcherCount = positive("watchers");
+const defaults = { minutes: "60", rate: "1000", watchers: "30", "kill-seconds": "60" };
+const flags = flagsOf(usage, defaults);
+const minutes = flags.number("minutes");
+const rate = flags.number("rate");
+const killMs = flags.number("kill-seconds") * 1000;
+const watcherCount = flags.number("watchers");
 
 const directory = temporaryDirectory("soak");
 const dataDir = join(directory, "data");
@@ -103,13 +92,6 @@ function faultsFound(): string[] {
     if (kind === "growing") found.push(`memory of ${who} grows`);
   }
   return found;
-}
-
-function positive(flag: "minutes" | "rate" | "watchers" | "kill-seconds"): number {
-  const value = Number(values[flag]);
-  if (value > 0) return value;
-  console.error(`soak: --${flag} takes a number above 0, not "${values[flag]}"\n\n${usage}`);
-  process.exit(2);
 }
 
 async function makeObjects(): Promise<void> {
