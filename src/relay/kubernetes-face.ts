@@ -1,77 +1,30 @@
 /**
- * GET, LIST and WATCH of mirrored resources as an API server answers them, from the mirror.
+ * GET and LIST of mirrored resources as an API server answers them, from the mirror; WATCH is
+ * kubernetes-watch.ts. What cannot be answered exactly is "pass": the upstream's.
  *
- * Holds  a read is never older than it asks to be: it waits for the mirror, or has the upstream
- *        listed once for all who wait; while the upstream is away, "most recent" is the last known
- *        state and says so in a Warning. What cannot be answered exactly is "pass": the upstream's.
- * Cost   a whole list is shared bytes; a watcher is a cursor.
+ * Cost   a whole list is shared bytes.
  */
-import { ApiError, notFound } from "#api/status.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
-import type { Random } from "#platform/random.ts";
-import { streamType } from "#server/negotiate.ts";
-import type { RequestInfo } from "#server/request-info.ts";
+import { notFound } from "#api/status.ts";
+import type { Headers } from "#platform/http.ts";
 import { bytesResponse, compressed } from "#server/respond.ts";
-import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
-import type { Snapshot } from "#watch/cache-state.ts";
-import type { Cursor } from "#watch/cursor.ts";
-import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "./accept-encoding.ts";
-import { decodeContinue, encodeContinue } from "./continue-token.ts";
-import type { Herd } from "./herd.ts";
-import type { RelayLimits } from "./limits.ts";
-import type { RelayMetrics } from "./metrics.ts";
+import { type Answer, type FaceDeps, freshEnough, type Read } from "./kubernetes-read.ts";
+import { answerWatch, type WatchLimits } from "./kubernetes-watch.ts";
+import { type Page, pageOf, presentPage } from "./list-page.ts";
 import { listKindOf } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
-import {
-  encode,
-  listItem,
-  oneBody,
-  type ReadForm,
-  readForm,
-  table,
-  watchFormat,
-} from "./read-form.ts";
-import {
-  formOf,
-  getVersion,
-  type ListQuery,
-  listQuery,
-  type Version,
-  type WatchQuery,
-  watchQuery,
-} from "./read-query.ts";
-
-export interface FaceDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly streams: WatchStreamDeps;
-  readonly metrics: RelayMetrics;
-  readonly herd: Herd;
-  /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
-  readonly consistency: "verify" | "cache";
-}
-
-/** One read of a mirrored resource, already authorised. */
-export interface Read {
-  readonly resource: Mirrored;
-  readonly request: PlainRequest;
-  readonly info: RequestInfo;
-  readonly query: URLSearchParams;
-}
-
-type Answer = PlainResponse | "pass";
+import { encode, listItem, oneBody, type ReadForm, readForm, table } from "./read-form.ts";
+import { formOf, getVersion, type ListQuery, listQuery } from "./read-query.ts";
 
 /** From this size on a body is worth compressing, as upstream thinks. */
 const gzipBytesMin = 128 * 1024;
 
 export class KubernetesFace {
   readonly #deps: FaceDeps;
-  readonly #limits: RelayLimits;
+  readonly #limits: WatchLimits;
 
-  constructor(deps: FaceDeps, limits: RelayLimits) {
+  constructor(deps: FaceDeps, limits: WatchLimits) {
     this.#deps = deps;
     this.#limits = limits;
   }
@@ -83,7 +36,7 @@ export class KubernetesFace {
       case "list":
         return this.#list(read);
       case "watch":
-        return this.#watch(read);
+        return answerWatch(this.#deps, read, this.#limits);
       default:
         return "pass";
     }
@@ -99,7 +52,7 @@ export class KubernetesFace {
     if (version.kind === "latest" && this.#deps.consistency === "verify") return "pass";
     const form = readForm(resource, negotiated, query);
     if (form === undefined) return "pass";
-    const headers = await this.#fresh(resource, version);
+    const headers = await freshEnough(this.#deps, resource, version);
     const { kind, mirror } = resource;
     if (!mirror.serving) return "pass";
     const name = keyOfText(info.pathName);
@@ -113,9 +66,8 @@ export class KubernetesFace {
   #one(resource: Mirrored, form: ReadForm, cached: SharedObject): Uint8Array {
     if (form.kind !== "table") return oneBody(resource, form, cached);
     const { resourceVersion, object } = cached;
-    return encode(
-      table(resource, form, [object], { nowMs: this.#deps.clock.nowMs(), resourceVersion }),
-    );
+    const options = { nowMs: this.#deps.clock.nowMs(), resourceVersion };
+    return encode(table(resource, form, [object], options));
   }
 
   async #list(read: Read): Promise<Answer> {
@@ -131,20 +83,21 @@ export class KubernetesFace {
     }
     const page = pageOf(resource, asked, info.namespace);
     if (page === undefined) return "pass";
-    if (form.kind === "table") {
-      const { items, metadata } = page;
-      const options = { nowMs: this.#deps.clock.nowMs(), ...metadata };
-      const shown = table(
-        resource,
-        form,
-        items.map((item) => item.object),
-        options,
-      );
-      return compressed(request, bytesResponse(200, [encode(shown)], form.contentType, headers));
-    }
-    const item = listItem(resource, form);
-    const body = resource.blocks.body(listHead(resource, form, page.metadata), page.items, item);
+    const body = this.#pageBody(resource, form, page);
     return compressed(request, bytesResponse(200, body, form.contentType, headers));
+  }
+
+  #pageBody(resource: Mirrored, form: ReadForm, { items, metadata }: Page): readonly Uint8Array[] {
+    if (form.kind === "table") {
+      const objects = items.map(({ object }) => object);
+      const options = { nowMs: this.#deps.clock.nowMs(), ...metadata };
+      return [encode(table(resource, form, objects, options))];
+    }
+    return resource.blocks.body(
+      listHead(resource, form, metadata),
+      items,
+      listItem(resource, form),
+    );
   }
 
   /** What crowds ask for: one encoding and one compression for all who come at one state. */
@@ -174,103 +127,8 @@ export class KubernetesFace {
 
   #listFresh(resource: Mirrored, asked: ListQuery): Promise<Headers> {
     if (asked.continue !== "" || asked.version.kind === "exact") return Promise.resolve({});
-    return this.#fresh(resource, asked.version);
+    return freshEnough(this.#deps, resource, asked.version);
   }
-
-  /** Waits until the mirror is as new as `version` wants. @returns headers that say so when it is not. */
-  async #fresh(resource: Mirrored, version: Version): Promise<Headers> {
-    const { freshness, mirror } = resource;
-    if (version.kind === "atLeast") await freshness.atLeast(version.revision);
-    if (version.kind !== "latest" || this.#deps.consistency === "cache") return {};
-    try {
-      await freshness.latest();
-      return {};
-    } catch (error) {
-      if (error instanceof ApiError && error.code < 500 && error.code !== 429) throw error;
-      this.#deps.metrics.staleReads.add([]);
-      const seconds = Math.ceil(mirror.ageMs / 1000);
-      const text = `the relay cannot reach its upstream; this may be ${seconds} s old`;
-      return { warning: `299 - "${text}"` };
-    }
-  }
-
-  async #watch(read: Read): Promise<Answer> {
-    const { resource, request, info, query } = read;
-    const asked = watchQuery(resource.kind, info, request, query);
-    if (asked === "pass") return "pass";
-    const form = readForm(resource, asked.form, query);
-    if (form === undefined) return "pass";
-    const headers = await this.#fresh(resource, asked.version);
-    if (!resource.mirror.serving) return "pass";
-    const left = this.#enter(resource, asked);
-    const stream = this.#stream(resource, asked);
-    const refused = asked.after === undefined ? undefined : resource.mirror.refusal(asked.after);
-    const begun =
-      asked.after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
-    this.#deps.metrics.watchesStarted.add([begun]);
-    if (refused === undefined) {
-      const cursor = resource.mirror.cache.watch(
-        {
-          predicate: asked.predicate,
-          bookmarks: asked.allowBookmarks,
-          start: asked.after === undefined ? "state" : { after: asked.after },
-          marker: asked.marker,
-          latest: asked.latestOnly,
-          // The sum is over whole objects: who gets other forms could not add it up.
-          checksums: asked.checksums && form.kind === "objects",
-        },
-        stream,
-      );
-      if (left === undefined) stream.attach(cursor);
-      else attachHerd(stream, cursor, left);
-    } else {
-      this.#deps.metrics.expired.add([]);
-      stream.end(refused);
-    }
-    const format = watchFormat(this.#deps.clock, resource, form);
-    const contentType = streamType(form.contentType);
-    return stream.byteResponse(format, { "content-type": contentType, ...headers });
-  }
-
-  /** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
-  #enter({ kind, mirror }: Mirrored, asked: WatchQuery): (() => void) | undefined {
-    const { predicate, after } = asked;
-    if (after !== undefined || predicate.selective) return undefined;
-    if (kind.namespaced && predicate.from !== "") return undefined;
-    return this.#deps.herd.enter(mirror.cache.state.bytes);
-  }
-
-  #stream(resource: Mirrored, asked: WatchQuery): WatchStream {
-    const { random } = this.#deps;
-    const { watchMsMin } = this.#limits;
-    const { timeoutSeconds, allowBookmarks } = asked;
-    const timeoutMs =
-      timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
-    const { apiVersion, kind } = resource.kind;
-    const options = { apiVersion, kind, timeoutMs, allowBookmarks, convert: asStored };
-    return new WatchStream(this.#deps.streams, options);
-  }
-}
-
-/** Out of the herd when its watcher has the state, or is gone; from then on it is a watcher like any other. */
-function attachHerd(stream: WatchStream, cursor: Cursor, left: () => void): void {
-  stream.attach({
-    resume() {
-      cursor.resume();
-      if (!cursor.live) return;
-      left();
-      stream.attach(cursor);
-    },
-    bookmark: () => cursor.bookmark(),
-    close() {
-      left();
-      cursor.close();
-    },
-  });
-}
-
-function asStored<T>(object: T): T {
-  return object;
 }
 
 /** Everything of a place as it is now: the same for everybody who asks at one state. */
@@ -284,15 +142,6 @@ function isListForm(asked: ListQuery): boolean {
   return asked.form.transform?.kind === "PartialObjectMetadataList";
 }
 
-interface Page {
-  readonly items: readonly SharedObject[];
-  readonly metadata: {
-    readonly resourceVersion: string;
-    readonly continue?: string;
-    readonly remainingItemCount?: number;
-  };
-}
-
 function listHead(
   resource: Mirrored,
   form: ReadForm,
@@ -303,71 +152,4 @@ function listHead(
     return { apiVersion, kind: "PartialObjectMetadataList", metadata };
   }
   return { apiVersion: resource.kind.apiVersion, kind: listKindOf(resource.kind), metadata };
-}
-
-/** Undefined: of a moment the mirror does not know; the upstream may. */
-function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page | undefined {
-  const prefix = namespaceRange(resource.kind.namespaced ? keyOfText(namespace) : "").from;
-  if (asked.continue !== "") {
-    const token = decodeContinue(asked.continue);
-    const snapshot = token === undefined ? undefined : snapshotAt(resource, token.revision);
-    if (token === undefined || snapshot === undefined) return undefined;
-    return pageFrom(resource, asked, snapshot, prefix, prefix + token.start);
-  }
-  if (asked.version.kind === "exact") {
-    const snapshot = snapshotAt(resource, asked.version.revision);
-    if (snapshot === undefined) return undefined;
-    return pageFrom(resource, asked, snapshot, prefix, asked.predicate.from);
-  }
-  if (asked.limit > 0)
-    return pageFrom(resource, asked, present(resource), prefix, asked.predicate.from);
-  return presentPage(resource, asked);
-}
-
-function presentPage({ mirror }: Mirrored, { predicate }: ListQuery): Page {
-  const items: SharedObject[] = [];
-  mirror.cache.state.scan(predicate.from, predicate.to, (object) => {
-    if (predicate.matches(object)) items.push(object);
-    return true;
-  });
-  return { items, metadata: { resourceVersion: String(mirror.proven) } };
-}
-
-/** By the newest name it has: what was asked for may be newer than the newest event. */
-function present({ mirror }: Mirrored): Snapshot {
-  return { ...mirror.cache.state.snapshot(), revision: mirror.proven };
-}
-
-function snapshotAt(resource: Mirrored, revision: number): Snapshot | undefined {
-  const { mirror } = resource;
-  if (mirror.refusal(revision) !== undefined) return undefined;
-  if (revision <= mirror.revision) return mirror.cache.state.snapshotAt(revision);
-  return mirror.proves(revision) ? present(resource) : undefined;
-}
-
-function pageFrom(
-  resource: Mirrored,
-  asked: ListQuery,
-  snapshot: Snapshot,
-  prefix: string,
-  start: string,
-): Page {
-  const { predicate, limit, plain } = asked;
-  const items: SharedObject[] = [];
-  let last = "";
-  let more = false;
-  snapshot.objects.scan(start < predicate.from ? predicate.from : start, predicate.to, (object) => {
-    if (limit > 0 && items.length >= limit) return !(more = true);
-    if (predicate.matches(object)) items.push(object);
-    last = object.key;
-    return true;
-  });
-  const { revision } = snapshot;
-  const resourceVersion = String(revision);
-  if (!more) return { items, metadata: { resourceVersion } };
-  resource.mirror.cache.state.pin(snapshot);
-  const token = encodeContinue({ revision, start: `${last.slice(prefix.length)}\0` });
-  const left = plain ? snapshot.objects.countRange(`${last}\0`, predicate.to) : undefined;
-  const counted = left === undefined ? {} : { remainingItemCount: left };
-  return { items, metadata: { resourceVersion, continue: token, ...counted } };
 }

@@ -193,12 +193,12 @@ function describeUpstream(perResource: PerResource): void {
   perResource(
     "relay_checksums_total",
     "Checksums of a relay upstream compared.",
-    (r) => r.mirror.counts.checked,
+    (r) => r.mirror.checksums.counts.checked,
   );
   perResource(
     "relay_checksum_mismatches_total",
     "Checksums that differed; a list followed.",
-    (r) => r.mirror.counts.mismatched,
+    (r) => r.mirror.checksums.counts.mismatched,
   );
   perResource(
     "relay_differences_total",

@@ -6,14 +6,15 @@ import { MemoPool } from "#watch/memo-pool.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import { TestSink } from "#watch/testing/feed.ts";
 import { relayLimits } from "./limits.ts";
-import { Mirror, type UpstreamEvent } from "./mirror.ts";
+import { Mirror } from "./mirror.ts";
 import { objectForm } from "./object-form.ts";
 import { podKind } from "./testing/fake-upstream.ts";
+import type { ObjectEvent } from "./upstream-event.ts";
 
 const everything = compilePredicate({ namespace: "", namespaced: true });
 const formed = objectForm(podKind);
 
-function pod(name: string, revision: number): Exclude<UpstreamEvent, { type: "BOOKMARK" }> {
+function pod(name: string, revision: number): ObjectEvent {
   const metadata = { name, namespace: "ns", uid: name, resourceVersion: String(revision) };
   const bytes = new TextEncoder().encode(
     JSON.stringify({ kind: "Pod", apiVersion: "v1", metadata, spec: {} }),

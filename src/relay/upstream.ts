@@ -23,8 +23,10 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { viewChecksumAnnotation, viewCountAnnotation } from "#server/watch-frames.ts";
 import { elements, members, parseSpan, type Span, textOf } from "./json-bytes.ts";
+import { ChecksumError } from "./checksum-check.ts";
+import { missing } from "./difference.ts";
 import type { RelayLimits } from "./limits.ts";
-import { ChecksumError, type Mirror, OutOfOrderError, type UpstreamEvent } from "./mirror.ts";
+import type { Mirror } from "./mirror.ts";
 import { checksumsParameter } from "./read-query.ts";
 import { collectionPath, isBuiltin, kindId } from "./mirrored-kind.ts";
 import { ShrinkGuard, type Suspect } from "./shrink-guard.ts";
@@ -36,6 +38,7 @@ import {
   revisionOf,
   type ToObject,
 } from "./object-form.ts";
+import { type BookmarkEvent, OutOfOrderError, type UpstreamEvent } from "./upstream-event.ts";
 
 export interface UpstreamDeps {
   readonly clock: Clock;
@@ -163,7 +166,8 @@ export class Upstream {
   judge({ objects }: Listing): Suspect | undefined {
     const { mirror, guard } = this;
     if (!guard.on || !mirror.ready) return undefined;
-    return guard.judge(mirror.cache.state.size, mirror.missingFrom(objects));
+    const { state } = mirror.cache;
+    return guard.judge(state.size, missing(state, objects).length);
   }
 
   /** The next list will tell; until then the mirror is what it was, and ages. */
@@ -315,7 +319,7 @@ function isServerError(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 500;
 }
 
-function bookmark(frame: Uint8Array, span: Span): UpstreamEvent {
+function bookmark(frame: Uint8Array, span: Span): BookmarkEvent {
   const revision = revisionOf(frame, span);
   const annotations = annotationsOf(parseSpan(frame, span));
   const checksum = annotations[viewChecksumAnnotation];
