@@ -40,6 +40,7 @@ const mapKind: MirroredKind = {
 interface WorldOptions {
   readonly numbered?: boolean;
   readonly down?: boolean;
+  readonly balancerAlone?: boolean;
   /** Paths answered 503 from the start. */
   readonly away?: readonly string[];
   readonly resources?: readonly MirroredKind[];
@@ -54,6 +55,7 @@ class World {
   constructor({
     numbered = true,
     down = false,
+    balancerAlone = false,
     away = [],
     resources = [thingKind],
     ready = {},
@@ -63,6 +65,7 @@ class World {
     this.fake.serve(maps);
     if (!numbered) this.fake.revision = Number.NaN;
     this.fake.down = down;
+    this.fake.balancerAlone = balancerAlone;
     for (const path of away) this.fake.away.add(path);
     this.relay = createRelay(relayDeps(this.clock, this.fake), {
       resources,
@@ -191,6 +194,37 @@ void describe("an aggregated API", () => {
     await builtin.clock.advance(60_000);
     assert.deepEqual(await builtin.readiness(), [503, "not listed yet: v1/configmaps\n"]);
     await builtin.stop();
+  });
+
+  void it("is waited for while only a load balancer answers, also where nothing else is mirrored", async () => {
+    const world = new World({ balancerAlone: true, ready: { readyAgeMsMax: 30_000 } });
+    await world.clock.advance(60_000);
+    const unlisted = [503, "not listed yet: ext.example.com/v1/things\n"];
+    assert.deepEqual(await world.readiness(), unlisted);
+    // The API server is back, the one behind it is not; it need not let the relay ask how it is.
+    for (const readyz of [200, 401, 403]) {
+      world.fake.balancerAlone = false;
+      world.fake.away.add(things);
+      world.fake.readyz = readyz;
+      await world.clock.advance(120_000);
+      assert.equal((await world.readiness())[0], 200);
+      world.fake.balancerAlone = true;
+      await world.clock.advance(120_000);
+      assert.deepEqual(await world.readiness(), unlisted, `after ${readyz}`);
+    }
+    world.fake.balancerAlone = false;
+    world.fake.readyz = 500;
+    await world.clock.advance(120_000);
+    assert.deepEqual(await world.readiness(), unlisted, "it says itself that it is not well");
+    world.fake.away.clear();
+    await world.clock.advance(120_000);
+    assert.deepEqual(await world.readiness(), [200, "ok"]);
+    // Listed before, it is too old once nobody is there.
+    world.fake.balancerAlone = true;
+    world.fake.cut(things);
+    await world.clock.advance(120_000);
+    assert.equal((await world.readiness())[0], 503);
+    await world.stop();
   });
 
   void it("whose server goes away later, or may not be listed, ends no readiness by its age", async () => {

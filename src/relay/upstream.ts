@@ -69,6 +69,8 @@ const withdrawnAfter = 2;
 /** The first answer of a server error may be a moment's. */
 const awayAfter = 2;
 const statusBytesMax = 1024 * 1024;
+/** What an API server says to /readyz when it is well, or does not let the relay ask. */
+const wellStatuses: ReadonlySet<number> = new Set([200, 401, 403]);
 
 export class Upstream {
   readonly mirror: Mirror;
@@ -86,6 +88,7 @@ export class Upstream {
   #missing = 0;
   /** Answers of a server error in a row. */
   #unavailable = 0;
+  #away = false;
 
   constructor(deps: UpstreamDeps, mirror: Mirror, limits: RelayLimits) {
     this.#deps = deps;
@@ -109,11 +112,11 @@ export class Upstream {
   }
 
   /**
-   * The upstream answers, and cannot tell this resource: the server of its aggregated API is away, or the
+   * The upstream is well, and cannot tell this resource: the server of its aggregated API is away, or the
    * webhook that converts it. Of a built-in kind it is the upstream itself that is not well.
    */
   get away(): boolean {
-    return this.#unavailable >= awayAfter && !isBuiltin(this.mirror.kind);
+    return this.#away;
   }
 
   /** Keeps the mirror equal to the upstream until `signal` aborts. */
@@ -158,7 +161,7 @@ export class Upstream {
     this.mirror.replace(listing.objects, listing.revision);
     this.#listed = true;
     this.#refused = false;
-    this.#unavailable = 0;
+    this.#answered();
     this.#backoff.reset();
   }
 
@@ -207,7 +210,7 @@ export class Upstream {
     const from = this.mirror.resumeFrom;
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}&${checksumsParameter}=true`;
     const response = await this.#send(query, signal);
-    this.#unavailable = 0;
+    this.#answered();
     this.counts.watches++;
     this.counts.watching++;
     this.mirror.heard();
@@ -284,7 +287,7 @@ export class Upstream {
     }
     this.#missing = isNotFound(error) ? this.#missing + 1 : 0;
     if (this.#missing >= withdrawnAfter && this.mirror.ready) this.#withdraw();
-    this.#unavailable = isServerError(error) ? this.#unavailable + 1 : 0;
+    await this.#lookAway(error, signal);
     const delayMs = this.#backoff.nextMs() + (retryAfterMs(error) ?? 0);
     const refused = error instanceof ApiError && !lostPlace && !isTransient(error);
     const lasting = refused || error instanceof NoRevisionError;
@@ -296,6 +299,31 @@ export class Upstream {
       error: error instanceof Error ? error.message : String(error),
     });
     await sleep(this.#deps.clock, "client.backoff", delayMs, signal);
+  }
+
+  #answered(): void {
+    this.#unavailable = 0;
+    this.#away = false;
+  }
+
+  async #lookAway(error: unknown, signal: AbortSignal): Promise<void> {
+    if (!isServerError(error)) return this.#answered();
+    this.#unavailable++;
+    const mayBe = this.#unavailable >= awayAfter && !isBuiltin(this.mirror.kind);
+    this.#away = mayBe && (await this.#isWell(signal));
+  }
+
+  /** A load balancer before an upstream that is gone answers 5xx too, and does so to everything. */
+  async #isWell(signal: AbortSignal): Promise<boolean> {
+    const { http, headers } = this.#deps;
+    try {
+      const asked = { method: "GET", target: "/readyz", headers: headers(), signal };
+      const response = await http.send(asked);
+      await response.read(statusBytesMax);
+      return wellStatuses.has(response.status);
+    } catch {
+      return false;
+    }
   }
 
   /** The upstream does not serve the resource any more (an APIService that went); should it again, it is listed. */

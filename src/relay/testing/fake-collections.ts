@@ -23,6 +23,10 @@ export class FakeCollections implements ByteTransport {
   down = false;
   /** Paths of which requests are answered 503, as an API server does when the one behind it is away. */
   readonly away = new Set<string>();
+  /** Everything is answered 503, as a load balancer does when the API server is away. */
+  balancerAlone = false;
+  /** What /readyz is answered otherwise. */
+  readyz = 200;
   readonly requests: ByteRequest[] = [];
   readonly #collections = new Map<string, Collection>();
 
@@ -66,7 +70,9 @@ export class FakeCollections implements ByteTransport {
     this.requests.push(request);
     if (this.down) return Promise.reject(new ByteTransportError("refused", "ECONNREFUSED"));
     const [path = "", query = ""] = request.target.split("?");
-    if (this.away.has(path)) return Promise.resolve(whole(503, { kind: "Status", code: 503 }));
+    if (this.balancerAlone || this.away.has(path))
+      return Promise.resolve(whole(503, { kind: "Status", code: 503 }));
+    if (path === "/readyz") return Promise.resolve(whole(this.readyz, {}));
     const collection = this.#collections.get(path);
     if (collection === undefined) return Promise.resolve(whole(404, { kind: "Status", code: 404 }));
     if (new URLSearchParams(query).get("watch") === "true")
