@@ -30,6 +30,8 @@ export interface Asked {
 }
 
 export interface OpenWatch {
+  /** It has caught up: what comes is what happens. */
+  readonly live: boolean;
   resume(): void;
   close(): void;
 }

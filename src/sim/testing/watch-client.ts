@@ -33,7 +33,6 @@ export class WatchClient implements WatchSink {
   room: number;
   readonly #fed: Fed;
   readonly #ordered: boolean;
-  readonly #windows: boolean;
   #replica: number;
   #latest: boolean;
   /** Some of what happened since the copy was made was replaced by what came later. */
@@ -45,8 +44,7 @@ export class WatchClient implements WatchSink {
   /** Items of the next batch that still arrive when the connection breaks. */
   #tearAfter: number | undefined;
   #torn = false;
-  /** It never refused a batch of this session. */
-  #prompt = true;
+  /** When this session's last batch came that a window had to bring. */
   #batchMs: number | undefined;
   #watch: OpenWatch | undefined;
   #copy = new Map<string, Held>();
@@ -72,8 +70,6 @@ export class WatchClient implements WatchSink {
       readonly room: number;
       readonly latest: boolean;
       readonly ordered: boolean;
-      /** The ring holds everything, so that batches come of windows only. */
-      readonly windows: boolean;
     },
   ) {
     this.#fed = fed;
@@ -82,7 +78,6 @@ export class WatchClient implements WatchSink {
     this.room = options.room;
     this.#latest = options.latest;
     this.#ordered = options.ordered;
-    this.#windows = options.windows;
   }
 
   /** With the state, or after `revision`, knowing what was true then. */
@@ -164,10 +159,7 @@ export class WatchClient implements WatchSink {
 
   deliver(items: readonly WatchItem[]): boolean {
     if (this.#torn) return true;
-    if (this.room <= 0) {
-      this.#prompt = false;
-      return false;
-    }
+    if (this.room <= 0) return false;
     this.room -= items.length;
     this.#judge(() => this.#takeBatch(items));
     return true;
@@ -193,10 +185,10 @@ export class WatchClient implements WatchSink {
   #checkBatch(items: readonly WatchItem[]): void {
     const keys = items.flatMap(({ object }) => (object === undefined ? [] : [keyOf(object)]));
     assert.equal(new Set(keys).size, keys.length, `a key twice in ${keys.join(" ")}`);
-    // What comes while it opens is what was there before.
-    if (keys.length === 0 || this.#watch === undefined) return;
+    // Who catches up, from the ring or from history, is brought it as fast as it reads.
+    if (keys.length === 0 || this.#watch?.live !== true) return;
     const nowMs = this.#fed.monotonicMs(this.#replica);
-    if (this.#windows && this.#prompt && this.#batchMs !== undefined) {
+    if (this.#batchMs !== undefined) {
       const { windowMs } = this.#fed;
       assert.ok(nowMs >= this.#batchMs + windowMs, `two batches within ${windowMs} ms`);
     }
@@ -230,7 +222,6 @@ export class WatchClient implements WatchSink {
     this.#sessionStart = from === "state" ? 0 : from;
     this.#bookmark = 0;
     this.#torn = false;
-    this.#prompt = true;
     this.#batchMs = undefined;
     let over = false;
     const { predicate } = this.selection;

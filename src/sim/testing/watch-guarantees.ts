@@ -146,8 +146,7 @@ export function guarantees(profile: Profile, open: (seed: number, ring: number) 
     async (steps, seed, ring) => {
       const fed = await open(seed, ring);
       const all: WatchClient[] = [];
-      const windows = ring === Math.max(...rings);
-      for (const each of steps) await take(fed, { ...profile, windows }, all, each);
+      for (const each of steps) await take(fed, profile, all, each);
       await end(fed, all);
       if (fed.digestOf !== undefined) {
         for (const client of all) assert.ok(client.sums > 0 || !client.fromState, "a sum was told");
@@ -170,9 +169,7 @@ async function end(fed: Fed, all: readonly WatchClient[]): Promise<void> {
   for (const client of all) client.verdict();
 }
 
-type RunProfile = Profile & { readonly windows: boolean };
-
-async function take(fed: Fed, profile: RunProfile, all: WatchClient[], step: Step): Promise<void> {
+async function take(fed: Fed, profile: Profile, all: WatchClient[], step: Step): Promise<void> {
   switch (step.do) {
     case "write":
       return fed.write(step.keys.map((k) => [`ns${k % 2}/p${k}`, step.label] as const));
@@ -210,14 +207,10 @@ async function arrive(fed: Fed, at: number): Promise<void> {
   await fed.fault(at, { kind: "deliver", count: 10_000, torn: false });
 }
 
-function begin(fed: Fed, profile: RunProfile, step: Extract<Step, { do: "watch" }>): WatchClient {
+function begin(fed: Fed, profile: Profile, step: Extract<Step, { do: "watch" }>): WatchClient {
   const which = selections[step.which] ?? selections[0];
   assert.ok(which !== undefined);
-  const client = new WatchClient(fed, which, {
-    ...step,
-    ordered: profile.ordered,
-    windows: profile.windows,
-  });
+  const client = new WatchClient(fed, which, { ...step, ordered: profile.ordered });
   client.start(step.back === undefined ? "state" : Math.max(1, fed.head - step.back));
   return client;
 }
