@@ -37,7 +37,7 @@ import {
 import type { Audit } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
-import type { OpenedStore } from "#store/embedded.ts";
+import type { OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, serverAccess } from "./access.ts";

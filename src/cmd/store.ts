@@ -18,7 +18,7 @@ import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { localEngine } from "./limits.ts";

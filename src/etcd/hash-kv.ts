@@ -8,7 +8,8 @@
  * After  server/storage/mvcc/hash.go.
  */
 import { crc32c } from "#base/crc32c.ts";
-import type { FullStore, StoredVersion } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
+import type { StoredVersion } from "#store/mvcc.ts";
 import { keyValue } from "#wire/etcd-messages.ts";
 
 export interface KeySpaceHash {

@@ -5,7 +5,7 @@
  * Not here, on purpose: the JSON gateway (/v3/...) and headers that let any web page in (CORS).
  */
 import { Buffer } from "node:buffer";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";

@@ -4,7 +4,7 @@
  * Reads are of the committed state, so they are linearizable and never wait: an acknowledged write
  * is at or below the commit revision. Writes are answered once durable.
  */
-import { StoreStoppedError, type FullStore } from "#store/embedded.ts";
+import { StoreStoppedError, type FullStore } from "#store/full-store.ts";
 import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";
 import type { Transaction } from "#store/transaction.ts";
 import type { Input } from "#wire/etcd-codec.ts";

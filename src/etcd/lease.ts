@@ -2,7 +2,7 @@
  * The Lease service. What it tells of leases is durable: that one is there, or is gone. Time to live is told in whole seconds, rounded down; the least that is granted
  * is etcd's: one and a half election timeouts, two seconds.
  */
-import { StoreStoppedError, type FullStore } from "#store/embedded.ts";
+import { StoreStoppedError, type FullStore } from "#store/full-store.ts";
 import type { LeaseId } from "#store/store.ts";
 import type { Random } from "#platform/random.ts";
 import type { Input } from "#wire/etcd-codec.ts";

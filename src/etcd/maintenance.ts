@@ -1,6 +1,6 @@
 /** The Maintenance service: status, alarms, hashes, snapshots; what does not apply here says so. */
 import type { Clock } from "#platform/clock.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { alarmName, type Alarm, type Alarms } from "./alarms.ts";
 import { serverStream, unary, type Method, type ServerStream } from "./call.ts";

@@ -2,7 +2,7 @@
  * Metrics in Prometheus' text form, under etcd's names and units where it has them, so that its
  * dashboards and alerts go on working; what is only ours is named `pilothouse_store_*`.
  */
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
 

@@ -8,7 +8,7 @@
  *        not taken; when its revision is compacted meanwhile it ends with etcd's `compacted`.
  * After  etcd 3.7.3: sorted or filtered, a stream is Unimplemented.
  */
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import type { Key, Revision } from "#store/store.ts";
 import { SortOrder, SortTarget, type RangeRequest } from "#wire/etcd-messages.ts";
 import { RangeWriter } from "#wire/etcd-range.ts";

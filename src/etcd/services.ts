@@ -2,7 +2,7 @@
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { Alarms } from "./alarms.ts";
 import type { Method } from "./call.ts";
 import { authMethods, clusterMethods, healthMethods } from "./cluster.ts";

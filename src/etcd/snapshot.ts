@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "#platform/clock.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { snapshotResponse } from "#wire/etcd-messages.ts";
 import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { ServerStream } from "./call.ts";

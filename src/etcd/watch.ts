@@ -12,7 +12,7 @@
  */
 import { must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import type { Commit, Revision, StoreWatch } from "#store/store.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";

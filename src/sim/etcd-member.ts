@@ -9,7 +9,7 @@ import type { Disk } from "#platform/disk.ts";
 import { AlarmFile } from "#etcd/alarm-file.ts";
 import { Alarms, type AlarmMemory } from "#etcd/alarms.ts";
 import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
 import type { LocalEngineOptions } from "#store/engines/local.ts";
 import { openStore } from "#store/open.ts";

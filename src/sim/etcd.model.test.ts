@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Message } from "#wire/etcd-codec.ts";

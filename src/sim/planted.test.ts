@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Disk, DiskFile } from "#platform/disk.ts";
-import type { FullStore, StoreSnapshot } from "#store/embedded.ts";
+import type { FullStore, StoreSnapshot } from "#store/full-store.ts";
 import type { Commit, CommitSink } from "#store/store.ts";
 import type { Guarantee } from "./checkers/guarantees.ts";
 import type { Planted } from "./etcd-member.ts";

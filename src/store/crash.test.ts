@@ -16,7 +16,7 @@ import { Prng } from "#base/prng.ts";
 import type { DiskFile } from "#platform/disk.ts";
 import { SimClock } from "#sim/clock.ts";
 import { SimDisk } from "#sim/disk.ts";
-import type { OpenedStore } from "./embedded.ts";
+import type { OpenedStore } from "./full-store.ts";
 import type { LeaseId } from "./store.ts";
 import {
   bytes,

@@ -7,19 +7,18 @@
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
-import type { Settlement } from "./batch.ts";
-import { stateSource } from "./checkpoint.ts";
 import { Committer } from "./commit.ts";
-import type { CommitStats, Submission } from "./commit.ts";
-import type { Engine, EngineStats, Room } from "./engines/engine.ts";
+import type { Engine, Room } from "./engines/engine.ts";
+import { StoreStoppedError } from "./full-store.ts";
+import type { FullStore, StoreSnapshot, StoreStats } from "./full-store.ts";
 import type { LeaseInfo, Leases } from "./leases.ts";
-import { encodeFileHeader } from "./engines/local-files.ts";
 import { Maintenance } from "./maintenance.ts";
 import type { Mvcc, StoredVersion } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
-import { keyBytesLimit } from "./record.ts";
+import { noSpace, stopped, tooLarge } from "./refusals.ts";
 import { Sequencer } from "./sequencer.ts";
-import type { Decided } from "./sequencer.ts";
+import { openSnapshot } from "./snapshot.ts";
+import { inTurn, submitWrite, whenDurable } from "./submissions.ts";
 import type {
   CommitSink,
   DeleteResult,
@@ -32,90 +31,12 @@ import type {
   RangeResult,
   Refused,
   Revision,
-  Store,
   StoreWatch,
   VersionView,
   WriteRefused,
 } from "./store.ts";
 import type { Transaction } from "./transaction.ts";
 import { Watches } from "./watches.ts";
-import type { WatchStats } from "./watches.ts";
-
-/** A call that has no refusal of its own (lease, compaction) rejects with this once stopped. */
-export class StoreStoppedError extends Error {
-  constructor(cause: Error) {
-    super(`the store has stopped: ${cause.message}`, { cause });
-    this.name = "StoreStoppedError";
-  }
-}
-
-export interface StoreStats {
-  readonly keys: number;
-  readonly versions: number;
-  readonly leases: number;
-  /** What the quota counts. */
-  readonly bytes: number;
-  readonly slabHeldBytes: number;
-  readonly slabLiveBytes: number;
-  readonly commits: CommitStats;
-  readonly watches: WatchStats;
-  readonly engine: EngineStats;
-}
-
-/** A Store with what `cmd` needs besides. */
-export interface OpenedStore extends Store {
-  /** Resolves, never rejects, when a world failure stopped the store: end the process. */
-  readonly failed: Promise<Error>;
-  stats(): StoreStats;
-}
-
-export type { StoredVersion };
-
-/** The state at one revision as the bytes of a checkpoint file, chunk by chunk. */
-export interface StoreSnapshot {
-  readonly revision: number;
-  /** About how many bytes it will be. */
-  readonly bytes: number;
-  /** Borrowed until the next call; undefined: that was all. */
-  next(): Uint8Array | undefined;
-  /** Lets compaction go on. Call it in any case. */
-  close(): void;
-}
-
-/** An OpenedStore with what only the etcd API asks for: many keys at once, leases in full. */
-export interface FullStore extends OpenedStore {
-  /** Runs once, synchronously, in its turn among the writes; resolves when what it saw is durable. */
-  transact<Answer>(
-    run: (transaction: Transaction) => Answer,
-  ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused>;
-  /** As `range`, key by key: `visit` sees those up to the limit, until it returns false. */
-  scan(
-    request: RangeRequest,
-    visit: (view: VersionView) => boolean | void,
-  ): { readonly kind: "ok"; readonly count: number } | Refused;
-  /** As `watch` after the revision before `start`, which may be the compacted revision itself. */
-  watchFrom(
-    range: { readonly start: Key; readonly end: Key },
-    start: Revision,
-    sink: CommitSink,
-  ): StoreWatch;
-  /** @returns false when a lease of this id is there. Rejects as `grantLease` does. */
-  grantLeaseAs(id: LeaseId, ttlSeconds: number): Promise<boolean>;
-  /** Ends it and deletes its keys in one revision. @returns false when there is none. */
-  revokeLease(id: LeaseId): Promise<boolean>;
-  /** Its time starts anew. @returns false when there is no such lease. */
-  renewLease(id: LeaseId): boolean;
-  lease(id: LeaseId): LeaseInfo | undefined;
-  /** Attached keys, sorted. Of leases all is as sequenced: tell it only once `settled` resolves. */
-  leaseKeys(id: LeaseId): readonly Key[];
-  leases(): readonly LeaseInfo[];
-  /** Resolves once all that was sequenced so far is durable; rejects when that cannot be. */
-  settled(): Promise<void>;
-  /** Every version held up to `revision`, in order. O(versions); for checks. */
-  versions(revision: number): readonly StoredVersion[];
-  /** The state as of now. What it needs is kept from compaction until it is closed. */
-  snapshot(): StoreSnapshot;
-}
 
 export interface EmbeddedDeps {
   readonly clock: Clock;
@@ -159,18 +80,18 @@ export class EmbeddedStore implements FullStore {
     this.#sequencer = new Sequencer(parts, {
       epoch,
       quotaBytes: options.quotaBytes,
-      refusePut: (key, value) => this.#refusePut(key, value),
+      refusePut: (key, value) => tooLarge(key, value, options.valueBytesMax),
     });
     this.#maintenance = new Maintenance({
       ...deps,
-      settled: () => this.#settled(() => undefined),
+      settled: () => whenDurable(this.#committer),
     });
   }
 
   /** Makes the epoch durable, then starts lease time. Once, before anything else. */
   async start(): Promise<void> {
     this.#sequencer.markEpoch();
-    await this.#settled(() => undefined);
+    await whenDurable(this.#committer);
     this.#leases.start((id) => this.#expireLease(id));
     this.#maintenance.wake();
   }
@@ -204,16 +125,18 @@ export class EmbeddedStore implements FullStore {
     options: { readonly guard?: Guard; readonly lease?: LeaseId },
   ): Promise<PutResult> {
     return this.#inRoom((room) => {
-      const refused = this.#refusePut(key, value) ?? noSpace(room);
+      const refused = tooLarge(key, value, this.#options.valueBytesMax) ?? noSpace(room);
       if (refused !== undefined) return Promise.resolve(refused);
       const lease = options.lease ?? (0n as LeaseId);
-      return this.#write(() => this.#sequencer.put(key, value, options.guard, lease));
+      return submitWrite(this.#committer, () =>
+        this.#sequencer.put(key, value, options.guard, lease),
+      );
     });
   }
 
   delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult> {
-    if (this.#closing) return Promise.resolve(stoppedResult(closedError()));
-    return this.#write(() => this.#sequencer.delete(key, options.guard));
+    if (this.#closing) return Promise.resolve(stopped(closedError()));
+    return submitWrite(this.#committer, () => this.#sequencer.delete(key, options.guard));
   }
 
   watch(
@@ -240,12 +163,12 @@ export class EmbeddedStore implements FullStore {
       return { kind: "compacted", compactRevision: this.compactRevision };
     }
     await this.#admitted(() => this.#sequencer.compact(revision));
-    await this.#settled(() => this.#compacted(revision));
+    await whenDurable(this.#committer, () => this.#compacted(revision));
     return { kind: "ok" };
   }
 
   async grantLease(ttlSeconds: number): Promise<LeaseId> {
-    const id = this.#newLeaseId();
+    const id = this.#leases.unusedId(this.#deps.random) as LeaseId;
     await this.grantLeaseAs(id, ttlSeconds);
     return id;
   }
@@ -261,7 +184,7 @@ export class EmbeddedStore implements FullStore {
       granted = !this.#leases.has(id);
       if (granted) this.#sequencer.grantLease(id, Math.ceil(ttlSeconds * 1000));
     });
-    await this.#settled(() => {
+    await whenDurable(this.#committer, () => {
       if (granted) this.#leases.startTime(id);
     });
     return granted;
@@ -273,7 +196,7 @@ export class EmbeddedStore implements FullStore {
       there = this.#leases.has(id);
       this.#sequencer.endLease(id);
     });
-    await this.#settled(() => undefined);
+    await whenDurable(this.#committer);
     return there;
   }
 
@@ -294,7 +217,7 @@ export class EmbeddedStore implements FullStore {
   }
 
   settled(): Promise<void> {
-    return this.#settled(() => undefined);
+    return whenDurable(this.#committer);
   }
 
   versions(revision: number): readonly StoredVersion[] {
@@ -302,28 +225,15 @@ export class EmbeddedStore implements FullStore {
   }
 
   snapshot(): StoreSnapshot {
-    const { mvcc, random } = this.#deps;
-    const revision = mvcc.commitRevision;
-    const pin = this.#maintenance.pin(revision);
-    const source = stateSource({ mvcc, leases: this.#leases, revision });
-    const fields = { storeId: random.uuid(), number: revision, revision, previousEnd: 0, epoch: 0 };
-    let header: Uint8Array | undefined = encodeFileHeader({ kind: "checkpoint", ...fields });
-    return {
-      revision,
-      bytes: mvcc.bytes,
-      next: () => {
-        const chunk = header ?? source.next();
-        header = undefined;
-        return chunk;
-      },
-      close: () => this.#maintenance.unpin(pin),
-    };
+    return openSnapshot({ ...this.#deps, pins: this.#maintenance });
   }
 
   transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
-    return this.#inRoom((room) => this.#write(() => this.#sequencer.transact(run, noSpace(room))));
+    return this.#inRoom((room) =>
+      submitWrite(this.#committer, () => this.#sequencer.transact(run, noSpace(room))),
+    );
   }
 
   async close(): Promise<void> {
@@ -352,61 +262,21 @@ export class EmbeddedStore implements FullStore {
     };
   }
 
-  #refusePut(key: Key, value: Uint8Array): WriteRefused | undefined {
-    const max = this.#options.valueBytesMax;
-    if (value.length > max) {
-      const message = `value of ${value.length} bytes is over the limit of ${max}`;
-      return { kind: "too-large", message };
-    }
-    if (key.length > keyBytesLimit) {
-      const message = `key of ${key.length} bytes is over the limit of ${keyBytesLimit}`;
-      return { kind: "too-large", message };
-    }
-    return undefined;
-  }
-
   /** Nobody is refused by an older look at the disk than its own; while there is room, none waits for it. */
   #inRoom<Result>(
     write: (room: Room) => Promise<Result | WriteRefused>,
   ): Promise<Result | WriteRefused> {
     const { engine } = this.#deps;
-    const stopped = (): Promise<WriteRefused> => Promise.resolve(stoppedResult(closedError()));
-    if (this.#closing) return stopped();
+    const refused = (): Promise<WriteRefused> => Promise.resolve(stopped(closedError()));
+    if (this.#closing) return refused();
     const { room } = engine;
     if (room.kind === "ok") return write(room);
-    return engine.lookForRoom().then((seen) => (this.#closing ? stopped() : write(seen)));
+    return engine.lookForRoom().then((seen) => (this.#closing ? refused() : write(seen)));
   }
 
-  #write<Result>(decide: () => Decided<Result>): Promise<Result | WriteRefused> {
-    return new Promise((resolve) => {
-      this.#committer.submit(new Write(this.#committer, decide, resolve));
-    });
-  }
-
-  /** Resolves, synchronously after `sequence` ran, in the next microtask. */
   #admitted(sequence: () => void): Promise<void> {
     if (this.#closing) return Promise.reject(new StoreStoppedError(closedError()));
-    return new Promise((resolve, reject) => {
-      this.#committer.submit({
-        sequence: () => {
-          sequence();
-          resolve();
-        },
-        stopped: (error) => reject(new StoreStoppedError(error)),
-      });
-    });
-  }
-
-  #settled(durable: () => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#committer.settleAfterAll({
-        durable: () => {
-          durable();
-          resolve();
-        },
-        stopped: (error) => reject(new StoreStoppedError(error)),
-      });
-    });
+    return inTurn(this.#committer, sequence);
   }
 
   #publish(revision: number): void {
@@ -423,16 +293,6 @@ export class EmbeddedStore implements FullStore {
     this.#committer.submit({ sequence: () => this.#sequencer.endLease(id), stopped: () => {} });
   }
 
-  /** Positive and below 2^63, so that every client's int64 shows it the same. */
-  #newLeaseId(): LeaseId {
-    for (;;) {
-      const bytes = this.#deps.random.bytes(8);
-      const view = new DataView(bytes.buffer, bytes.byteOffset, 8);
-      const id = view.getBigUint64(0) & 0x7fff_ffff_ffff_ffffn;
-      if (id !== 0n && !this.#leases.has(id)) return id as LeaseId;
-    }
-  }
-
   #compacted(revision: number): void {
     // Two compactions may be in one batch, in either order.
     if (revision <= this.#mvcc.compactRevision) return;
@@ -442,47 +302,6 @@ export class EmbeddedStore implements FullStore {
   }
 }
 
-/** A put or delete on its way: one object, because there are a hundred thousand a second. */
-class Write<Result> implements Submission, Settlement {
-  readonly #committer: Committer;
-  readonly #decide: () => Decided<Result>;
-  readonly #resolve: (result: Result | WriteRefused) => void;
-  #result: Result | undefined;
-
-  constructor(
-    committer: Committer,
-    decide: () => Decided<Result>,
-    resolve: (result: Result | WriteRefused) => void,
-  ) {
-    this.#committer = committer;
-    this.#decide = decide;
-    this.#resolve = resolve;
-  }
-
-  sequence(): void {
-    const { result, after } = this.#decide();
-    this.#result = result;
-    if (after === "all") this.#committer.settleAfterAll(this);
-    else this.#committer.settleAfter(after, this);
-  }
-
-  durable(): void {
-    this.#resolve(this.#result as Result);
-  }
-
-  stopped(error: Error): void {
-    this.#resolve(stoppedResult(error));
-  }
-}
-
 function closedError(): Error {
   return new Error("the store is closed");
-}
-
-function stoppedResult(error: Error): WriteRefused {
-  return { kind: "stopped", message: error.message };
-}
-
-function noSpace(room: Room): WriteRefused | undefined {
-  return room.kind === "ok" ? undefined : room;
 }

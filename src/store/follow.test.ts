@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { FullStore } from "./embedded.ts";
+import type { FullStore } from "./full-store.ts";
 import { FencedError } from "./engines/engine.ts";
 import type { Engine } from "./engines/engine.ts";
 import { LocalEngine } from "./engines/local.ts";

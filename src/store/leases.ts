@@ -8,6 +8,7 @@
  */
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
 
 /** Hosts keep delays in 31 bits of milliseconds; a longer wait is cut, then armed again. */
 const delayMsMax = 24 * 3600 * 1000;
@@ -55,6 +56,16 @@ export class Leases {
   /** Forgets every lease. Only before `start`. */
   clear(): void {
     this.#byId.clear();
+  }
+
+  /** Positive and below 2^63, so that every client's int64 shows it the same. */
+  unusedId(random: Random): bigint {
+    for (;;) {
+      const bytes = random.bytes(8);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, 8);
+      const id = view.getBigUint64(0) & 0x7fff_ffff_ffff_ffffn;
+      if (id !== 0n && !this.#byId.has(id)) return id;
+    }
   }
 
   has(id: bigint): boolean {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock, Timer } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
-import type { FullStore } from "./embedded.ts";
+import type { FullStore } from "./full-store.ts";
 import type { CheckpointSource, Engine, ReplaySink } from "./engines/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
 import { Leases } from "./leases.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { OpenedStore } from "./embedded.ts";
+import type { OpenedStore } from "./full-store.ts";
 import type { LeaseId, StoreWatch } from "./store.ts";
 import { bytes, key, newWorld, openTestStore, rev, TestSink, text } from "./testing/fixture.ts";
 import type { EngineName, World } from "./testing/fixture.ts";

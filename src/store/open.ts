@@ -5,7 +5,7 @@ import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { EmbeddedStore } from "./embedded.ts";
-import type { FullStore } from "./embedded.ts";
+import type { FullStore } from "./full-store.ts";
 import type { Engine } from "./engines/engine.ts";
 import { LocalEngine } from "./engines/local.ts";
 import type { LocalEngineOptions } from "./engines/local.ts";

@@ -12,7 +12,7 @@ import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import type { OpenedStore } from "./embedded.ts";
+import type { OpenedStore } from "./full-store.ts";
 import { openStore } from "./open.ts";
 import { recommendedOptions } from "./options.ts";
 import type { Key } from "./store.ts";

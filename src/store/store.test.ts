@@ -12,7 +12,7 @@ import {
   text,
 } from "./testing/fixture.ts";
 import type { EngineName, World } from "./testing/fixture.ts";
-import type { OpenedStore } from "./embedded.ts";
+import type { OpenedStore } from "./full-store.ts";
 import type { Key, LeaseId } from "./store.ts";
 
 const engines: readonly EngineName[] = ["memory", "local"];

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkDirectory } from "./check.ts";
-import type { FullStore } from "./embedded.ts";
+import type { FullStore } from "./full-store.ts";
 import { openStore } from "./open.ts";
 import { withDirectory } from "./read-only.ts";
 import { restoreSnapshot } from "./restore.ts";

@@ -9,7 +9,7 @@ import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions, type StoreOptions } from "#store/options.ts";
 import type { LocalEngineOptions } from "#store/engines/local.ts";

@@ -6,7 +6,7 @@
 import { silentLog } from "#platform/log.ts";
 import type { ServerStream, StreamEnd } from "#etcd/call.ts";
 import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "#etcd/services.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import type { Input, Message } from "#wire/etcd-codec.ts";
 import { GrpcError, prefixBytes } from "#wire/grpc.ts";

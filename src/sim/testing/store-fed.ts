@@ -3,7 +3,7 @@ import { objectKey, resourcePrefix, storeKey } from "#registry/keys.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
 import { SimRandom } from "../random.ts";
-import type { FullStore } from "#store/embedded.ts";
+import type { FullStore } from "#store/full-store.ts";
 import type { LeaseId, Revision } from "#store/store.ts";
 import { encodeObject } from "#watch/object-bytes.ts";
 import type { WatchSink } from "#watch/watch-item.ts";

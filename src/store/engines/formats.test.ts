@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { crc32c } from "#base/crc32c.ts";
 import { checkDirectory } from "../check.ts";
-import type { FullStore } from "../embedded.ts";
+import type { FullStore } from "../full-store.ts";
 import { headerBytes, RecordKind, RecordReader, recordSize, recordSpace } from "../record.ts";
 import { writeRecord } from "../record.ts";
 import { loadReadOnly, withDirectory } from "../read-only.ts";

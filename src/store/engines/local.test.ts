@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DiskError } from "#platform/disk.ts";
 import { checkDirectory } from "../check.ts";
-import type { OpenedStore } from "../embedded.ts";
+import type { OpenedStore } from "../full-store.ts";
 import { withDirectory } from "../read-only.ts";
 import {
   bytes,

@@ -4,7 +4,7 @@ import type { Log } from "#platform/log.ts";
 import { SimClock } from "#sim/clock.ts";
 import { SimDisk } from "#sim/disk.ts";
 import { SimRandom } from "#sim/random.ts";
-import type { OpenedStore } from "../embedded.ts";
+import type { OpenedStore } from "../full-store.ts";
 import type { LocalEngineOptions } from "../engines/local.ts";
 import { openStore } from "../open.ts";
 import type { StoreOptions } from "../options.ts";

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { FullStore } from "../embedded.ts";
+import type { FullStore } from "../full-store.ts";
 import { openStore } from "../open.ts";
 import type { LeaseId, Revision } from "../store.ts";
 import { bytes, key, newWorld, smallOptions, testDirectory } from "./fixture.ts";

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { countOffHeapWithHeap } from "../../../src/platform/node/heap.ts";
-import type { FullStore } from "../../../src/store/embedded.ts";
+import type { FullStore } from "../../../src/store/full-store.ts";
 import type { Key } from "../../../src/store/store.ts";
 import { onOpenStore } from "./open-inside.ts";
 import { rssMiB } from "./sample.ts";

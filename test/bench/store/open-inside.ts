@@ -6,7 +6,7 @@ import { silentLog } from "../../../src/platform/log.ts";
 import { NodeClock } from "../../../src/platform/node/clock.ts";
 import { NodeDisk } from "../../../src/platform/node/disk.ts";
 import { NodeRandom } from "../../../src/platform/node/random.ts";
-import type { FullStore } from "../../../src/store/embedded.ts";
+import type { FullStore } from "../../../src/store/full-store.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { recommendedOptions } from "../../../src/store/options.ts";
 

@@ -4,7 +4,7 @@
  * the put was due until the watcher's sink is called, which is after it was durable.
  */
 import { AutoCompactor } from "../../../src/store/auto-compact.ts";
-import type { FullStore } from "../../../src/store/embedded.ts";
+import type { FullStore } from "../../../src/store/full-store.ts";
 import type { Commit, Key } from "../../../src/store/store.ts";
 import { fail } from "./h2-client.ts";
 import { insideDeps, onOpenStore } from "./open-inside.ts";
