@@ -90,6 +90,16 @@ const store = program
       .choices(["debug", "info", "warn", "error", "silent"])
       .default("warn"),
   )
+  .addHelpText(
+    "after",
+    `
+Examples:
+  pilothouse store --data-dir data                        then: etcdctl put a b; etcdctl get a
+  pilothouse store --data-dir data --compact-every 300    forgets what is older than five minutes
+  kube-apiserver --etcd-servers http://127.0.0.1:2379 ... on it instead of etcd
+  pilothouse store check data                             is every record whole
+  etcdctl snapshot save s.db; pilothouse store restore s.db new-data`,
+  )
   .action(async (options: StoreFlags) => {
     const { serveStore } = await import("./store.ts");
     await serveStore(options);
@@ -122,8 +132,21 @@ program
   .description(
     "stand before any Kubernetes API server: one list and one watch per resource for thousands of clients",
   )
-  .requiredOption("--upstream <kubeconfig>", "how to reach the API server, and as whom")
+  .option(
+    "--upstream <kubeconfig|url>",
+    "how to reach the API server, and as whom; absent: a Pod's own service account, or what kubectl would read",
+  )
   .option("--context <name>", "the kubeconfig's context; its current one when absent")
+  .option(
+    "--upstream-ca <file>",
+    "of a URL: PEM authorities of its certificate; absent: the host's",
+  )
+  .option(
+    "--upstream-token-file <file>",
+    "of a URL: the relay's bearer token, read anew as it changes",
+  )
+  .option("--upstream-cert <file>", "of a URL: the relay's client certificate, PEM")
+  .option("--upstream-key <file>", "its private key, PEM")
   .option(
     "--resources <list>",
     "what to mirror, comma separated (pods, apps/v1/deployments), or all; the rest passes through",
@@ -183,6 +206,18 @@ program
     new Option("--log-level <level>", "what to log, as JSON lines on stderr")
       .choices(["debug", "info", "warn", "error", "silent"])
       .default("warn"),
+  )
+  .addHelpText(
+    "after",
+    `
+Examples:
+  pilothouse relay --upstream ~/.kube/config              for clients on this machine, in the clear
+  pilothouse relay --upstream ~/.kube/config --resources all --listen 0.0.0.0:6444 \\
+    --cert relay.crt --key relay.key                      for everybody, who must say who they are
+  pilothouse relay --upstream http://127.0.0.1:8001       behind "kubectl proxy"
+  pilothouse relay --upstream https://relay-0:6444 --upstream-ca ca.crt --upstream-token-file token
+                                                          behind another relay
+  curl 127.0.0.1:6444/relay/readyz                        is it well; /relay/metrics says how`,
   )
   .action(async (options: RelayFlags) => {
     const { relay } = await import("./relay.ts");

@@ -1,9 +1,7 @@
 /** The flags of `pilothouse relay`, and which part of them who needs. */
 import type { LogLevel } from "#platform/node/log.ts";
 
-export interface RelayFlags {
-  readonly upstream: string;
-  readonly context?: string;
+export interface RelayFlags extends UpstreamFlags {
   readonly resources: string;
   readonly listen: string;
   readonly cert?: string;
@@ -20,6 +18,17 @@ export interface RelayFlags {
   readonly peers?: string;
   readonly peersCa?: string;
   readonly logLevel: LogLevel;
+}
+
+/** Of a URL as upstream: files, PEM but for the token. */
+export interface UpstreamFlags {
+  /** Kubeconfig or URL; absent: as kubectl would. */
+  readonly upstream?: string;
+  readonly context?: string;
+  readonly upstreamCa?: string;
+  readonly upstreamCert?: string;
+  readonly upstreamKey?: string;
+  readonly upstreamTokenFile?: string;
 }
 
 export type MirrorFlags = Pick<

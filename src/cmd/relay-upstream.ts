@@ -1,22 +1,22 @@
-/** A relay's way upstream: transports, credentials, and what the upstream says it has. */
+/** A relay's way upstream: transports, and what the upstream says it has. */
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
-import type { ByteTransport } from "#platform/byte-transport.ts";
+import { ByteTransportError, type ByteTransport } from "#platform/byte-transport.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
-import { KubeconfigError, loadKubeconfig, type KubeAccess } from "#platform/node/kubeconfig.ts";
+import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { relayLimits } from "#relay/limits.ts";
 import type { MirroredKind } from "#relay/mirrored-kind.ts";
 import { discover, DiscoveryError } from "#relay/resources.ts";
 import { productVersion } from "./product.ts";
-import type { RelayFlags } from "./relay-flags.ts";
-import { UsageError } from "./usage-error.ts";
 
 const userAgent = `pilothouse-relay/${productVersion}`;
 /** As kubelets close silent streams. */
 const passIdleMs = 4 * 3_600_000;
 const retryMs = 1_000;
+/** OpenSSL's and Node's codes of certificates that prove nothing. */
+const distrust = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|ERR_TLS_CERT_ALTNAME_INVALID/;
 
 export interface Upstreams {
   readonly clock: NodeClock;
@@ -45,16 +45,6 @@ export function upstreamOf(
   };
 }
 
-/** Throws UsageError for a kubeconfig that cannot be used. */
-export async function accessOf(flags: RelayFlags): Promise<KubeAccess> {
-  try {
-    return await loadKubeconfig(flags.upstream, flags.context);
-  } catch (error) {
-    if (error instanceof KubeconfigError) throw new UsageError(error.message, { cause: error });
-    throw error;
-  }
-}
-
 /** Empty when we are stopped first; an upstream that is away at the start is waited for. */
 export async function discovered(
   up: Upstreams,
@@ -79,8 +69,23 @@ export async function discovered(
       return await discover({ read, unread });
     } catch (error) {
       if (stopping.aborted) return [];
-      log.warn("discovery waits", { error: String(error) });
+      log.warn("discovery waits", { error: String(error), ...advice(error) });
       await sleep(up.clock, "client.backoff", retryMs, stopping);
     }
   }
+}
+
+/** What the operator can do where waiting is not going to help. */
+function advice(error: unknown): { hint?: string } {
+  if (error instanceof DiscoveryError && (error.status === 401 || error.status === 403)) {
+    return {
+      hint: "check who the relay is: the kubeconfig's user, --upstream-token-file or --upstream-cert",
+    };
+  }
+  if (error instanceof ByteTransportError && distrust.test(error.code)) {
+    return {
+      hint: "name the authority of its certificate: the kubeconfig's, or --upstream-ca with a URL",
+    };
+  }
+  return {};
 }

@@ -10,10 +10,11 @@ import { kindId } from "#relay/mirrored-kind.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { productVersion } from "./product.ts";
+import { accessOf } from "./relay-access.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { addressOf, listenTo } from "./relay-listen.ts";
 import { type Made, makeRelay, stopRelay } from "./relay-make.ts";
-import { accessOf, type Upstreams, upstreamOf } from "./relay-upstream.ts";
+import { type Upstreams, upstreamOf } from "./relay-upstream.ts";
 import {
   type Address,
   innerSocket,
@@ -42,7 +43,7 @@ export async function relay(flags: RelayFlags): Promise<void> {
 
 async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
   const address = addressOf(flags);
-  const access = await accessOf(flags);
+  const access = await accessOf(flags, process.env);
   const made = await makeRelay(flags, upstreamOf(access), stopping);
   if (made === undefined) return;
   const listening = await listenTo(flags, address, made.running, made.log);
@@ -61,7 +62,7 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
-  const access = await accessOf(flags);
+  const access = await accessOf(flags, process.env);
   const socket = makeInnerSocket();
   const metrics = new MetricSet();
   const log = nodeLog({ level: flags.logLevel, destination: 2 });

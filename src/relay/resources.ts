@@ -29,9 +29,12 @@ export interface DiscoveryReader {
 
 /** The upstream answers, but not with the document. */
 export class DiscoveryError extends Error {
+  readonly status: number;
+
   constructor(status: number, path: string, text: string) {
     super(`upstream answers ${status} to ${path}: ${text}`);
     this.name = "DiscoveryError";
+    this.status = status;
   }
 }
 

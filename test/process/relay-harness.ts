@@ -18,6 +18,8 @@ export interface RunningRelay {
 export interface RelayOptions {
   /** Of the upstream: admin's. */
   readonly kubeconfig: string;
+  /** Instead of that kubeconfig: a URL and its files. */
+  readonly access?: readonly string[];
   /** Where the relay's kubeconfig is written. */
   readonly directory: string;
   readonly name: string;
@@ -31,7 +33,8 @@ const readyMsMax = 30_000;
 export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
   const { kubeconfig: upstream, pki } = options;
   const keys = ["--cert", join(pki, "apiserver.crt"), "--key", join(pki, "apiserver.key")];
-  const args = ["relay", "--upstream", upstream, "--listen", "127.0.0.1:0", ...keys];
+  const access = options.access ?? ["--upstream", upstream];
+  const args = ["relay", ...access, "--listen", "127.0.0.1:0", ...keys];
   const ca = join(pki, "ca.crt");
   // A stock server's tests come with tokens.
   if (existsSync(ca)) args.push("--client-ca", ca);

@@ -15,8 +15,9 @@ import {
   type CommandResult,
   type Running,
 } from "./harness.ts";
+import { fetchWith } from "./fetch-with.ts";
 import { type Answer, credentialsOf, type Json, KubeHttp } from "./kube-http.ts";
-import { type RunningRelay, startRelay } from "./relay-harness.ts";
+import { type RelayOptions, type RunningRelay, startRelay } from "./relay-harness.ts";
 
 const kubectl = findKubectl();
 const configMaps = "/api/v1/namespaces/default/configmaps";
@@ -25,6 +26,7 @@ const clients = 40;
 void describe("pilothouse relay", { timeout: 240_000 }, () => {
   const directory = temporaryDirectory("relay");
   const dataDir = join(directory, "data");
+  const pki = join(dataDir, "pki");
   let plane: Running;
   let near: RunningRelay;
   let far: RunningRelay;
@@ -32,18 +34,27 @@ void describe("pilothouse relay", { timeout: 240_000 }, () => {
   before(async () => {
     plane = await startUp(["--data-dir", dataDir, "--port", "0", "--nodes", "1"]);
     near = await relayBefore(plane.kubeconfig, "near");
-    // A tree: the second relay's upstream is the first.
-    far = await relayBefore(near.kubeconfig, "far");
+    // A tree: the second relay's upstream is the first, by its URL.
+    far = await relayBefore(near.kubeconfig, "far", urlOf(near));
   });
   after(async () => {
     await Promise.allSettled([far?.kill(), near?.kill(), plane?.kill()]);
     removeDirectory(directory);
   });
 
-  function relayBefore(kubeconfig: string, name: string): Promise<RunningRelay> {
-    const pki = join(dataDir, "pki");
+  function relayBefore(
+    kubeconfig: string,
+    name: string,
+    more: Pick<RelayOptions, "access"> = {},
+  ): Promise<RunningRelay> {
     const args = ["--resources", "configmaps,pods,namespaces"];
-    return startRelay({ kubeconfig, directory, name, pki, args });
+    return startRelay({ kubeconfig, directory, name, pki, args, ...more });
+  }
+
+  function urlOf({ url }: RunningRelay): { access: readonly string[] } {
+    const file = (name: string): string => join(pki, name);
+    const user = ["--upstream-cert", file("admin.crt"), "--upstream-key", file("admin.key")];
+    return { access: ["--upstream", url, "--upstream-ca", file("ca.crt"), ...user] };
   }
 
   function http(kubeconfig: string): KubeHttp {
@@ -236,33 +247,6 @@ async function grant(client: KubeHttp): Promise<void> {
 }
 
 /** HTTP/1.1 with a bearer token, the certificate taken on trust: it is about the answer. */
-async function fetchWith(
-  url: string,
-  path: string,
-  token: string,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  const { request } = await import("node:https");
-  return new Promise((resolve, reject) => {
-    const authorization = token === "" ? {} : { authorization: `Bearer ${token}` };
-    const options = { rejectUnauthorized: false, headers: { ...authorization, ...headers } };
-    const sent = request(`${url}${path}`, options, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => {
-        const status = response.statusCode ?? 0;
-        const body = status === 304 ? null : Buffer.concat(chunks);
-        const flat = Object.entries(response.headers).map(
-          ([k, v]) => [k, String(v)] as [string, string],
-        );
-        resolve(new Response(body, { status, headers: flat }));
-      });
-    });
-    sent.on("error", reject);
-    sent.end();
-  });
-}
 
 function nameOf(object: Json): string {
   return String(object["metadata"]?.["name"]);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { KubeconfigError, loadKubeconfig } from "./kubeconfig.ts";
+import { inClusterAccess, KubeconfigError, loadKubeconfig } from "./kubeconfig.ts";
 
 const file = `
 apiVersion: v1
@@ -81,4 +81,21 @@ test("what is missing is named", async () => {
     await assert.rejects(loadKubeconfig(path, "broken"), /has no cluster "nowhere"/);
     await assert.rejects(loadKubeconfig(join(path, "..", "absent")), KubeconfigError);
   });
+});
+
+test("a Pod's own access is its service account's", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "service-account-"));
+  try {
+    writeFileSync(join(directory, "ca.crt"), "CA");
+    writeFileSync(join(directory, "token"), "mine\n");
+    writeFileSync(join(directory, "namespace"), "team\n");
+    const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
+    const access = inClusterAccess(env, directory);
+    assert.equal(access?.server, "https://[fd00::1]:6443");
+    assert.equal(access?.bearerToken?.(), "mine");
+    assert.equal(access?.namespace, "team");
+    assert.equal(inClusterAccess({}, directory), undefined);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

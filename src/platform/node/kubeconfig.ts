@@ -3,7 +3,7 @@
  *
  * Read: current or named context, inline data or files (relative to the kubeconfig), tokens, token
  * files, exec plugins (run once; a token near its end is fetched again in the background).
- * Not read, with a clear error: auth-provider (removed upstream in 1.26), username and password.
+ * Not read, with a clear error: auth-provider (removed upstream in 1.26), username and password, proxy-url.
  */
 import { execFile } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
@@ -57,6 +57,9 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Ku
   const cluster = named(root, "clusters", clusterName, "cluster", path);
   const userName = text(chosen["user"]) ?? "";
   const user = userName === "" ? {} : named(root, "users", userName, "user", path);
+  if (text(cluster["proxy-url"]) !== undefined) {
+    throw new KubeconfigError(`cluster "${clusterName}": proxy-url is not supported`);
+  }
   const server = text(cluster["server"]);
   if (server === undefined) throw new KubeconfigError(`cluster "${clusterName}" has no server`);
   const serverName = text(cluster["tls-server-name"]);
@@ -70,18 +73,19 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Ku
   };
 }
 
-/** A Pod's own access; undefined outside of a cluster. */
+/** A Pod's own access, from the files it is given in `directory`; undefined outside of a cluster. */
 export function inClusterAccess(
   env: Readonly<Record<string, string | undefined>>,
+  directory = serviceAccountDirectory,
 ): KubeAccess | undefined {
   const host = env["KUBERNETES_SERVICE_HOST"];
   const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
   if (host === undefined || host === "") return undefined;
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    ca: readText(join(serviceAccountDirectory, "ca.crt")),
-    bearerToken: tokenFile(join(serviceAccountDirectory, "token")),
-    namespace: readText(join(serviceAccountDirectory, "namespace")).trim(),
+    ca: readText(join(directory, "ca.crt")),
+    bearerToken: tokenFile(join(directory, "token")),
+    namespace: readText(join(directory, "namespace")).trim(),
   };
 }
 
@@ -114,7 +118,8 @@ async function credentials(user: Fields, name: string, directory: string): Promi
   };
 }
 
-function tokenFile(path: string): () => string {
+/** Read again each minute: tokens of Pods are exchanged in place. */
+export function tokenFile(path: string): () => string {
   let token = "";
   let readMs = Number.NEGATIVE_INFINITY;
   return () => {
