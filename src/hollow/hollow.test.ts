@@ -163,6 +163,10 @@ test("slow starts and late probes take a write each", async () => {
   assert.equal(conditionOf(rig.pod("web"), "Ready"), "False");
   await rig.clock.advance(5_000);
   assert.equal(conditionOf(rig.pod("web"), "Ready"), "True");
+  for (const condition of rig.pod("web")?.status?.conditions ?? []) {
+    assert.equal(condition.reason, undefined, `${condition.type} holds`);
+    assert.equal(condition.message, undefined);
+  }
   assert.equal(rig.writes().length, 3);
   await rig.end();
 });

@@ -23,6 +23,28 @@ export interface StatusFacts {
   readonly nowMs: number;
 }
 
+/** `status` as a strategic merge patch: merged by type, a condition keeps what is not named as gone. */
+export function statusPatch(pod: Pod, status: Partial<PodStatus>): object {
+  const { conditions } = status;
+  if (conditions === undefined) return status;
+  const known = pod.status?.conditions ?? [];
+  const whole = conditions.map((next) => ({
+    ...goneOf(
+      known.find(({ type }) => type === next.type),
+      next,
+    ),
+    ...next,
+  }));
+  return { ...status, conditions: whole };
+}
+
+function goneOf(old: PodCondition | undefined, next: PodCondition): object {
+  return {
+    ...(old?.reason === undefined || next.reason !== undefined ? {} : { reason: null }),
+    ...(old?.message === undefined || next.message !== undefined ? {} : { message: null }),
+  };
+}
+
 type Ready = "ready" | "not-ready" | "gates-not-ready";
 
 /** Accepted, nothing started yet. */

@@ -5,7 +5,7 @@
  *        the record. At most `podWritesInFlightMax` writes are in flight.
  * Cost   a pod that has come to rest keeps some hundred bytes: its object is let go.
  */
-import type { Pod } from "#api/gen/types.ts";
+import type { Pod, PodStatus } from "#api/gen/types.ts";
 import type { WatchedEvent } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -20,6 +20,7 @@ import type { HollowDeps } from "./nodes.ts";
 import type { HollowOptions } from "./options.ts";
 import type { PodRun } from "./pod-plan.ts";
 import { adoptRun, planPod } from "./pod-plan.ts";
+import { statusPatch } from "./pod-status.ts";
 import { programOf } from "./program.ts";
 
 interface PodRecord {
@@ -179,9 +180,9 @@ export class HollowPods implements ReflectorSink<Pod> {
   }
 
   /** @returns false when the pod is no longer the one we know. */
-  async #write(record: PodRecord, pod: Pod, status: object): Promise<boolean> {
+  async #write(record: PodRecord, pod: Pod, status: Partial<PodStatus>): Promise<boolean> {
     const { namespace, name, uid } = record;
-    const patch = { metadata: { uid }, status };
+    const patch = { metadata: { uid }, status: statusPatch(pod, status) };
     const options = { subresource: "status" };
     try {
       const written = await this.#deps.client.patch<Pod>(
