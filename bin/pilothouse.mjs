@@ -2,8 +2,11 @@
 /**
  * The launcher: runs the product on a Node that can. On an older host Node it starts the pinned one
  * and stays only to pass signals and the exit code on. From a checkout it runs src, else dist.
+ *
+ * A role whose host needs flags (host-flags.json) gets them: V8 takes those of its heap at its start only,
+ * so the process becomes itself once more, with them (execve; 20 ms of CPU). docs/adr/0014.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import module from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -11,12 +14,19 @@ import { hostMajorMin, pinnedNode } from "../tools/node-path.mjs";
 
 /** The modules of a start are compiled by then. */
 const keepCompiledMs = 1000;
-const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const self = fileURLToPath(import.meta.url);
+const root = join(dirname(self), "..");
 
 if (Number(process.versions.node.split(".")[0]) >= hostMajorMin) await start();
 else await startPinned();
 
 async function start() {
+  const flags = missingFlags();
+  // Not of a forked process, which shares a channel with its maker and has its maker's flags.
+  if (flags.length > 0 && process.send === undefined && canBecome()) {
+    const args = [process.execPath, ...process.execArgv, ...flags, self, ...process.argv.slice(2)];
+    process.execve(process.execPath, args, process.env);
+  }
   module.enableCompileCache?.(join(root, "node_modules", ".cache", "pilothouse"));
   // By itself it is written when the process ends well, and some are only ever killed. Once written it
   // costs 0.2 ms, the first time 30; it saves every later start half of its CPU.
@@ -28,7 +38,7 @@ async function start() {
 
 async function startPinned() {
   const { spawn } = await import("node:child_process");
-  const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  const args = [...missingFlags(), self, ...process.argv.slice(2)];
   const child = spawn(pinnedNode(root), args, { stdio: "inherit" });
   // The terminal sends Ctrl-C to both; a signal sent to the launcher alone must reach the child.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
@@ -38,4 +48,16 @@ async function startPinned() {
     process.exit(1);
   });
   child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGINT" ? 130 : 143)));
+}
+
+/** What an operator has set, by NODE_OPTIONS too, stays. */
+function missingFlags() {
+  const all = JSON.parse(readFileSync(join(root, "bin", "host-flags.json"), "utf8"));
+  const set = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").replaceAll("_", "-");
+  const flags = Object.hasOwn(all, process.argv[2] ?? "") ? all[process.argv[2]] : [];
+  return flags.filter((flag) => !set.includes(flag.split("=")[0]));
+}
+
+function canBecome() {
+  return process.platform !== "win32" && process.execve !== undefined;
 }

@@ -8,6 +8,7 @@
  *
  * Prints a line when every watch was answered, and a second after it starts to count: bytes a second.
  */
+import { readFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { parseArgs } from "node:util";
 
@@ -19,6 +20,11 @@ const { values } = parseArgs({
     streams: { type: "string", default: "1" },
     connections: { type: "string", default: "1" },
     seconds: { type: "string", default: "3" },
+    /** Length of each connection's own bearer token; 0: none. */
+    tokenBytes: { type: "string", default: "0" },
+    /** PEM files of the client's certificate. */
+    key: { type: "string" },
+    cert: { type: "string" },
   },
 });
 const [port, streams, connections, seconds] = [
@@ -28,6 +34,11 @@ const [port, streams, connections, seconds] = [
   Number(values.seconds),
 ];
 const host = `127.0.0.1:${port}`;
+const tokenBytes = Number(values.tokenBytes);
+const certificate =
+  values.key === undefined || values.cert === undefined
+    ? {}
+    : { key: readFileSync(values.key), cert: readFileSync(values.cert) };
 
 /** Handshakes under way at once. */
 const dialsMax = 64;
@@ -63,12 +74,29 @@ function preface(): Buffer {
 }
 
 /** GET as HPACK without a table: two indexed fields, two literals with indexed names (RFC 7541 6). */
-function requestHead(): Buffer {
-  const literal = (name: number, value: string): Buffer => {
-    if (value.length > 126) throw new Error("the path is longer than one length byte tells");
-    return Buffer.concat([Buffer.of(name, value.length), Buffer.from(value)]);
-  };
-  return Buffer.concat([Buffer.of(0x82, 0x87), literal(0x04, values.path), literal(0x01, host)]);
+function requestHead(token: string): Buffer {
+  const literal = (name: readonly number[], value: string): Buffer =>
+    Buffer.concat([Buffer.from(name), lengthOf(value), Buffer.from(value)]);
+  const head = [Buffer.of(0x82, 0x87), literal([0x04], values.path), literal([0x01], host)];
+  // Index 23 is authorization, never indexed: each connection has its own.
+  if (token !== "") head.push(literal([0x1f, 23 - 15], `Bearer ${token}`));
+  return Buffer.concat(head);
+}
+
+/** Of a string literal: a 7-bit prefix (RFC 7541 5.1). */
+function lengthOf({ length }: string): Buffer {
+  if (length < 127) return Buffer.of(length);
+  const bytesOf = [127];
+  let left = length - 127;
+  for (; left >= 128; left >>= 7) bytesOf.push((left & 127) | 128);
+  return Buffer.from([...bytesOf, left]);
+}
+
+let dialled = 0;
+
+/** What is before the dot says who it is of. */
+function nextToken(): string {
+  return tokenBytes === 0 ? "" : `client-${++dialled}.`.padEnd(tokenBytes, "x");
 }
 
 /** Walks the frames of one connection; a frame's payload may come in any number of pieces. */
@@ -134,7 +162,7 @@ class Frames {
 
 function openHttp2(socket: TLSSocket, count: number): void {
   const frames = new Frames(socket);
-  const head = requestHead();
+  const head = requestHead(nextToken());
   const flags = flag.endHeaders | flag.endStream;
   const asked = [preface()];
   for (let at = 0; at < count; at++) asked.push(frameOf(frame.headers, flags, 2 * at + 1, head));
@@ -148,13 +176,15 @@ function openHttp1(socket: TLSSocket): void {
     hasAnswered();
     socket.on("data", (more: Buffer) => void (bytes += more.length));
   });
-  socket.write(`GET ${values.path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  const token = nextToken();
+  const authorization = token === "" ? "" : `Authorization: Bearer ${token}\r\n`;
+  socket.write(`GET ${values.path} HTTP/1.1\r\nHost: ${host}\r\n${authorization}\r\n`);
 }
 
 function dial(count: number): Promise<void> {
   return new Promise((resolve) => {
     // The certificate is made for this run; who serves it is not what is measured.
-    const trust = { rejectUnauthorized: false, ALPNProtocols: [values.protocol] };
+    const trust = { rejectUnauthorized: false, ALPNProtocols: [values.protocol], ...certificate };
     const socket = connect({ host: "127.0.0.1", port, ...trust }, () => {
       if (socket.alpnProtocol !== values.protocol) fail(`spoken: ${String(socket.alpnProtocol)}`);
       if (values.protocol === "h2") openHttp2(socket, count);

@@ -7,8 +7,8 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeAuthority, makeServerCertificate } from "../../src/auth/pki.ts";
-import { linesOf, pause, pinned } from "./pinned.ts";
+import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../src/auth/pki.ts";
+import { linesOf, pause, pinned, relayHostFlags } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 export interface TlsLoad {
@@ -57,27 +57,40 @@ export interface IdleCost {
   readonly collected: number;
 }
 
-/** Idle HTTP/1.1 watches over TLS at a relay, one a connection. */
+export interface IdleCrowd {
+  readonly streams: number;
+  /** Watches a connection, over HTTP/2; absent: one, over HTTP/1.1. */
+  readonly each?: number;
+  /** Of key exchange; absent: OpenSSL's choice. */
+  readonly curves?: string;
+  /** Length of the bearer tokens, of which each connection has one of its own; absent: none. */
+  readonly tokenBytes?: number;
+  /** The relay asks for client certificates, and all have the same one. */
+  readonly byCertificate?: boolean;
+}
+
+/** Idle watches over TLS at a relay. */
 export async function tlsIdle(
   directory: string,
   path: string,
-  crowd: number,
-  curves?: string,
+  { streams, each, curves, tokenBytes, byCertificate = false }: IdleCrowd,
 ): Promise<IdleCost> {
   // One more than will come: no event is ever made.
-  const options = { clients: crowd + 1, ...(curves === undefined ? {} : { curves }) };
-  const server = await tlsRelay(directory, options);
-  return idleCost(server, { path, protocol: "http/1.1", streams: crowd, connections: crowd });
-}
-
-/** The same at a relay over HTTP/2, `each` on a connection. */
-export async function http2Idle(
-  directory: string,
-  path: string,
-  { streams, each }: { readonly streams: number; readonly each: number },
-): Promise<IdleCost> {
-  const server = await tlsRelay(directory, { clients: streams + 1 });
-  return idleCost(server, { path, protocol: "h2", streams, connections: streams / each });
+  const relayOptions = {
+    clients: streams + 1,
+    ...(curves === undefined ? {} : { curves }),
+    ...(byCertificate ? { clientCa: join(directory, "ca.pem") } : {}),
+  };
+  const protocol = each === undefined ? "http/1.1" : "h2";
+  const server = await tlsRelay(directory, relayOptions);
+  return idleCost(server, {
+    path,
+    protocol,
+    streams,
+    connections: streams / (each ?? 1),
+    ...(tokenBytes === undefined ? {} : { tokenBytes }),
+    ...(byCertificate ? clientFiles(directory) : {}),
+  });
 }
 
 /** What a socket of node:tls takes that does nothing else. */
@@ -91,7 +104,7 @@ export async function tlsFloor(directory: string, path: string, crowd: number): 
 
 async function idleCost(
   server: { readonly child: ChildProcess; readonly port: number },
-  load: { path: string; protocol: string; streams: number; connections: number },
+  load: Readonly<Record<string, string | number>> & { readonly streams: number },
 ): Promise<IdleCost> {
   const before = residentBytes(server.child.pid);
   const each = (): number => (residentBytes(server.child.pid) - before) / load.streams;
@@ -119,7 +132,7 @@ async function tlsRelay(
 ): Promise<{ child: ChildProcess; port: number }> {
   const { key, cert } = certificateFiles(directory);
   const script = join(here, "fanout-relay.ts");
-  const args = ["--expose-gc", script, ...flags({ ...options, key, cert })];
+  const args = [...relayHostFlags, "--expose-gc", script, ...flags({ ...options, key, cert })];
   const child = pinned(0, process.execPath, args);
   return { child, port: Number(await linesOf(child)()) };
 }
@@ -131,10 +144,23 @@ function certificateFiles(directory: string): { key: string; cert: string } {
   const hosts = ["localhost", "127.0.0.1"];
   const options = { validity, serial: randomBytes(16) };
   const issued = makeServerCertificate(authority, "bench", hosts, options);
-  const files = { key: join(directory, "key.pem"), cert: join(directory, "cert.pem") };
+  const subject = { commonName: "bench-client", organizations: ["bench"] };
+  const client = makeClientCertificate(authority, subject, { validity, serial: randomBytes(16) });
+  const [files, own] = [serverFiles(directory), clientFiles(directory)];
+  writeFileSync(join(directory, "ca.pem"), authority.certificate);
   writeFileSync(files.key, issued.privateKey, { mode: 0o600 });
   writeFileSync(files.cert, issued.certificate);
+  writeFileSync(own.key, client.privateKey, { mode: 0o600 });
+  writeFileSync(own.cert, client.certificate);
   return files;
+}
+
+function serverFiles(directory: string): { key: string; cert: string } {
+  return { key: join(directory, "key.pem"), cert: join(directory, "cert.pem") };
+}
+
+function clientFiles(directory: string): { key: string; cert: string } {
+  return { key: join(directory, "client-key.pem"), cert: join(directory, "client-cert.pem") };
 }
 
 function clientArgs(options: Record<string, string | number>): readonly string[] {

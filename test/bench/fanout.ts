@@ -6,15 +6,15 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { contender, dismiss, median, type Window, window } from "./fanout-floor.ts";
 import {
-  http2Idle,
   type IdleCost,
+  type IdleCrowd,
   measureTls,
   tlsFloor,
   tlsIdle,
   type TlsRate,
 } from "./fanout-tls.ts";
 import { flagsOf } from "./flags.ts";
-import { linesOf, pause, pinned } from "./pinned.ts";
+import { linesOf, pause, pinned, relayHostFlags } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
 
 const usage = `npm run bench -- fanout [--only floor,curve,...] [flags]
@@ -37,6 +37,8 @@ All parts take about half an hour; name those you want:
   --runs N        of every other point; medians are shown (3)
   --query TEXT    appended to the watches' URL, for what clients may opt in to: "&..."
   --tls LIST      streams x connections (2000x20,5000x50)
+  --idle LIST     of tls-idle: floor, h1, x25519, h2, and with credentials token (1,100 bytes, as a service
+                  account's), large-token (3,500, as a cloud's), certificate, h2-large-token (all)
   --points LIST   clients x events/s [x keys]: the points of the curve
 
 Server and client have a core each (taskset); the client is C. Without a C compiler there is nobody to
@@ -50,6 +52,7 @@ const flags = flagsOf(usage, {
   only: "floor,curve,stalled,latest,nodes,idle,tls,tls-idle",
   query: "",
   tls: "2000x20,5000x50",
+  idle: "floor,h1,x25519,token,large-token,certificate,h2,h2-large-token",
   points: "100x100,1000x100,5000x100,10000x100,10000x10,1000x1000",
 });
 const clients = flags.number("clients");
@@ -60,6 +63,17 @@ const wanted = new Set(flags.list("only"));
 const eventBytes = 1024;
 const here = dirname(fileURLToPath(import.meta.url));
 const path = `/api/v1/configmaps?watch=true&resourceVersion=0${flags.text("query")}`;
+
+/** Kinds of idle watchers over TLS. */
+const idleKinds: ReadonlyMap<string, Omit<IdleCrowd, "streams">> = new Map([
+  ["h1", {}],
+  ["x25519", { curves: "X25519" }],
+  ["token", { tokenBytes: 1_100 }],
+  ["large-token", { tokenBytes: 3_500 }],
+  ["certificate", { byCertificate: true }],
+  ["h2", { each: 10 }],
+  ["h2-large-token", { each: 10, tokenBytes: 3_500 }],
+]);
 
 const curveWidths = [8, 10, 6, 9, 13, 8, 8, 8, 9, 7, 8, 12, 14, 14];
 const curveHead = ["clients", "events/s", "keys", "stalled", "deliveries/s"].concat([
@@ -253,14 +267,19 @@ async function tls(): Promise<void> {
 async function idleOverTls(): Promise<void> {
   const shown = ({ fresh, collected }: IdleCost): string =>
     `${kilobytes(fresh)} KB each, ${kilobytes(collected)} KB after a collection`;
-  const floorOf = await tlsFloor(directory, path, clients);
-  console.log(`\n${clients} idle connections of node:tls alone: ${shown(floorOf)}`);
-  const http1 = await tlsIdle(directory, path, clients);
-  console.log(`${clients} idle HTTP/1.1 watchers over TLS: ${shown(http1)}`);
-  const x25519 = await tlsIdle(directory, path, clients, "X25519");
-  console.log(`${clients} idle HTTP/1.1 watchers over TLS, X25519 alone: ${shown(x25519)}`);
-  const http2 = await http2Idle(directory, path, { streams: clients, each: 10 });
-  console.log(`${clients} idle watchers over HTTP/2, 10 a connection: ${shown(http2)}`);
+  const kinds = flags.list("idle");
+  if (kinds.includes("floor")) {
+    const floorOf = await tlsFloor(directory, path, clients);
+    console.log(`\n${clients} idle connections of node:tls alone: ${shown(floorOf)}`);
+  }
+  for (const kind of kinds.filter((one) => one !== "floor")) {
+    const crowd = idleKinds.get(kind);
+    if (crowd === undefined) return flags.refuse(`--idle knows no "${kind}"`);
+    const cost = await tlsIdle(directory, path, { streams: clients, ...crowd });
+    console.log(
+      `${clients} idle watchers over TLS, ${kind} ${JSON.stringify(crowd)}: ${shown(cost)}`,
+    );
+  }
 }
 
 /** 50,000, in as many processes as the limit of files of one asks for. */
@@ -338,7 +357,8 @@ function relayServer(load: Load): { child: ChildProcess; lines: () => Promise<st
   const { stalled: _stalled, path: _path, ...options } = { bytes: eventBytes, ...load };
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const script = join(here, "fanout-relay.ts");
-  const child = pinned(0, process.execPath, ["--expose-gc", script, ...flags]);
+  const args = [...relayHostFlags, "--expose-gc", script, ...flags];
+  const child = pinned(0, process.execPath, args);
   return { child, lines: linesOf(child) };
 }
 

@@ -2,6 +2,10 @@
  * Processes of a benchmark, each on a core of its own (taskset, where there is one), and their lines.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import hostFlags from "../../bin/host-flags.json" with { type: "json" };
+
+/** What the launcher gives the relay's host. */
+export const relayHostFlags: readonly string[] = hostFlags.relay;
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
