@@ -8,14 +8,12 @@ import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 import { MetricSet } from "#server/metric-set.ts";
-import { compilePredicate } from "#watch/predicate.ts";
-import { TestSink } from "#watch/testing/feed.ts";
+import { everything, TestSink } from "#watch/testing/feed.ts";
 import { type RelayLimits, relayLimits } from "./limits.ts";
 import type { Mirror } from "./mirror.ts";
 import { createRelay, type Relay } from "./relay.ts";
 import { FakeUpstream, podKind } from "./testing/fake-upstream.ts";
 
-const everything = compilePredicate({ namespace: "", namespaced: true });
 const pods = "/api/v1/pods";
 
 /** Everybody is ann, who may read everything. */

@@ -8,8 +8,7 @@ import fc from "fast-check";
 import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
-import { compilePredicate } from "#watch/predicate.ts";
-import { TestSink } from "#watch/testing/feed.ts";
+import { everything, TestSink } from "#watch/testing/feed.ts";
 import type { WatchItem } from "#watch/watch-item.ts";
 import { relayLimits } from "./limits.ts";
 import { Mirror } from "./mirror.ts";
@@ -21,7 +20,6 @@ import { View } from "./view.ts";
 const limits = { ...relayLimits, pageObjects: 3, flushMs: 0, ringItemsMax: 1000 };
 /** fast-check prints the seed of a run that fails; thousands of runs are a command of their own. */
 const numRuns = Number(process.env["PILOTHOUSE_RUNS"] ?? 40);
-const everything = compilePredicate({ namespace: "", namespaced: true });
 
 class Replica {
   readonly clock = new FakeClock();

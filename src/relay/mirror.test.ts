@@ -3,15 +3,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { FakeClock } from "#client/testing/fake-clock.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
-import { compilePredicate } from "#watch/predicate.ts";
-import { TestSink } from "#watch/testing/feed.ts";
+import { everything, TestSink } from "#watch/testing/feed.ts";
 import { relayLimits } from "./limits.ts";
 import { Mirror } from "./mirror.ts";
 import { objectForm } from "./object-form.ts";
 import { podKind } from "./testing/fake-upstream.ts";
 import type { ObjectEvent } from "./upstream-event.ts";
 
-const everything = compilePredicate({ namespace: "", namespaced: true });
 const formed = objectForm(podKind);
 
 function pod(name: string, revision: number): ObjectEvent {

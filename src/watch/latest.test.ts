@@ -2,22 +2,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseFieldSelector } from "#api/field-selector.ts";
-import { parseLabelSelector } from "#api/label-selector.ts";
 import type { Cursor } from "./cursor.ts";
 import { latestItems } from "./latest.ts";
-import { compilePredicate, type Predicate } from "./predicate.ts";
-import { describeItem, TestFeed, testObject, TestSink, type Write } from "./testing/feed.ts";
+import type { Predicate } from "./predicate.ts";
+import {
+  describeItem,
+  predicate,
+  TestFeed,
+  testObject,
+  TestSink,
+  type Write,
+} from "./testing/feed.ts";
 import type { WatchItem } from "./watch-item.ts";
-
-function predicate(namespace = "", labels = "", fields = ""): Predicate {
-  return compilePredicate({
-    namespace,
-    namespaced: true,
-    labels: parseLabelSelector(labels),
-    fields: parseFieldSelector(fields),
-  });
-}
 
 const predicates = [
   predicate(),

@@ -2,15 +2,19 @@
  * For tests: a feed that keeps all of its history, a cache fed by it, a sink with a capacity, and the
  * oracle: what a watcher must see, worked out from the list of changes with no cache at all.
  */
+import { parseFieldSelector } from "#api/field-selector.ts";
+import { parseLabelSelector } from "#api/label-selector.ts";
 import type { AnyObject } from "#api/object.ts";
 import { plainFieldValue } from "#api/selectable-fields.ts";
 import type { Change } from "../cache-state.ts";
 import type { CacheOptions } from "../cache.ts";
 import { WatchCache } from "../cache.ts";
 import { CacheEvent } from "../cache-event.ts";
+import type { Cursor } from "../cursor.ts";
 import type { History, HistoryReader, HistorySink } from "../history.ts";
 import { MemoPool } from "../memo-pool.ts";
 import { encodeObject } from "../object-bytes.ts";
+import { compilePredicate, type Predicate } from "../predicate.ts";
 import type { ObjectSource } from "../shared-object.ts";
 import { SharedObject } from "../shared-object.ts";
 import type { WatchItem, WatchSink } from "../watch-item.ts";
@@ -54,6 +58,17 @@ export function testObject(key: string, write: Omit<Write, "key">, revision: num
   };
   return new SharedObject(testSource, key, encodeObject(object), revision);
 }
+
+export function predicate(namespace = "", labels = "", fields = ""): Predicate {
+  return compilePredicate({
+    namespace,
+    namespaced: true,
+    labels: parseLabelSelector(labels),
+    fields: parseFieldSelector(fields),
+  });
+}
+
+export const everything = predicate();
 
 /** A cache with every change it ever had beside it. */
 export class TestFeed implements History {
@@ -228,4 +243,15 @@ export function describeItem(item: WatchItem): string {
   const labels = Object.entries(object.labels).map(([key, value]) => ` ${key}=${value}`);
   const at = object.resourceVersion;
   return `${item.type} ${object.namespace}/${object.name}@${at}${labels.join("")}`;
+}
+
+export function start(
+  feed: TestFeed,
+  sink: TestSink,
+  from: "state" | number,
+  wanted = everything,
+): Cursor {
+  const position = from === "state" ? from : { after: from };
+  const options = { predicate: wanted, bookmarks: true, checksums: true, start: position } as const;
+  return feed.cache.watch(options, sink);
 }

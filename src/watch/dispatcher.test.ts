@@ -1,0 +1,60 @@
+/** Who is served when: in pieces, in turns, and with the same batch as their like. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { predicate, start, TestFeed, TestSink } from "./testing/feed.ts";
+import type { WatchItem } from "./watch-item.ts";
+
+void describe("a watcher of much", () => {
+  void it("is handed a large change in pieces, so that its sink may refuse the rest", () => {
+    const feed = new TestFeed({ ringBytesMax: 64 << 20 });
+    const sink = new TestSink(1);
+    const cursor = start(feed, sink, 1);
+    const filler = "x".repeat(300_000);
+    for (let at = 0; at < 20; at++) feed.apply({ key: `a/${at}`, labels: { filler } });
+    feed.dispatch();
+    assert.equal(sink.items.length, 4);
+    sink.room = 1;
+    cursor.resume();
+    assert.equal(sink.items.length, 8);
+    sink.room = 100;
+    cursor.resume();
+    assert.equal(sink.items.length, 20);
+    assert.equal(cursor.live, true);
+  });
+});
+
+void describe("a crowd", () => {
+  void it("is served a slice per turn, and who is served late gets what came meanwhile with it", () => {
+    const feed = new TestFeed({ crowd: 1 });
+    const sinks = [1, 2, 3].map(() => new TestSink());
+    for (const sink of sinks) start(feed, sink, 1);
+    const seen = (): number[] => sinks.map((sink) => sink.items.length);
+    feed.write({ key: "a/x", labels: {} });
+    assert.deepEqual(seen(), [1, 0, 0]);
+    feed.write({ key: "a/y", labels: {} });
+    assert.deepEqual(seen(), [1, 0, 0]);
+    feed.turn();
+    assert.deepEqual(seen(), [1, 2, 0]);
+    while (feed.turn());
+    assert.deepEqual(seen(), [2, 2, 2]);
+    const lines = ["ADDED a/x@2", "ADDED a/y@3"];
+    for (const sink of sinks) assert.deepEqual(sink.lines, lines);
+  });
+});
+
+void describe("watchers of one selector", () => {
+  void it("share their batches, and are served in turns when they are a crowd", () => {
+    const feed = new TestFeed({ crowd: 1 });
+    const batches: (readonly WatchItem[])[] = [];
+    const sink = { deliver: (items: readonly WatchItem[]) => batches.push(items) > 0, end() {} };
+    const options = { bookmarks: false, start: { after: 1 } };
+    for (let at = 0; at < 3; at++) {
+      feed.cache.watch({ ...options, predicate: predicate("", "app=web,v!=1") }, sink);
+    }
+    feed.write({ key: "a/x", labels: { app: "web" } });
+    assert.equal(batches.length, 1);
+    while (feed.turn());
+    assert.equal(batches.length, 3);
+    assert.ok(batches.every((batch) => batch === batches[0]));
+  });
+});
