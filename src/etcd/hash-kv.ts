@@ -9,7 +9,7 @@
  */
 import { crc32c } from "#base/crc32c.ts";
 import type { FullStore } from "#store/full-store.ts";
-import type { StoredVersion } from "#store/mvcc.ts";
+import type { StoredVersion } from "#store/stored-versions.ts";
 import { keyValue } from "#wire/etcd-messages.ts";
 
 export interface KeySpaceHash {

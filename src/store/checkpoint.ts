@@ -5,7 +5,7 @@
  *
  * `revision` is the compact revision: so the log above it is all of history but the compacted
  * revision's own changes, which a watch may still begin with. Nothing else is stored twice. Keys may
- * change while this runs, and what is visible at `revision` be pruned: Mvcc.hold keeps it until it
+ * change while this runs, and what is visible at `revision` be pruned: Pruning.hold keeps it until it
  * has been passed.
  */
 import type { RecordSupply } from "./engines/engine.ts";
@@ -27,14 +27,14 @@ export function checkpointSource(of: {
   readonly revision: number;
 }): RecordSupply & { ended(): void } {
   const { mvcc } = of;
-  mvcc.hold(of.revision);
+  mvcc.pruning.hold(of.revision);
   const source = recordsOf({
     ...of,
     leases: of.leases.all(),
-    held: (start) => mvcc.heldFrom(start),
-    passed: (from) => mvcc.passed(from),
+    held: (start) => mvcc.pruning.heldFrom(start),
+    passed: (from) => mvcc.pruning.passed(from),
   });
-  return { ...source, ended: () => mvcc.passed(undefined) };
+  return { ...source, ended: () => mvcc.pruning.passed(undefined) };
 }
 
 /** The state at the newest durable revision; nothing is pruned beyond it until this has ended. */

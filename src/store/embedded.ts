@@ -13,11 +13,13 @@ import { StoreStoppedError } from "./full-store.ts";
 import type { FullStore, StoreSnapshot, StoreStats } from "./full-store.ts";
 import type { LeaseInfo, Leases } from "./leases.ts";
 import { Maintenance } from "./maintenance.ts";
-import type { Mvcc, StoredVersion } from "./mvcc.ts";
+import type { Mvcc } from "./mvcc.ts";
 import type { StoreOptions } from "./options.ts";
 import { noSpace, stopped, tooLarge } from "./refusals.ts";
 import { Sequencer } from "./sequencer.ts";
 import { openSnapshot } from "./snapshot.ts";
+import { storedVersions } from "./stored-versions.ts";
+import type { StoredVersion } from "./stored-versions.ts";
 import { inTurn, submitWrite, whenDurable } from "./submissions.ts";
 import type {
   CommitSink,
@@ -221,7 +223,7 @@ export class EmbeddedStore implements FullStore {
   }
 
   versions(revision: number): readonly StoredVersion[] {
-    return this.#mvcc.allVersions(Math.min(revision, this.#mvcc.commitRevision));
+    return storedVersions(this.#mvcc, Math.min(revision, this.#mvcc.commitRevision));
   }
 
   snapshot(): StoreSnapshot {

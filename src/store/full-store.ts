@@ -5,7 +5,7 @@
 import type { CommitStats } from "./commit.ts";
 import type { EngineStats } from "./engines/engine.ts";
 import type { LeaseInfo } from "./leases.ts";
-import type { StoredVersion } from "./mvcc.ts";
+import type { StoredVersion } from "./stored-versions.ts";
 import type {
   CommitSink,
   Key,

@@ -109,14 +109,14 @@ void test("a slice ends when its time is up, and the loop is left alone for twic
   maintenance.wake();
   let slices = 1;
   for (let before = 1; clock.timer !== undefined; slices++) {
-    const steps = (mvcc.prunedRevision - before) / 128;
-    before = mvcc.prunedRevision;
+    const steps = (mvcc.pruning.revision - before) / 128;
+    before = mvcc.pruning.revision;
     const restMs = clock.fire();
     // Each step is one look at the clock, and so took 0.1 ms.
     assert.ok(Math.abs(restMs - 2 * steps * 0.1) < 1e-6, `${steps} steps, ${restMs} ms of rest`);
     assert.ok(steps * 0.1 < 0.25 + 0.11, `${steps} steps in a slice`);
   }
-  assert.equal(mvcc.prunedRevision, 20_000);
+  assert.equal(mvcc.pruning.revision, 20_000);
   assert.ok(slices > 20);
 });
 
@@ -126,7 +126,7 @@ void test("under a clock that stands a slice still ends", () => {
   const maintenance = maintenanceOf(mvcc, clock, steppedEngine());
   mvcc.compactRevision = 40_000;
   maintenance.wake();
-  assert.ok(mvcc.prunedRevision < 40_000);
+  assert.ok(mvcc.pruning.revision < 40_000);
   assert.notEqual(clock.timer, undefined);
 });
 
@@ -148,11 +148,11 @@ void test("a checkpoint begins only when all is pruned, one at a time, and a clo
   maintenance.wake();
   const closed = maintenance.close();
   assert.equal(clock.timer, undefined);
-  const { prunedRevision } = mvcc;
+  const prunedRevision = mvcc.pruning.revision;
   assert.ok(engine.source.hurried.aborted);
   engine.finish();
   await closed;
-  assert.equal(mvcc.prunedRevision, prunedRevision);
+  assert.equal(mvcc.pruning.revision, prunedRevision);
   assert.equal(clock.timer, undefined);
 });
 
@@ -172,10 +172,10 @@ void test("history goes on to be forgotten while a checkpoint is under way, but 
   const pin = maintenance.pin(1500);
   maintenance.wake();
   settle();
-  assert.equal(mvcc.prunedRevision, 1500);
+  assert.equal(mvcc.pruning.revision, 1500);
   maintenance.unpin(pin);
   settle();
-  assert.equal(mvcc.prunedRevision, 2000);
+  assert.equal(mvcc.pruning.revision, 2000);
 });
 
 const keys = 300;

@@ -99,11 +99,11 @@ export class Maintenance {
     const { mvcc } = this.#deps;
     let until = mvcc.compactRevision;
     for (const pin of this.#pinned) until = Math.min(until, pin.revision);
-    return mvcc.prune(until, stepRevisions) && this.#cleaner.step();
+    return mvcc.pruning.prune(until, stepRevisions) && this.#cleaner.step();
   }
 
   #maybeCheckpoint(): void {
-    const revision = this.#deps.mvcc.prunedRevision;
+    const revision = this.#deps.mvcc.pruning.revision;
     if (this.#checkpointing !== undefined || revision <= this.#checkpointFailed) return;
     if (!this.#deps.engine.wantsCheckpoint(revision)) return;
     this.#checkpointing = this.#checkpoint(revision).then(() => {

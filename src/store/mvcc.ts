@@ -1,18 +1,17 @@
 /**
  * The state in memory: every version of every key since compactRevision, and history by revision.
  *
- * Holds  head >= commitRevision >= compactRevision >= pruned. Versions in (commit, head] are
- *        sequenced but not durable: guards see them, reads and watchers do not.
- *        For each key the chain of rows falls in revision (a transaction may make two of one); its
- *        oldest row is the newest at or below `pruned`, and is a tombstone only if made at `pruned`:
- *        the changes of that revision are kept in the log, for watches that begin there.
+ * Holds  head >= commitRevision >= compactRevision >= pruned (pruning.ts). Versions in (commit, head]
+ *        are sequenced but not durable: guards see them, reads and watchers do not.
+ *        For each key the chain of rows falls in revision (a transaction may make two of one).
  * Cost   get O(log keys + newer versions); a key of 40 bytes with one version costs about 200 bytes
  *        besides its record (56 row, 8 reference, 56 string, ~24 tree), half of that off the heap.
  */
-import { assert, must } from "#base/assert.ts";
+import { assert } from "#base/assert.ts";
 import { BTree } from "#base/btree.ts";
 import { RevisionLog } from "./log.ts";
-import { headerBytes, RecordReader, recordSize } from "./record.ts";
+import { Pruning } from "./pruning.ts";
+import { headerBytes, recordSize } from "./record.ts";
 import type { Slabs } from "./slabs.ts";
 import type {
   GetResult,
@@ -34,32 +33,13 @@ const tombstoneBytes = 64;
 
 const noBytes = new Uint8Array(0);
 
-/** One version of one key. */
-export interface StoredVersion {
-  readonly revision: number;
-  /** Among the changes of its revision, from 0. */
-  readonly place: number;
-  readonly key: Key;
-  /** Undefined: the key was deleted. */
-  readonly kv: KeyValue | undefined;
-  /** No later version of the key is among those asked for. */
-  readonly newest: boolean;
-}
-
-/** What a reader of the state at `revision` still needs of what is pruned. */
-interface Held {
-  readonly revision: number;
-  /** The reader has passed all keys below this. */
-  from: string;
-  readonly rows: BTree<Row>;
-}
-
 export class Mvcc {
   versions = new Versions();
   readonly slabs: Slabs;
   /** Newest row of each key, durable or not. */
   readonly index = new BTree<Row>();
   log: RevisionLog;
+  readonly pruning: Pruning;
   commitRevision: number;
   compactRevision: number;
   readonly #view: RowView = {
@@ -73,13 +53,11 @@ export class Mvcc {
     lease: 0n as LeaseId,
     offset: 0,
   };
-  #pruned: number;
-  #held: Held | undefined;
   #bytes = 0;
 
   constructor(slabs: Slabs, baseRevision: number) {
-    this.#pruned = baseRevision;
     this.slabs = slabs;
+    this.pruning = new Pruning(this, baseRevision);
     this.log = new RevisionLog(baseRevision);
     this.commitRevision = baseRevision;
     this.compactRevision = baseRevision;
@@ -88,11 +66,6 @@ export class Mvcc {
   /** State and history as the quota counts them. */
   get bytes(): number {
     return this.#bytes;
-  }
-
-  /** Only what is visible from this revision on is held. */
-  get prunedRevision(): number {
-    return this.#pruned;
   }
 
   get headRevision(): number {
@@ -105,7 +78,7 @@ export class Mvcc {
     this.slabs.clear();
     this.versions = new Versions();
     this.#bytes = 0;
-    this.#pruned = revision;
+    this.pruning.rebase(revision);
     this.log = new RevisionLog(revision);
     this.commitRevision = revision;
     this.compactRevision = revision;
@@ -113,7 +86,8 @@ export class Mvcc {
 
   /** Right after `rebase`: the changes of `revision` itself are still to be appended. */
   reopen(revision: number): void {
-    assert(revision === this.#pruned && this.index.size === 0, "reopened too late", { revision });
+    const fresh = revision === this.pruning.revision && this.index.size === 0;
+    assert(fresh, "reopened too late", { revision });
     this.log = new RevisionLog(revision - 1);
   }
 
@@ -243,131 +217,13 @@ export class Mvcc {
       return { kind: "put", key, kv: this.keyValue(row), previous };
     }
     const revision = this.versions.revision(row);
-    assert(previous !== undefined || revision <= this.#pruned, "a delete of nothing", { key });
+    const known = previous !== undefined || revision <= this.pruning.revision;
+    assert(known, "a delete of nothing", { key });
     return { kind: "delete", key, previous: previous ?? forgotten(key) };
   }
 
-  /** Every version held up to `upTo`, by revision and place in it. O(versions), for checks. */
-  allVersions(upTo: number): StoredVersion[] {
-    const found: StoredVersion[] = [];
-    this.index.scan("", undefined, (key, newest) => {
-      let first = true;
-      for (let row = newest; row !== noRow; row = this.versions.previous(row)) {
-        const revision = this.versions.revision(row);
-        if (revision > upTo) continue;
-        const kv = this.versions.isTombstone(row) ? undefined : this.keyValue(row);
-        found.push({ revision, place: this.#placeOf(row), key: key as Key, kv, newest: first });
-        first = false;
-      }
-    });
-    return found.toSorted((a, b) => a.revision - b.revision || a.place - b.place);
-  }
-
-  #placeOf(row: Row): number {
-    if (!this.versions.isTombstone(row)) return new RecordReader(this.record(row)).place(0);
-    const revision = this.versions.revision(row);
-    return revision <= this.log.base ? 0 : this.log.rows(revision).indexOf(row);
-  }
-
-  /**
-   * Forgets what only revisions below `revision` could see, of the revisions up to it not yet done,
-   * at most `revisionsMax` of them. @returns whether all is done.
-   */
-  prune(revision: number, revisionsMax: number): boolean {
-    const until = Math.min(revision, this.#pruned + revisionsMax);
-    if (until <= this.#pruned) return until === revision || revision < this.#pruned;
-    for (let r = this.#pruned + 1; r <= until; r++) {
-      if (r - 1 > this.log.base) for (const row of this.log.rows(r - 1)) this.#pruneRow(row);
-      this.#pruneOlder(r);
-    }
-    this.#pruned = until;
-    this.log.trim(until - 1);
-    return until === revision;
-  }
-
-  /** What `revision` replaced is forgotten; its own changes stay until the next one is pruned. */
-  #pruneOlder(revision: number): void {
-    const one = this.log.row(revision);
-    for (const row of one === undefined ? this.log.rows(revision) : [one]) {
-      const older = this.versions.previous(row);
-      if (older !== noRow && this.versions.revision(older) < revision) this.#dropOlder(row);
-    }
-  }
-
-  #pruneRow(row: Row): void {
-    this.#dropOlder(row);
-    if (this.versions.isTombstone(row)) this.#pruneTombstone(row);
-  }
-
-  #dropOlder(row: Row): void {
-    const versions = this.versions;
-    let older = versions.previous(row);
-    versions.setPrevious(row, noRow);
-    if (this.#held !== undefined && versions.revision(row) > this.#held.revision) {
-      older = this.#dropToHeld(older, this.#held);
-    }
-    while (older !== noRow) {
-      const next = versions.previous(older);
-      this.#drop(older);
-      older = next;
-    }
-  }
-
-  /** Drops rows down to the one that is held from now on. @returns the rows behind it. */
-  #dropToHeld(newest: Row, held: Held): Row {
-    const versions = this.versions;
-    let row = newest;
-    while (row !== noRow && versions.revision(row) > held.revision) {
-      const next = versions.previous(row);
-      this.#drop(row);
-      row = next;
-    }
-    if (row === noRow || versions.isTombstone(row) || versions.key(row) < held.from) return row;
-    const behind = versions.previous(row);
-    versions.setPrevious(row, noRow);
-    held.rows.set(versions.key(row), row);
-    return behind;
-  }
-
-  /**
-   * From now on what is pruned but visible at `revision`, which is all that is held, stays readable
-   * by `heldFrom`: one version a key at most, until the reader has passed it.
-   */
-  hold(revision: number): void {
-    assert(this.#held === undefined && revision === this.#pruned, "held too late", { revision });
-    this.#held = { revision, from: "", rows: new BTree<Row>() };
-  }
-
-  /** Keys and rows pruned since `hold` and not passed, from `start` on, in order. */
-  heldFrom(start: string): Generator<[string, Row]> {
-    return must(this.#held, "nothing is held").rows.entries(start);
-  }
-
-  /** Keys below `from` will not be read any more; undefined: none will, and `hold` has ended. */
-  passed(from: string | undefined): void {
-    const held = must(this.#held, "nothing is held");
-    const gone: [string, Row][] = [];
-    held.rows.scan(held.from, from, (key, row) => void gone.push([key, row]));
-    for (const [key, row] of gone) {
-      held.rows.delete(key);
-      this.#drop(row);
-    }
-    if (from === undefined) this.#held = undefined;
-    else held.from = from;
-  }
-
-  #pruneTombstone(row: Row): void {
-    const key = this.versions.key(row);
-    let newer = this.index.get(key) as Row;
-    if (newer === row) this.index.delete(key);
-    else {
-      while (this.versions.previous(newer) !== row) newer = this.versions.previous(newer);
-      this.versions.setPrevious(newer, noRow);
-    }
-    this.#drop(row);
-  }
-
-  #drop(row: Row): void {
+  /** Forgets a row that nothing names any more. */
+  drop(row: Row): void {
     const versions = this.versions;
     if (versions.isTombstone(row)) this.#bytes -= tombstoneBytes;
     else {

@@ -58,7 +58,7 @@ export class Recovery implements ReplaySink {
     this.#mvcc.index.endLoading();
     this.#mvcc.commitRevision = this.#mvcc.headRevision;
     this.#mvcc.compactRevision = this.#compactRevision;
-    this.#mvcc.prune(this.#compactRevision, Number.POSITIVE_INFINITY);
+    this.#mvcc.pruning.prune(this.#compactRevision, Number.POSITIVE_INFINITY);
   }
 
   #fromCheckpoint(reader: RecordReader, at: number, slab: Slab, source: RecordSource): void {

@@ -1,0 +1,144 @@
+/**
+ * Forgets what compaction lets go of, a few revisions at a time, and keeps of it what a checkpoint
+ * under way still reads.
+ *
+ * Holds  only what is visible from `revision` on is there: the oldest row of each key is the newest at
+ *        or below `revision`, and is a tombstone only if made at it: the changes of that revision are
+ *        kept in the log, for watches that begin there.
+ *        What is held for a reader is one row a key at most, and none of a key the reader has passed.
+ */
+import { assert, must } from "#base/assert.ts";
+import { BTree } from "#base/btree.ts";
+import type { Mvcc } from "./mvcc.ts";
+import { noRow } from "./versions.ts";
+import type { Row } from "./versions.ts";
+
+/** What a reader of the state at `revision` still needs of what is pruned. */
+interface Held {
+  readonly revision: number;
+  /** The reader has passed all keys below this. */
+  from: string;
+  readonly rows: BTree<Row>;
+}
+
+export class Pruning {
+  readonly #mvcc: Mvcc;
+  #revision: number;
+  #held: Held | undefined;
+
+  constructor(mvcc: Mvcc, revision: number) {
+    this.#mvcc = mvcc;
+    this.#revision = revision;
+  }
+
+  /** Only what is visible from this revision on is there. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** All was forgotten, and what comes begins at `revision`. */
+  rebase(revision: number): void {
+    this.#revision = revision;
+  }
+
+  /**
+   * Forgets what only revisions below `revision` could see, of the revisions up to it not yet done,
+   * at most `revisionsMax` of them. @returns whether all is done.
+   */
+  prune(revision: number, revisionsMax: number): boolean {
+    const until = Math.min(revision, this.#revision + revisionsMax);
+    if (until <= this.#revision) return until === revision || revision < this.#revision;
+    const { log } = this.#mvcc;
+    for (let r = this.#revision + 1; r <= until; r++) {
+      if (r - 1 > log.base) for (const row of log.rows(r - 1)) this.#pruneRow(row);
+      this.#pruneOlder(r);
+    }
+    this.#revision = until;
+    log.trim(until - 1);
+    return until === revision;
+  }
+
+  /** What `revision` replaced is forgotten; its own changes stay until the next one is pruned. */
+  #pruneOlder(revision: number): void {
+    const { log, versions } = this.#mvcc;
+    const one = log.row(revision);
+    for (const row of one === undefined ? log.rows(revision) : [one]) {
+      const older = versions.previous(row);
+      if (older !== noRow && versions.revision(older) < revision) this.#dropOlder(row);
+    }
+  }
+
+  #pruneRow(row: Row): void {
+    this.#dropOlder(row);
+    if (this.#mvcc.versions.isTombstone(row)) this.#pruneTombstone(row);
+  }
+
+  #pruneTombstone(row: Row): void {
+    const { index, versions } = this.#mvcc;
+    const key = versions.key(row);
+    let newer = index.get(key) as Row;
+    if (newer === row) index.delete(key);
+    else {
+      while (versions.previous(newer) !== row) newer = versions.previous(newer);
+      versions.setPrevious(newer, noRow);
+    }
+    this.#mvcc.drop(row);
+  }
+
+  #dropOlder(row: Row): void {
+    const { versions } = this.#mvcc;
+    let older = versions.previous(row);
+    versions.setPrevious(row, noRow);
+    if (this.#held !== undefined && versions.revision(row) > this.#held.revision) {
+      older = this.#dropToHeld(older, this.#held);
+    }
+    while (older !== noRow) {
+      const next = versions.previous(older);
+      this.#mvcc.drop(older);
+      older = next;
+    }
+  }
+
+  /** Drops rows down to the one that is held from now on. @returns the rows behind it. */
+  #dropToHeld(newest: Row, held: Held): Row {
+    const { versions } = this.#mvcc;
+    let row = newest;
+    while (row !== noRow && versions.revision(row) > held.revision) {
+      const next = versions.previous(row);
+      this.#mvcc.drop(row);
+      row = next;
+    }
+    if (row === noRow || versions.isTombstone(row) || versions.key(row) < held.from) return row;
+    const behind = versions.previous(row);
+    versions.setPrevious(row, noRow);
+    held.rows.set(versions.key(row), row);
+    return behind;
+  }
+
+  /**
+   * From now on what is pruned but visible at `revision`, which is all that is held, stays readable
+   * by `heldFrom`: one version a key at most, until the reader has passed it.
+   */
+  hold(revision: number): void {
+    assert(this.#held === undefined && revision === this.#revision, "held too late", { revision });
+    this.#held = { revision, from: "", rows: new BTree<Row>() };
+  }
+
+  /** Keys and rows pruned since `hold` and not passed, from `start` on, in order. */
+  heldFrom(start: string): Generator<[string, Row]> {
+    return must(this.#held, "nothing is held").rows.entries(start);
+  }
+
+  /** Keys below `from` will not be read any more; undefined: none will, and `hold` has ended. */
+  passed(from: string | undefined): void {
+    const held = must(this.#held, "nothing is held");
+    const gone: [string, Row][] = [];
+    held.rows.scan(held.from, from, (key, row) => void gone.push([key, row]));
+    for (const [key, row] of gone) {
+      held.rows.delete(key);
+      this.#mvcc.drop(row);
+    }
+    if (from === undefined) this.#held = undefined;
+    else held.from = from;
+  }
+}
