@@ -95,6 +95,23 @@ test("a writer whose socket is gone writes to nobody, even when the descriptor i
   first.server.close();
 });
 
+test("what is written to a socket that was just destroyed is nothing, waiting or not", async () => {
+  for (const waits of [false, true]) {
+    const { server, near, far } = await pair();
+    const writer = socketWriter(near);
+    const closed = once(near, "close");
+    const block = Buffer.alloc(1_000_000);
+    while (waits && writer.write(block));
+    near.destroy();
+    for (let at = 0; at < 3; at++) writer.write(block);
+    await closed;
+    assert.equal(near.errored, null, "nobody is told an error");
+    writer.write(block);
+    far.destroy();
+    server.close();
+  }
+});
+
 test("a peer that reset the connection ends the socket, not the process", async () => {
   const { server, near, far } = await pair();
   const writer = socketWriter(near);
