@@ -8,12 +8,7 @@
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import { CorruptionError } from "./engines/engine.ts";
 import { takeDirectory } from "./engines/local-directory.ts";
-import {
-  decodeFileHeader,
-  fileHeaderBytes,
-  fileName,
-  unreadFormat,
-} from "./engines/local-files.ts";
+import { decodeFileHeader, fileHeaderBytes, pathOf, unreadFormat } from "./engines/local-files.ts";
 import type { FileHeader, FileName } from "./engines/local-files.ts";
 import { laterBatchExists, readRecords } from "./engines/local-read.ts";
 import type { ReadEnd } from "./engines/local-read.ts";
@@ -230,7 +225,7 @@ class Checker {
     name: FileName,
     f: (file: DiskFile, path: string) => Promise<void>,
   ): Promise<void> {
-    const path = `${this.#directory}/${fileName(name)}`;
+    const path = pathOf(this.#directory, name);
     const file = await this.#disk.open(path, "read");
     try {
       await f(file, path);

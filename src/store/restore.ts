@@ -10,7 +10,7 @@ import {
   encodeFileHeader,
   encodeFormat,
   fileHeaderBytes,
-  fileName,
+  pathOf,
   formatFileName,
   isOurs,
   parseFileName,
@@ -49,12 +49,12 @@ export async function restoreSnapshot(
     const storeId = deps.random.uuid();
     const fields = { storeId, revision, previousEnd: 0, epoch: 0 };
     const checkpoint = { kind: "checkpoint", number: revision, ...fields } as const;
-    await restoreFile(disk, `${directory}/${fileName(checkpoint)}`, async (file) => {
+    await restoreFile(disk, pathOf(directory, checkpoint), async (file) => {
       await file.write([encodeFileHeader(checkpoint)], 0);
       await copy(snapshot.file, file, fileHeaderBytes, end);
     });
     const log = { kind: "log", number: 1, ...fields } as const;
-    await restoreFile(disk, `${directory}/${fileName(log)}`, (file) =>
+    await restoreFile(disk, pathOf(directory, log), (file) =>
       file.write([encodeFileHeader(log)], 0),
     );
     await disk.syncDirectory(directory);

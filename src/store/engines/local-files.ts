@@ -44,6 +44,10 @@ export function fileName({ kind, number }: FileName): string {
   return `${kind}-${String(number).padStart(numberDigits, "0")}`;
 }
 
+export function pathOf(directory: string, name: FileName): string {
+  return `${directory}/${fileName(name)}`;
+}
+
 export function parseFileName(name: string): FileName | undefined {
   const match = namePattern.exec(name);
   if (match === null) return undefined;

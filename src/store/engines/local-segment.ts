@@ -10,7 +10,7 @@
  */
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import type { Way } from "./local-pace.ts";
-import { encodeFileHeader, fileHeaderBytes, fileName } from "./local-files.ts";
+import { encodeFileHeader, fileHeaderBytes, pathOf } from "./local-files.ts";
 import { removeIfThere } from "./replace-file.ts";
 
 /** Batches up to this size are bound by latency, larger ones by throughput. */
@@ -42,16 +42,12 @@ export interface ReadySegment {
   readonly size: number;
 }
 
-export function segmentPath(place: SegmentPlace, number: number): string {
-  return `${place.directory}/${fileName({ kind: "log", number })}`;
-}
-
 export async function makeSegment(
   place: SegmentPlace,
   number: number,
   batchBytes: number,
 ): Promise<ReadySegment> {
-  const path = segmentPath(place, number);
+  const path = pathOf(place.directory, { kind: "log", number });
   const size = Math.max(place.segmentBytes, fileHeaderBytes + batchBytes);
   const file = await place.disk.open(path, "create");
   try {
@@ -193,7 +189,9 @@ export class SegmentAhead {
     if (ready !== undefined) {
       if (fileHeaderBytes + batchBytes <= ready.size) return ready;
       await ready.file.close();
-      await this.#place.disk.remove(segmentPath(this.#place, ready.number));
+      await this.#place.disk.remove(
+        pathOf(this.#place.directory, { kind: "log", number: ready.number }),
+      );
     }
     return makeSegment(this.#place, number, batchBytes);
   }

@@ -12,7 +12,7 @@ import type { Disk, DiskFile } from "#platform/disk.ts";
 import { headerBytes, RecordReader } from "../record.ts";
 import { CorruptionError } from "./engine.ts";
 import type { Tail, TailRead } from "./engine.ts";
-import { fileHeaderBytes, fileName } from "./local-files.ts";
+import { fileHeaderBytes, pathOf } from "./local-files.ts";
 import type { SegmentInfo } from "./local-segment.ts";
 
 export interface TailedLog {
@@ -108,7 +108,7 @@ export class LocalTail implements Tail {
   }
 
   #path(number: number): string {
-    return `${this.#log.directory}/${fileName({ kind: "log", number })}`;
+    return pathOf(this.#log.directory, { kind: "log", number });
   }
 
   #damaged(number: number): CorruptionError {

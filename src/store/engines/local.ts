@@ -34,14 +34,15 @@ import {
   fileHeaderBytes,
   formatVersion,
   parseFileName,
+  pathOf,
   temporarySuffix,
 } from "./local-files.ts";
 import { NewestSegment } from "./local-newest.ts";
-import { pathOf, recover } from "./local-recover.ts";
+import { recover } from "./local-recover.ts";
 import type { Recovered } from "./local-recover.ts";
 import { Pace } from "./local-pace.ts";
 import { LocalRoom } from "./local-room.ts";
-import { beginSegment, OpenSegment, SegmentAhead, segmentPath } from "./local-segment.ts";
+import { beginSegment, OpenSegment, SegmentAhead } from "./local-segment.ts";
 import type { SegmentInfo, SegmentPlace } from "./local-segment.ts";
 import { LocalTail } from "./local-tail.ts";
 import { removeIfThere } from "./replace-file.ts";
@@ -161,7 +162,7 @@ export class LocalEngine implements Engine {
 
   async checkpoint(source: CheckpointSource): Promise<void> {
     const { disk } = this.#deps;
-    const path = pathOf(this.#options, { kind: "checkpoint", number: source.revision });
+    const path = pathOf(this.#options.directory, { kind: "checkpoint", number: source.revision });
     const temporary = path + temporarySuffix;
     await removeIfThere(disk, temporary);
     const file = await disk.open(temporary, "create");
@@ -299,7 +300,7 @@ export class LocalEngine implements Engine {
     // that begins at the checkpoint's revision may follow on leases granted after the checkpoint.
     while (this.#segments.length > 1 && (this.#segments[1] as SegmentInfo).revision < oldest) {
       const { number } = this.#segments[0] as SegmentInfo;
-      await disk.remove(segmentPath(must(this.#place, "not open"), number));
+      await disk.remove(pathOf(this.#options.directory, { kind: "log", number }));
       this.#segments.shift();
     }
     // By listing, so that one passed over as damaged goes too, once it is out of date.
