@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import hostFlags from "../../bin/host-flags.json" with { type: "json" };
+import { bound } from "../process/bound-child.ts";
 
 /** What the launcher gives the relay's host. */
 export const relayHostFlags: readonly string[] = hostFlags.relay;
@@ -14,8 +15,8 @@ export function pause(ms: number): Promise<void> {
 export function pinned(core: number, program: string, args: readonly string[]): ChildProcess {
   const stdio = ["ignore", "pipe", "inherit"] as const;
   const hasTaskset = spawnSync("taskset", ["-V"]).status === 0;
-  if (!hasTaskset) return spawn(program, args, { stdio: [...stdio] });
-  return spawn("taskset", ["-c", String(core), program, ...args], { stdio: [...stdio] });
+  if (!hasTaskset) return bound(spawn(program, args, { stdio: [...stdio] }));
+  return bound(spawn("taskset", ["-c", String(core), program, ...args], { stdio: [...stdio] }));
 }
 
 export function linesOf(child: ChildProcess): () => Promise<string> {

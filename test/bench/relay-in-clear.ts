@@ -1,6 +1,7 @@
 /** A relay of ConfigMaps as a process of its own, in the clear on loopback, and a token that may read there. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { bound } from "../process/bound-child.ts";
 import { root } from "../process/harness.ts";
 import type { KubeHttp } from "../process/kube-http.ts";
 
@@ -12,9 +13,8 @@ export interface ClearRelay {
 export async function startRelay(upstream: string): Promise<ClearRelay> {
   const launcher = join(root, "bin", "pilothouse.mjs");
   const args = ["relay", "--upstream", upstream, "--resources", "configmaps"];
-  const child = spawn(process.execPath, [launcher, ...args, "--listen", "127.0.0.1:0"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const all = [launcher, ...args, "--listen", "127.0.0.1:0"];
+  const child = bound(spawn(process.execPath, all, { stdio: ["ignore", "pipe", "inherit"] }));
   let printed = "";
   const port = await new Promise<number>((resolve, reject) => {
     child.on("exit", () => reject(new Error(`the relay ended: ${printed}`)));

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bound } from "./bound-child.ts";
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const launcher = join(root, "bin", "pilothouse.mjs");
@@ -39,10 +40,12 @@ export function removeDirectory(path: string): void {
 /** Starts `pilothouse up`; rejects with its output when it ends before it is ready. */
 export async function startUp(args: readonly string[]): Promise<Running> {
   const startedMs = performance.now();
-  const child = spawn(process.execPath, [launcher, "up", ...args], {
-    cwd: tmpdir(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = bound(
+    spawn(process.execPath, [launcher, "up", ...args], {
+      cwd: tmpdir(),
+      stdio: ["ignore", "pipe", "pipe"],
+    }),
+  );
   let printed = "";
   const collect = (chunk: Buffer): void => {
     printed += chunk.toString();

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./harness.ts";
+import { bound } from "./bound-child.ts";
 
 export interface RunningRelay {
   readonly url: string;
@@ -39,9 +40,10 @@ export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
   // A stock server's tests come with tokens.
   if (existsSync(ca)) args.push("--client-ca", ca);
   args.push("--drain-seconds", "0", ...options.args);
-  const child = spawn(process.execPath, [join(root, "bin", "pilothouse.mjs"), ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const launcher = join(root, "bin", "pilothouse.mjs");
+  const child = bound(
+    spawn(process.execPath, [launcher, ...args], { stdio: ["ignore", "pipe", "pipe"] }),
+  );
   let printed = "";
   child.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString()));
   const exited = new Promise<number>((resolve) => child.on("exit", (code) => resolve(code ?? 128)));

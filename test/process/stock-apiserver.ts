@@ -5,6 +5,7 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { bound } from "./bound-child.ts";
 
 const startMsMax = 120_000;
 const token = "tok";
@@ -47,7 +48,7 @@ export async function startApiServer(
   const log = join(directory, "api.log");
   const out = openSync(log, "a");
   const own = [`--secure-port=${port}`, "--bind-address=127.0.0.1", ...fixedArgs, ...args];
-  const child = spawn(program, own, { cwd: directory, stdio: ["ignore", out, out] });
+  const child = bound(spawn(program, own, { cwd: directory, stdio: ["ignore", out, out] }));
   const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
   const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
   const server: StockApiServer = {

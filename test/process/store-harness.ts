@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "./harness.ts";
+import { bound } from "./bound-child.ts";
 
 export interface RunningStore {
   readonly child: ChildProcess;
@@ -21,7 +22,7 @@ export async function startStore(
 ): Promise<RunningStore> {
   const own = [process.execPath, join(root, "bin", "pilothouse.mjs"), "store", ...args];
   const [command = "", ...rest] = [...wrap, ...own];
-  const child = spawn(command, rest, { cwd: tmpdir(), stdio: ["ignore", "pipe", "pipe"] });
+  const child = bound(spawn(command, rest, { cwd: tmpdir(), stdio: ["ignore", "pipe", "pipe"] }));
   let printed = "";
   const exited = new Promise<number>((resolve) => {
     child.on("exit", (code) => resolve(code ?? 128));

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { EtcdClient } from "../../../src/etcd/client.ts";
 import type { LoadOptions } from "./generate.ts";
 import type { Sample } from "./sample.ts";
+import { bound } from "../../process/bound-child.ts";
 
 export interface Server {
   readonly name: "pilothouse" | "etcd" | "no store";
@@ -88,7 +89,7 @@ async function start(
   core: Core,
 ): Promise<Server> {
   const startMs = performance.now();
-  const server = spawn(...onCore(core, command), { stdio: ["ignore", "ignore", "inherit"] });
+  const server = bound(spawn(...onCore(core, command), { stdio: ["ignore", "ignore", "inherit"] }));
   const stop = (signal: "SIGTERM" | "SIGKILL"): Promise<void> => end(server, signal);
   try {
     await untilReady(name, port);
@@ -142,7 +143,7 @@ function freePort(): Promise<number> {
 /** Runs a generator, a script of this folder, in its own process on the other core. */
 export function generate<Result>(script: string, options: object): Promise<Result> {
   const command = [process.execPath, join(import.meta.dirname, script), JSON.stringify(options)];
-  const generator = spawn(...onCore(1, command), { stdio: ["ignore", "pipe", "inherit"] });
+  const generator = bound(spawn(...onCore(1, command), { stdio: ["ignore", "pipe", "inherit"] }));
   let out = "";
   generator.stdout?.on("data", (chunk: Buffer) => (out += chunk.toString("utf8")));
   return new Promise((resolve, reject) => {
