@@ -1,9 +1,10 @@
 /**
  * Every script in cases/ against one `pilothouse up` with the real kubectl: the acceptance suite.
  * Scripts run in file order in one cluster, each in a namespace it makes itself.
+ * With PILOTHOUSE_THROUGH_RELAY=1 kubectl speaks to a relay that mirrors all there is, and sees the same.
  */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -16,21 +17,19 @@ const scripts = readdirSync(join(here, "cases"))
   .filter((name) => name.endsWith(".txt"))
   .sort();
 const only = process.env["PILOTHOUSE_CASE"];
+const throughRelay = process.env["PILOTHOUSE_THROUGH_RELAY"] === "1";
+const relayFlags = throughRelay ? ["--relay", "127.0.0.1:0", "--relay-resources", "all"] : [];
 const skip =
   kubectl === undefined ? "kubectl is not installed: set PILOTHOUSE_KUBECTL or install it" : false;
 
 describe("kubectl", { skip }, () => {
   const directory = harness.temporaryDirectory("kubectl");
   let up: harness.Running;
+  let kubeconfig: string;
   before(async () => {
-    up = await harness.startUp([
-      "--data-dir",
-      join(directory, "data"),
-      "--port",
-      "0",
-      "--nodes",
-      "5",
-    ]);
+    const flags = ["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "5"];
+    up = await harness.startUp([...flags, ...relayFlags]);
+    kubeconfig = throughRelay ? relayKubeconfig(up, directory) : up.kubeconfig;
   });
   after(async () => {
     assert.equal(await up.stop(), 0, up.output());
@@ -56,7 +55,7 @@ describe("kubectl", { skip }, () => {
     expected: readonly string[],
     exitCode: number,
   ): string | undefined {
-    const env = harness.kubectlEnvironment(up.kubeconfig, directory);
+    const env = harness.kubectlEnvironment(kubeconfig, directory);
     const shell = `kubectl() { command ${kubectl} "$@"; }; ${command}`;
     const result = harness.run("bash", ["-c", shell], { cwd: here, env });
     const lines = `${result.stdout}${result.stderr}`.split("\n").map((line) => line.trimEnd());
@@ -67,3 +66,11 @@ describe("kubectl", { skip }, () => {
     return `  $ ${command}\n  ${why}\n  --- output:\n  ${lines.join("\n  ")}`;
   }
 });
+
+function relayKubeconfig(up: harness.Running, directory: string): string {
+  const url = /relay\s+(https:\S+)/.exec(up.output())?.[1];
+  assert.ok(url !== undefined, up.output());
+  const path = join(directory, "relay.kubeconfig");
+  writeFileSync(path, readFileSync(up.kubeconfig, "utf8").replace(up.url, url), { mode: 0o600 });
+  return path;
+}
