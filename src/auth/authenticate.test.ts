@@ -66,6 +66,18 @@ test("a client certificate is its user", async () => {
   assert.deepEqual(result.user.groups, ["dev", "ops", "system:authenticated"]);
 });
 
+test("a certificate's user is known again until the certificate expires", () => {
+  const { clock } = setup();
+  const certificates = new CertificateAuthenticator({ clock });
+  const recalled = certificates.recall(request({ peer: { ...socket, certificate } }));
+  assert.equal(recalled?.(), true);
+  clock.set(issue.validity.notAfterMs + 1);
+  assert.equal(recalled?.(), false);
+  assert.equal(certificates.recall(request({ peer: socket })), undefined);
+  const unreadable = { ...socket, certificate: new Uint8Array(3) };
+  assert.equal(certificates.recall(request({ peer: unreadable })), undefined);
+});
+
 test("a certificate that expires on an open connection stops being good", async () => {
   const { authenticator, clock } = setup();
   const peer = { ...socket, certificate };

@@ -40,6 +40,13 @@ export class CertificateAuthenticator implements Authenticator {
     return Promise.resolve(this.#decide(this.#known(peer.certificate)));
   }
 
+  /** Whether the certificate of this connection names its user still; undefined: none does. */
+  recall({ peer }: PlainRequest): (() => boolean) | undefined {
+    if (peer.kind !== "socket" || peer.certificate === undefined) return undefined;
+    const known = this.#known(peer.certificate);
+    return known.user === undefined ? undefined : () => this.#decide(known).kind === "user";
+  }
+
   #decide(known: KnownCertificate): AuthenticationResult {
     if (known.user === undefined) return { kind: "none" };
     const now = this.#clock.nowMs();

@@ -9,7 +9,7 @@
  * Holds  no byte of a mirrored object leaves before the upstream said yes to this user, this verb and
  *        this place; a bad credential is 401 even where anonymous is allowed.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type ApiError, failure, forbidden } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -26,6 +26,8 @@ export interface PeerIdentity {
     | { readonly kind: "none" }
     | { readonly kind: "rejected"; readonly message: string }
   >;
+  /** Whether that user would be found again on the same connection; undefined for a request without one. */
+  recall?(request: PlainRequest): (() => boolean) | undefined;
 }
 
 /** What is asked of the upstream; "" where the request says nothing. */
@@ -103,18 +105,28 @@ export class Access {
   }
 
   /**
-   * Whether `identify` and `authorize` would say yes to the same request again from memory alone. Only
-   * of a token's own user: a certificate may run out, and acting as another is asked anew each time.
+   * Whether `identify` and `authorize` would say yes to the same request again, on its connection, from
+   * memory alone. Acting as another is asked anew each time.
    */
   recall(request: PlainRequest, user: UserInfo, questions: readonly Question[]): () => boolean {
-    const token = request.peer.kind === "socket" ? bearerToken(request) : undefined;
-    if (token === undefined || isImpersonating(request)) return () => false;
+    const { peer } = request;
+    if (peer.kind !== "socket" || isImpersonating(request)) return () => false;
     const checks = questions.map((asked) => {
       const spec = reviewSpec(user, attributes(asked));
       return this.#decisions.recall(JSON.stringify(spec), () => this.#review(spec));
     });
-    checks.push(this.#tokens.recall(tokenKey(token), () => this.#reviewToken(token)));
+    checks.push(this.#recallUser(request, peer.certificate !== undefined));
     return () => checks.every((isAllowed) => isAllowed());
+  }
+
+  #recallUser(request: PlainRequest, hasCertificate: boolean): () => boolean {
+    const byCertificate = this.#deps.peers.recall?.(request);
+    if (byCertificate !== undefined) return byCertificate;
+    const token = bearerToken(request);
+    if (token !== undefined)
+      return this.#tokens.recall(tokenKey(token), () => this.#reviewToken(token));
+    // Nobody in particular is always the same; a certificate that cannot be recalled is not.
+    return () => !hasCertificate;
   }
 
   async authorizePath(user: UserInfo, path: string): Promise<void> {
@@ -180,7 +192,7 @@ interface ReviewObject {
 }
 
 function tokenKey(token: string): string {
-  return createHash("sha256").update(token).digest("base64");
+  return hash("sha256", token, "base64");
 }
 
 function reviewSpec({ name, uid, groups, extra }: UserInfo, what: object): object {

@@ -17,7 +17,7 @@
  */
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Again, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import { chosenCoding } from "./accept-encoding.ts";
 import type { Coding } from "./body-part.ts";
@@ -122,7 +122,7 @@ export class EtagFace {
   }
 
   /** The same poll once more: its head, as long as caller and content are the same. */
-  #again(read: EtagRead, { mirror, tag, coding }: Moment): () => Uint8Array | undefined {
+  #again(read: EtagRead, { mirror, tag, coding }: Moment): Again {
     const { metrics, clock } = this.#deps;
     const { zone } = read;
     return () => {

@@ -2,6 +2,7 @@
  * Heads of the answers to polls: plain data for the usual way, and for a 304 that is given again and
  * again its bytes, made once a second for the whole crowd.
  */
+import type { HeadAlone } from "#platform/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Mirror } from "./mirror.ts";
 import type { View } from "./view.ts";
@@ -31,18 +32,19 @@ export function pollHeaders(poll: Poll): Readonly<Record<string, string>> {
   };
 }
 
-/** The whole head of a 304 on HTTP/1.1, with which the answer ends. */
-export function notModifiedHead(poll: Poll): Uint8Array {
+export function notModifiedHead(poll: Poll): HeadAlone {
   const { clock, mirror, view, content, tag } = poll;
   const second = Math.floor(clock.nowMs() / 1000);
   const at = `${second} ${view.revision} ${ageText(mirror)}`;
   const known = content.heads.get(tag);
-  if (known?.at === at) return known.bytes;
+  if (known?.at === at) return known.head;
+  const headers = pollHeaders(poll);
   const lines = ["HTTP/1.1 304 Not Modified", `date: ${new Date(second * 1000).toUTCString()}`];
-  for (const [name, value] of Object.entries(pollHeaders(poll))) lines.push(`${name}: ${value}`);
-  const bytes = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
-  content.heads.set(tag, { at, bytes });
-  return bytes;
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  const http1 = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+  const head = { status: 304, headers, http1 };
+  content.heads.set(tag, { at, head });
+  return head;
 }
 
 function ageText(mirror: Mirror): string {

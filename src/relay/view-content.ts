@@ -5,6 +5,7 @@
  *        every replica, back when the content is back. Body bytes do too: the body says no position.
  * Cost   a change O(log n + one block); whoever wants the body pays for the blocks that changed.
  */
+import type { HeadAlone } from "#platform/http.ts";
 import { BodyPart, PartedBody } from "./body-part.ts";
 import { digestText, sum } from "./digest.ts";
 import { type Row, RowBlocks } from "./row-blocks.ts";
@@ -20,7 +21,7 @@ export interface Frame {
 
 export class ViewContent {
   /** 304 answers of this content, by ETag: whoever makes them keeps them here (poll-head.ts). */
-  readonly heads = new Map<string, { readonly at: string; readonly bytes: Uint8Array }>();
+  readonly heads = new Map<string, { readonly at: string; readonly head: HeadAlone }>();
   readonly #frame: readonly [BodyPart, BodyPart, BodyPart];
   readonly #separates: boolean;
   readonly #blocks: RowBlocks;

@@ -11,6 +11,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { parseArgs } from "node:util";
+import { flag, frame, frameOf, headLength, preface, requestHeads } from "./http2-bytes.ts";
 
 const { values } = parseArgs({
   options: {
@@ -42,55 +43,8 @@ const certificate =
 
 /** Handshakes under way at once. */
 const dialsMax = 64;
-const headLength = 9;
-const windowMax = 2 ** 31 - 1;
-const windowDefault = 65_535;
-const frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 };
-const flag = { ack: 1, endStream: 1, endHeaders: 4 };
-
 let answered = 0;
 let bytes = 0;
-
-function frameOf(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
-  const head = Buffer.alloc(headLength);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-function preface(): Buffer {
-  const settings = Buffer.alloc(6);
-  settings.writeUInt16BE(4, 0); // INITIAL_WINDOW_SIZE
-  settings.writeUInt32BE(windowMax, 2);
-  const window = Buffer.alloc(4);
-  window.writeUInt32BE(windowMax - windowDefault);
-  return Buffer.concat([
-    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-    frameOf(frame.settings, 0, 0, settings),
-    frameOf(frame.windowUpdate, 0, 0, window),
-  ]);
-}
-
-/** GET as HPACK without a table: two indexed fields, two literals with indexed names (RFC 7541 6). */
-function requestHead(token: string): Buffer {
-  const literal = (name: readonly number[], value: string): Buffer =>
-    Buffer.concat([Buffer.from(name), lengthOf(value), Buffer.from(value)]);
-  const head = [Buffer.of(0x82, 0x87), literal([0x04], values.path), literal([0x01], host)];
-  // Index 23 is authorization, never indexed: each connection has its own.
-  if (token !== "") head.push(literal([0x1f, 23 - 15], `Bearer ${token}`));
-  return Buffer.concat(head);
-}
-
-/** Of a string literal: a 7-bit prefix (RFC 7541 5.1). */
-function lengthOf({ length }: string): Buffer {
-  if (length < 127) return Buffer.of(length);
-  const bytesOf = [127];
-  let left = length - 127;
-  for (; left >= 128; left >>= 7) bytesOf.push((left & 127) | 128);
-  return Buffer.from([...bytesOf, left]);
-}
 
 let dialled = 0;
 
@@ -162,10 +116,14 @@ class Frames {
 
 function openHttp2(socket: TLSSocket, count: number): void {
   const frames = new Frames(socket);
-  const head = requestHead(nextToken());
+  const token = nextToken();
+  const who = token === "" ? {} : { authorization: `Bearer ${token}` };
+  const { first, again } = requestHeads({ ":path": values.path, ":authority": host, ...who });
   const flags = flag.endHeaders | flag.endStream;
   const asked = [preface()];
-  for (let at = 0; at < count; at++) asked.push(frameOf(frame.headers, flags, 2 * at + 1, head));
+  for (let at = 0; at < count; at++) {
+    asked.push(frameOf(frame.headers, flags, 2 * at + 1, at === 0 ? first : again));
+  }
   socket.on("data", (chunk: Buffer) => frames.take(chunk));
   socket.write(Buffer.concat(asked));
 }

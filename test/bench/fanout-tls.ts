@@ -3,13 +3,11 @@
  * counting client (fanout-tls-client.ts) on the other. CPU of both is told: it says who was the limit.
  */
 import { type ChildProcess } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../src/auth/pki.ts";
 import { linesOf, pause, pinned, relayHostFlags } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
+import { makeTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 export interface TlsLoad {
   readonly streams: number;
@@ -33,7 +31,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 
 export async function measureTls(directory: string, path: string, load: TlsLoad): Promise<TlsRate> {
   const { streams, connections, batch, bytes, seconds } = load;
-  const server = await tlsRelay(directory, { clients: streams, batch, bytes });
+  const server = await tlsRelay(makeTlsFiles(directory), { clients: streams, batch, bytes });
   const options = { port: server.port, path, protocol: "h2", streams, connections, seconds };
   const client = pinned(1, process.execPath, clientArgs(options));
   try {
@@ -75,27 +73,28 @@ export async function tlsIdle(
   path: string,
   { streams, each, curves, tokenBytes, byCertificate = false }: IdleCrowd,
 ): Promise<IdleCost> {
+  const files = makeTlsFiles(directory);
   // One more than will come: no event is ever made.
   const relayOptions = {
     clients: streams + 1,
     ...(curves === undefined ? {} : { curves }),
-    ...(byCertificate ? { clientCa: join(directory, "ca.pem") } : {}),
+    ...(byCertificate ? { clientCa: files.ca } : {}),
   };
   const protocol = each === undefined ? "http/1.1" : "h2";
-  const server = await tlsRelay(directory, relayOptions);
+  const server = await tlsRelay(files, relayOptions);
   return idleCost(server, {
     path,
     protocol,
     streams,
     connections: streams / (each ?? 1),
     ...(tokenBytes === undefined ? {} : { tokenBytes }),
-    ...(byCertificate ? clientFiles(directory) : {}),
+    ...(byCertificate ? files.client : {}),
   });
 }
 
 /** What a socket of node:tls takes that does nothing else. */
 export async function tlsFloor(directory: string, path: string, crowd: number): Promise<IdleCost> {
-  const { key, cert } = certificateFiles(directory);
+  const { key, cert } = makeTlsFiles(directory).server;
   const script = join(here, "tls-floor.ts");
   const child = pinned(0, process.execPath, ["--expose-gc", script, key, cert]);
   const server = { child, port: Number(await linesOf(child)()) };
@@ -127,40 +126,13 @@ async function idleCost(
 }
 
 async function tlsRelay(
-  directory: string,
+  { server }: TlsFiles,
   options: Record<string, string | number>,
 ): Promise<{ child: ChildProcess; port: number }> {
-  const { key, cert } = certificateFiles(directory);
   const script = join(here, "fanout-relay.ts");
-  const args = [...relayHostFlags, "--expose-gc", script, ...flags({ ...options, key, cert })];
+  const args = [...relayHostFlags, "--expose-gc", script, ...flags({ ...options, ...server })];
   const child = pinned(0, process.execPath, args);
   return { child, port: Number(await linesOf(child)()) };
-}
-
-function certificateFiles(directory: string): { key: string; cert: string } {
-  const now = Date.now();
-  const validity = { notBeforeMs: now - 60_000, notAfterMs: now + 3_600_000 };
-  const authority = makeAuthority("bench", { validity, serial: randomBytes(16) });
-  const hosts = ["localhost", "127.0.0.1"];
-  const options = { validity, serial: randomBytes(16) };
-  const issued = makeServerCertificate(authority, "bench", hosts, options);
-  const subject = { commonName: "bench-client", organizations: ["bench"] };
-  const client = makeClientCertificate(authority, subject, { validity, serial: randomBytes(16) });
-  const [files, own] = [serverFiles(directory), clientFiles(directory)];
-  writeFileSync(join(directory, "ca.pem"), authority.certificate);
-  writeFileSync(files.key, issued.privateKey, { mode: 0o600 });
-  writeFileSync(files.cert, issued.certificate);
-  writeFileSync(own.key, client.privateKey, { mode: 0o600 });
-  writeFileSync(own.cert, client.certificate);
-  return files;
-}
-
-function serverFiles(directory: string): { key: string; cert: string } {
-  return { key: join(directory, "key.pem"), cert: join(directory, "cert.pem") };
-}
-
-function clientFiles(directory: string): { key: string; cert: string } {
-  return { key: join(directory, "client-key.pem"), cert: join(directory, "client-cert.pem") };
 }
 
 function clientArgs(options: Record<string, string | number>): readonly string[] {

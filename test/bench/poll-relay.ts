@@ -2,10 +2,13 @@
  * The relay under `npm run bench -- poll`: all of it but the upstream, which is a generator in this
  * process, and the reviews, which know every token and say yes after a turn of the event loop.
  *
- *   poll-relay OBJECTS     prints its port; a line on stdin changes that many objects, one a revision,
+ *   poll-relay --objects N [--key F --cert F [--clientCa F]]     prints its port; a line on stdin changes that many objects, one a revision,
  *                          and is answered by the newest revision
  */
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { CertificateAuthenticator } from "../../src/auth/x509.ts";
 import type { ByteTransport } from "../../src/platform/byte-transport.ts";
 import { ByteTransportError } from "../../src/platform/byte-transport.ts";
 import type { Client } from "../../src/client/client.ts";
@@ -18,7 +21,16 @@ import { createRelay } from "../../src/relay/relay.ts";
 import { parseViewFile } from "../../src/relay/view-definition.ts";
 import { MetricSet } from "../../src/server/metric-set.ts";
 
-const objects = Number(process.argv[2]);
+const { values } = parseArgs({
+  options: {
+    objects: { type: "string", default: "1000" },
+    /** PEM files: HTTP/2 and HTTP/1.1 over TLS; with the last, client certificates are asked for. */
+    key: { type: "string" },
+    cert: { type: "string" },
+    clientCa: { type: "string" },
+  },
+});
+const objects = Number(values.objects);
 const encoder = new TextEncoder();
 let take: (chunk: Uint8Array) => void | Promise<void> = () => {};
 let revision = 1;
@@ -76,7 +88,8 @@ async function review(_ref: unknown, _namespace: unknown, asked: unknown): Promi
   const { spec } = asked as { spec: { token?: string } };
   await new Promise((resolve) => setImmediate(resolve));
   if (spec.token === undefined) return { status: { allowed: true } };
-  return { status: { authenticated: true, user: { username: `user-${spec.token}`, groups: [] } } };
+  const username = `user-${spec.token.split(".")[0]}`;
+  return { status: { authenticated: true, user: { username, groups: [] } } };
 }
 
 const kind = {
@@ -95,9 +108,10 @@ views:
     zone: {path: .metadata.labels.zone, minimum: 3}
 `);
 if (definition === undefined) throw new Error("the view is missing");
+const clock = new NodeClock();
 const relay = createRelay(
   {
-    clock: new NodeClock(),
+    clock,
     random: new NodeRandom(),
     log: silentLog,
     metrics: new MetricSet(),
@@ -106,7 +120,7 @@ const relay = createRelay(
     // Reviews are all that is asked of it.
     client: { create: review } as unknown as Client,
     headers: () => ({}),
-    peers: { authenticate: () => Promise.resolve({ kind: "none" as const }) },
+    peers: new CertificateAuthenticator({ clock }),
   },
   {
     resources: [kind],
@@ -116,7 +130,13 @@ const relay = createRelay(
   },
 );
 const limits = { ...httpLimits, connectionsMax: 120_000 };
-const listening = await listen({ host: "127.0.0.1", port: 0, limits }, relay.handler, silentLog);
+const pem = Object.fromEntries(
+  Object.entries({ key: values.key, cert: values.cert, clientCa: values.clientCa }).flatMap(
+    ([name, file]) => (file === undefined ? [] : [[name, readFileSync(file, "utf8")]]),
+  ),
+);
+const at = { host: "127.0.0.1", port: 0, limits, ...pem };
+const listening = await listen(at, relay.handler, silentLog);
 await relay.untilReady(new AbortController().signal);
 console.log(listening.address.port);
 

@@ -7,15 +7,18 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { flagsOf } from "./flags.ts";
+import { relayHostFlags } from "./pinned.ts";
 import { cpuSeconds, residentBytes } from "./process-cost.ts";
+import { makeTlsFiles } from "./tls-files.ts";
 
-const usage = `npm run bench -- poll [--parts most,every3s,rate,changes] [flags]
+const usage = `npm run bench -- poll [--parts most,every3s,rate,tls,changes] [flags]
 
 What a crowd of pollers costs, each with a bearer token and If-None-Match.
 
   most      304s, as many as one core gives
   every3s   each of --clients connections every 3 s
   rate      --rate a second from them
+  tls       as most, over TLS 1.3; the client is Node: see its share of the other core
   changes   a text view of 20,000 objects: CPU per change with one reader of each encoding, and the
             bytes a client gets that asks for what changed
 
@@ -23,15 +26,18 @@ What a crowd of pollers costs, each with a bearer token and If-None-Match.
   --rate N      polls a second (33333)
   --seconds N   of each window (5)
   --tokens N    different bearer tokens (1000)
+  --tls LIST    of tls: h1 and h2 with tokens of 1,100 bytes, h1-large-token and h2-large-token of 3,500,
+                h1-certificate and h2-certificate with client certificates (all)
 
-Server and client have a core each (taskset); the client is C: without a C compiler it says so and ends.
+Server and client have a core each (taskset); the client is C, but for tls: without a C compiler it says so and ends.
 `;
 const flags = flagsOf(usage, {
   clients: "15000",
   rate: "33333",
   seconds: "5",
   tokens: "1000",
-  parts: "most,every3s,rate,changes",
+  tls: "h1,h1-large-token,h1-certificate,h2,h2-large-token,h2-certificate",
+  parts: "most,every3s,rate,tls,changes",
 });
 const seconds = flags.number("seconds");
 const tokens = flags.number("tokens");
@@ -41,6 +47,11 @@ const here = dirname(fileURLToPath(import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "pilothouse-poll-"));
 const children = new Set<ChildProcess>();
 const path = "/views/routes";
+/** Connections over HTTP/1.1; a tenth over HTTP/2, each with ten polls on their way. */
+const tlsConnections = 500;
+const tlsLanes = 10;
+/** About a service account's token, and a cloud's. */
+const tokenBytes = { usual: 1_100, large: 3_500 };
 
 try {
   const program = join(directory, "poll");
@@ -58,25 +69,61 @@ async function main(program: string): Promise<void> {
   if (parts.has("most")) await polls(program, 500, 0);
   if (parts.has("every3s")) await polls(program, crowd, Math.round(crowd / 3));
   if (parts.has("rate")) await polls(program, crowd, pollsPerSecond);
+  if (parts.has("tls")) for (const kind of flags.list("tls")) await tlsPolls(kind);
   if (parts.has("changes")) await changes(20_000);
 }
 
 async function polls(program: string, clients: number, rate: number): Promise<void> {
-  const relay = await started(1_000);
+  const relay = await started({ objects: 1_000 });
   const args = [relay.port, clients, seconds, rate, tokens, path].map(String);
-  const client = lines(pinned(1, program, args));
-  await client();
   // The client's window starts after one second, and two rounds of all clients, at most 5,000 a second.
   const warmMs = 1_000 + (rate > 0 ? (clients / Math.min(rate, 5_000)) * 2_000 : 0);
+  const pace = rate === 0 ? "as fast as answered" : `${rate} polls/s`;
+  await measured(`${clients} connections, ${pace}`, relay, pinned(1, program, args), warmMs);
+}
+
+async function tlsPolls(kind: string): Promise<void> {
+  const [version = "", credential = ""] = kind.split(/-(.*)/);
+  if (!["h1", "h2"].includes(version) || !["", "large-token", "certificate"].includes(credential)) {
+    flags.refuse(`--tls knows no "${kind}"`);
+  }
+  const files = makeTlsFiles(directory);
+  const ca = credential === "certificate" ? { clientCa: files.ca } : {};
+  const relay = await started({ objects: 1_000, ...files.server, ...ca });
+  const of = credential === "large-token" ? tokenBytes.large : tokenBytes.usual;
+  const args = {
+    port: relay.port,
+    path,
+    seconds,
+    ...(version === "h2"
+      ? { protocol: "h2", connections: tlsConnections / tlsLanes, lanes: tlsLanes }
+      : { connections: tlsConnections }),
+    ...(credential === "certificate" ? files.client : { tokens, tokenBytes: of }),
+  };
+  const script = join(here, "poll-tls-client.ts");
+  const client = pinned(1, process.execPath, [script, ...argumentsOf(args)]);
+  await measured(`over TLS, ${kind}, ${tlsConnections} pollers`, relay, client, 1_000);
+}
+
+async function measured(
+  what: string,
+  relay: Started,
+  child: ChildProcess,
+  warmMs: number,
+): Promise<void> {
+  const client = lines(child);
+  await client();
   await pause(warmMs + seconds * 250);
-  const [cpu, since] = [cpuSeconds(relay.child.pid), performance.now()];
+  const spent = () => [relay.child, child].map(({ pid }) => cpuSeconds(pid));
+  const [before, since] = [spent(), performance.now()];
   await pause(seconds * 500);
-  const share = ((cpuSeconds(relay.child.pid) - cpu) * 1000) / (performance.now() - since);
+  const passed = (performance.now() - since) / 1000;
+  const [share = 0, clientShare = 0] = spent().map((cpu, at) => (cpu - (before[at] ?? 0)) / passed);
   const result = JSON.parse(await client()) as Readonly<Record<string, number>>;
   const { perSecond = 0, others, skipped, p50, p99, max } = result;
   console.log(
-    `${clients} connections, ${rate === 0 ? "as fast as answered" : `${rate} polls/s`}: ` +
-      `${perSecond} 304/s, ${Math.round(perSecond / share)} per CPU second, ${(share * 100).toFixed(0)} % of a core, ` +
+    `${what}: ${perSecond} 304/s, ${Math.round(perSecond / share)} per CPU second, ${(share * 100).toFixed(0)} % of a core ` +
+      `(client ${(clientShare * 100).toFixed(0)} %), ` +
       `p50 ${p50} ms, p99 ${p99} ms, max ${max} ms, not 304: ${others}, not sent in time: ${skipped}, ` +
       `${Math.round(residentBytes(relay.child.pid) / 2 ** 20)} MB`,
   );
@@ -84,7 +131,7 @@ async function polls(program: string, clients: number, rate: number): Promise<vo
 }
 
 async function changes(objects: number): Promise<void> {
-  const relay = await started(objects);
+  const relay = await started({ objects });
   for (const encoding of ["identity", "gzip", "zstd"]) {
     const whole = await fetched(relay.port, path, encoding);
     let deltaBytes = 0;
@@ -127,8 +174,9 @@ interface Started {
   stop(): Promise<void>;
 }
 
-async function started(objects: number): Promise<Started> {
-  const child = pinned(0, process.execPath, [join(here, "poll-relay.ts"), String(objects)]);
+async function started(options: Readonly<Record<string, string | number>>): Promise<Started> {
+  const args = [...relayHostFlags, join(here, "poll-relay.ts"), ...argumentsOf(options)];
+  const child = pinned(0, process.execPath, args);
   const line = lines(child);
   const port = Number(await line());
   return {
@@ -164,6 +212,10 @@ function fetched(port: number, target: string, encoding: string): Promise<Fetche
       });
     }).on("error", reject);
   });
+}
+
+function argumentsOf(options: Readonly<Record<string, string | number>>): string[] {
+  return Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 
 function pause(ms: number): Promise<void> {

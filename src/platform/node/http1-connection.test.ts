@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import type { PlainHandler, PlainRequest, PlainResponse } from "../http.ts";
+import type { Again, PlainHandler, PlainRequest, PlainResponse } from "../http.ts";
 import { silentLog } from "../log.ts";
 import { httpLimits, listen, type Listening } from "./http.ts";
 
@@ -70,7 +70,8 @@ class Served {
     const { body, path } = request;
     if (path === "/slow") await this.slow.promise;
     if (body.kind === "bytes") await body.read(1_000);
-    const again = (): Uint8Array | undefined => (this.known ? shortWay : undefined);
+    const head = { status: 304, headers: {}, http1: shortWay };
+    const again: Again = () => (this.known ? head : undefined);
     return { kind: "bytes", status: 304, headers: { "x-path": path }, body: [], again };
   };
 }

@@ -17,7 +17,7 @@
  * Left   a client that ends its direction is gone, as for node:http.
  */
 import type { Socket } from "node:net";
-import type { Peer, PlainRequest, PlainResponse } from "../http.ts";
+import type { Again, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { noBody } from "./http-body.ts";
 import { abandon, answerOf } from "./http1.ts";
@@ -74,7 +74,7 @@ const listeners = Object.entries({
 
 interface Known {
   readonly request: Buffer;
-  readonly again: () => Uint8Array | undefined;
+  readonly again: Again;
 }
 
 type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
@@ -166,7 +166,7 @@ export class Http1Connection implements StreamOwner {
     const head = known.again();
     if (head === undefined) return false;
     this.#writer ??= socketWriter(this.#socket);
-    this.#writer.write(head);
+    this.#writer.write(head.http1);
     return true;
   }
 

@@ -4,11 +4,12 @@
  */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
-import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
+import type { ByteSink, HeadAlone, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { closedSink } from "./http1.ts";
+import { recalled, remember } from "./http2-again.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 
 /** Headers HTTP/2 forbids (RFC 9113 8.2.2). */
@@ -21,6 +22,8 @@ export async function serveHttp2(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
 ): Promise<void> {
+  const head = rim.draining ? undefined : recalled(stream, rawHeaders);
+  if (head !== undefined) return respondAgain(stream, head);
   const gone = new Departure();
   const leave = (): void => gone.leave();
   stream.on("close", leave);
@@ -31,8 +34,19 @@ export async function serveHttp2(
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
   if (gone.left || stream.destroyed) return abandon(answer);
+  if (answer.kind === "bytes" && answer.again !== undefined)
+    remember(stream, rawHeaders, answer.again);
   await send(rim, stream, answer, request.method);
 }
+
+function respondAgain(stream: ServerHttp2Stream, { status, headers }: HeadAlone): void {
+  stream.on("error", ignored);
+  if (stream.destroyed) return;
+  stream.respond({ ...headOf(status, headers), "content-length": 0 }, { endStream: true });
+}
+
+/** Node destroys the stream itself; an error that nobody hears would end the process. */
+function ignored(): void {}
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
   try {
