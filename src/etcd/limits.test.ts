@@ -225,6 +225,7 @@ test("RangeStream's chunks are Range's answer, with every option it takes; it is
   }
   const future = client.stream("/etcdserverpb.KV/RangeStream", m.rangeRequest, m.empty);
   future.send({ ...all, revision: 1000 });
+  future.end();
   assert.equal(await future.next(), undefined);
   assert.deepEqual(
     [future.error?.code, future.error?.message],
