@@ -11,6 +11,7 @@ import * as m from "#wire/etcd-messages.ts";
 import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Message } from "#wire/etcd-codec.ts";
 import type { Methods } from "./network.ts";
+import { changed } from "./testing/changed.ts";
 import type { FaceEngine, FacePlanted } from "./testing/etcd-face.ts";
 import { ModelRun } from "./testing/etcd-model-run.ts";
 import { step } from "./testing/etcd-steps.ts";
@@ -84,15 +85,6 @@ const found: Readonly<Record<string, readonly Step[]>> = {
 for (const [name, steps] of Object.entries(found)) {
   void test(name, async () => {
     for (const engine of ["memory", "local"] as const) await follow(engine, steps);
-  });
-}
-
-function changed<T extends object>(target: T, changes: Partial<T>): T {
-  return new Proxy(target, {
-    get(from, name) {
-      const member: unknown = Reflect.get(name in changes ? changes : from, name);
-      return typeof member === "function" && !(name in changes) ? member.bind(from) : member;
-    },
   });
 }
 

@@ -1,12 +1,13 @@
 /** Bugs put between the parts of the product, in tests only: the simulation must find each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { DiskFile } from "#platform/disk.ts";
 import type { FullStore, StoreSnapshot } from "#store/full-store.ts";
 import type { Commit, CommitSink } from "#store/store.ts";
 import type { Guarantee } from "./checkers/guarantees.ts";
 import type { Planted } from "./etcd-member.ts";
 import { runSeed } from "./etcd-run.ts";
+import { changed, lyingFile, withFiles } from "./testing/changed.ts";
 
 const seedsMax = 25;
 /** Where to begin for a bug that shows only when a crash falls between two awaits: one seed in fifty. */
@@ -35,16 +36,6 @@ async function found({ planted, by, rare = false }: Bug): Promise<ReadonlySet<st
   return broken;
 }
 
-/** Members of `target` but for those in `changes`. */
-function changed<T extends object>(target: T, changes: Partial<T>): T {
-  return new Proxy(target, {
-    get(from, property) {
-      const member: unknown = Reflect.get(property in changes ? changes : from, property);
-      return typeof member === "function" && !(property in changes) ? member.bind(from) : member;
-    },
-  });
-}
-
 /** The store with its watches' commits passed through `change`. */
 function watching(
   store: FullStore,
@@ -66,39 +57,25 @@ function chunksOf(snapshot: StoreSnapshot): readonly Uint8Array[] {
   return chunks;
 }
 
-function lyingFile(file: DiskFile): DiskFile {
-  return {
-    ...file,
-    writeDurably: (buffers, position) => file.write(buffers, position),
-    writeDurablyAtOnce: (buffers, position) => file.write(buffers, position),
-  };
-}
-
 /** Says durable when the write is under way: true again some awaits later. */
 function hastyFile(file: DiskFile): DiskFile {
   const hasty: DiskFile["writeDurably"] = (buffers, position) => {
     file.writeDurably(buffers, position).catch(() => undefined);
     return Promise.resolve();
   };
-  return { ...file, writeDurably: hasty, writeDurablyAtOnce: hasty };
+  return changed(file, { writeDurably: hasty, writeDurablyAtOnce: hasty });
 }
 
 const bugs: Readonly<Record<string, Bug>> = {
   "a disk that says durable too early": {
     planted: {
-      disk: (disk): Disk =>
-        changed<Disk>(disk, {
-          open: async (path, mode) => lyingFile(await disk.open(path, mode)),
-        }),
+      disk: (disk) => withFiles(disk, lyingFile),
     },
     by: ["durable", "linearizable", "CorruptionError", "leases", "compaction"],
   },
   "a disk that says durable some awaits too early": {
     planted: {
-      disk: (disk): Disk =>
-        changed<Disk>(disk, {
-          open: async (path, mode) => hastyFile(await disk.open(path, mode)),
-        }),
+      disk: (disk) => withFiles(disk, hastyFile),
     },
     by: ["durable", "linearizable", "CorruptionError", "leases", "compaction", "dense"],
   },

@@ -13,9 +13,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Prng } from "#base/prng.ts";
-import type { DiskFile } from "#platform/disk.ts";
 import { SimClock } from "#sim/clock.ts";
 import { SimDisk } from "#sim/disk.ts";
+import { lyingFile, withFiles } from "#sim/testing/changed.ts";
 import type { OpenedStore } from "./full-store.ts";
 import type { LeaseId } from "./store.ts";
 import {
@@ -221,29 +221,10 @@ void test(`over ${seeds} seeds no acknowledged write is lost and nothing is made
   }
 });
 
-/** A disk that says durable and does not mean it. */
-function lyingDisk(disk: SimDisk): SimDisk {
-  const lie = (file: DiskFile): DiskFile => ({
-    ...file,
-    writeDurably: (buffers, position) => file.write(buffers, position),
-    writeDurablyAtOnce: (buffers, position) => file.write(buffers, position),
-  });
-  return new Proxy(disk, {
-    get(target, property) {
-      if (property === "open") {
-        return (path: string, mode: "create" | "write" | "read") =>
-          target.open(path, mode).then(lie);
-      }
-      const member: unknown = Reflect.get(target, property, target);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
-}
-
 void test("the checker bites: a disk that does not keep what it synced is found out", async () => {
   let found = 0;
   for (let seed = 1; seed <= 20; seed++) {
-    await run(seed, lyingDisk).catch(() => found++);
+    await run(seed, (disk) => withFiles(disk, lyingFile)).catch(() => found++);
   }
   assert.ok(found >= 10, `found ${found} of 20`);
 });

@@ -1,0 +1,10 @@
+/** What the simulated disk refuses with, as the host's says it. */
+import { DiskError } from "#platform/disk.ts";
+
+export function diskError(what: string, path: string, code: string): DiskError {
+  return new DiskError(`cannot ${what} ${path}: ${code}`, code);
+}
+
+export function inUse(directory: string): DiskError {
+  return new DiskError(`directory ${directory} is in use by process 1`, "ELOCKED");
+}
