@@ -81,6 +81,7 @@ void test("the same poll is answered again without a request, like the first tim
   assert.deepEqual([first["x-way"], second["x-way"]], ["/a", "/a again"]);
   const names = (headers: IncomingHttpHeaders): string[] => Object.keys(headers).sort();
   assert.deepEqual(names(second), names(first));
+  assert.equal(first["content-length"], undefined, "it would be the 200's");
 });
 
 void test("another field, another method or a body is another request", async (context) => {

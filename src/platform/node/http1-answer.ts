@@ -27,6 +27,15 @@ export function hasBody(method: string, status: number): boolean {
   return method !== "HEAD" && status !== 204 && status !== 304;
 }
 
+/** Of a 304 a length would be the 200's, of a 204 there is none to tell (RFC 9110, 8.6). */
+export function lengthOf(
+  status: number,
+  body: readonly Uint8Array[],
+): { readonly "content-length"?: string } {
+  if (status === 204 || status === 304) return {};
+  return { "content-length": String(body.reduce((sum, chunk) => sum + chunk.length, 0)) };
+}
+
 /** Whether the answer itself ends its connection. */
 export function isLast(headers: Headers): boolean {
   const { connection } = headers as { connection?: Headers[string] };

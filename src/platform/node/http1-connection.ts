@@ -21,7 +21,7 @@ import type { Again, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { noBody } from "./http-body.ts";
 import { abandon, answerOf } from "./http1.ts";
-import { answerHead, hasBody, isLast } from "./http1-answer.ts";
+import { answerHead, hasBody, isLast, lengthOf } from "./http1-answer.ts";
 import { type PlainHead, plainHead } from "./http1-head.ts";
 import { Http1Stream, type StreamOwner } from "./http1-stream.ts";
 import { Departure, type Rim } from "./http-rim.ts";
@@ -224,9 +224,8 @@ export class Http1Connection implements StreamOwner {
   async #sendBytes(method: string, { status, headers, body, left }: BytesAnswer): Promise<void> {
     const socket = this.#socket;
     const last = isLast(headers) || this.#front.rim.draining;
-    const length = body.reduce((sum, chunk) => sum + chunk.length, 0);
-    const more = { "content-length": String(length) };
-    const head = Buffer.from(answerHead(status, headers, more, this.#persistence(last)), "latin1");
+    const text = answerHead(status, headers, lengthOf(status, body), this.#persistence(last));
+    const head = Buffer.from(text, "latin1");
     for (const run of runsOf(hasBody(method, status) ? [head, ...body] : [head])) {
       if (!socket.writable) break;
       if (!writeTogether(socket, run)) await drained(socket);

@@ -381,6 +381,19 @@ test("every target, method and version", async () => {
   for (const line of requestLines) await assertSame(`${line}\r\nHost: h\r\n\r\n`, following);
 });
 
+test("a 304 tells no length", async () => {
+  const pieces = piecesOf({
+    requests: [`GET /304 HTTP/1.1\r\nHost: h\r\n\r\n`],
+    mutations: [],
+    cuts: [],
+  });
+  for (const first of ["", "\r\n"]) {
+    const [head = ""] = (await exchange(first, pieces)).split("\r\n\r\n");
+    assert.match(head, /^HTTP\/1\.1 304 /);
+    assert.doesNotMatch(head, /content-length|transfer-encoding/i);
+  }
+});
+
 test("an upgrade not taken is answered, and nothing behind it is waited for", async () => {
   const offer = "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n";
   const pieces = piecesOf({ requests: [offer, "no request\r\n\r\n"], mutations: [], cuts: [] });

@@ -16,6 +16,7 @@ import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../ht
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
+import { lengthOf } from "./http1-answer.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
@@ -180,8 +181,7 @@ async function sendBytes(
   answer: Extract<PlainResponse, { kind: "bytes" }>,
   gone: Departure,
 ): Promise<void> {
-  const length = answer.body.reduce((sum, chunk) => sum + chunk.length, 0);
-  writeHead(response, answer.status, answer.headers, { "content-length": length });
+  writeHead(response, answer.status, answer.headers, lengthOf(answer.status, answer.body));
   if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
   if (answer.body.length === 1) return void response.end(answer.body[0]);
   for (const run of runsOf(answer.body)) {

@@ -8,6 +8,7 @@ import type { ByteSink, HeadAlone, Headers, Peer, PlainRequest, PlainResponse } 
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
+import { hasBody, lengthOf } from "./http1-answer.ts";
 import { closedSink } from "./http1.ts";
 import { recalled, remember } from "./http2-again.ts";
 import { Departure, type Rim } from "./http-rim.ts";
@@ -42,7 +43,7 @@ export async function serveHttp2(
 function respondAgain(stream: ServerHttp2Stream, { status, headers }: HeadAlone): void {
   stream.on("error", ignored);
   if (stream.destroyed) return;
-  stream.respond({ ...headOf(status, headers), "content-length": 0 }, { endStream: true });
+  stream.respond(headOf(status, headers), { endStream: true });
 }
 
 /** Node destroys the stream itself; an error that nobody hears would end the process. */
@@ -119,9 +120,12 @@ async function sendBytes(
   answer: Extract<PlainResponse, { kind: "bytes" }>,
   method: string,
 ): Promise<void> {
-  const length = answer.body.reduce((sum, chunk) => sum + chunk.length, 0);
-  const head = { ...headOf(answer.status, answer.headers), "content-length": length };
-  if (method === "HEAD" || length === 0) return stream.respond(head, { endStream: true });
+  const head = {
+    ...headOf(answer.status, answer.headers),
+    ...lengthOf(answer.status, answer.body),
+  };
+  if (!hasBody(method, answer.status) || answer.body.length === 0)
+    return stream.respond(head, { endStream: true });
   stream.respond(head);
   if (answer.body.length === 1) stream.end(answer.body[0]);
   else await sendBytesMany(stream, answer.body);
