@@ -46,18 +46,30 @@ interface Told {
   readonly type: string;
   readonly object: {
     readonly [field: string]: unknown;
-    readonly metadata?: { readonly name?: string };
+    readonly metadata?: { readonly name?: string; readonly resourceVersion?: string };
   };
 }
 
 export class Watching implements ByteSink {
   text = "";
   ended = false;
+  /** It was told that it would do better elsewhere. */
+  left = false;
   readonly closed = false;
+  /** The client goes. */
+  close = (): void => {};
 
   get events(): readonly Told[] {
     const lines = this.text.split("\n").filter((line) => line !== "");
     return lines.map((line) => JSON.parse(line) as Told);
+  }
+
+  /** As `TYPE name@resourceVersion`; of an error, its code. */
+  get lines(): readonly string[] {
+    return this.events.map(({ type, object }) => {
+      const { name = "", resourceVersion } = object.metadata ?? {};
+      return `${type} ${name}@${resourceVersion ?? String(object["code"])}`;
+    });
   }
 
   write(chunks: readonly Uint8Array[]): boolean {
@@ -66,6 +78,10 @@ export class Watching implements ByteSink {
   }
 
   onDrain(): void {}
+
+  leave(): void {
+    this.left = true;
+  }
 
   end(): void {
     this.ended = true;
