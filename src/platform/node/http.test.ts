@@ -66,6 +66,19 @@ test("a body over the limit is not kept, and the connection still answers", asyn
   await server.close(1000);
 });
 
+test("an answer that has no body by its status tells no length of it, however it is asked for", async () => {
+  for (const status of [204, 304]) {
+    const server = await listen(clear, () => Promise.resolve(text(status, "none")), silentLog);
+    for (const method of ["GET", "HEAD", "POST"]) {
+      const answer = await call(httpRequest, server.address.port, { method });
+      assert.deepEqual([answer.status, answer.body], [status, ""]);
+      assert.equal(answer.headers["content-length"], undefined);
+      assert.equal(answer.headers["transfer-encoding"], undefined);
+    }
+    await server.close(1000);
+  }
+});
+
 test("a malformed escape in the path is a 400", async () => {
   const server = await listen(clear, echo, silentLog);
   const answer = await call(httpRequest, server.address.port, { path: "/a%zz" });

@@ -179,6 +179,7 @@ test("an answer that has no body by its meaning sends none", async (context) => 
   watched.socket.write(head("/next"));
   await watched.until(/\[\/next\]$/);
   assert.doesNotMatch(watched.text, /none/);
+  assert.doesNotMatch(watched.text.split("\r\n\r\n")[0] ?? "", /content-length/i);
 });
 
 test("HEAD of a watch is its head, and what would have been watched is closed", async (context) => {
