@@ -14,7 +14,7 @@ import type { Alarms } from "./alarms.ts";
 import { strictServerStream, unary, type Method, type ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { inKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
-import { checkRange, executeRange, type ReadView } from "./range.ts";
+import { checkRange, executeRange, fewByTarget, type ReadView } from "./range.ts";
 import { etcdError, readError, writeError } from "./rpc-error.ts";
 import { checkDelete, checkPut, checkTxn } from "./txn-check.ts";
 import { deleteRange, hasPut, isReadOnly, put, runReadOnly, runTxn } from "./txn.ts";
@@ -167,6 +167,12 @@ export class KvService {
 
   #rangeStream(request: m.RangeRequest, call: ServerStream): void {
     checkRange(request);
+    const few = fewByTarget(this.#view, request);
+    if (few !== undefined) {
+      const rangeResponse = this.#withHeader(few);
+      call.send(m.rangeStreamResponse.encode({ rangeResponse }, prefixBytes));
+      return call.end();
+    }
     const deps = { store: this.#store, identity: this.#identity };
     new RangeStream(deps, request, this.#limits.rangeChunkBytes).pump(call);
   }

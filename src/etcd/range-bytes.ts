@@ -28,7 +28,7 @@ export function inKeyOrder(request: RangeRequest): boolean {
   );
 }
 
-/** Throws GrpcError. A target without an order is no order, unlike a Range's. */
+/** Throws GrpcError. A target without an order is no order here, but for few keys (`fewByTarget`). */
 function checkStreamed(request: RangeRequest): void {
   const { sortOrder, sortTarget } = request;
   const ascends = sortOrder === SortOrder.ascend && sortTarget === SortTarget.key;

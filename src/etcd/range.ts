@@ -71,6 +71,22 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
   return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more: cut, count };
 }
 
+/** etcd 3.7 begins a stream with a Range of so many keys. */
+const firstChunkKeys = 10;
+
+/**
+ * A streamed range with a target but no order: etcd sorts each of its chunks by the target, so what fits
+ * into the first is sorted. Of more it loses keys or tells them twice; undefined: they come in key order.
+ */
+export function fewByTarget(view: ReadView, request: RangeRequest): RangeAnswer | undefined {
+  const { sortOrder, sortTarget, countOnly } = request;
+  if (sortTarget === SortTarget.key || sortOrder !== SortOrder.none) return undefined;
+  if (countOnly || filtered(request)) return undefined;
+  const limit = request.limit > 0 ? Math.min(request.limit, firstChunkKeys) : firstChunkKeys;
+  const answer = executeRange(view, { ...request, limit });
+  return answer.more ? undefined : answer;
+}
+
 export function filtered(request: RangeRequest): boolean {
   return (
     request.minModRevision !== 0 ||

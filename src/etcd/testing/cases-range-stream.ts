@@ -63,6 +63,30 @@ export const rangeStreamCases: readonly SuiteCase[] = [
     },
   },
   {
+    name: "a streamed range of few keys with a target but no order is sorted by it",
+    needs: "RangeStream",
+    async run(t) {
+      const values = ["3", "1", "4", "5", "0"];
+      for (const [i, value] of values.entries()) await t.put(`few/${i}`, value);
+      await t.put("few/2", "2");
+      const few = { key: "few/", rangeEnd: "few0" };
+      for (const sortTarget of [
+        SortTarget.version,
+        SortTarget.create,
+        SortTarget.mod,
+        SortTarget.value,
+      ]) {
+        await t.rangeStream({ ...few, sortTarget });
+        await t.rangeStream({ ...few, sortTarget, limit: 5 });
+        await t.rangeStream({ ...few, sortTarget, keysOnly: true, limit: 12 });
+        await t.rangeStream({ ...few, sortTarget, countOnly: true });
+        await t.rangeStream({ ...few, sortTarget, revision: 1_000_000 });
+        await t.rangeStream({ ...few, sortTarget, minModRevision: 3 });
+      }
+      await t.rangeStream({ ...few, rangeEnd: "few/0", sortTarget: SortTarget.value });
+    },
+  },
+  {
     name: "a large value and many keys come whole",
     needs: "RangeStream",
     async run(t) {
