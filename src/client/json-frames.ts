@@ -5,6 +5,8 @@
  * Holds  at most one unfinished value of `frameBytesMax`; a longer one throws before it is kept.
  * Cost   each byte is looked at once; strings are skipped by a tight loop, never decoded here.
  */
+import { concatenated } from "#base/bytes.ts";
+
 const quote = 0x22;
 const backslash = 0x5c;
 const openBrace = 0x7b;
@@ -101,13 +103,5 @@ export class JsonFrames {
 
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
-  let size = 0;
-  for (const part of parts) size += part.length;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return concatenated(parts);
 }

@@ -8,6 +8,7 @@
  *
  * So two replicas keep the same bytes whichever way an object came to them, and digests agree.
  */
+import { concatenated } from "#base/bytes.ts";
 import { keyOfText } from "#watch/shared-object.ts";
 import { members, textOf, type Member, type Span } from "./json-bytes.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
@@ -47,7 +48,7 @@ export function objectForm(kind: MirroredKind): ToObject {
     if (rest.length > 0) parts.push(comma);
     pushMembers(parts, bytes, rest);
     parts.push(objectClose);
-    return { ...identity(kind, bytes, meta), value: joined(parts) };
+    return { ...identity(kind, bytes, meta), value: concatenated(parts) };
   };
 }
 
@@ -102,16 +103,4 @@ function pushMembers(parts: Uint8Array[], bytes: Uint8Array, list: readonly Memb
 
 function adjacent(a: Member | undefined, b: Member | undefined): boolean {
   return a !== undefined && b !== undefined && a.whole.end + 1 === b.whole.start;
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  let length = 0;
-  for (const part of parts) length += part.length;
-  const out = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }

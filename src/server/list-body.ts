@@ -8,8 +8,9 @@
  *        and `keptBlocksMax` bounds how many are held per list cache.
  */
 import type { AnyObject } from "#api/object.ts";
+import { concatenated } from "#base/bytes.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
-import { concatenated, entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
+import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
 
 const blockBytesMax = 256 * 1024;
 const blockObjectsMax = 256;

@@ -4,6 +4,7 @@
  */
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
+import { concatenated } from "#base/bytes.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { type TypeMeta, watchFrame } from "./protobuf/envelope.ts";
 import { toStatus } from "./status.ts";
@@ -174,16 +175,4 @@ function sameFrames(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
-}
-
-function concatenated(frames: readonly Uint8Array[]): Uint8Array {
-  let length = 0;
-  for (const frame of frames) length += frame.length;
-  const out = new Uint8Array(length);
-  let at = 0;
-  for (const frame of frames) {
-    out.set(frame, at);
-    at += frame.length;
-  }
-  return out;
 }

@@ -4,6 +4,7 @@
  * Durable writes go through a descriptor of their own, as on Linux; hosts tell each descriptor once of a
  * write-back that failed, whichever sync met it.
  */
+import { concatenated } from "#base/bytes.ts";
 import type { DiskFile } from "#platform/disk.ts";
 import { diskError } from "./disk-error.ts";
 import {
@@ -101,7 +102,7 @@ export class SimFile implements DiskFile {
 
   /** Undefined: the disk is dead. */
   #begin(buffers: readonly Uint8Array[], position: number): Write | undefined {
-    const bytes = joined(buffers);
+    const bytes = concatenated(buffers);
     this.#reserve(position + bytes.length);
     return this.#steps.dead ? undefined : writeLive(this.#inode, position, bytes);
   }
@@ -145,14 +146,4 @@ export class SimFile implements DiskFile {
     descriptor.failuresTold = this.#inode.failures;
     throw diskError("sync", this.#path, "EIO");
   }
-}
-
-function joined(buffers: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(buffers.reduce((sum, buffer) => sum + buffer.length, 0));
-  let at = 0;
-  for (const buffer of buffers) {
-    bytes.set(buffer, at);
-    at += buffer.length;
-  }
-  return bytes;
 }

@@ -1,10 +1,10 @@
 /** Lists and frames read back: every item is there, whole, and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { concatenated } from "#base/bytes.ts";
 import { readEnvelope, readFields } from "#wire/protobuf.ts";
 import { decodeProtobuf } from "./decode.ts";
 import {
-  concatenated,
   entryBytes,
   hasProtobufForm,
   listParts,

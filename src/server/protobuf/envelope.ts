@@ -8,6 +8,7 @@
  */
 import { listMetaDefinition, objectMetaDefinition } from "#api/schema.ts";
 import { type AnyObject, parseApiVersion } from "#api/object.ts";
+import { concatenated } from "#base/bytes.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { encodeDefinition, encodeProtobuf, travelsInProtobuf } from "./encode.ts";
 
@@ -113,14 +114,4 @@ function sizeOf(parts: Parts): number {
   let size = 0;
   for (const part of parts) size += part.length;
   return size;
-}
-
-export function concatenated(parts: Parts): Uint8Array {
-  const out = new Uint8Array(sizeOf(parts));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }

@@ -7,6 +7,7 @@
  * it over from who still has it. So this engine shows what a replicated one has to.
  */
 import { assert } from "#base/assert.ts";
+import { concatenated } from "#base/bytes.ts";
 import { RecordReader } from "../record.ts";
 import { FencedError } from "./engine.ts";
 import type {
@@ -89,7 +90,7 @@ export class MemoryLog {
       this.#trimmedRevision = lastRevision;
       return;
     }
-    this.#batches.push({ lastRevision, bytes: joined(buffers, bytes) });
+    this.#batches.push({ lastRevision, bytes: concatenated(buffers) });
     this.#bytes += bytes;
   }
 
@@ -204,14 +205,4 @@ class MemoryTail implements Tail {
     if (end === batch.length) this.#number = (this.#number as number) + 1;
     return batch.slice(at, end);
   }
-}
-
-function joined(buffers: readonly Uint8Array[], bytes: number): Uint8Array {
-  const all = new Uint8Array(bytes);
-  let at = 0;
-  for (const buffer of buffers) {
-    all.set(buffer, at);
-    at += buffer.length;
-  }
-  return all;
 }
