@@ -23,10 +23,7 @@ else await startPinned();
 async function start() {
   const flags = missingFlags();
   // Not of a forked process, which shares a channel with its maker and has its maker's flags.
-  if (flags.length > 0 && process.send === undefined && canBecome()) {
-    const args = [process.execPath, ...process.execArgv, ...flags, self, ...process.argv.slice(2)];
-    process.execve(process.execPath, args, process.env);
-  }
+  if (flags.length > 0 && process.send === undefined) becomeWith(flags);
   module.enableCompileCache?.(join(root, "node_modules", ".cache", "pilothouse"));
   // By itself it is written when the process ends well, and some are only ever killed. Once written it
   // costs 0.2 ms, the first time 30; it saves every later start half of its CPU.
@@ -58,6 +55,12 @@ function missingFlags() {
   return flags.filter((flag) => !set.includes(flag.split("=")[0]));
 }
 
-function canBecome() {
-  return process.platform !== "win32" && process.execve !== undefined;
+/** Returns only where the host cannot (Windows) or must not (Node's permission model): that costs memory. */
+function becomeWith(flags) {
+  const args = [process.execPath, ...process.execArgv, ...flags, self, ...process.argv.slice(2)];
+  try {
+    process.execve?.(process.execPath, args, process.env);
+  } catch {
+    // As it would be without the flags.
+  }
 }

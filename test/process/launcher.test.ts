@@ -38,6 +38,9 @@ void test("a relay's host has the flags of its role, once, and what an operator 
     "--max-semi-space-size=9|",
   );
   assert.equal(hostOf(["relay", "--help"], [], "--max_semi_space_size=9"), "|");
+  const guarded = ["--permission", "--allow-fs-read=*", "--allow-fs-write=*"];
+  // It must start no process: it goes on as it is, after Node's own warning.
+  assert.match(hostOf(["relay", "--help"], guarded), /^--permission,[^|]*\|[^|]*$/);
 });
 
 /** The flags of each Node that the launcher was, in turn. */
