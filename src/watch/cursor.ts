@@ -21,11 +21,10 @@ import { expired } from "#api/status.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import { watchItem, wholeRevision } from "./cache-event.ts";
 import type { History, HistoryReader } from "./history.ts";
+import { InitialEvents, type StateStart } from "./initial-events.ts";
 import type { Predicate } from "./predicate.ts";
-import type { SharedObject } from "./shared-object.ts";
 import type { SharedSelection } from "./shared-selection.ts";
 import type { Slice } from "./slice.ts";
-import type { SortedSet } from "./sorted-set.ts";
 import type { ViewSum } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 
@@ -53,22 +52,9 @@ export interface CursorHome {
   ended(cursor: Cursor): void;
 }
 
-export type CursorStart =
-  | { readonly kind: "after"; readonly revision: number }
-  | {
-      readonly kind: "state";
-      readonly objects: SortedSet<SharedObject>;
-      readonly revision: number;
-      /** Close the initial events with a marked bookmark. */
-      readonly marker: boolean;
-      /** Of that state, when it was asked for. */
-      readonly view?: ViewState | undefined;
-    };
+export type CursorStart = { readonly kind: "after"; readonly revision: number } | StateStart;
 
 type Phase = "initial" | "behind" | "history" | "live" | "ended";
-
-/** Objects looked at per initial batch. */
-const initialBatchItems = 500;
 
 export class Cursor {
   readonly predicate: Predicate;
@@ -85,8 +71,7 @@ export class Cursor {
   readonly #sink: WatchSink;
   #phase: Phase;
   #after: number;
-  #initial: Extract<CursorStart, { kind: "state" }> | undefined;
-  #initialFrom: string;
+  #initial: InitialEvents | undefined;
   #reader: HistoryReader | undefined;
   #busy = false;
   #again = false;
@@ -110,10 +95,10 @@ export class Cursor {
     this.bookmarks = options.bookmarks;
     this.latest = options.latest;
     this.view = options.view;
-    this.#after = options.start.revision;
-    this.startedAfter = options.start.kind === "after" ? options.start.revision : 0;
-    this.#initial = options.start.kind === "state" ? options.start : undefined;
-    this.#initialFrom = deps.predicate.from;
+    const { start } = options;
+    this.#after = start.revision;
+    this.startedAfter = start.kind === "after" ? start.revision : 0;
+    this.#initial = start.kind === "state" ? new InitialEvents(start, deps.predicate) : undefined;
     this.#phase = this.#initial === undefined ? "behind" : "initial";
   }
 
@@ -252,39 +237,16 @@ export class Cursor {
   }
 
   #stepInitial(): boolean {
-    const start = this.#initial;
-    if (start === undefined) return false;
-    const { items, next } = this.#collectInitial(start);
+    const initial = this.#initial;
+    if (initial === undefined) return false;
+    const { items, next } = initial.batch();
     if (items.length > 0 && !this.#deliver(items)) return false;
     if (this.#phase !== "initial") return false;
-    this.#initialFrom = next ?? "";
+    initial.taken(next);
     if (next !== undefined) return true;
     this.#initial = undefined;
     this.#phase = "behind";
     return true;
-  }
-
-  #collectInitial(start: Extract<CursorStart, { kind: "state" }>): {
-    items: WatchItem[];
-    next: string | undefined;
-  } {
-    const items: WatchItem[] = [];
-    let seen = 0;
-    let next: string | undefined;
-    start.objects.scan(this.#initialFrom, this.predicate.to, (object) => {
-      if (seen++ === initialBatchItems) {
-        next = object.key;
-        return false;
-      }
-      if (this.predicate.matches(object)) items.push(watchItem("ADDED", object, object.revision));
-      return true;
-    });
-    if (next === undefined && start.marker) {
-      const { view } = start;
-      const end = watchItem("BOOKMARK", undefined, start.revision);
-      items.push({ ...end, initialEventsEnd: true, ...(view === undefined ? {} : { view }) });
-    }
-    return { items, next };
   }
 
   #stepBehind(): boolean {

@@ -1,0 +1,64 @@
+/**
+ * The state a watcher begins with, as ADDED events in batches: a snapshot and how far it was taken.
+ *
+ * Holds  a batch that was refused is made again from the same key; the mark that ends them, when it is
+ *        wanted, comes with the last batch.
+ */
+import { watchItem } from "./cache-event.ts";
+import type { Predicate } from "./predicate.ts";
+import type { SharedObject } from "./shared-object.ts";
+import type { SortedSet } from "./sorted-set.ts";
+import type { ViewState, WatchItem } from "./watch-item.ts";
+
+export interface StateStart {
+  readonly kind: "state";
+  readonly objects: SortedSet<SharedObject>;
+  readonly revision: number;
+  /** Close the initial events with a marked bookmark. */
+  readonly marker: boolean;
+  /** Of that state, when it was asked for. */
+  readonly view?: ViewState | undefined;
+}
+
+/** Objects looked at per batch. */
+const batchItems = 500;
+
+export class InitialEvents {
+  readonly #start: StateStart;
+  readonly #predicate: Predicate;
+  #from: string;
+
+  constructor(start: StateStart, predicate: Predicate) {
+    this.#start = start;
+    this.#predicate = predicate;
+    this.#from = predicate.from;
+  }
+
+  /** @returns what comes next, and the key after it; undefined: that is the end of them. */
+  batch(): { readonly items: readonly WatchItem[]; readonly next: string | undefined } {
+    const items: WatchItem[] = [];
+    let seen = 0;
+    let next: string | undefined;
+    this.#start.objects.scan(this.#from, this.#predicate.to, (object) => {
+      if (seen++ === batchItems) {
+        next = object.key;
+        return false;
+      }
+      if (this.#predicate.matches(object)) items.push(watchItem("ADDED", object, object.revision));
+      return true;
+    });
+    if (next === undefined && this.#start.marker) items.push(this.#end());
+    return { items, next };
+  }
+
+  /** The watcher has the batch before `next`. */
+  taken(next: string | undefined): void {
+    if (next !== undefined) this.#from = next;
+  }
+
+  #end(): WatchItem {
+    const { revision, view } = this.#start;
+    const end = watchItem("BOOKMARK", undefined, revision);
+    return { ...end, initialEventsEnd: true, ...(view === undefined ? {} : { view }) };
+  }
+}
