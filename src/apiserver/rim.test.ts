@@ -10,52 +10,10 @@ import {
   makeClientCertificate,
   makeServerCertificate,
 } from "#auth/pki.ts";
-import type { PlainHandler, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { PlainHandler } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
-
-const text = (status: number, body: string): PlainResponse => ({
-  kind: "bytes",
-  status,
-  headers: { "content-type": "text/plain" },
-  body: [Buffer.from(body)],
-});
-
-async function echo(request: PlainRequest): Promise<PlainResponse> {
-  const body = request.body.kind === "bytes" ? await request.body.read(1000) : new Uint8Array(0);
-  if (body === "too-large") return text(413, "too large");
-  const line = `${request.method} ${request.path} ${request.query} ${Buffer.from(body).toString()}`;
-  return text(200, line);
-}
-
-const clear = { host: "127.0.0.1", port: 0, limits: httpLimits } as const;
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Record<string, unknown>;
-}
-
-function call(
-  make: typeof httpRequest,
-  port: number,
-  options: object,
-  body?: string,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = make({ host: "127.0.0.1", port, ...options }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => {
-        const answer = { status: response.statusCode ?? 0, headers: response.headers };
-        resolve({ ...answer, body: Buffer.concat(chunks).toString() });
-      });
-    });
-    request.on("error", reject);
-    request.end(body);
-  });
-}
+import { listen } from "#platform/node/http.ts";
+import { type Answer, call, clear, echo, text } from "#platform/node/testing/http-calls.ts";
 
 function call2(authority: string, headers: Record<string, string>, body?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {

@@ -3,52 +3,10 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { Agent, request as httpRequest } from "node:http";
-import type { ByteSink, PlainHandler, PlainRequest, PlainResponse } from "../http.ts";
+import type { ByteSink, PlainHandler, PlainRequest } from "../http.ts";
 import { silentLog } from "../log.ts";
-import { httpLimits, listen } from "./http.ts";
-
-const text = (status: number, body: string): PlainResponse => ({
-  kind: "bytes",
-  status,
-  headers: { "content-type": "text/plain" },
-  body: [Buffer.from(body)],
-});
-
-async function echo(request: PlainRequest): Promise<PlainResponse> {
-  const body = request.body.kind === "bytes" ? await request.body.read(1000) : new Uint8Array(0);
-  if (body === "too-large") return text(413, "too large");
-  const line = `${request.method} ${request.path} ${request.query} ${Buffer.from(body).toString()}`;
-  return text(200, line);
-}
-
-const clear = { host: "127.0.0.1", port: 0, limits: httpLimits } as const;
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Record<string, unknown>;
-}
-
-function call(
-  make: typeof httpRequest,
-  port: number,
-  options: object,
-  body?: string,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = make({ host: "127.0.0.1", port, ...options }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => {
-        const answer = { status: response.statusCode ?? 0, headers: response.headers };
-        resolve({ ...answer, body: Buffer.concat(chunks).toString() });
-      });
-    });
-    request.on("error", reject);
-    request.end(body);
-  });
-}
+import { listen } from "./http.ts";
+import { call, clear, echo, text } from "./testing/http-calls.ts";
 
 test("a path is decoded once, the query is not, and a body is read", async () => {
   const server = await listen(clear, echo, silentLog);
