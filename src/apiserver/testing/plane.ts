@@ -1,4 +1,5 @@
 /** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
+import type { Status } from "#api/status.ts";
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
 import { servedByDefault } from "#api/resources.ts";
@@ -199,3 +200,21 @@ export async function watch(
   const close = response.open(sink);
   return watching;
 }
+
+export const pods = "/api/v1/namespaces/default/pods";
+
+export function pod(name: string, more: object = {}): AnyObject {
+  const spec = { containers: [{ name: "c", image: "nginx" }] };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name, ...more }, spec } as AnyObject;
+}
+
+export async function withPlane(f: (plane: Plane) => Promise<void>): Promise<void> {
+  const plane = await openPlane();
+  try {
+    await f(plane);
+  } finally {
+    await plane.close();
+  }
+}
+
+export const statusOf = (answer: { json: AnyObject }): Status => answer.json as unknown as Status;

@@ -1,0 +1,113 @@
+/** Lists and watches at the API server's door, byte for byte and event by event. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AnyObject } from "#api/object.ts";
+import { ask, pod, pods, statusOf, watch, withPlane } from "./testing/plane.ts";
+
+test("a list is the bytes of its objects, twice the same, in pages and as a table", () =>
+  withPlane(async (plane) => {
+    for (let i = 0; i < 40; i++) await ask(plane, "POST", pods, { body: pod(`p${i + 10}`) });
+    const first = await ask(plane, "GET", pods);
+    const second = await ask(plane, "GET", pods);
+    assert.equal(first.text, second.text);
+    assert.equal(first.json.kind, "PodList");
+    assert.equal((first.json["items"] as AnyObject[]).length, 40);
+    const page = await ask(plane, "GET", `${pods}?limit=30`);
+    const meta = page.json.metadata as { continue?: string; remainingItemCount?: number };
+    assert.equal(meta.remainingItemCount, 10);
+    const rest = await ask(plane, "GET", `${pods}?limit=30&continue=${meta.continue}`);
+    assert.equal((rest.json["items"] as AnyObject[]).length, 10);
+    const named = await ask(plane, "GET", `${pods}?fieldSelector=metadata.name%3Dp11`);
+    assert.equal((named.json["items"] as AnyObject[]).length, 1);
+    const bad = await ask(plane, "GET", `${pods}?fieldSelector=spec.foo%3Dx`);
+    assert.equal(statusOf(bad).message, "field label not supported: spec.foo");
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    const table = await ask(plane, "GET", pods, { headers: { accept } });
+    assert.equal(table.json.kind, "Table");
+    const columns = table.json["columnDefinitions"] as { name: string }[];
+    assert.deepEqual(
+      columns.slice(0, 3).map((c) => c.name),
+      ["Name", "Ready", "Status"],
+    );
+    assert.equal((table.json["rows"] as unknown[]).length, 40);
+    assert.equal(table.headers["content-type"], "application/json");
+  }));
+
+test("an empty list has items, not null; a list of nonsense options is a 422", () =>
+  withPlane(async (plane) => {
+    const empty = await ask(plane, "GET", pods);
+    assert.match(empty.text, /"items":\[\]}\n$/);
+    const bad = await ask(plane, "GET", `${pods}?resourceVersionMatch=Exact`);
+    assert.equal(bad.status, 422);
+    assert.equal(
+      statusOf(bad).message,
+      'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+    );
+  }));
+
+test("a watch tells what happens, in order, to all watchers with the same bytes", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const one = await watch(plane, `${pods}?watch=1`);
+    const two = await watch(plane, `${pods}?watch=true`);
+    const patch = { metadata: { labels: { x: "y" } } };
+    await ask(plane, "PATCH", `${pods}/a`, { body: patch, type: "application/merge-patch+json" });
+    await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
+    await plane.clock.run(100);
+    const types = one.events().map((event) => event.type);
+    assert.deepEqual(types, ["ADDED", "MODIFIED", "DELETED"]);
+    assert.deepEqual(one.events(), two.events());
+    const versions = one.events().map((event) => Number(event.object.metadata?.resourceVersion));
+    assert.deepEqual(
+      versions,
+      versions.toSorted((a, b) => a - b),
+    );
+    one.close();
+    two.close();
+  }));
+
+test("a slow watcher is paused, not lost, and timeoutSeconds ends the stream cleanly", () =>
+  withPlane(async (plane) => {
+    const slow = await watch(plane, `${pods}?watch=1&timeoutSeconds=30&allowWatchBookmarks=true`);
+    assert.deepEqual(slow.events()[0]?.object.metadata?.annotations, {
+      "k8s.io/initial-events-end": "true",
+    });
+    slow.room = false;
+    await ask(plane, "POST", pods, { body: pod("a") });
+    await plane.clock.run(100);
+    await ask(plane, "POST", pods, { body: pod("b") });
+    await plane.clock.run(100);
+    assert.deepEqual(
+      slow
+        .events()
+        .slice(1)
+        .map((event) => event.object.metadata?.name),
+      ["a"],
+    );
+    slow.room = true;
+    slow.drain();
+    assert.deepEqual(
+      slow
+        .events()
+        .slice(1)
+        .map((event) => event.object.metadata?.name),
+      ["a", "b"],
+    );
+    await plane.clock.run(30_000);
+    assert.equal(slow.events().at(-1)?.type, "BOOKMARK");
+    assert.equal(slow.ended, true);
+  }));
+
+test("a watch from a version of the future is refused, of initial events ends with a mark", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const query =
+      "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const initial = await watch(plane, `${pods}?${query}`);
+    const [added, mark] = initial.events();
+    assert.equal(added?.type, "ADDED");
+    assert.equal(mark?.type, "BOOKMARK");
+    assert.deepEqual(mark?.object.metadata?.annotations, { "k8s.io/initial-events-end": "true" });
+    const bad = await ask(plane, "GET", `${pods}?watch=1&sendInitialEvents=true`);
+    assert.equal(bad.status, 422);
+  }));

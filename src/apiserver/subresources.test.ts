@@ -1,0 +1,138 @@
+/** What is asked of a part of an object, or stores nothing: binding, eviction, scale, logs, reviews. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ask, pod, pods, statusOf, withPlane } from "./testing/plane.ts";
+
+test("a pod is bound once", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const binding = {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { name: "a", annotations: { by: "test" } },
+      target: { kind: "Node", name: "n1" },
+    };
+    const done = await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    assert.equal(done.status, 201, done.text);
+    assert.equal(statusOf(done).status, "Success");
+    const read = await ask(plane, "GET", `${pods}/a`);
+    assert.equal((read.json["spec"] as { nodeName?: string }).nodeName, "n1");
+    assert.equal(read.json.metadata?.annotations?.["by"], "test");
+    const conditions = (read.json["status"] as { conditions: { type: string; status: string }[] })
+      .conditions;
+    assert.ok(conditions.some((c) => c.type === "PodScheduled" && c.status === "True"));
+    const again = await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    assert.equal(
+      statusOf(again).message,
+      'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"',
+    );
+  }));
+
+test("eviction asks the disruption budget", () =>
+  withPlane(async (plane) => {
+    const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    await ask(plane, "POST", pods, { body: pod("a", { labels: { app: "x" } }) });
+    const running = {
+      status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+    };
+    const merge = "application/merge-patch+json";
+    await ask(plane, "PATCH", `${pods}/a/status`, { body: running, type: merge });
+    const spec = { minAvailable: 1, selector: { matchLabels: { app: "x" } } };
+    const made = await ask(plane, "POST", budgets, { body: { metadata: { name: "pdb" }, spec } });
+    assert.equal(made.status, 201, made.text);
+    const status = {
+      observedGeneration: 1,
+      disruptionsAllowed: 0,
+      desiredHealthy: 1,
+      currentHealthy: 1,
+      expectedPods: 1,
+    };
+    await ask(plane, "PATCH", `${budgets}/pdb/status`, { body: { status }, type: merge });
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "a" } };
+    const refused = await ask(plane, "POST", `${pods}/a/eviction`, { body: eviction });
+    assert.equal(refused.status, 429, refused.text);
+    assert.deepEqual(statusOf(refused).details?.causes, [
+      {
+        reason: "DisruptionBudget",
+        message: "The disruption budget pdb needs 1 healthy pods and has 1 currently",
+      },
+    ]);
+    const more = { status: { disruptionsAllowed: 1 } };
+    await ask(plane, "PATCH", `${budgets}/pdb/status`, { body: more, type: merge });
+    const done = await ask(plane, "POST", `${pods}/a/eviction`, { body: eviction });
+    assert.equal(done.status, 201, done.text);
+    const budget = await ask(plane, "GET", `${budgets}/pdb`);
+    const after = budget.json["status"] as { disruptionsAllowed?: number; disruptedPods?: object };
+    assert.equal(after.disruptionsAllowed ?? 0, 0);
+    assert.deepEqual(Object.keys(after.disruptedPods ?? {}), ["a"]);
+  }));
+
+test("scale reads and writes replicas", () =>
+  withPlane(async (plane) => {
+    const target = "/apis/apps/v1/namespaces/default/deployments";
+    const template = {
+      metadata: { labels: { app: "x" } },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    };
+    const spec = { replicas: 2, selector: { matchLabels: { app: "x" } }, template };
+    const made = await ask(plane, "POST", target, { body: { metadata: { name: "d" }, spec } });
+    assert.equal(made.status, 201, made.text);
+    const scale = await ask(plane, "GET", `${target}/d/scale`);
+    assert.equal(scale.json.kind, "Scale");
+    assert.deepEqual(scale.json["spec"], { replicas: 2 });
+    const patched = await ask(plane, "PATCH", `${target}/d/scale`, {
+      body: { spec: { replicas: 5 } },
+      type: "application/merge-patch+json",
+    });
+    assert.equal(patched.status, 200, patched.text);
+    const put = await ask(plane, "PUT", `${target}/d/scale`, {
+      body: { ...patched.json, spec: { replicas: 7 } },
+    });
+    assert.equal(put.status, 200, put.text);
+    const read = await ask(plane, "GET", `${target}/d`);
+    assert.equal((read.json["spec"] as { replicas?: number }).replicas, 7);
+    assert.equal(read.json.metadata?.generation, 3);
+  }));
+
+test("logs and exec on hollow nodes say what they are", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const early = await ask(plane, "GET", `${pods}/a/log`);
+    assert.equal(statusOf(early).message, "pod a does not have a host assigned");
+    const node = { metadata: { name: "n", annotations: { "pilothouse.dev/hollow": "true" } } };
+    await ask(plane, "POST", "/api/v1/nodes", { body: node });
+    const binding = { metadata: { name: "a" }, target: { kind: "Node", name: "n" } };
+    await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    const log = await ask(plane, "GET", `${pods}/a/log`);
+    assert.equal(
+      log.text,
+      "hollow node n: container c of pod default/a is simulated, so it writes no logs\n",
+    );
+    const exec = await ask(plane, "POST", `${pods}/a/exec?command=ls`);
+    assert.equal(
+      statusOf(exec).message,
+      "pod default/a runs on hollow node n: there is no container to exec",
+    );
+  }));
+
+test("reviews answer in their status and are not stored", () =>
+  withPlane(async (plane) => {
+    const group = "/apis/authorization.k8s.io/v1";
+    const attributes = { verb: "get", resource: "pods", namespace: "default" };
+    const access = await ask(plane, "POST", `${group}/selfsubjectaccessreviews`, {
+      body: { spec: { resourceAttributes: attributes } },
+    });
+    assert.equal(access.status, 201, access.text);
+    assert.deepEqual(access.json["status"], { allowed: true });
+    const self = await ask(plane, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {
+      body: {},
+    });
+    const user = (self.json["status"] as { userInfo: { username: string } }).userInfo;
+    assert.equal(user.username, "tester");
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    const table = await ask(plane, "POST", `${group}/selfsubjectaccessreviews`, {
+      headers: { accept },
+      body: { spec: { resourceAttributes: attributes } },
+    });
+    assert.equal(table.status, 406);
+  }));
