@@ -1,11 +1,11 @@
 /** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
-import type { Status } from "#api/status.ts";
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
 import { servedByDefault } from "#api/resources.ts";
 import { fieldValue } from "#api/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import type { AnyObject } from "#api/object.ts";
+import type { Status } from "#api/status.ts";
 import { alwaysAllow } from "#auth/authorize.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
