@@ -29,7 +29,7 @@ function run(words: readonly string[]): { code: number | null; text: string } {
   const file = join(root, "tools", "run.mjs");
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...words], {
     encoding: "utf8",
-    timeout: 20_000,
+    timeout: 120_000,
   });
   return { code: status, text: stdout + stderr };
 }

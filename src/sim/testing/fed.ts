@@ -40,6 +40,8 @@ export interface Fed {
   readonly replicas: number;
   /** Everything that ever changed, in order. */
   readonly history: readonly Written[];
+  /** A state may show a part of its revision, where that changed several objects; the rest follows as events. */
+  readonly partial: boolean;
   /** Newest revision of the truth. */
   readonly head: number;
   /** 128 bits of an object, when bookmarks carry sums. */

@@ -30,6 +30,7 @@ export async function relayFed(options: RelayFedOptions): Promise<Fed> {
 
 class RelayFed implements Fed {
   readonly replicas = 2;
+  readonly partial = true;
   readonly digestOf = memberHash;
   readonly windowMs = limits.latestWindowMs;
   readonly #calm: boolean;

@@ -26,6 +26,7 @@ export async function storeFed(options: StoreFedOptions): Promise<Fed> {
 class StoreFed implements Fed {
   readonly replicas = 2;
   readonly history: Written[] = [];
+  readonly partial = false;
   readonly digestOf = undefined;
   readonly exact = true;
   readonly windowMs = windowMs;
