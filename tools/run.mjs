@@ -58,9 +58,9 @@ function runTests(files) {
   run(node, [...flags, ...files]);
 }
 
-/** The same tree is tested with the same samples wherever that is, the next one with others. 1 outside of git. */
+/** The same sources are tested with the same samples wherever that is, the next ones with others. 1 outside of git. */
 function treeSeed() {
-  const git = spawnSync("git", ["rev-parse", "HEAD^{tree}"], { cwd: root, encoding: "utf8" });
+  const git = spawnSync("git", ["rev-parse", "HEAD:src"], { cwd: root, encoding: "utf8" });
   return git.status === 0 ? Number.parseInt(git.stdout.slice(0, 7), 16) : 1;
 }
 
