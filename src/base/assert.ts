@@ -1,7 +1,7 @@
 /**
  * Assertions: a broken invariant is a bug, and a bug stops the process.
  *
- * Nobody catches AssertionError but `cmd`, which prints it and dies; see STYLE in ARCHITECTURE.md.
+ * Only `cmd` catches AssertionError: it prints the error and ends the process (ARCHITECTURE.md, Errors).
  */
 export class AssertionError extends Error {
   readonly context: Readonly<Record<string, unknown>>;

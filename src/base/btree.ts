@@ -9,10 +9,10 @@
  * Rule    a scan's callback must not change the tree.
  *
  * Loading: between `beginLoading` and `endLoading` keys are only got and set, in a hash table; then
- * all are sorted and laid out at once, in a third of the time for keys that come in random order.
+ * all are sorted and laid out at once, in a third of the time for keys in random order.
  *
- * The place last looked for is kept: who gets a key and then sets it searches once, and keys added
- * in order search once a leaf.
+ * The position of the last search is kept: a get followed by a set of the same key searches once, and
+ * keys added in order search once per leaf.
  */
 import { assert } from "./assert.ts";
 import { keyOrder } from "./key-order.ts";

@@ -2,13 +2,13 @@
  * Sorts many rows of two numbers by counting, nine bits at a time, the least first ("LSD radix sort").
  *
  * Cost  a pass over all rows for each nine bits that are not the same everywhere: a million rows of six
- *       different characters take 40 ms, in whatever order they come. Needs room for all rows twice.
+ *       different characters take 40 ms in any order. Needs room for all rows twice.
  */
 const digitBits = 9;
 const digits = 2 ** digitBits;
 const digitMask = digits - 1;
 
-/** Row i is (high[i], low[i]), both below 2^27, of whatever `index[i]` stands for. */
+/** Row i is the key (high[i], low[i]), both below 2^27; `index[i]` is the caller's row number. */
 export interface Rows {
   readonly high: Uint32Array;
   readonly low: Uint32Array;

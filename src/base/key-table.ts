@@ -1,5 +1,5 @@
 /**
- * A hash table from strings to values that only grows: the keys stay in the order they came.
+ * A hash table from strings to values that only grows; keys stay in insertion order.
  *
  * A fresh string costs a Map 0.3 us to find among a hundred thousand and over 1 us among a million:
  * hash, chain, and a cache miss for each key on the way. Here hashes lie in an array of their own.
@@ -18,7 +18,7 @@ export class KeyTable<V> {
   #places = new Int32Array(2 << firstBits);
   /** Keys that found no place within `probesMax`. */
   readonly #beyond = new Map<string, number>();
-  /** The key last looked for: who sets it next need not look again. */
+  /** The last key searched for, so that a `set` right after a `get` does not search again. */
   #lastKey: string | undefined;
   #lastHash = 0;
   #lastIndex = -1;

@@ -1,4 +1,4 @@
-/** Delays stay between their bounds, whatever the random says. */
+/** Delays stay between their bounds for any random value. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Random } from "#platform/random.ts";

@@ -2,7 +2,7 @@
  * Keys that are due later: each key once, at the earliest time asked for, on one clock timer.
  *
  * Cost   add and pop O(log n). A key moved to an earlier time leaves a dead entry in the heap, which
- *        is dropped when it comes up: at most one per add.
+ *        is dropped when it reaches the top: at most one per add.
  */
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer, TimerName } from "#platform/clock.ts";

@@ -116,7 +116,7 @@ function directWatch(
     };
     signal.addEventListener("abort", abort, { once: true });
     close = openWatch(response, deliver, () => done, end);
-    // Whoever took the first batch may have aborted in it, before there was anything to close.
+    // The handler of the first batch may have aborted while it ran, before there was anything to close.
     if (signal.aborted) close();
   });
 }

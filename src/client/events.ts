@@ -23,7 +23,7 @@ export interface EventRecorder {
   event(object: KubeObject, type: "Normal" | "Warning", reason: string, message: string): void;
   /** Resolves when everything accepted so far was sent or given up. */
   flushed(): Promise<void>;
-  /** Drops what waits and refuses what comes; resolves when the requests under way have ended. */
+  /** Drops queued events and refuses new ones; resolves when the requests under way have ended. */
   close(): Promise<void>;
   /** Events refused by a limit since the start. */
   readonly dropped: number;

@@ -20,7 +20,7 @@ export interface ApiRequest {
 }
 
 export interface Exchange {
-  /** Parsed JSON; a body that is not JSON comes as its text. */
+  /** @returns the parsed JSON body, or the text of a body that is not JSON. */
   call(request: ApiRequest): Promise<unknown>;
   watch(
     request: ApiRequest,

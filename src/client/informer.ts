@@ -2,10 +2,10 @@
  * An informer: a local copy of one resource, kept by a reflector, with indexes and handlers.
  *
  * Holds  store = the server's state at `resourceVersion`, for the selection.
- * Out    each change once and in order: add, update, delete; a relist comes as its difference to
- *        what was held, so a handler never sees an event for an object that did not change.
- * Shared one copy for all handlers, and over the direct transport with the server's own caches: nobody
- *        may change what it gets (frozen in tests).
+ * Out    each change once and in order: add, update, delete. After a relist, handlers get the difference
+ *        to the previous copy, so they never see an event for an object that did not change.
+ * Shared one copy for all handlers, and over the direct transport also with the server's caches: handlers
+ *        must not change objects (frozen in tests).
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Log } from "#platform/log.ts";

@@ -68,7 +68,7 @@ export class LocalStore<T extends KubeObject> {
     return old;
   }
 
-  /** Adds an index over what is there and what comes. A name stands for one function for good. */
+  /** Adds an index over present and future objects. A name belongs to one function and is never reused. */
   addIndex(name: string, values: IndexFunction<T>): void {
     if (this.#indexes.has(name)) return;
     const index: Index<T> = { values, entries: new Map() };

@@ -49,7 +49,7 @@ const backoffLimits = { firstMs: 100, mostMs: 30_000 };
 const watchSecondsMin = 300;
 /** A watch that ended sooner than this without an event counts as a failure: no tight loop. */
 const shortWatchMs = 1_000;
-/** Page size of lists that go to storage; a list from the server's cache ("0") comes whole. */
+/** Page size of lists served from storage; a list from the server's cache ("0") is not paged. */
 const pageObjects = 5_000;
 
 export async function runReflector<T extends KubeObject>(

@@ -1,4 +1,4 @@
-/** What a failed call means for whoever might try again. */
+/** Classifies failed calls: whether and when the caller may retry. */
 import { ApiError } from "#api/status.ts";
 
 /** What a 429 or 503 asked for, in milliseconds. */

@@ -2,8 +2,8 @@
  * The socket transport: a Client over an injected byte transport, JSON both ways.
  *
  * Bounds: an answer of `bodyBytesMax`, a watch frame of `frameBytesMax`; beyond them the call fails
- * with a named error instead of growing the heap. No request is retried here: retries belong to
- * whoever knows whether a second try is harmless (`retry.ts`, work queue, reflector).
+ * with a named error instead of growing the heap. No request is retried here: only the caller knows
+ * whether a second try is harmless (`retry.ts`, work queue, reflector).
  */
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import type { Client } from "./client.ts";

@@ -1,4 +1,4 @@
-/** Watch bodies as events: checks the envelope, leaves the object to whoever asked for its kind. */
+/** Watch bodies as events: checks the envelope only; callers decode the object for their kind. */
 import type { AnyObject } from "#api/object.ts";
 import type { WatchEventType } from "#platform/http.ts";
 import type { WatchedEvent } from "./client.ts";

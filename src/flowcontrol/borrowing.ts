@@ -1,6 +1,6 @@
 /**
- * Who lends seats to whom: one fair fraction f such that every level gets f times its target, within its
- * bounds, and all together get all seats.
+ * Lending of seats between levels: finds the fair fraction f such that every level gets f times its target,
+ * within its bounds, and all levels together get all seats.
  *
  * Out    whole seats per level; the sum may miss the total by rounding, at most half a seat per level.
  * After  KEP-1040 borrowing; apiserver pkg/util/flowcontrol conc_alloc.go and updateBorrowingLocked.
@@ -33,7 +33,7 @@ export function shareSeats(levels: readonly LevelDemand[], total: number): reado
   const lowerSum = sum(bounds.map((bound) => bound.lower));
   if (total <= minSum) return levels.map((level) => level.min);
   if (total <= lowerSum) {
-    // Not even what is in use can be kept by all: everybody gets the same part of what lies above the minimum.
+    // The seats in use exceed the total: every level gets the same share of its demand above its minimum.
     const fraction = (total - minSum) / (lowerSum - minSum);
     return levels.map((level, index) =>
       Math.round(level.min + ((bounds[index]?.lower ?? level.min) - level.min) * fraction),
@@ -43,7 +43,7 @@ export function shareSeats(levels: readonly LevelDemand[], total: number): reado
   return bounds.map((bound) => Math.round(allocation(bound, fraction)));
 }
 
-/** A level keeps what it used lately, up to its nominal share, whatever others want. */
+/** A level keeps what it used recently, up to its nominal share, regardless of other levels' demand. */
 function boundsOf(level: LevelDemand): Bounds {
   const lower = Math.max(level.min, Math.min(level.nominal, level.highWatermark));
   const target = Math.max(lower, level.smoothed, targetMin);

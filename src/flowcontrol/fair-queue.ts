@@ -1,9 +1,9 @@
 /**
- * Fair queuing for server requests: who among the waiting gets the next free seats.
+ * Fair queuing for server requests: decides which waiting request gets the next free seats.
  *
  * In     works with a width in seats and the hash of their flow. Out: seated now, waiting, or rejected.
  * Holds  seats taken <= seats given, except that a work wider than all seats runs when it runs alone;
- *        works of one queue are seated in order; nobody waits while the work whose turn it is fits.
+ *        works of one queue are seated in order; no work waits while the one whose turn it is fits.
  * Time   virtual time R advances by min(seats given, seats wanted) / queues in use per second of real time.
  *        A queue's next work is charged G seconds per seat when it is seated (G: a guess of 3 ms), and the
  *        difference when its duration is known. The queue whose next work would finish first in virtual time
@@ -73,7 +73,7 @@ const guessSeconds = 0.003;
 
 export class FairQueue {
   readonly #clock: Clock;
-  /** Told of seats in use plus seats waited for, on every change. */
+  /** Called on every change with seats in use plus seats waited for. */
   readonly #onDemand: (seats: number) => void;
   #discipline: Discipline;
   #seatsMax: number;

@@ -49,7 +49,7 @@ export type GateAnswer =
       readonly reason: RejectReason;
     };
 
-/** Told of what happens at the gate; for metrics. */
+/** Callbacks about what happens at the gate; for metrics. */
 export interface GateObserver {
   seated(level: string, schema: string, waitMs: number): void;
   rejected(level: string, schema: string, reason: RejectReason): void;
@@ -133,7 +133,7 @@ class FlowGate implements Gate {
     this.#timer?.cancel();
   }
 
-  /** The catch-all level takes who is in no schema; it is mandatory, so it is there. */
+  /** Requests that match no schema go to the catch-all level, which is mandatory and so always exists. */
   #levelFor(schema: FlowSchema | undefined): Level {
     const named = schema && this.#levels.get(levelOf(schema));
     return named ?? must(this.#levels.get("catch-all"), "catch-all is mandatory");
@@ -147,7 +147,7 @@ class FlowGate implements Gate {
     const work = { ...size, onSeat: () => seatedLater() };
     const seating = level.queue.submit(work, hashFlow(flow.schema, distinguisher));
     if (seating === undefined) return this.#reject(flow, level.refusal);
-    // Making the signal costs more than the seat; who need not wait is not asked for it.
+    // Making the signal costs more than the seat, so it is only read for requests that wait.
     if (seating.state === "seated") return this.#seated(flow, seating, startMs);
     return new Promise((resolve) => {
       const waiting = this.#wait(request.signal, (reason) => {

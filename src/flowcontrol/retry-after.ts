@@ -1,6 +1,6 @@
 /**
- * How long refused clients are told to stay away: doubles while a level keeps refusing, shrinks by one
- * second when it has calmed down; 1 to 32 seconds (apiserver dropped_requests_tracker.go).
+ * The Retry-After value of refused requests: doubles while a level keeps refusing, shrinks by one second
+ * when refusals stop; 1 to 32 seconds (apiserver dropped_requests_tracker.go).
  */
 const secondsMax = 32;
 

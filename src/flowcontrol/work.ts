@@ -1,6 +1,6 @@
 /**
- * How many seats a request takes: one, more for large lists, and for writes that many watchers must be
- * told of a share after the answer.
+ * How many seats a request takes: one; more for large lists; and for writes that many watchers see, extra
+ * seats for a while after the answer.
  *
  * Numbers  100 KB of list per seat, lists from cache 10 seats at most (1 MB is as much as one core
  *          serialises at a time); ten watchers per seat held 5 ms, from ten watchers on

@@ -1,9 +1,9 @@
 /**
  * Registers hollow nodes and keeps them alive: leases every ten seconds, status every five minutes or
- * as soon as someone wrote that a node is not ready.
+ * at once when another client has written that the node is not ready.
  *
- * Holds  requests in flight ≤ nodeWritesInFlightMax for statuses and as many for leases; a renewal that
- *        is still under way when its next turn comes is not doubled.
+ * Holds  requests in flight ≤ nodeWritesInFlightMax for statuses and as many for leases; a node never has
+ *        two renewals in flight.
  */
 import type { Lease, Node } from "#api/gen/types.ts";
 import type { Client, WatchedEvent } from "#client/client.ts";

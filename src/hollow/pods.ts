@@ -3,7 +3,7 @@
  *
  * Holds  a pod has one record while it is on one of our nodes; its address is taken once and freed with
  *        the record. At most `podWritesInFlightMax` writes are in flight.
- * Cost   a pod that has come to rest keeps some hundred bytes: its object is let go.
+ * Cost   a pod without further steps keeps some hundred bytes: its object is dropped.
  */
 import type { Pod, PodStatus } from "#api/gen/types.ts";
 import type { WatchedEvent } from "#client/client.ts";
@@ -28,7 +28,7 @@ interface PodRecord {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** The latest object; let go when nothing more is to be done with it. */
+  /** The latest object; dropped when the pod has no further steps. */
   pod: Pod | undefined;
   run: PodRun;
   readonly gated: boolean;

@@ -10,7 +10,7 @@ export interface CompactionTimer {
   stop(): void;
 }
 
-/** `compacted` hears of each success: readers let go of what they kept below the revision. */
+/** Calls `compacted` after each success, so that readers drop what they kept below the revision. */
 export function startCompaction(
   deps: { store: Store; clock: Clock; log: Log; compacted: (revision: number) => void },
   options: { periodMs: number },

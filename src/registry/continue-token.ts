@@ -63,7 +63,7 @@ function decodeContinueJson(token: string): { v: string; rv: number; start: stri
   }
 }
 
-/** A start must stay inside the listed prefix, whoever made the token. */
+/** The start key must stay inside the listed prefix: a client may have forged the token. */
 function isCleanPath(start: string): boolean {
   const parts = start.split("/");
   return parts.every((part) => part !== "" && part !== "." && part !== "..");

@@ -28,7 +28,7 @@ class Crowd {
     await this.world.resource("configmaps").create("ns", configMap(name), plainWrite);
   }
 
-  /** How many watchers have been told so many events. */
+  /** Counts the watchers that got exactly this number of events. */
   told(events: number): number {
     return this.sinks.filter(({ items }) => items.length === events).length;
   }

@@ -1,16 +1,16 @@
 /**
- * When the watchers of a cache are brought what was written: few at once, a crowd at most once per
- * window, so that each of its sockets is written once for all the events of that time.
+ * When the watchers of a cache get new events: few watchers at once, a crowd at most once per window, so
+ * that each socket is written once for all events of the window.
  *
- * Holds  the first write after a quiet window goes out at once; what follows waits `windowMs` at most.
- *        States, lists and waiting reads do not wait: they have every write when it is applied.
+ * Holds  the first write after a quiet window is sent at once; later ones wait `windowMs` at most.
+ *        States, lists and waiting reads do not wait: they see every write when it is applied.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { WatchCache } from "#watch/cache.ts";
 
 /** As the relay's: 250 writes a second to each of a crowd's sockets, at most. */
 const windowMs = 4;
-/** Who is served in turns (`#watch/crowd.ts`). */
+/** From this many watchers on, delivery takes turns (`#watch/crowd.ts`). */
 const crowdMin = 1_000;
 
 export class DispatchWindow {

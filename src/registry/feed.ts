@@ -3,9 +3,9 @@
  * caches in one synchronous pass, so that an event is decoded and encoded once for all readers.
  *
  * Invariant: after `deliver` returns, every cache holds every revision up to `freshness.revision`.
- * Watchers are served then too; a crowd in turns and windows (dispatch-window.ts).
- * A cache is made the first time its resource is written or asked for; resources nobody stores cost
- * nothing. The sink never refuses: what it keeps is bounded by the caches' rings.
+ * Watchers are served by then too; a crowd in turns and windows (dispatch-window.ts).
+ * A cache is made when its resource is first written or read; unused resources cost nothing.
+ * The sink never refuses: what it keeps is bounded by the caches' rings.
  */
 import { assert, must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -27,7 +27,7 @@ import type { ResourcePrefix } from "./keys.ts";
 import { prefixOfKey, registryRange, resourceOfPrefix } from "./keys.ts";
 import { StoreHistory } from "./store-history.ts";
 
-/** What one stored resource is made of, whatever versions it is served in. */
+/** What one stored resource consists of, shared by all versions it is served in. */
 export interface ResourceCore {
   readonly resource: GroupResource;
   readonly prefix: ResourcePrefix;
@@ -41,7 +41,7 @@ export interface FeedDeps {
   readonly freshness: Freshness;
   readonly memos: MemoPool;
   readonly log: Log;
-  /** Windows for watchers of the latest state; absent: they are served as everybody is. */
+  /** Windows for watchers of the latest state; absent: they are served like all others. */
   readonly pacer?: PacerOptions;
   /** A selectable field's value, "" when absent. */
   readonly fieldValue: (

@@ -1,9 +1,9 @@
 /**
- * How far the caches are, and waiting for them to get somewhere.
+ * The caches' revision, and waiting until they reach one.
  *
  * A read that names a revision not seen yet waits up to `waitMs`, then is refused with 504 and the
  * cause clients look for. A write waits for its own revision without limit: the store has it, so the
- * caches will. In one process both are there already, and nobody waits.
+ * caches will get it. In one process both usually have it already, and no wait happens.
  */
 import type { Clock } from "#platform/clock.ts";
 import { failure } from "#api/status.ts";
@@ -50,7 +50,7 @@ export class Freshness {
     if (revision > this.#revision) await this.#wait(revision, undefined);
   }
 
-  /** Lets everyone who waits go. */
+  /** Ends all waits. */
   close(): void {
     for (const waiter of this.#waiters) waiter.done(false);
   }

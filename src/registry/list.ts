@@ -67,7 +67,7 @@ export async function listObjects(
   return page(plan, snapshotFor(context, plan), (snapshot) => cache.state.pin(snapshot));
 }
 
-/** Everything at once: no snapshot is needed, nobody writes while we look. */
+/** The whole list in one synchronous pass, so no snapshot is needed: no write can happen in between. */
 function wholePage(context: ResourceContext, plan: Plan): ListPage {
   const { cache } = context.core;
   const items: SharedObject[] = [];

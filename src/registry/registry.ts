@@ -1,7 +1,7 @@
 /**
  * The registry's door: opens the caches over a store and hands out one ResourceStore per served
- * resource. Resources need no registration: whatever is in the store has a cache, and what is asked
- * for gets one, custom resources included.
+ * resource. Resources need no registration: each resource in the store has a cache, and any other gets one
+ * when first read, custom resources included.
  *
  * Start costs one range over the store and parses nothing. Timers: watch.bookmark, store.compact,
  * registry.wait.
@@ -32,7 +32,7 @@ export interface RegistryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Windows for watchers of the latest state; absent: they are served as everybody is. */
+  /** Windows for watchers of the latest state; absent: they are served like all others. */
   readonly pacer?: PacerOptions;
   /** For built-in and custom resources alike. */
   readonly strategyFor: (info: ResourceInfo) => Strategy;
@@ -142,7 +142,7 @@ function startTimers(
 ): { stop(): void }[] {
   const sources = function* (): Iterable<WatchCache> {
     for (const { cache } of feed.cores) {
-      // What waits for its window comes before the bookmark.
+      // Events that wait for their window must be sent before the bookmark.
       cache.dispatch();
       cache.advance(freshness.revision);
       yield cache;

@@ -28,7 +28,7 @@ function heldBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 
-/** Objects that stay, far from each other in the store, and each read by somebody. */
+/** Long-lived objects, far from each other in the store, each of them read once. */
 async function churn({ resource }: World): Promise<void> {
   const maps = resource("configmaps");
   await maps.create("default", configMap("churn"), plainWrite);

@@ -2,7 +2,7 @@
  * The registry's door: objects of one stored resource, above keys and revisions, below HTTP.
  *
  * A write names the revision it read; a read is at least as new as it was asked to be. A write
- * resolves only after the cache holds it, so whoever was answered can read it back everywhere.
+ * resolves only after the cache holds it, so a client that got the answer can read it back everywhere.
  * Expected refusals leave as ApiError (`#api/status.ts`): not found, conflict, expired, too large
  * resource version (504 + cause ResourceVersionTooLarge), invalid.
  */

@@ -118,7 +118,7 @@ export class Resource implements ResourceStore {
     return this.#context.core.cache.state.size;
   }
 
-  /** Cluster-scoped objects have no namespace, whatever the path said. */
+  /** Cluster-scoped objects have no namespace; one in the path is ignored. */
   #scope(namespace: string): string {
     return this.info.namespaced ? namespace : "";
   }

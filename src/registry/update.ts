@@ -34,7 +34,7 @@ import { isHeld } from "./finalizers.ts";
 import { objectKey, storeKey } from "./keys.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
 
-/** Upstream tries until the request's deadline; so many lost races in a row mean something is wrong. */
+/** Upstream retries until the request's deadline; this many lost races in a row indicate a bug. */
 const attemptsMax = 100;
 
 interface Attempt {

@@ -77,7 +77,7 @@ export class Binder {
     const message = error instanceof Error ? error.message : String(error);
     log.debug("bind failed", { pod: pod.info.key, node: nodeName, error: message });
     const code = error instanceof ApiError ? error.status.code : undefined;
-    // Gone, or bound by someone else: nobody needs to be told.
+    // Deleted, or bound by another scheduler: not an error.
     if (code === 404 || code === 409) return;
     const text = `running Bind plugin "DefaultBinder": ${message}`;
     events.event(pod.info.pod, "Warning", "FailedScheduling", text);

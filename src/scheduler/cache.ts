@@ -4,9 +4,9 @@
  *   assume ──► assumed ──(informer shows it bound: confirm)──► placed ──(informer: gone)──► removed
  *                └──(bind failed: forget)──► removed
  *
- * Holds  whatever is assumed is later confirmed, forgotten or removed; a Pod counts once, on one node;
+ * Holds  an assumed Pod is later confirmed, forgotten or removed; a Pod counts once, on one node;
  *        all sums (node columns, selection counts, placed terms, ports) equal those over placed Pods.
- * Cost   a Pod that comes or goes O(its labels and terms), never O(all Pods).
+ * Cost   adding or removing a Pod is O(its labels and terms), never O(all Pods).
  * A cycle is synchronous, so this is its snapshot: nothing changes between its first and last line.
  */
 import type { Node } from "#api/gen/types.ts";

@@ -1,9 +1,9 @@
 /**
- * How many Pods of a selection are on each node, kept in step with every Pod that comes or goes.
+ * How many Pods of a selection are on each node, updated as Pods are added and removed.
  *
  * This is what makes topology spread and affinity cheap: a decision reads sums, it never walks Pods.
  * Holds  for every known selection s and slot n: at(s)[n] = Pods counted on n that s takes; no zeros.
- * Cost   a Pod that comes or goes: one look-up per label and a match per selection found by it.
+ * Cost   adding or removing a Pod: one look-up per label, and one match per selection found by it.
  *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go.
  */
 import type { NamespaceLabels, Selectable, Selection } from "./selection.ts";

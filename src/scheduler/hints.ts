@@ -9,7 +9,7 @@ import type { QueuedPod } from "./queue.ts";
 import type { PluginName } from "./reasons.ts";
 
 export type ClusterEvent =
-  /** A node came, or its capacity, labels or taints changed. */
+  /** A node was added, or its capacity, labels or taints changed. */
   | { readonly kind: "node"; readonly slot: number; readonly isStatic: boolean }
   | { readonly kind: "node-gone" }
   /** A placed Pod left its node, or shrank, or is on its way out. */

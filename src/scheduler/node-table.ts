@@ -25,7 +25,7 @@ interface ScalarColumn {
 }
 
 const slotsFirst = 64;
-/** Node labels nobody spreads by any more are forgotten past this many columns. */
+/** Columns of node labels that no Pod spreads by any more are dropped past this many. */
 const columnsMax = 64;
 
 export class NodeTable {
@@ -143,7 +143,7 @@ export class NodeTable {
       const slot = this.live[i] ?? 0;
       this.#label(column, slot, this.node(slot));
     }
-    // Numbers of values may differ from before: whatever was derived from them is out of date.
+    // Value numbers may have changed, so everything derived from them is out of date.
     if (known !== undefined || this.#columns.size >= columnsMax) this.staticVersion++;
     if (this.#columns.size >= columnsMax) this.#columns.clear();
     this.#columns.set(key, column);

@@ -57,7 +57,7 @@ export interface PodInfo extends Selectable {
   readonly preferred: readonly WeightedTerm[];
   readonly spreadHard: readonly Spread[];
   readonly spreadSoft: readonly Spread[];
-  /** Soft constraints came from the default, not from the Pod. */
+  /** Soft constraints are the scheduler's defaults, not the Pod's own. */
   readonly spreadByDefault: boolean;
   readonly tolerations: readonly Toleration[];
   /** Equal for Pods that fit and score alike on every node, leaving out what others' terms say of them. */

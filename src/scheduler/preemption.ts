@@ -87,7 +87,7 @@ function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Candida
   }
 }
 
-/** Most important first: priority, then who has run longest. */
+/** Most important first: by priority, then by start time. */
 function byImportance(a: PodInfo, b: PodInfo): number {
   if (a.priority !== b.priority) return b.priority - a.priority;
   const left = startOf(a);

@@ -8,7 +8,7 @@
  *             │  └── backoff ◄── 1 s doubling to 10 s since the last try ◄─────────┘
  *             └── backoff over
  *
- * Holds  active comes out by priority, then by who came first; gated Pods wait apart and never come out.
+ * Holds  active Pods are popped by priority, then by arrival; gated Pods wait apart and are never popped.
  * Cost   add, pop O(log n); an event is asked once per class of waiting Pods, not once per Pod.
  * Bounds as many entries as there are unbound Pods of this scheduler.
  */
@@ -156,14 +156,14 @@ export class SchedulingQueue {
     this.#armFlush();
   }
 
-  /** The bind failed: tried again after backoff, whatever happens. */
+  /** The bind failed: the Pod is retried after backoff; no event is needed. */
   failed(pod: QueuedPod, notBeforeMs = 0): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
     pod.triedMs = this.#clock.monotonicMs() + notBeforeMs;
     this.#retry(pod);
   }
 
-  /** Asks, for one Pod of each waiting class, whether the event may help; if so the class comes back. */
+  /** Asks, for one Pod of each waiting class, whether the event may help; if so, requeues the class. */
   happened(mayHelp: (pod: QueuedPod) => boolean): void {
     for (const [classKey, siblings] of this.#unschedulable) {
       const sample = siblings.values().next();

@@ -67,7 +67,7 @@ export interface SchedulerMetrics {
   readonly unschedulable: number;
   readonly bindErrors: number;
   readonly preemptions: number;
-  /** Pods of this scheduler without a node, whatever place of the queue they are in. */
+  /** Pods of this scheduler without a node, in any part of the queue. */
   readonly pending: number;
   readonly active: number;
   readonly bindsInFlight: number;
@@ -322,7 +322,7 @@ class SchedulerShell implements Scheduler {
     });
   }
 
-  /** `text` is what the Pod's owner is told of the try; "" when it made room. */
+  /** @returns the text for the Pod's event; "" when preemption made room. */
   #preempt(
     info: PodInfo,
     error: FitError,
@@ -379,7 +379,7 @@ class SchedulerShell implements Scheduler {
   }
 }
 
-/** As upstream: nodes that emptying cannot help, and nodes with nobody to take away. */
+/** As upstream: nodes that preemption cannot help, and nodes without victims. */
 function futileText(error: FitError): string {
   let hopeless = error.whole === undefined ? 0 : error.nodeCount;
   for (const [id, count] of error.counts) if (!reasonOf(id).resolvable) hopeless += count;

@@ -1,6 +1,6 @@
 /**
- * One change of one object, and the watch items it becomes for whoever sees it: made at most once
- * each, so all watchers share them.
+ * One change of one object, and the watch items it produces. Each item is made at most once and
+ * shared by all watchers that see it.
  *
  *   watcher saw it before | sees it after | item
  *   no                    | yes           | ADDED, new state
@@ -46,7 +46,7 @@ export class CacheEvent {
     return (this.next ?? this.previous)?.value.length ?? 0;
   }
 
-  /** Leaves the recent past: what it was before is of no more use to anyone who keeps up. */
+  /** Drops the object's previous state. Called when the event leaves the recent part of the ring. */
   release(): void {
     this.previous?.release();
     this.#deletedObject?.release();

@@ -36,7 +36,7 @@ export interface StateOptions {
   readonly pinnedMax: number;
 }
 
-/** What anybody may ask; changes go through the cache, which tells its watchers. */
+/** The read-only view of the state. Changes go through the cache, which notifies its watchers. */
 export type KnownState = Omit<CacheState, "apply" | "advance" | "reset">;
 
 /** Half a millisecond or so. */
@@ -193,7 +193,7 @@ export class CacheState {
       event.rehome(mark, isCurrent);
       if (++steps % rehomeStep === 0) yield;
     }
-    // The state may change between steps; a snapshot does not, and whoever left it needs no home.
+    // The state may change between steps; the snapshot does not. Objects removed since need no rehoming.
     for (const object of this.#objects.snapshot()) {
       if (object.revision <= mark && isCurrent(object)) object.rehome(mark, stored(object));
       if (++steps % rehomeStep === 0) yield;

@@ -176,7 +176,7 @@ function checkWatcher(feed: TestFeed, watcher: Watcher): void {
   assert.ok(feed.compactRevision > watcher.start, "410 without compaction");
 }
 
-/** A bookmark's sum is that of the state it names; who keeps up is told one. */
+/** A bookmark's checksum is that of the state it names. A watcher that keeps up gets one. */
 function checkViews(feed: TestFeed, { sink, cursor, predicate: wanted }: Watcher): void {
   if (cursor.live) cursor.bookmark();
   for (const { view, resourceVersion } of sink.items) {

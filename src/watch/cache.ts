@@ -38,7 +38,7 @@ export interface CacheDeps {
   readonly whole?: () => boolean;
   /** Absent: however many watchers there are, dispatch serves them all before it returns. */
   readonly crowd?: CrowdOptions;
-  /** Absent: who asks for the latest state only gets every event. */
+  /** Absent: watchers that ask for the latest state only get every event. */
   readonly pacer?: PacerOptions;
   /** Absent: no checksums. */
   readonly digestOf?: DigestOf;
@@ -144,7 +144,7 @@ export class WatchCache {
     for (const cursor of this.#cursors) if (cursor.id % slots === slot) cursor.bookmark();
   }
 
-  /** The feed lost its place: watchers are told `error`, and the state starts anew. */
+  /** The feed lost its position: ends all watches with `error` and replaces the state. */
   reset(initial: InitialState, error: Error): void {
     this.end(error);
     this.#views.clear();
@@ -164,8 +164,8 @@ export class WatchCache {
   }
 
   /**
-   * The feed jumped over `lost` positions, and what came and went there it does not know: ends the watches
-   * that began at one, whose clients may know of it from elsewhere.
+   * The feed skipped positions, so it missed objects created and deleted there. Ends the watches that
+   * began at a `lost` position: their clients may hold such objects from another replica.
    */
   expireStarts(lost: (position: number) => boolean, error: Error): void {
     for (const cursor of this.#cursors) if (lost(cursor.startedAfter)) cursor.end(error);

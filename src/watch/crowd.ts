@@ -2,8 +2,8 @@
  * Slices of cursors that wait for a turn of the host's loop: a crowd is served a slice per turn, in the
  * order the slices fell behind, so that no turn holds the loop for long.
  *
- * Holds  a turn serves about `sliceCursorsMax`; who is served late gets what came meanwhile with it, so a
- *        busy crowd is written less often, not later: an event waits for one round, not two.
+ * Holds  a turn serves about `sliceCursorsMax`. A slice served late gets everything since in one batch, so
+ *        a busy crowd is written less often, not later: an event waits for one round, not two.
  * Cost   a set entry per waiting slice; the ring is what they read, so nothing is queued for them.
  */
 import type { Slice } from "./slice.ts";

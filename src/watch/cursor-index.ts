@@ -8,9 +8,9 @@
  *
  * Invariant: the buckets of an event hold every live cursor whose predicate it can satisfy, before
  * or after the change; empty buckets are removed.
- * Cost: an event costs its buckets (at most 5 look-ups, and 4 per label key that somebody selects by)
- * and the cursors in them.
- * Bounds: `labelKeysMax` label keys; who selects by another is found by namespace.
+ * Cost: an event costs its buckets (at most 5 look-ups, and 4 per label key used in a selector) and
+ * the cursors in them.
+ * Bounds: `labelKeysMax` label keys; cursors that select by another key are found by namespace.
  */
 import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor } from "./cursor.ts";
@@ -43,7 +43,7 @@ export class CursorIndex {
   readonly #byField = new Map<string, Bucket>();
   /** By label key, then `namespace/value`; "" for all namespaces. */
   readonly #byLabel = new Map<string, Map<string, Bucket>>();
-  /** Cursors in #byLabel: which label they are found by depends on what was indexed when they came. */
+  /** Cursors in #byLabel, by the label they were indexed under: that depends on when they were added. */
   readonly #labelPlaces = new Map<Cursor, Place>();
 
   constructor(options: { indexedField: string | undefined; sliceCursorsMax: number }) {

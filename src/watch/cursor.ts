@@ -8,8 +8,8 @@
  *                          history                      behind
  *   any --close, compacted, shutdown--> ended
  *
- * `live`     position is its slice's (the cache's own, unless the slice waits for its turn): every
- *            batch that concerns it is brought.
+ * `live`     position is its slice's (the cache's own, unless the slice waits for its turn): it gets
+ *            every batch that concerns it.
  * `behind`   reads the ring from its position when the sink asks (`resume`), then goes live.
  * `history`  its position left the ring: reads older events again from the feed's history.
  *
@@ -32,7 +32,7 @@ import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 export interface CursorHome {
   /** State and ring hold everything up to here. */
   revision(): number;
-  /** Live cursors were brought everything up to here. */
+  /** Live cursors have got every event up to here. */
   delivered(): number;
   /** False while parts of the newest revision may be missing. */
   whole(): boolean;
@@ -47,7 +47,7 @@ export interface CursorHome {
   /** From now on dispatch brings events to `cursor`, as to all of its slice; `retire` is the opposite. */
   enlist(cursor: Cursor): Slice;
   retire(cursor: Cursor, slice: Slice): void;
-  /** So many events were spared a watcher by later ones. */
+  /** Counts events that were not sent to a watcher because later ones replaced them. */
   coalesced(events: number): void;
   ended(cursor: Cursor): void;
 }
@@ -146,7 +146,7 @@ export class Cursor {
     if (coalesced > 0 && this.#phase === "live") this.#home.coalesced(coalesced);
   }
 
-  /** A live cursor that was brought everything up to `base` is to read on from the ring, later. */
+  /** Moves a live cursor that has everything up to `base` to `behind`: it reads the ring later. */
   fallBehind(base: number): void {
     if (this.#phase === "live") this.#fallBehind(base);
   }
@@ -167,7 +167,7 @@ export class Cursor {
     this.#deliver([{ ...watchItem("BOOKMARK", undefined, revision), ...this.#viewAt(revision) }]);
   }
 
-  /** The sum is that of what was delivered: good for who is just there. */
+  /** The checksum at the dispatched position. Only valid for a cursor at that position. */
   #viewAt(revision: number): { view?: ViewState } {
     const { view } = this;
     if (view === undefined || !this.live || this.#after > this.#home.delivered()) return {};

@@ -158,8 +158,8 @@ function selective(by: string, count: number): void {
     });
     own.watch({ predicate, bookmarks: false, start: { after: 1 } }, sink);
   }
-  // Every event concerns one watcher; the others are there to be in the way. Parsing is paid per event
-  // whoever watches: done before.
+  // Every event concerns one watcher; the others only add load. Parsing costs the same for any number
+  // of watchers, so it is done before.
   const busy = Math.min(...selectiveCounts);
   const rounds = [0, 1, 2].map((round) => {
     const events = Array.from({ length: selectiveEvents }, (_, n) =>

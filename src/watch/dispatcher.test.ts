@@ -1,4 +1,4 @@
-/** Who is served when: in pieces, in turns, and with the same batch as their like. */
+/** When watchers are served: in pieces, in turns, and with one batch shared by equal selections. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { predicate, start, TestFeed, TestSink } from "./testing/feed.ts";

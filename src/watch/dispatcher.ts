@@ -1,10 +1,10 @@
 /**
- * Brings the events of a cache to its live cursors: at once, in turns (crowd.ts) or in windows (pacer.ts).
+ * Delivers the events of a cache to its live cursors: at once, in turns (crowd.ts) or in windows (pacer.ts).
  *
  * In     events of whole revisions in order (`take`), then `dispatch`.
- * Holds  a live cursor was brought all that concerns it up to its slice's position; slices that wait
- *        for nothing are at `delivered`. Who waits reads the ring, and reads on alone once the ring
- *        has forgotten where it is.
+ * Holds  a live cursor has got every event that concerns it up to its slice's position. Slices that do not
+ *        wait are at `delivered`. A waiting slice reads the ring; once the ring no longer holds its
+ *        position, its cursors catch up one by one.
  * Cost   the buckets of each event and the cursors in them; a slice that waits costs a set entry.
  */
 import type { CacheEvent } from "./cache-event.ts";
@@ -22,13 +22,13 @@ import type { WatchItem } from "./watch-item.ts";
 export interface DispatcherDeps {
   readonly state: KnownState;
   readonly views: ViewSums;
-  /** Undefined: everybody is served before `dispatch` returns. */
+  /** Undefined: `dispatch` serves all cursors before it returns. */
   readonly crowd: CrowdOptions | undefined;
   /** Undefined: no windows. */
   readonly pacer: PacerOptions | undefined;
 }
 
-/** Whoever has no turns to give serves everybody at once. */
+/** Without a turn scheduler, serve all cursors synchronously. */
 const noTurns: CrowdOptions = {
   nextTurn: (f) => f(),
   crowdCursorsMin: Number.POSITIVE_INFINITY,
@@ -63,12 +63,12 @@ export class Dispatcher {
     this.#pacer = pacer === undefined ? undefined : new Pacer(pacer, window);
   }
 
-  /** Live cursors were brought everything up to here, but for those that wait for a turn. */
+  /** Live cursors have got every event up to here, except those that wait for a turn. */
   get delivered(): number {
     return this.#delivered;
   }
 
-  /** Something was taken that nobody was brought. */
+  /** Events were accepted but not dispatched yet. */
   get pending(): boolean {
     return this.#undelivered.length > 0;
   }
@@ -139,7 +139,7 @@ export class Dispatcher {
     this.#crowd.start();
   }
 
-  /** Everybody here waits for a turn. */
+  /** Makes all cursors of these slices wait for a turn. */
   #postpone({ all }: Slices, base: number): void {
     for (const slice of all) {
       slice.behindAt ??= base;
@@ -160,7 +160,7 @@ export class Dispatcher {
     this.#crowd.start();
   }
 
-  /** Brings a slice that waited to where everybody else is. */
+  /** Serves a slice that waited, up to the dispatched position. */
   #serve(slice: Slice): void {
     let at = slice.behindAt ?? this.#delivered;
     const [first] = slice.cursors;
@@ -178,7 +178,7 @@ export class Dispatcher {
     for (const cursor of slice.bookmarksDue.splice(0)) cursor.bookmark();
   }
 
-  /** Who selects by place only selects what its slice does: its predicate is not even looked at. */
+  /** Cursors without selectors see exactly what their slice selects, so their predicates are not evaluated. */
   #serveAlike(slice: Slice, first: Cursor, events: readonly CacheEvent[], last: number): void {
     const base = slice.behindAt ?? this.#delivered;
     const { items, coalesced } = this.selection.of(events, first);
@@ -199,8 +199,8 @@ export class Dispatcher {
 }
 
 /**
- * Where the run of whole revisions from `start` on ends that is brought to watchers at once: however
- * much came together, a watcher is handed about `batchBytesMax` before its sink may refuse the rest.
+ * Finds the end of the run of whole revisions from `start` that one delivery takes. However many events
+ * arrived together, a sink gets about `batchBytesMax` and may then refuse the rest.
  */
 function runEnd(events: readonly CacheEvent[], start: number): number {
   let bytes = 0;
@@ -215,7 +215,7 @@ function runEnd(events: readonly CacheEvent[], start: number): number {
   return end;
 }
 
-/** To those who do not wait for a turn. */
+/** Delivers to the cursors that do not wait for a turn. */
 function dispatchBucket({ plain, selective, events }: Bucket, base: number, last: number): void {
   const these = events.splice(0);
   dispatchPlain(present(plain), these, base, last);

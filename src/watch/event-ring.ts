@@ -60,7 +60,7 @@ export class EventRing {
     return this.#wholeFrom(start, end);
   }
 
-  /** The same for who is sent one event per key: as many as say about `batchBytesMax` in the end. */
+  /** The same for watchers of the latest state: events whose merged form has about `batchBytesMax`. */
   afterForLatest(after: number, upTo: number): readonly CacheEvent[] {
     const start = this.#find(after);
     const last = this.#find(upTo);

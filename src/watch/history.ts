@@ -1,4 +1,4 @@
-/** Events older than the ring: whoever feeds a cache can often read them again (the store can). */
+/** Events older than the ring. The source of a cache can often read them again (the store can). */
 import type { CacheEvent } from "./cache-event.ts";
 
 export interface HistorySink {
@@ -20,7 +20,7 @@ export interface History {
   read(after: number, sink: HistorySink): HistoryReader;
 }
 
-/** For feeds without a past: whatever has left the ring is gone. */
+/** For sources without history: events that left the ring cannot be read again. */
 export const noHistory: History = {
   read(_after, sink) {
     sink.compacted();

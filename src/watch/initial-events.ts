@@ -1,8 +1,8 @@
 /**
  * The state a watcher begins with, as ADDED events in batches: a snapshot and how far it was taken.
  *
- * Holds  a batch that was refused is made again from the same key; the mark that ends them, when it is
- *        wanted, comes with the last batch.
+ * Holds  a refused batch is made again from the same key. The bookmark that ends the initial events, if
+ *        requested, is part of the last batch.
  */
 import { watchItem } from "./cache-event.ts";
 import type { Predicate } from "./predicate.ts";
@@ -34,7 +34,7 @@ export class InitialEvents {
     this.#from = predicate.from;
   }
 
-  /** @returns what comes next, and the key after it; undefined: that is the end of them. */
+  /** @returns the next items, and the key after them; `next` undefined: there are no more. */
   batch(): { readonly items: readonly WatchItem[]; readonly next: string | undefined } {
     const items: WatchItem[] = [];
     let seen = 0;

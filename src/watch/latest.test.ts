@@ -1,4 +1,4 @@
-/** Latest state only: held against plain replay, at every point a client was told of. */
+/** Latest state only: compared with plain replay at every revision that a client has seen. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -68,7 +68,7 @@ class Replica {
   take({ type, object, resourceVersion }: WatchItem): void {
     if (object === undefined) return;
     const key = `${object.namespace}/${object.name}`;
-    // What came and went is told as gone, seen or not.
+    // An object created and deleted in one window gives DELETED, whether the watcher saw it or not.
     if (type === "DELETED") return void this.held.delete(key);
     assert.equal(this.held.has(key), type !== "ADDED", `${type} ${key}@${resourceVersion}`);
     this.held.set(key, object.resourceVersion);

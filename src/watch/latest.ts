@@ -7,10 +7,12 @@
  *   MODIFIED  MODIFIED                  DELETED
  *   DELETED   MODIFIED                  DELETED
  *
- * Holds  each object at most once, at the place and with the revision of its last change: whoever goes on
- *        from any of them is told everything that is newer. State after = state after the plain events.
- * Why    what came and went is told as gone, not left out: who resumes after a torn batch, or at another
- *        replica, may hold the object from a change that was merged into one he did not get.
+ * Holds  each object appears at most once, at the place and with the revision of its last change, so a
+ *        client that resumes from any item gets everything newer. The resulting state equals the state
+ *        after the plain events.
+ * Why    an object created and deleted in one window gives DELETED instead of nothing: a client that
+ *        resumes after a torn batch, or at another replica, may hold the object from an earlier change
+ *        whose item it never got.
  */
 import type { WatchItem } from "./watch-item.ts";
 

@@ -2,8 +2,8 @@
  * One budget for everything derived from stored bytes and kept for the next reader: parsed objects,
  * labels, encodings. Stored values themselves are not counted: they are the store's.
  *
- * Invariant: the holders' bytes add up to at most `bytesMax` after every `add`. Who goes first is
- * decided by the clock algorithm: a holder used since the hand last passed gets one more round.
+ * Invariant: the holders' bytes add up to at most `bytesMax` after every `add`. The clock algorithm
+ * chooses what to evict: a holder used since the hand last passed gets one more round.
  * Cost: O(1) amortised; nothing is done on a hit but setting a flag in the holder.
  */
 import { assert } from "#base/assert.ts";
@@ -17,7 +17,7 @@ export interface MemoHolder {
   outlived(mark: number): boolean;
 }
 
-/** Charged per holder whatever it holds, so that the number of holders is bounded as well. */
+/** Charged per holder regardless of its content, so that the number of holders is bounded too. */
 const holderOverheadBytes = 256;
 
 /** The queue is compacted when about this many of its slots are dead. */
@@ -49,14 +49,14 @@ export class MemoPool {
     while (this.#total > this.#bytesMax) this.#evict();
   }
 
-  /** `holder` has dropped its memo itself, because nobody is expected to ask for it again. */
+  /** Stops charging for `holder`, which has dropped its memo because no further use is expected. */
   release(holder: MemoHolder): void {
     this.#total -= this.#bytes.get(holder) ?? 0;
     this.#bytes.delete(holder);
     if (this.#queue.length > 2 * this.#bytes.size + deadSlotsMax) this.#compact();
   }
 
-  /** Forgets holders nobody will ask again: each would keep the stored bytes it was made from. */
+  /** Drops holders that will not be used again: each would pin the stored bytes it was made from. */
   dropOutlived(mark: number): void {
     for (const [holder, bytes] of this.#bytes) {
       if (!holder.outlived(mark)) continue;

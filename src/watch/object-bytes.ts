@@ -9,8 +9,8 @@
  * the splice point is found in the first hundred bytes because encodeObject puts metadata third.
  *
  * Wire JSON is the stored bytes with `"resourceVersion":"N",` spliced in: one copy, no parsing.
- * JSON written by others with metadata elsewhere is accepted, at the price of re-encoding. Nobody
- * stores resourceVersion: upstream clears it before it writes, too.
+ * JSON from other writers, with metadata elsewhere, is accepted at the price of re-encoding. Stored
+ * bytes never carry resourceVersion: upstream clears it before it writes, too.
  */
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 

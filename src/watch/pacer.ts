@@ -2,8 +2,8 @@
  * Slices of watchers that want the latest state only, served at most once per window: the first event
  * after a quiet window goes out at once, what follows is gathered until the next one begins.
  *
- * Holds  windows begin at least `windowMs` apart; a slice that still waits for its turn is not added
- *        again, so in overload it is told less often, and then what is newest.
+ * Holds  windows begin at least `windowMs` apart. A slice that still waits for its turn is not added
+ *        again, so in overload it gets fewer batches, each with the newest state.
  */
 import type { Slice } from "./slice.ts";
 

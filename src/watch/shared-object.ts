@@ -1,9 +1,9 @@
 /**
  * The CachedObject of this room: a view of stored bytes that makes everything else on first use.
  *
- * Holds  a reference to the store's value and its key; until someone asks for more that is all: 50,000
- *        of them cost their key strings, not 50,000 parses. The value may lie in a block that the store
- *        has let go of; `rehome` moves whoever lives long enough for that to matter.
+ * Holds  a reference to the store's value, and its key. Everything else is made on first use: 50,000
+ *        objects cost their key strings, not 50,000 parses. The value may lie in a block that the store
+ *        has released; `rehome` copies long-lived values out of such blocks.
  * Memo   parsed object, labels and up to `encodingsMax` encodings, charged to the resource's
  *        MemoPool and dropped when its budget runs out; a dropped memo is simply made again.
  * Rule   nothing reachable from here is ever changed; `freeze` (tests) makes that a TypeError.

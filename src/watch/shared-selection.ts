@@ -30,7 +30,7 @@ interface Kept extends Selected {
 export class SharedSelection {
   #last: Kept | undefined;
 
-  /** `events` as `reader` sees them; not to be changed by anybody. */
+  /** `events` as `reader` sees them. Shared: callers must not change the result. */
   of(events: readonly CacheEvent[], { predicate, latest }: Reader): Selected {
     const { text } = predicate;
     const last = this.#last;

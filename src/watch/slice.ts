@@ -9,9 +9,9 @@ import type { Cursor } from "./cursor.ts";
 
 export class Slice {
   readonly cursors = new Set<Cursor>();
-  /** The cursors were brought everything up to here; undefined: all that was dispatched. */
+  /** The cursors have got every event up to here; undefined: up to the dispatched position. */
   behindAt: number | undefined;
-  /** Who is to get a bookmark as soon as they are there: one from before would carry no sum. */
+  /** Cursors that get a bookmark once they reach the dispatched position: before, it has no checksum. */
   bookmarksDue: Cursor[] = [];
 }
 

@@ -2,8 +2,8 @@
  * Items sorted by key, with snapshots that cost nothing until the next change.
  *
  * Two levels: an array of chunks, each a sorted array of at most `chunkItemsMax` items. A chunk (and
- * the array of chunks) belongs to one set at a time; `snapshot()` lets go of ownership on both
- * sides, and whoever changes something it does not own copies that chunk first.
+ * the array of chunks) belongs to one set at a time. `snapshot()` gives up ownership on both sides;
+ * a set that changes a chunk it does not own copies the chunk first.
  *
  * Invariants: keys rise strictly across and within chunks; no chunk is empty; `size` is their sum.
  * Cost, n items: get O(log n); set and delete O(log n + chunk) and O(n / chunk) when a chunk splits

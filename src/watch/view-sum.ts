@@ -1,13 +1,13 @@
 /**
- * Count and checksum of what one selection of a resource holds, kept up to date in O(1) per change:
- * a client that adds up what it was told can see that it missed nothing.
+ * Count and checksum of the objects one selection of a resource holds, updated in O(1) per change. A client
+ * that sums up the events it got can verify that it missed none.
  *
  * Checksum  sum of the members' 128-bit digests mod 2^128, so neither order nor path matters: equal on
  *           every replica that holds the same.
- * Holds     after `take(events, last)` it is that of the state at `last`.
+ * Holds     after `take(events, last)` the checksum is that of the state at `last`.
  * Cost      one digest per object for all views; one pass over the state when the first watcher asks,
- *           then per event and view a range check. Nobody asks: nothing.
- * Bounds    `viewsMax` selections per resource; who asks for more gets bookmarks without.
+ *           then per event and view a range check. Without such watchers: nothing.
+ * Bounds    `viewsMax` selections per resource; bookmarks of further selections carry no checksum.
  */
 import type { CacheEvent } from "./cache-event.ts";
 import type { Predicate } from "./predicate.ts";
@@ -30,7 +30,7 @@ export class ViewSum {
   #position: number;
   #state: ViewState | undefined;
   watchers = 0;
-  /** Counted among the watchers once, for whoever asks without watching. */
+  /** Counted as one watcher: readers that do not watch use this view too. */
   kept = false;
 
   constructor(
@@ -84,7 +84,7 @@ export class ViewSum {
   }
 }
 
-/** The sums of one cache, by what they select; each lives as long as somebody watches it. */
+/** The checksums of one cache by selection. Each exists as long as a watcher uses it. */
 export class ViewSums {
   readonly #digestOf: DigestOf | undefined;
   readonly #views = new Map<string, ViewSum>();
@@ -112,7 +112,7 @@ export class ViewSums {
     if (--view.watchers === 0) this.#views.delete(view.predicate.text);
   }
 
-  /** The view of `predicate`, which from now on lives whoever watches. */
+  /** @returns the view of `predicate`, and keeps it from now on even without watchers. */
   keep(
     predicate: Predicate,
     start: () => { readonly objects: SortedSet<SharedObject>; readonly revision: number },

@@ -1,8 +1,8 @@
 /**
- * What a watch delivers and to whom: the types between a watch cache and whoever writes the stream.
+ * What a watch delivers: the types between a watch cache and the code that writes the stream.
  *
- * The same item, and inside it the same CachedObject, goes to every watcher that is concerned: that
- * is how an encoding made for one serves all.
+ * All watchers that see an event get the same item with the same CachedObject inside, so an encoding
+ * made for one serves all.
  */
 import type { WatchEventType } from "#platform/http.ts";
 import type { CachedObject } from "./cached-object.ts";

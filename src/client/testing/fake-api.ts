@@ -54,7 +54,7 @@ export interface FakeApi extends Client {
   readonly calls: FakeCall[];
   /** Stores the object as it is, status included, adding or replacing; returns what is stored. */
   put<T extends KubeObject>(ref: ResourceRef, object: T): T;
-  /** Takes an object away at once, whatever finalizers and grace say. */
+  /** Removes an object at once, ignoring finalizers and grace periods. */
   drop(ref: ResourceRef, namespace: string, name: string): void;
   /** What is stored, without a call. */
   peek<T extends KubeObject>(ref: ResourceRef, namespace: string, name: string): T | undefined;
@@ -540,7 +540,7 @@ class MemoryApi implements FakeApi {
   }
 }
 
-/** An object that starts or stops to match a selector comes or goes, as upstream. */
+/** As upstream: an object that starts or stops matching the selector is ADDED or DELETED. */
 function seenAs(watch: FakeWatch, happened: Happened): WatchEventType | undefined {
   const before = happened.old !== undefined && watch.matches(happened.old);
   const now = happened.type !== "DELETED" && watch.matches(happened.object);

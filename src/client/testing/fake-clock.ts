@@ -39,7 +39,7 @@ export class FakeClock implements Clock {
     return { cancel: () => void this.#armed.delete(armed) };
   }
 
-  /** As when somebody sets the host's clock; no timer notices. */
+  /** Jumps like a host clock that is set by hand; timers are not affected. */
   jumpWall(ms: number): void {
     this.#startMs += ms;
   }

@@ -57,7 +57,7 @@ function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
     const { ids } = nodes.domains(topologyKey);
     return { ids, met: markedDomains(ids, matching) };
   });
-  // The first of its kind may go anywhere that has the labels: nobody is there to follow yet.
+  // The first Pod of a group may go to any node with the topology labels: there is no Pod to match yet.
   const nobody = wanted.every(({ met }) => met.size === 0);
   const first = nobody && selection.matches(cycle.info, namespaces);
   cycle.keep((slot) => {

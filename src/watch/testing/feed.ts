@@ -83,8 +83,8 @@ export class TestFeed implements History {
   readonly #turns: (() => void)[] = [];
 
   /**
-   * `crowd`: from two watchers on they are served in slices of so many, one a turn. Turns, and windows
-   * for the latest state, come when `turn` is called.
+   * `crowd`: from two watchers on they are served in slices of this size, one per turn. `turn` runs a turn
+   * and opens a window for watchers of the latest state.
    */
   constructor(options: Partial<CacheOptions> & { readonly crowd?: number } = {}) {
     const nextTurn = (f: () => void): void => void this.#turns.push(f);
