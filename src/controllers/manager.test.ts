@@ -1,4 +1,4 @@
-/** All loops together over an API in memory: who they are, and that they rest. */
+/** All controllers over an in-memory API: their identities, and that they become idle. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controllerRoleRules } from "#auth/bootstrap-controller-roles.ts";

@@ -1,7 +1,7 @@
 /**
  * The controller manager: all loops of one process over one set of informers.
  *
- * Each controller gets its own event recorder, so that events name who speaks. Metrics show work
+ * Each controller has its own event recorder, so that events name their source. Metrics show work
  * done and the age of the oldest waiting key: progress, not mere liveness.
  */
 import type { Client } from "#client/client.ts";

@@ -46,7 +46,7 @@ export class AutoCompactor {
     try {
       await store.compact(until);
     } catch (error) {
-      // The store has stopped; whoever watches `failed` ends the process.
+      // The store has stopped; the owner of `failed` ends the process.
       this.stop();
       log.debug("compaction ended", { error: String(error) });
     }

@@ -1,11 +1,11 @@
 /**
- * A batch: the records of one commit, in slabs, and who waits for it to be durable.
+ * A batch: the records of one commit, in slabs, and the answers that wait until it is durable.
  *
  * Its extents are views of the slabs' own bytes; nothing is copied to be written.
  */
 import type { Slab } from "./slabs.ts";
 
-/** Somebody's answer, held back until what it speaks of is durable. Called exactly once. */
+/** An answer, held back until the revision it names is durable. Called exactly once. */
 export interface Settlement {
   durable(): void;
   stopped(error: Error): void;

@@ -25,7 +25,7 @@ export interface FileReport {
   readonly records: number;
   /** Of the last whole record; that of the header when there is none. */
   readonly revision: number;
-  /** Torn: the last batch was cut off by a crash before anybody was told of it. */
+  /** Torn: a crash cut off the last batch before it was acknowledged. */
   readonly state: "whole" | "torn" | "unused" | "damaged";
 }
 

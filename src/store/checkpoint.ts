@@ -21,7 +21,7 @@ import type { Row } from "./versions.ts";
 const chunkBytes = 128 * 2 ** 10;
 const empty = new Uint8Array(0);
 
-/** The state that all is pruned to right now. `ended` must be called, whatever happens. */
+/** The state at the current pruning revision. The caller must call `ended` on success and on failure. */
 export function checkpointSource(of: {
   readonly mvcc: Mvcc;
   readonly leases: Leases;

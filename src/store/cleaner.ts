@@ -42,7 +42,7 @@ export class Cleaner {
   /** Begins a pass. @returns whether there is any use in one. */
   #begin(): boolean {
     const { slabs, versions } = this.#mvcc;
-    // Those of the last pass are dropped by now, but for whoever names them.
+    // The slabs of the last pass are released by now; only readers that still hold values keep them.
     this.#victims = new Map();
     const excess = slabs.heldBytes - slabs.liveBytes * heldFactor - slackBytes;
     if (excess <= 0) return false;

@@ -4,16 +4,16 @@
  *   submit -> [waiting] -> sequenced into `filling` -> in flight -> durable -> settled
  *
  * C1  At most one batch is in flight, and batches become durable in order.
- * C2  `commitRevision` moves only when a batch is durable; watchers hear of it before any writer
- *     is answered, and no answer leaves that speaks of a revision above it.
- * C3  An idle store writes at once: a batch starts in the microtask after its first write, put off
- *     only while more writes come in within the same host turn (at most `hopsMax` microtasks).
- * C4  A batch holds at most batchBytesMax and batchItemsMax; more waits in order, not yet sequenced.
- * C5  After an append fails the committer is stopped for good: everybody unsettled, and everybody
- *     later, is told so. What was in flight may or may not be there after the next start.
+ * C2  `commitRevision` moves only when a batch is durable. Watchers get the batch before any writer is
+ *     answered, and no answer names a revision above `commitRevision`.
+ * C3  An idle store writes at once: a batch starts in the microtask after its first write, delayed
+ *     only while more writes arrive within the same host turn (at most `hopsMax` microtasks).
+ * C4  A batch holds at most batchBytesMax and batchItemsMax; further writes wait in order, unsequenced.
+ * C5  After a failed append the committer is stopped for good: all unsettled and all later writes get
+ *     the error. The batch in flight may or may not be there after the next start.
  *
  * The waiting queue has no bound of its own: each entry is a caller that holds a promise, and the
- * number of those is bounded by who lets callers in.
+ * faces above the store bound their callers.
  */
 import { assert } from "#base/assert.ts";
 import type { Log } from "#platform/log.ts";
@@ -122,7 +122,7 @@ export class Committer {
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  /** Everybody unsettled is told; nothing is appended any more. */
+  /** Fails all unsettled writes with `error`; nothing is appended any more. */
   stop(error: Error): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;

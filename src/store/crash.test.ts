@@ -3,8 +3,8 @@
  * survives is opened, and the checker asks of it:
  *
  *   - every acknowledged write is there, at its revision (unless compacted since);
- *   - nothing that any reader, watcher or writer was told is gone or different;
- *   - nothing is there that nobody submitted;
+ *   - nothing that a reader, watcher or writer has seen is gone or different;
+ *   - nothing is there that was never submitted;
  *   - revisions are dense from the compacted one to the head, and the state is what they add up to;
  *   - a watch that goes on from its position gets what comes next: no gap, no duplicate.
  *
@@ -32,7 +32,7 @@ import type { World } from "./testing/fixture.ts";
 
 const seeds = 300;
 const lives = 4;
-/** Between one, whose commits are written at once, and so many. */
+/** At most this many clients write; with one, each commit is written at once. */
 const clientsMax = 5;
 const opsPerClient = 12;
 const everything = { start: key(""), end: key("~") };
@@ -40,7 +40,7 @@ const everything = { start: key(""), end: key("~") };
 /** What the outside world knows, over all lives of one store. */
 class Witness {
   readonly submitted = new Set<string>();
-  /** By revision: the changes somebody was told of. */
+  /** By revision: the changes that some reader, watcher or writer has seen. */
   readonly told = new Map<number, string>();
   toldRevision = 1;
   toldCompact = 1;

@@ -264,7 +264,7 @@ export class EmbeddedStore implements FullStore {
     };
   }
 
-  /** Nobody is refused by an older look at the disk than its own; while there is room, none waits for it. */
+  /** While there is room, no write waits for the disk. A refusal needs a check that began after the write came. */
   #inRoom<Result>(
     write: (room: Room) => Promise<Result | WriteRefused>,
   ): Promise<Result | WriteRefused> {

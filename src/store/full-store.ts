@@ -1,6 +1,6 @@
 /**
- * The store's door for who needs more than a `Store`: what `cmd` asks of one that it opened, and what only
- * the etcd API asks: many keys at once, leases in full, every version, snapshots.
+ * The full interface of an opened store: what `cmd` needs, and what only the etcd API needs - several keys
+ * in one transaction, leases in full, every version, snapshots.
  */
 import type { CommitStats } from "./commit.ts";
 import type { EngineStats } from "./engines/engine.ts";

@@ -17,7 +17,7 @@ interface Lease {
   readonly id: bigint;
   readonly ttlMs: number;
   readonly keys: Set<string>;
-  /** Moved on by a renewal; its entry in the heap then finds out when its old time comes. */
+  /** Moved by a renewal; the heap entry still has the old time and is corrected when it is popped. */
   dueMs: number;
 }
 
@@ -100,7 +100,7 @@ export class Leases {
     const lease = this.#byId.get(id);
     const nowMs = this.#clock.monotonicMs();
     if (lease === undefined || lease.dueMs === Number.POSITIVE_INFINITY) return false;
-    // Its end may be on its way already, so nobody may be told that it goes on.
+    // Its expiry may be in flight already, so a renewal must not be acknowledged.
     if (lease.dueMs <= nowMs) return false;
     lease.dueMs = nowMs + lease.ttlMs;
     return true;

@@ -16,7 +16,7 @@ import type { LeaseId, Revision } from "./store.ts";
 import { bytes, key, newWorld, plain, smallOptions } from "./testing/fixture.ts";
 import type { World } from "./testing/fixture.ts";
 
-/** Time moves on with every look at it; timers fire when told. */
+/** Time advances with every read; timers fire on command. */
 class SteppedClock implements Clock {
   readonly stepMs: number;
   timer: { readonly delayMs: number; readonly f: () => void } | undefined;
@@ -50,7 +50,7 @@ class SteppedClock implements Clock {
   }
 }
 
-/** An engine whose checkpoints go chunk by chunk, when told. */
+/** An engine whose checkpoints advance chunk by chunk, on command. */
 class SteppedEngine extends MemoryEngine {
   wanted = false;
   source: CheckpointSource | undefined;

@@ -18,7 +18,7 @@ import type { Engine } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
 
-/** A request that comes in meanwhile waits for so long: about as long as it takes itself. */
+/** How long a request may wait for a slice: about as long as the request itself takes. */
 const sliceMs = 0.25;
 const restFactor = 2;
 /** Steps between two looks at the clock are short; this many bound a slice under a clock that stands. */

@@ -1,4 +1,4 @@
-/** What a store is told to hold itself to. */
+/** The limits of a store. */
 import type { LocalEngineOptions } from "./engines/local.ts";
 
 /** Limits of the store. None has a default in here: `cmd` decides, tests say what they mean. */
@@ -9,7 +9,7 @@ export interface StoreOptions {
   readonly quotaBytes: number;
   /** A commit takes at most this many bytes (one record may exceed it alone) ... */
   readonly batchBytesMax: number;
-  /** ... and at most this many records; what comes on top waits, in order, for the next. */
+  /** ... and at most this many records; further ones wait, in order, for the next batch. */
   readonly batchItemsMax: number;
   /** Values share off-heap slabs of this size; a larger record gets one of its own. */
   readonly slabBytes: number;

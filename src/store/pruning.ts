@@ -36,7 +36,7 @@ export class Pruning {
     return this.#revision;
   }
 
-  /** All was forgotten, and what comes begins at `revision`. */
+  /** Everything was dropped; history begins anew at `revision`. */
   rebase(revision: number): void {
     this.#revision = revision;
   }

@@ -36,7 +36,7 @@ const recordMarkCrc = 0x4850;
 /** A key's length is 16-bit on disk. */
 export const keyBytesLimit = 0xffff;
 
-/** What is in a record's header, whatever its kind. */
+/** A record's header, equal for all kinds. */
 export interface RecordHeader {
   readonly kind: RecordKind;
   readonly epoch: number;

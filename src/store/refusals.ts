@@ -1,4 +1,4 @@
-/** Why a write is refused before it has its turn, as its caller is told. */
+/** Results of writes that are refused before they are sequenced. */
 import type { Room } from "./engines/engine.ts";
 import { keyBytesLimit } from "./record.ts";
 import type { Key, WriteRefused } from "./store.ts";

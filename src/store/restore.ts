@@ -1,6 +1,6 @@
 /**
  * A new store directory from a snapshot: the bytes of a checkpoint file, as `FullStore.snapshot`
- * hands them out. The format file comes last, so a restore cut short leaves no store behind.
+ * returns them. The format file is written last, so an interrupted restore leaves no store behind.
  */
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import type { Random } from "#platform/random.ts";

@@ -4,8 +4,8 @@
  *
  * S1  Revisions are dense: a refused write takes none.
  * S2  A record is complete in its slab before any index names it.
- * S3  An outcome that was decided by a sequenced but not yet durable change says so by `after`: it
- *     may be told only once that revision is durable.
+ * S3  An outcome that depends on a sequenced but not yet durable change names that revision in `after`:
+ *     the caller gets it only once that revision is durable.
  */
 import type { Committer } from "./commit.ts";
 import type { Leases } from "./leases.ts";
@@ -28,7 +28,7 @@ import type { Row } from "./versions.ts";
 
 const empty = new Uint8Array(0);
 
-/** What was decided, and the revision that must be durable before it is told. */
+/** An outcome, and the revision that must be durable before the caller gets it. */
 export interface Decided<Result> {
   readonly result: Result;
   /** "all": what was decided hangs on a lease, whose end may have no revision of its own. */

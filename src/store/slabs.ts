@@ -4,7 +4,7 @@
  * Holds  live(slab) = bytes of its records that some version still names; a sealed slab with none
  *        is dropped. The same bytes are what a commit writes to disk: one copy from the caller in all.
  * Bounds the store's quota, plus half-dead slabs, which `cleaner.ts` empties.
- * Rule   a view handed out pins its whole slab: who keeps a value for long copies it.
+ * Rule   a view pins its whole slab: callers that keep a value for long must copy it.
  */
 import { assert, must } from "#base/assert.ts";
 import { recordSpace } from "./record.ts";
@@ -85,7 +85,7 @@ export class Slabs {
     this.dropIfDead(slab);
   }
 
-  /** For adopted slabs of which nothing came to be named. */
+  /** Drops an adopted slab that no version refers to. */
   dropIfDead(slab: Slab): void {
     if (slab.live > 0 || !slab.sealed) return;
     this.#slabs[slab.id] = undefined;

@@ -199,7 +199,7 @@ for (const engine of engines) {
       assert.equal(watch.position, 3);
       sink.room = 1_000_000;
       watch.resume();
-      // History comes in bounded batches, one per turn.
+      // History is delivered in bounded batches, one per turn.
       assert.equal(sink.commits.length, 10);
       await world.clock.run(0);
       assert.deepEqual(

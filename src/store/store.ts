@@ -1,5 +1,5 @@
 /**
- * The store's door: what upper rooms see of it, whatever the engine.
+ * The store's interface to upper rooms, the same for every engine.
  *
  * Revisions are dense and rising (one per mutating transaction, an empty store is at revision 1, as
  * etcd's). Nothing is seen - by a read, a watcher or a writer's answer - before it is durable.
@@ -85,7 +85,7 @@ export type RangeResult =
   | {
       readonly kind: "ok";
       readonly kvs: readonly KeyValue[];
-      /** Keys in the whole range at that revision, whatever the limit. */
+      /** Keys in the whole range at that revision, regardless of the limit. */
       readonly count: number;
       readonly more: boolean;
       /** The revision that was read. */

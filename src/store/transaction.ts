@@ -42,7 +42,7 @@ export class Staging implements Transaction {
   readonly #hasLease: (id: bigint) => boolean;
   readonly #head: number;
   readonly #changes: Change[] = [];
-  /** It was told that a lease is not there. */
+  /** The transaction named a lease that does not exist. */
   missedLease = false;
   /** What the changed keys hold now. */
   readonly #changed = new Map<Key, KeyValue | undefined>();

@@ -1,6 +1,6 @@
 /**
- * Horizontal pod autoscaling without metrics: every 15 s the target's scale is brought within
- * minReplicas and maxReplicas, and the status says how many there are and why no more is done.
+ * Horizontal pod autoscaling without metrics: every 15 s the target is scaled into [minReplicas,
+ * maxReplicas], and the status reports the replicas and why nothing else is done.
  *
  * Absent on purpose: the metrics APIs. ScalingActive is False and says so; nothing is guessed.
  */
@@ -25,7 +25,7 @@ interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };
 }
 
-/** What was found, and what came of it. */
+/** The observed scale and the result of acting on it. */
 interface Outcome {
   readonly current: number | undefined;
   readonly desired: number | undefined;

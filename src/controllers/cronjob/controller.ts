@@ -1,7 +1,8 @@
 /**
  * CronJobs: a Job at each time of the schedule, as the concurrency policy allows.
  *
- * Safe  the Job's name comes from the scheduled minute, so a run can start once only, whoever tries.
+ * Safe  the Job's name is derived from the scheduled minute, so a run starts only once, even when several
+ *       controllers try.
  */
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
 import { CronError, isTimeZone } from "#api/cron.ts";

@@ -9,7 +9,7 @@ const missedMax = 100;
 export interface Due {
   /** The latest time that should have run and has not; undefined: none. */
   readonly scheduledMs: number | undefined;
-  /** So many were missed that a clock or the controller must have stood still. */
+  /** More than 100 start times were missed: clock skew, or the controller was down. */
   readonly tooMany: boolean;
   readonly nextMs: number | undefined;
 }
@@ -109,7 +109,7 @@ function nameOf(job: Job): string {
   return job.metadata?.name ?? "";
 }
 
-/** Told when a Job that ran is seen to have ended, or to be missing. */
+/** The active Jobs that have ended or are missing, for the status and the events. */
 export function goneFromActive(cron: CronJob, jobs: readonly Job[]) {
   const active = cron.status?.active ?? [];
   const byUid = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));

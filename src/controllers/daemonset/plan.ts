@@ -34,7 +34,7 @@ export interface DaemonPlan {
 
 type PodsByNode = ReadonlyMap<string, readonly Pod[]>;
 
-/** Finished pods on their way out are no longer anybody's concern, nor is a pod that names no node. */
+/** Ignores finished pods that are being deleted, and pods that name no node. */
 function podsByNode(pods: readonly Pod[]): PodsByNode {
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
@@ -63,7 +63,7 @@ export function planDaemons(input: DaemonInput): DaemonPlan {
   for (const node of input.nodes) planNode(input, plan, node, byNode);
   const known = new Set(input.nodes.map((node) => node.metadata?.name ?? ""));
   for (const [node, pods] of byNode) {
-    // Meant for a node that is gone and never bound: nobody else will delete it.
+    // Meant for a deleted node and never bound: no other controller deletes it.
     if (known.has(node)) continue;
     plan.remove.push(...pods.filter((pod) => !isGoing(pod) && (pod.spec?.nodeName ?? "") === ""));
   }
@@ -160,7 +160,7 @@ function planReplace(
     const only = old === undefined || fresh === undefined ? (fresh ?? old) : undefined;
     if (crowded || only === undefined || !isUp(input, only)) unavailable++;
     if (crowded || old === undefined || fresh !== undefined) continue;
-    // An old pod that serves nobody may go in any case.
+    // An old pod that is not ready may always be replaced.
     if (isUp(input, old)) candidates.push(old);
     else plan.remove.push(old);
   }

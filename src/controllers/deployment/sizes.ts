@@ -161,7 +161,7 @@ function shareOut(
   }));
 }
 
-/** `total` stands in for the annotation somebody has taken away: how many pods there were. */
+/** `total`: the number of pods, used when the max-replicas annotation is missing. */
 function proportion(rs: ReplicaSet, bounds: Bounds, rest: number, total: number): number {
   if (rest === 0) return 0;
   const size = specReplicas(rs);

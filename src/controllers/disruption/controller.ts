@@ -1,10 +1,9 @@
 /**
- * Disruption controller: keeps the status of PodDisruptionBudgets, which the eviction subresource
- * spends. The budget is the server's to enforce; this loop says how much there is.
+ * Disruption controller: keeps the status of PodDisruptionBudgets. The eviction subresource spends the
+ * allowed disruptions and enforces the budget; this controller computes them.
  *
  * Safe  what cannot be counted allows nothing, and the condition says why (SyncFailed).
- * Also  takes a DisruptionTarget condition back from a pod that was to go and, two minutes later, has
- *       not even begun to.
+ * Also  clears the DisruptionTarget condition of a pod whose deletion has not begun after two minutes.
  */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
 import { labelsMatch } from "#api/label-selector.ts";
@@ -25,7 +24,7 @@ import { budgetStatus, disruptionTimeoutMs, needsExpected, recheckInMs } from ".
 import { ExpectedPods } from "./expected.ts";
 
 const workers = 5;
-/** A controller of another kind may get a scale, or come, without our being told. */
+/** No watch reports when a controller of another kind appears or gets a scale, so retry. */
 const retryMs = 30_000;
 /** Keys of pods with a DisruptionTarget condition; keys of budgets have one slash only. */
 const podPrefix = "pods/";

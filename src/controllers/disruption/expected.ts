@@ -57,7 +57,7 @@ export class ExpectedPods {
     ]);
   }
 
-  /** Calls `f` when one of the known kinds comes, goes, or wants another number. */
+  /** Calls `f` when an object of the known kinds is added, deleted, or scaled. */
   onChange(f: (owner: KubeObject) => void): void {
     for (const informer of this.#known.values()) {
       informer.addHandler({

@@ -36,7 +36,7 @@ const workers = 10;
 const manager = "endpointslice-controller.k8s.io";
 const legacyManagedLabel = "endpoints.kubernetes.io/managed-by";
 const legacyManager = "endpoint-controller";
-/** A pod on a node that is not known: the node comes, or the pod garbage collector. */
+/** Retry delay for a pod on an unknown node: the node will appear, or the pod will be collected. */
 const incompleteMs = 1_000;
 
 // long: one closure holds the informers and the barriers that the small functions below share

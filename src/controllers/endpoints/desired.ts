@@ -69,7 +69,7 @@ function isOnKnownNode({ service, nodeOf }: DesiredInput, pod: Pod): boolean {
   return nodeOf(pod.spec?.nodeName ?? "") !== undefined;
 }
 
-/** Equal for equal sets of ports, whatever their order. */
+/** Equal for equal sets of ports, regardless of order. */
 export function portKey(ports: readonly DiscoveryEndpointPort[]): string {
   const key = ({
     name = "",
@@ -132,7 +132,7 @@ function addressesOf(pod: Pod, family: Family): readonly string[] {
 
 const nearby = new Set(["PreferClose", "PreferSameZone", "PreferSameNode"]);
 
-/** spec.trafficDistribution: who should use the endpoint first. */
+/** spec.trafficDistribution: which zones or nodes should prefer the endpoint. */
 function hintsOf(
   service: Service,
   place: { readonly zone: string; readonly nodeName: string },

@@ -1,9 +1,9 @@
 /**
  * EndpointSlice mirroring: hand-made Endpoints of Services without a selector appear as slices too, so
- * that whoever reads slices only (kube-proxy does) finds them.
+ * that clients which read only slices (such as kube-proxy) find them.
  *
- * Safe  only slices with our own managed-by label are written or deleted; Endpoints that ask not to be
- *       mirrored, or are locks of old leader elections, are let be.
+ * Safe  only slices with our own managed-by label are written or deleted; Endpoints with the skip-mirror
+ *       label, and locks of old leader elections, are ignored.
  */
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
 import { keyOf } from "#client/local-store.ts";

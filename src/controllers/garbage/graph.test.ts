@@ -1,4 +1,4 @@
-/** Owners and dependents stay in step, whatever is seen in whatever order. */
+/** Owners and dependents stay consistent for any order of events. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,5 +1,5 @@
 /**
- * The owner graph: who owns whom, by uid. Pure.
+ * The owner graph: objects, their owners and dependents, by uid. Pure.
  *
  * Holds  for every observed object n and owner reference o of n: n is in dependents(o.uid), whether
  *        or not o itself was observed (a *virtual* node stands for it until it is seen or proved
@@ -29,7 +29,7 @@ export interface GraphNode {
   waiting: boolean;
   /** Being deleted with the `orphan` finalizer. */
   orphaning: boolean;
-  /** What its own finalizers ask for, once somebody deletes it. */
+  /** The deletion policy its finalizers ask for. */
   policy: "Foreground" | "Orphan" | "Background";
 }
 

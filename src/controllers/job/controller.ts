@@ -45,7 +45,7 @@ const workers = 10;
 /** Pods made or deleted in one reconcile; upstream's MaxPodCreateDeletePerSync. */
 const burst = 500;
 const ownName = "kubernetes.io/job-controller";
-/** Tracked pods by the key of their Job, whatever its uid. */
+/** Tracked pods by the key of their Job, for any uid of the Job. */
 const trackedIndex = "controllers.trackedJob";
 /** Keys of pods without a Job; keys of Jobs have one slash only. */
 const orphanPrefix = "pods/";
@@ -105,7 +105,7 @@ export function jobController(deps: ControllerDeps): Controller {
     if (controllerOf(pod) !== undefined) return;
     const takers = jobs.list(pod.metadata?.namespace).filter((job) => selects(job, pod));
     for (const job of takers) queue.add(keyOf(job));
-    // Its Job let it go: nobody else takes the finalizer off.
+    // Its Job released it: no other controller removes the finalizer.
     if (takers.length === 0 && isTracked(pod)) queue.add(`${orphanPrefix}${keyOf(pod)}`);
   }
 
@@ -205,7 +205,7 @@ export function jobController(deps: ControllerDeps): Controller {
     };
   }
 
-  /** What may be written down and let go, now that it is known how the Job stands. */
+  /** The pods to count and to release from the finalizer, given how the Job ends. */
   function finalTally({ job, pods: mine, held }: Round, ending: TallyOptions["ending"]): Tally {
     const uids = [...held.values()].map((pod) => pod.metadata?.uid ?? "");
     return tallyPods(job, mine, { ending, held: new Set(uids) });

@@ -95,7 +95,7 @@ export interface Told {
   readonly message: string;
 }
 
-/** What a change of the status is told as. */
+/** The events to record for a change of the status. */
 export function eventsOf(job: Job, status: JobStatus): readonly Told[] {
   const told: Told[] = [];
   const turned = (type: string, to: string): boolean => {

@@ -1,10 +1,10 @@
 /**
  * Counting finished pods exactly once, pure.
  *
- * Holds  a finished pod is counted once, whatever is retried: its uid is first written down as
- *        uncounted in the status, then it loses the tracking finalizer, and only when the cache shows
- *        it without (or gone) its uid moves into the counter. Each step is safe to repeat.
- * Bounds `uncountedMax` pods a round, so that the status stays small; the rest come next round.
+ * Holds  a finished pod is counted once, also when steps are retried: its uid is first recorded as
+ *        uncounted in the status, then the tracking finalizer is removed, and only when the cache shows
+ *        the pod without it (or deleted) the uid moves into the counter. Each step is safe to repeat.
+ * Bounds `uncountedMax` pods a round, so that the status stays small; the rest follow in later rounds.
  * After  KEP-2307.
  */
 import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
@@ -45,7 +45,7 @@ export interface Tally {
 }
 
 export interface TallyOptions {
-  /** How the Job is ending, or that it is being deleted: then every pod is let go. */
+  /** How the Job ends. `deleted`: it is being deleted, so all pods are released. */
   readonly ending: "none" | "Complete" | "Failed" | "deleted";
   /** Uids that must keep their finalizer for now (per-index.ts). */
   readonly held: ReadonlySet<string>;

@@ -97,7 +97,7 @@ export function nodeLifecycleController(deps: ControllerDeps): Controller {
     return { rates: evictionRates(seen), cutOff: isCutOff(seen) };
   }
 
-  /** We see nodes again: whoever was silent while nobody could be heard gets a new chance. */
+  /** Heartbeats arrive again: restarts the grace period of all nodes. */
   function startAnew(): void {
     for (const sign of signs.values()) sign.seenMs = clock.monotonicMs();
     buckets.clear();

@@ -1,8 +1,8 @@
 /**
  * Taint eviction: pods that do not tolerate a NoExecute taint of their node are deleted, at once or
- * when their tolerationSeconds are over. Waiting pods whose taint goes, or who are gone, are let be.
+ * when their tolerationSeconds are over. A waiting eviction is cancelled when the taint or the pod is removed.
  *
- * Bounds one remembered start per waiting pod; it goes with the pod, the taint, or the toleration.
+ * Bounds one recorded start per waiting pod, dropped with the pod, the taint, or the toleration.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";

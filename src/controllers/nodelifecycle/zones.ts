@@ -1,10 +1,10 @@
 /**
- * The herd brake of node loss, pure: which zones are how badly hit, and how fast nodes in them may be
- * given up. Bounds are upstream's (reference: --node-eviction-rate and its kin).
+ * Eviction rate limits on node loss, pure: the state of each zone, and how fast nodes in it may be tainted.
+ * Rates are upstream's (--node-eviction-rate, --secondary-node-eviction-rate, --unhealthy-zone-threshold).
  *
  * Holds  normal zone: 0.1 nodes/s. Partly lost (more than 2 nodes and at least 55 % not ready): 0.01
  *        nodes/s when the zone has more than 50 nodes, else none. One zone fully lost: 0.1 nodes/s.
- *        All zones fully lost: none at all - then it is us who are cut off, not they.
+ *        All zones fully lost: none at all, because then the control plane itself is probably cut off.
  */
 
 export type ZoneState = "normal" | "partial" | "full";
@@ -31,7 +31,7 @@ export function evictionRates(zones: ReadonlyMap<string, ZoneCount>): ReadonlyMa
   return new Map(states.map(([zone, count, state]) => [zone, allFull ? 0 : rateOf(state, count)]));
 }
 
-/** Every node of every zone is lost: it is us who are cut off. */
+/** Every node of every zone is lost: the control plane itself is probably cut off. */
 export function isCutOff(zones: ReadonlyMap<string, ZoneCount>): boolean {
   return zones.size > 0 && [...zones.values()].every((count) => zoneState(count) === "full");
 }

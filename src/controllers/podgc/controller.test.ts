@@ -1,4 +1,4 @@
-/** Pods that nobody else would ever clean up. */
+/** Pods that no other controller cleans up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "#api/gen/types.ts";

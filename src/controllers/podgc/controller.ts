@@ -70,7 +70,7 @@ export function podGarbageCollector(deps: ControllerDeps): Controller {
     }
   }
 
-  /** A pod that was at work is marked as failed first: nobody else would ever say so. */
+  /** Marks a running pod as failed first: no kubelet is left to report it. */
   async function remove({ pod, disruption }: garbage.PodGarbage): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
     try {

@@ -1,4 +1,4 @@
-/** Which pods nobody will ever clean up, pure: the rules of upstream's pod garbage collector. */
+/** Which pods no other controller cleans up, pure: the rules of upstream's pod garbage collector. */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { isFinished } from "../shared/pod.ts";
 

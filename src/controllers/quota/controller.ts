@@ -1,9 +1,9 @@
 /**
- * ResourceQuota: recounts what the objects of a namespace use and writes it to status.used, from which
- * admission charges what comes. Admission counts up; what goes is found here.
+ * ResourceQuota: recounts what the objects of a namespace use and writes it to status.used. Admission
+ * charges new objects against it and only counts up; this controller notices deletions.
  *
  * In    ResourceQuotas and every resource that some quota counts, by shared informers, as needed.
- * When  a quota changes, an object it counts goes or uses another amount, and every 5 minutes.
+ * When  a quota changes, an object it counts is deleted or changes its usage, and every 5 minutes.
  * Safe  nothing is written before all resources of the quota have been read once: a count of a half
  *       empty cache would let too much in. A charge made meanwhile makes the write a conflict.
  */
@@ -54,7 +54,7 @@ export function resourceQuotaController(deps: ControllerDeps): Controller {
     if (resources.some(isUnread)) return { requeueAfterMs: unreadMs };
     const { namespace = "" } = quota.metadata ?? {};
     const list = (resource: GroupResource): readonly AnyObject[] =>
-      // Objects from informers are objects of any kind to those who count them.
+      // Usage evaluators take objects of any kind.
       (counted.get(qualifiedResource(resource))?.list(namespace) ?? []) as readonly AnyObject[];
     await writeStatus(quota, quotaStatus(quota, usageOf(quota, list, clock.nowMs())));
     return { requeueAfterMs: unserved ? unservedMs : resyncMs };

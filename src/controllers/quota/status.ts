@@ -5,7 +5,7 @@ import type { Usage } from "#api/quota-usage.ts";
 
 type Amounts = Readonly<Record<string, string>>;
 
-/** `usage` says nothing of names that nobody here can count: for those the old amount stays. */
+/** Resource names missing in `usage` cannot be counted here: they keep their old amount. */
 export function quotaStatus(quota: ResourceQuota, usage: Usage): ResourceQuotaStatus {
   const hard: Amounts = quota.spec?.hard ?? {};
   const old: Amounts = quota.status?.used ?? {};

@@ -106,7 +106,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
 
   function wakeChanged(old: Pod, pod: Pod): void {
     const orphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
-    // What an orphan's status says makes nobody adopt it.
+    // A status change of an orphan cannot cause its adoption.
     if (orphan && jsonEqual(old.metadata?.labels, pod.metadata?.labels)) return;
     wake(old);
     wake(pod);

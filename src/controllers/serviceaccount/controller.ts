@@ -13,7 +13,7 @@ import { refs } from "../shared/refs.ts";
 const workers = 5;
 const defaultAccount = "default";
 const rootCaName = "kube-root-ca.crt";
-/** The note upstream puts on the ConfigMap, so that nobody edits it in vain. */
+/** Upstream's annotation on the ConfigMap: it tells readers that edits are overwritten. */
 const rootCaNote =
   "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 

@@ -1,4 +1,4 @@
-/** Who takes and lets go of what, and what is written for it. */
+/** Which objects are adopted and released, and the patches written for it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, ReplicaSet } from "#api/gen/types.ts";

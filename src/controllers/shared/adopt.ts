@@ -1,10 +1,10 @@
 /**
- * Adoption and release, as upstream's ControllerRefManager: an orphan that matches the selector gets
- * us as its controller; one of ours that no longer matches is let go. Both by patches that name the
- * uid and the resourceVersion, so a namesake or somebody's newer owner is never overwritten.
+ * Adoption and release, as upstream's ControllerRefManager: an orphan that matches the selector is adopted;
+ * a dependent that no longer matches is released. Both patches name the uid and the resourceVersion, so
+ * a namesake or a newer owner is never overwritten.
  *
- * Safe  before the first adoption the owner is asked for live: one that was deleted meanwhile with
- *       its dependents orphaned must not take them back from a cache that lags.
+ * Safe  before the first adoption the owner is read live: an owner that was deleted with its dependents
+ *       orphaned must not adopt them again because of a stale cache.
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
@@ -22,7 +22,7 @@ export interface Adopter<T extends KubeObject> {
   readonly matches: (object: T) => boolean;
   /** Put on with adoption, taken off with release. */
   readonly finalizer?: string;
-  /** Told of each object written, so that the caller waits for its cache to show it. */
+  /** Called with each object written, so that the caller waits until its cache shows it. */
   readonly wrote?: (object: T) => void;
 }
 

@@ -1,4 +1,4 @@
-/** Nobody acts on a cache that does not show their own last act. */
+/** A controller does not act on a cache that does not show its own last write. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

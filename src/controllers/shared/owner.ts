@@ -1,4 +1,4 @@
-/** Owner references: who controls an object, and how a controller says that it does. */
+/** Owner references: the controller of an object, and the reference a controller writes. */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
 

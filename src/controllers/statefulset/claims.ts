@@ -1,5 +1,5 @@
 /**
- * Who owns the claims of a StatefulSet's pods, pure: the owner references by which the garbage
+ * Owners of the claims of a StatefulSet's pods, pure: the owner references by which the garbage
  * collector carries out persistentVolumeClaimRetentionPolicy. This controller never deletes a claim.
  *
  *   whenScaled  whenDeleted   claim of a wanted pod   claim of a pod beyond the replicas
@@ -8,8 +8,8 @@
  *   Delete      Retain        nobody                  the pod, with which it goes
  *   Delete      Delete        the set                 the pod
  *
- * Safe  a claim that another controller owns, or an owner of the same name but another uid, is left
- *       to those: it has a history we do not know.
+ * Safe  a claim owned by another controller, or by an owner of the same name with another uid, is left
+ *       unchanged.
  */
 import type { PersistentVolumeClaim, Pod, StatefulSet } from "#api/gen/types.ts";
 import type { KubeObject, OwnerReference } from "#api/object.ts";

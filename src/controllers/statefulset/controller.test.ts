@@ -142,7 +142,7 @@ test("claims outlive their pods unless the policy gives them to the pod that goe
   assert.deepEqual(names(world.api, refs.pods), ["web-0"]);
   assert.deepEqual(owners("data-web-1"), ["Pod/web-1"]);
   assert.deepEqual(owners("data-web-0"), ["StatefulSet/web"]);
-  // A claim made by hand for a pod to come is nobody's to touch.
+  // A claim made by hand for a future pod is not changed.
   assert.deepEqual(owners("data-web-7"), []);
   change(world, { replicas: 2 });
   await world.advance(2_000);

@@ -114,7 +114,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     return { client, owner: set, ownerRef: refs.statefulsets, reference };
   }
 
-  /** Carries out the plan; what goes wrong is told after the status is written. */
+  /** Carries out the plan; reports errors after the status is written. */
   async function act(
     key: string,
     input: StatefulInput,

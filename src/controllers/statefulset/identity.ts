@@ -27,7 +27,7 @@ export function ordinalOf(set: StatefulSet, pod: Pod): number | undefined {
   const prefix = `${set.metadata?.name ?? ""}-`;
   const name = pod.metadata?.name ?? "";
   const tail = name.slice(prefix.length);
-  // `web-01` is nobody's: ordinals have no leading zeros.
+  // `web-01` does not belong to the set: ordinals have no leading zeros.
   return name.startsWith(prefix) && /^(0|[1-9]\d{0,9})$/.test(tail) ? Number(tail) : undefined;
 }
 

@@ -29,7 +29,7 @@ export function ttlAfterFinishedController(deps: ControllerDeps): Controller {
     if (expiry > clock.nowMs()) return { requeueAfterMs: expiry - clock.nowMs() };
     const { namespace = "", name = "", uid = "", resourceVersion = "" } = cached?.metadata ?? {};
     try {
-      // The resourceVersion makes sure that nobody has prolonged it meanwhile.
+      // The resourceVersion precondition fails when the ttl was changed meanwhile.
       const preconditions = { uid, resourceVersion };
       await client.delete(refs.jobs, namespace, name, {
         propagationPolicy: "Foreground",

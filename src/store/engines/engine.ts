@@ -12,9 +12,9 @@
  *  E4  An epoch is held by one opening. Once a later `open` has returned, an append of an earlier
  *      epoch fails with FencedError and never lands late. An `open` with an epoch that is not
  *      greater than all seen fails with FencedError too.
- *  E5  `tail` hands out what is durable and nothing else, in order, each record once, without a gap:
- *      or it says `trimmed`. It may be read after its engine was fenced: that is how who lost the
- *      log follows who has it.
+ *  E5  `tail` returns the durable records and nothing else, in order, each record once, without a gap,
+ *      or it answers `trimmed`. It may be read after its engine was fenced: that is how a deposed
+ *      owner of the log follows the new one.
  *  E6  One engine is one revision domain: one log, one line of revisions, one epoch. Partitions are
  *      engines side by side, which share nothing; `domain` tells them apart, and stays over openings.
  */
@@ -96,13 +96,13 @@ export interface RecordSupply {
 }
 
 export interface CheckpointSource extends RecordSupply {
-  /** Aborted once somebody waits for its end: from then on the engine rests no more. */
+  /** Aborted when a caller waits for the checkpoint's end: from then on the engine does not pause. */
   readonly hurried: AbortSignal;
 }
 
 export interface EngineStats {
   readonly kind: string;
-  /** Bytes on disk, or in whatever holds the log. */
+  /** Bytes on disk, or in the medium that holds the log. */
   readonly storedBytes: number;
   /** Log bytes that the next checkpoint at `lastCheckpointRevision`'s successor could free. */
   readonly logBytes: number;
@@ -132,8 +132,8 @@ export interface Engine {
    */
   checkpoint(source: CheckpointSource): Promise<void>;
   /**
-   * The durable records after `after`, and whatever becomes durable later. Records at `after` itself
-   * come again: a lease's grant or end takes no revision, so no number says which were seen.
+   * The durable records after `after`, and all that become durable later. Records at `after` itself are
+   * repeated: a lease's grant or end takes no revision, so no number says which were seen.
    */
   tail(after: number): Tail;
   stats(): EngineStats;

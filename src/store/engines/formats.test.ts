@@ -137,7 +137,7 @@ if (process.argv.includes("--rewrite")) {
 
 void test("what is written is the newest format to the byte, with every kind of record", async () => {
   const [written, kept] = [new Map(await runCourse()), filesOfFormat(formatVersion)];
-  // A further file, as FORMAT.md allows: it came after the kept directory. Segment 5 was made ready only.
+  // A newer file, as FORMAT.md allows: the kept directory was made before it. Segment 5 was only prepared.
   const newest = Buffer.from(written.get("NEWEST") ?? "").toString();
   assert.equal(newest, "pilothouse-store newest 1\nsegment 4\n");
   written.delete("NEWEST");

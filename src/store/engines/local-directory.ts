@@ -1,5 +1,5 @@
 /**
- * Takes a directory for a store: makes it when it is new, refuses it when it is somebody else's.
+ * Takes a directory for a store: creates a missing one, refuses one that another program made.
  *
  * The format file is the last thing a new directory gets, and is synced with it: while it is not
  * there, a directory with nothing but our locks and temporary files is as good as empty.

@@ -14,7 +14,7 @@ export interface Place {
   readonly directory: string;
 }
 
-/** Undefined: it was never begun, or is damaged. */
+/** @returns undefined when the file was never begun, or is damaged. */
 export async function readHeader(
   file: DiskFile,
   path: string,

@@ -1,5 +1,5 @@
 /**
- * Whether all is there that was: a segment that is gone, or an end that is, is told by what came after it.
+ * Detects missing segments and a missing end of the log: later files show what should be there.
  * Each check throws a CorruptionError that names the file.
  */
 import { CorruptionError } from "./engine.ts";
@@ -7,7 +7,7 @@ import { newestFileName, pathOf } from "./local-files.ts";
 import type { FileHeader } from "./local-files.ts";
 import { type Place, remedy } from "./local-header.ts";
 
-/** One that was only made ready counts: the one before it had been begun, and was durable. */
+/** A prepared segment counts too: it shows that the one before it had been begun, durably. */
 export function checkContiguous(place: Place, numbers: readonly number[]): void {
   for (let i = 1; i < numbers.length; i++) {
     const wanted = (numbers[i - 1] as number) + 1;
@@ -29,7 +29,7 @@ export function checkBegins(
   if (!reaches) throw missing(place, first.number - 1, `segment ${first.number} is there`);
 }
 
-/** A segment that once held something is removed only after a newer one was begun. */
+/** A segment that held records is removed only after a newer one was begun. */
 export function checkNewest(place: Place, begun: readonly FileHeader[], newest: number): void {
   const last = begun.at(-1)?.number ?? 0;
   if (last >= newest) return;

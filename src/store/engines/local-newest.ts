@@ -1,10 +1,10 @@
 /**
- * The number of the newest segment that holds anything, in a file of its own: without it nobody would
- * notice that the log lost its last segments. FORMAT.md says what it looks like.
+ * The number of the newest segment that holds records, in a file of its own: without it the loss of the
+ * log's last segments would go unnoticed. FORMAT.md describes the file.
  *
- * N1  It never names more than what is durable: it is written when a batch of the segment is.
- * N2  Nobody waits for it. Until it is written, or if it cannot be, the loss of that one segment
- *     would not be noticed, as it would not be without the file.
+ * N1  It never names a segment without durable records: it is written after the segment's first batch.
+ * N2  No write waits for it. Until it is written, or if it cannot be, the loss of that one segment
+ *     goes unnoticed, as it would without the file.
  */
 import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";

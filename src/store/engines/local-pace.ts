@@ -26,7 +26,7 @@ export class Pace {
   #fast = false;
   #restUntilMs = 0;
 
-  /** The way for a batch of so many records. */
+  /** Chooses the way for a batch of `records` records. */
   choose(records: number, nowMs: number): Way {
     this.#lone = records === 1 ? this.#lone + 1 : 0;
     const lone = this.#lone > loneRun;

@@ -1,6 +1,6 @@
 /**
- * The segments of a store directory, record by record, in order; of the last one, its torn end is cut
- * off with a log line, and what nobody was told of is written again.
+ * Reads the segments of a store directory, record by record, in order. The torn end of the last segment is
+ * cut off with a log line, and its last batch is written again.
  *
  * Holds  every segment but the last reaches exactly as far as the next one says.
  */
@@ -32,7 +32,7 @@ export class SegmentsReader {
     this.#replay = replay;
   }
 
-  /** Headers of the segments that were begun. One made ready but not begun may be the last. */
+  /** Headers of the segments that were begun. The last file may be prepared but not begun. */
   async headers(): Promise<FileHeader[]> {
     const headers: FileHeader[] = [];
     for (const number of this.#found.segments) {
@@ -114,7 +114,7 @@ export class SegmentsReader {
   /**
    * The last batch may be in the page cache only: its process died before the sync, or the sync
    * failed - then the host may hold the pages for clean, and no further sync writes them. So it is
-   * written again before anybody sees it; what is before it was acknowledged, and is durable.
+   * written again before it is served. The batches before it were acknowledged, and are durable.
    */
   async #secureLastBatch(file: DiskFile, end: number): Promise<void> {
     const start = this.#lastBatch <= fileHeaderBytes ? 0 : this.#lastBatch;

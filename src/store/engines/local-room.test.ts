@@ -6,7 +6,7 @@ import { SimClock } from "#sim/clock.ts";
 import { keepingLog } from "../testing/fixture.ts";
 import { LocalRoom } from "./local-room.ts";
 
-/** A disk that answers when it is told to, with what was free when it was asked. */
+/** A disk that answers on command, with the free space at the time of the question. */
 class SlowDisk {
   free = 0;
   /** Answers under way. */

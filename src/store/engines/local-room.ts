@@ -1,11 +1,11 @@
 /**
- * How much room the disk has left. Puts go on by what the last look found, so that none of them waits
- * for the disk; who is to be refused is refused by a look of its own.
+ * How much room the disk has left. Puts proceed by the result of the last check, so that none of them
+ * waits for the disk; a put is refused only by a check of its own.
  *
- * R1  While puts are made, a look begins at least every `checkMs`, and after each eighth of the reserve
- *     that was written: a fast disk takes the whole of it in less than a second.
- * R2  `look` answers by a look that began after it was asked: room that was made before counts.
- * R3  One look at a time; whoever asks during one shares the next. A look that fails changes nothing.
+ * R1  While puts are made, a check begins at least every `checkMs`, and after each eighth of the reserve
+ *     that was written: a fast disk takes the whole reserve in less than a second.
+ * R2  `look` answers by a check that began after the call: room made before the call counts.
+ * R3  One check at a time; calls during a check share the next one. A failed check changes nothing.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
@@ -35,7 +35,7 @@ export class LocalRoom {
   #writtenBytes = 0;
   /** The look that began last; it may be over. */
   #last: Promise<unknown> = Promise.resolve();
-  /** The look to begin after it, once somebody has asked for one. */
+  /** The check that begins after the current one, if any caller asked for it. */
   #next: Promise<Room> | undefined;
 
   constructor(deps: LocalRoomDeps, options: LocalRoomOptions) {
@@ -43,7 +43,7 @@ export class LocalRoom {
     this.#options = options;
   }
 
-  /** As of at most `checkMs`, or an eighth of the reserve, and one look ago, while somebody asks. */
+  /** At most `checkMs`, or an eighth of the reserve, plus one check old while puts are made. */
   get known(): Room {
     const { freeBytesMin } = this.#options;
     const isMuch = freeBytesMin > 0 && this.#writtenBytes >= freeBytesMin * checkShare;
@@ -51,7 +51,7 @@ export class LocalRoom {
     return this.#found;
   }
 
-  /** So many bytes went to the disk. */
+  /** Counts bytes written to the disk. */
   wrote(bytes: number): void {
     this.#writtenBytes += bytes;
   }

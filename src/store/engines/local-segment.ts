@@ -178,7 +178,7 @@ export class SegmentAhead {
   }
 
   prepare(number: number): void {
-    // A failure here is tried again, and told, by `take`.
+    // `take` retries after a failure here, and reports it.
     this.#pending ??= makeSegment(this.#place, number, 0).catch(() => undefined);
   }
 

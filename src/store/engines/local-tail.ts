@@ -1,10 +1,10 @@
 /**
- * A follower's cursor over the segments of an open log: reads what is durable from disk, in pieces,
- * whenever it is asked. Nothing is kept for it; so a slow follower costs nothing, and is told
- * `trimmed` once a checkpoint has removed what it wanted next.
+ * A follower's cursor over the segments of an open log: reads durable records from disk, in pieces, on
+ * demand. Nothing is kept for it, so a slow follower costs nothing; it gets `trimmed` once a checkpoint
+ * has removed the records it needs next.
  *
  * T1  Only bytes before a segment's `end` are read: those have been acknowledged.
- * T2  Checksums are looked at again: what goes to a follower is what was written.
+ * T2  Checksums are verified again, so a follower gets exactly what was written.
  */
 import { assert } from "#base/assert.ts";
 import { DiskError } from "#platform/disk.ts";

@@ -49,7 +49,7 @@ import { removeIfThere } from "./replace-file.ts";
 
 /** A checkpoint is synced in steps, so that no commit waits for more of it than this. */
 const checkpointSyncBytes = 2 ** 20;
-/** After each chunk of a checkpoint commits have the disk to themselves for so many times as long. */
+/** After each chunk of a checkpoint, commits have the disk to themselves for this many times as long. */
 const checkpointRestFactor = 2;
 /** One chunk may meet a stall of the disk; resting is not for that. */
 const checkpointRestMsMax = 50;
@@ -105,7 +105,7 @@ export class LocalEngine implements Engine {
     const { disk } = this.#deps;
     const { directory } = this.#options;
     await disk.makeDirectory(directory);
-    // Before the lock, whose files would be left in somebody else's directory.
+    // Before taking the lock: its files must not be left in another program's directory.
     refuseForeign(directory, await disk.list(directory));
     this.#lock = await disk.lock(directory);
     try {
@@ -201,7 +201,7 @@ export class LocalEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    // An append under way must not land after somebody else has opened the directory.
+    // An append under way must not land after another process has opened the directory.
     await this.#appending?.catch(() => undefined);
     await this.#ahead?.close();
     await this.#open?.close();
@@ -296,7 +296,7 @@ export class LocalEngine implements Engine {
     const keep = this.#checkpoints.slice(-2);
     if (keep.length < 2) return;
     const oldest = keep[0] as number;
-    // Log first, oldest first: whatever is left if this is cut short is still contiguous. A segment
+    // Log first, oldest first: if this is cut short, the rest is still contiguous. A segment
     // that begins at the checkpoint's revision may follow on leases granted after the checkpoint.
     while (this.#segments.length > 1 && (this.#segments[1] as SegmentInfo).revision < oldest) {
       const { number } = this.#segments[0] as SegmentInfo;

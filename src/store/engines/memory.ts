@@ -2,9 +2,9 @@
  * The engine over a log in memory: durable means "in the log". For tests, `up --ephemeral`, and as
  * the simplest reading of the engine contract.
  *
- * The log is an object of its own that outlives its engines, as a directory does: several may open
- * it in turn, and unlike a directory it has no lock: who opens it later, with a greater epoch, takes
- * it over from who still has it. So this engine shows what a replicated one has to.
+ * The log is an object of its own that outlives its engines, as a directory does. Several engines may
+ * open it in turn. Unlike a directory it has no lock: a later opening with a greater epoch takes it over
+ * from the current one, as happens in a replicated engine.
  */
 import { assert } from "#base/assert.ts";
 import { concatenated } from "#base/bytes.ts";
@@ -35,7 +35,7 @@ interface LoggedCheckpoint {
 const source = { file: "memory", offset: 0 };
 const trimmed = { kind: "trimmed" } as const;
 
-/** One revision domain. A log that keeps nothing is opened once, and followed by nobody. */
+/** One revision domain. A log that keeps no records can be opened once only, and has no followers. */
 export class MemoryLog {
   readonly domain: string;
   readonly #keep: "all" | "nothing";

@@ -11,7 +11,7 @@ import { RecordKind, RecordReader, recordSize, recordSpace, writeRecord } from "
 
 export interface EngineStorage {
   engine(): Engine;
-  /** Who opens it while another has it: takes it over, or is told that it is locked. */
+  /** What a second opening does while the first is open: takes over, or fails because it is locked. */
   readonly secondOpen: "takes over" | "is refused";
 }
 
@@ -71,7 +71,7 @@ function checkpointOf(revision: number, records: number): CheckpointSource {
   return { revision, next: () => chunks.shift(), hurried: new AbortController().signal };
 }
 
-/** What a replay brought: the checkpoint's revision and records, then the log's revisions. */
+/** The result of a replay: the checkpoint's revision and records, then the log's revisions. */
 class Replayed implements ReplaySink {
   checkpointRevision = 0;
   checkpointRecords = 0;
