@@ -1,5 +1,5 @@
 /**
- * Virtual time: it moves only when told, and every timer can be listed and fired by its name.
+ * Virtual time: it advances on command only, and every timer can be listed and fired by its name.
  *
  * Timers due at the same instant fire in the order they were set. `run` lets promises settle between
  * timers (one host turn each), so code that awaits goes on as it would; the order stays the seed's.

@@ -1,6 +1,6 @@
 /**
- * Where one life of a server may be cut short: whenever something that its code waits for comes or
- * goes - a step of the disk, a message to it or from it, a timer - and any number of awaits later.
+ * Where a simulated server may crash: at every event its code waits for - a step of the disk, a message to
+ * it or from it, a timer - and any number of awaits later.
  *
  * Microtasks run in the order they were queued, so a chain of n awaits of ours ends among the n-th
  * awaits of whatever the same event set going: over many seeds, between any two of them.
@@ -14,7 +14,7 @@ export type CrashPlace = CrashPoint | "between";
 export const crashPlaces: readonly CrashPlace[] = [...crashPoints, "between"];
 
 export interface CrashPlan {
-  /** What is counted; a timer of the server falls due far more seldom than a message comes. */
+  /** The kinds that are counted. Timers fall due far less often than messages arrive. */
   readonly kinds: readonly CrashPoint[];
   readonly points: number;
   readonly awaits: number;
@@ -35,7 +35,7 @@ export class CrashPoints {
     this.#pointsLeft = plan?.points ?? 0;
   }
 
-  /** To be called before what comes has any effect, and after what goes has gone. */
+  /** Call before an incoming event has any effect, and after an outgoing one was sent. */
   pass(point: CrashPoint): void {
     const plan = this.#plan;
     if (plan === undefined || !plan.kinds.includes(point) || --this.#pointsLeft >= 0) return;

@@ -24,7 +24,7 @@ interface Descriptor {
 
 export interface SimFileDeps {
   readonly steps: DiskSteps;
-  /** Throws ENOSPC when so many bytes more do not fit. */
+  /** Throws ENOSPC when `moreBytes` do not fit. */
   readonly reserve: (path: string, moreBytes: number) => void;
 }
 
@@ -139,7 +139,7 @@ export class SimFile implements DiskFile {
     descriptor.failuresTold = this.#inode.failures;
   }
 
-  /** Throws when another descriptor's sync failed since this one was last told. */
+  /** Throws when another descriptor's sync failed since this one last reported an error. */
   #synced(descriptor: Descriptor, covered: readonly Write[]): void {
     keep(this.#inode, covered);
     if (descriptor.failuresTold === this.#inode.failures) return;

@@ -28,7 +28,7 @@ export class Inode {
 
 /** What a power cut did to the writes that nothing had made durable. */
 export interface Damage {
-  /** Kept whole, though nobody had synced them. */
+  /** Unsynced writes that survive whole. */
   kept: number;
   lost: number;
   /** Some sectors of one write were kept, others not. */
@@ -92,7 +92,7 @@ export function doubt(inode: Inode, covered: readonly Write[]): void {
   inode.failures++;
 }
 
-/** What a power cut leaves of it; `luck`: how likely a sector is kept that nobody had synced. */
+/** The inode after a power cut; `luck`: how likely an unsynced sector survives. */
 export function survivingInode(
   inode: Inode,
   fate: { readonly random: Prng; readonly luck: number; readonly damage: Damage },

@@ -2,7 +2,7 @@
  * The steps of a simulated disk: each takes a few microtasks, as the seed decides, and longer if `pace`
  * says so; at each the world may stop or a fault come up.
  *
- * Holds  once it has crashed, whatever waits for a step waits forever.
+ * Holds  after a crash, everything that waits for a step waits forever.
  */
 import type { Prng } from "#base/prng.ts";
 import { diskError } from "./disk-error.ts";

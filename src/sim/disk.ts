@@ -2,7 +2,7 @@
  * A disk in memory that crashes as disks do. `Disk` promises only what was synced; this one holds
  * the caller to it.
  *
- * A write is seen at once, but survives a crash only if `sync` came after it; else it is lost, torn and
+ * A write is visible at once, but survives a crash only if a `sync` followed it; else it is lost, torn and
  * reordered (disk-inode.ts), as are changes of names (disk-names.ts). Operations go in steps, at each of
  * which the world may stop (disk-steps.ts): nothing that waits on this disk then ever goes on.
  * `survivor()` is the disk after a power cut; `inherited()` the disk after only the process ended,
@@ -119,7 +119,7 @@ export class SimDisk implements Disk {
     return inode.live.slice(0, inode.size);
   }
 
-  /** Changes stored bytes behind everybody's back: bit rot. */
+  /** Changes stored bytes silently: bit rot. */
   corrupt(path: string, offset: number, mask: number): void {
     const inode = this.#directories.find(path);
     for (const bytes of [inode.live, inode.durable]) {
@@ -127,7 +127,7 @@ export class SimDisk implements Disk {
     }
   }
 
-  /** Cuts a file short behind everybody's back. */
+  /** Truncates a file silently. */
   cut(path: string, size: number): void {
     const inode = this.#directories.find(path);
     inode.size = Math.min(inode.size, size);

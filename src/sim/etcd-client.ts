@@ -34,7 +34,7 @@ export class EtcdClient {
     this.#recorder = deps.recorder;
   }
 
-  /** Undefined: nobody listens now. */
+  /** @returns undefined when no server listens now. */
   connection(): Connection | undefined {
     if (this.#connection?.alive !== true) this.#connection = this.#network.connect();
     return this.#connection;

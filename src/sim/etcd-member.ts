@@ -210,7 +210,7 @@ export class Member {
     this.#store = store;
     store = this.#planted.store?.(store) ?? store;
     void store.failed.then(() => end("failure"));
-    // It was told to end while it was still opening.
+    // It was stopped while it was still opening.
     if (this.#end !== end) return store;
     const methods = etcdMethods(
       { ...deps, store, alarms },

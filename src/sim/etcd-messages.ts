@@ -222,7 +222,7 @@ function opAnswer({ range, put, deleteRange, txn }: m.ResponseOp, request: KvReq
   throw new Error(`no answer to ${JSON.stringify(request)}`);
 }
 
-/** As the store holds it, or as it came over the wire. */
+/** Plain form of a key-value as the store holds it, or as it is decoded from the wire. */
 export function plainKv(
   kv: Omit<m.WireKeyValue, "value"> & { readonly value: Uint8Array },
 ): KeyValue {

@@ -1,6 +1,6 @@
 /**
- * Two clients that stay at it over every crash: an operator, who looks for the alarm of a full
- * database, makes room and disarms it; and a keeper, who never lets a lease end.
+ * Two clients that keep working across every crash: an operator that checks for the NOSPACE alarm, makes
+ * room and disarms it; and a keeper that renews a lease forever.
  */
 import type { EtcdClient } from "./etcd-client.ts";
 import { everything, keys, spanOf, think, type WorkloadDeps } from "./etcd-workload.ts";
@@ -22,7 +22,7 @@ export async function operate(
   }
 }
 
-/** All that there is goes, so that the next put has room, whatever the quota. */
+/** Deletes all keys, so that the next put has room under any quota. */
 export async function clearAway(client: EtcdClient): Promise<void> {
   await isArmed(client);
   const read = await client.ask({ kind: "range", ...everything, revision: 0, limit: 1 });

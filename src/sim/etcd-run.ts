@@ -117,7 +117,7 @@ class Run {
     return history;
   }
 
-  /** Everybody at work until `untilMs`. */
+  /** Runs all clients until `untilMs`. */
   async #work(untilMs: number): Promise<void> {
     const deps = this.#workload();
     const each = (count: number, f: (i: number) => Promise<void>): Promise<void>[] =>
@@ -152,7 +152,7 @@ class Run {
     }
   }
 
-  /** Now and then somebody asks for all of history: each life is to tell the same. */
+  /** Now and then reads the whole history: it must be the same after every restart. */
   async #audit(deps: WorkloadDeps, untilMs: number): Promise<void> {
     for (let i = 0; this.#clock.monotonicMs() < untilMs; i++) {
       await this.#pause(1000 + deps.random.below(1000));
@@ -225,7 +225,7 @@ class Run {
     return new Promise((resolve) => void this.#clock.after("sim.step", ms, resolve));
   }
 
-  /** A rejection nobody expects is the run's. */
+  /** An unexpected rejection fails the run. */
   #guard(promise: Promise<unknown>): void {
     promise.catch((error: unknown) => {
       this.#failure ??= error;

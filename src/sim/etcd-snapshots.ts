@@ -1,6 +1,6 @@
 /**
- * Somebody who takes snapshots while everything goes wrong - slowly, and not always to the end - and makes
- * a new member of what came, as `pilothouse store restore` does.
+ * A client that takes snapshots under faults - slowly, and not always to the end - and restores a new
+ * member from what arrived, as `pilothouse store restore` does.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -45,7 +45,7 @@ export async function takeSnapshots(
   }
 }
 
-/** What arrived until the stream ended, however that was; undefined: nobody listens. */
+/** The bytes that arrived until the stream ended for any reason; undefined: no server listens. */
 function download(client: EtcdClient, random: Prng): Promise<Buffer | undefined> {
   const connection = client.connection();
   if (connection === undefined) return Promise.resolve(undefined);

@@ -1,6 +1,6 @@
 /**
- * A watcher as clients build them: it creates its watches on a stream, keeps of each the revision it
- * has everything up to, and after a cut goes on from there; told `compacted`, it begins anew from there.
+ * A watcher as clients build them: it creates its watches on a stream, remembers for each the revision it
+ * has everything up to, and resumes there after a cut; after `compacted` it restarts at that revision.
  */
 import type { Prng } from "#base/prng.ts";
 import * as m from "#wire/etcd-messages.ts";
@@ -26,7 +26,7 @@ export interface WatcherMarks {
   compacted: number;
   canceled: number;
   progress: number;
-  /** Told to several watches at once. */
+  /** Progress for all watches of the stream. */
   streamProgress: number;
   fragments: number;
 }
@@ -172,7 +172,7 @@ export class Watcher {
     const events = told.events.map(plainEvent);
     if (fragment) this.#deps.marks.fragments++;
     const at = this.#deps.recorder.moment();
-    // Before its creation is told, it can only be of the one that was canceled.
+    // Before the creation answer, a message can only belong to the watch that was canceled.
     const of = watch.created === undefined ? (seat.canceled ?? watch) : watch;
     of.messages.push({ kind: "events", at, sentMs, revision, fragment, events });
     if (of !== watch) return;

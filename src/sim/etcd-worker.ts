@@ -8,7 +8,7 @@ export interface WorkerOrder {
   readonly first: number;
   readonly last: number;
   readonly stride: number;
-  /** By the host's clock; seeds begun later are left out. */
+  /** By the host's clock; no seed is started after it. */
   readonly untilMs: number;
 }
 

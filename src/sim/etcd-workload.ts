@@ -1,6 +1,6 @@
 /**
- * What clients ask for, as the seed decides: writers and readers that think in between and now and
- * then ask again what they got no answer to; holders of leases; one who asks for them; one who compacts.
+ * The clients' requests, as the seed decides: writers and readers that pause in between and sometimes
+ * retry requests without an answer; lease holders; a client that lists leases; one that compacts.
  */
 import type { Prng } from "#base/prng.ts";
 import type { Compare, KvRequest, Span } from "./checkers/history.ts";
@@ -10,9 +10,9 @@ import type { EtcdClient } from "./etcd-client.ts";
 export interface WorkloadDeps {
   readonly clock: SimClock;
   readonly random: Prng;
-  /** Leases anybody was granted, newest last; some may have ended. */
+  /** All granted leases, newest last; some may have ended. */
   readonly leases: string[];
-  /** What the recorder has seen: nobody compacts what it still needs. */
+  /** The revision the recorder has seen: compactions stay at or below it. */
   readonly seen: () => number;
 }
 
@@ -164,7 +164,7 @@ export async function holdLeases(
   }
 }
 
-/** Asks for leases all the time: what is told of one may not be taken back by a crash. */
+/** Lists leases all the time: a crash must not take back what an answer said of one. */
 export async function listLeases(
   deps: WorkloadDeps,
   client: EtcdClient,

@@ -4,11 +4,11 @@
  *
  *   client ── request ──▶ delay ──▶ Method ──▶ answer ──▶ delay ──▶ client
  *
- * N1  A cut connection gives no answer any more; whether the server saw the request is unknown.
+ * N1  A cut connection gives no further answers; whether the server saw the request is unknown.
  * N2  A stream's messages arrive in order or not at all; nothing follows the first lost one.
- *     What a dead server had sent before may still arrive, each stream's up to some message: it was
- *     told, so it has to be true.
- * N3  What a stream's client has not taken is the server's backlog, so a slow client pushes back.
+ *     Messages that a server sent before it crashed may still arrive, on each stream a prefix of them: they
+ *     count as observed, so they have to be true.
+ * N3  Messages that a stream's client has not taken are the server's backlog, so a slow client pushes back.
  */
 import { Buffer } from "node:buffer";
 import type { Prng } from "#base/prng.ts";
@@ -16,7 +16,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Method, ServerStream, StreamEnd } from "#etcd/call.ts";
 import { GrpcError, prefixBytes } from "#wire/grpc.ts";
 
-/** No answer came. `sent` false: the request never reached a server. */
+/** There was no answer. `sent` false: the request never reached a server. */
 export class ConnectionLost extends Error {
   readonly sent: boolean;
 
@@ -31,7 +31,7 @@ export type Pass = (point: "message in" | "message out") => void;
 export type Methods = ReadonlyMap<string, Method>;
 
 export interface StreamClient {
-  /** `sentMs`: when the server let go of it. */
+  /** `sentMs`: when the server sent it. */
   message(bytes: Buffer, sentMs: number): void;
   /** Nothing follows. `error`: the server ended it with this. */
   closed(error: GrpcError | undefined): void;
@@ -56,7 +56,7 @@ export class SimNetwork {
     this.random = deps.random;
   }
 
-  /** A server listens. `pass` is told before each message to it, and after each from it. */
+  /** Registers a server. Calls `pass` before each message to it, and after each message from it. */
   serve(methods: Methods, pass: Pass): void {
     this.#methods = methods;
     this.#pass = pass;
@@ -80,7 +80,7 @@ export class SimNetwork {
     }
   }
 
-  /** @returns undefined: nobody listens. */
+  /** @returns undefined when no server listens. */
   connect(): Connection | undefined {
     if (this.#methods === undefined) return undefined;
     const connection = new Connection(this, this.#methods, () =>
@@ -316,7 +316,7 @@ class StreamPair implements ServerStream {
     this.#finish(error);
   }
 
-  /** The connection was cut, or the client let go: nothing under way arrives. */
+  /** The connection was cut, or the client closed the stream: nothing under way arrives. */
   close(): void {
     if (this.#gone) return;
     this.#gone = true;

@@ -1,4 +1,4 @@
-/** Writes down what clients did and were told, as it happens. */
+/** Records the clients' requests and observations as they happen. */
 import type { Clock } from "#platform/clock.ts";
 import type {
   History,

@@ -10,18 +10,18 @@ import type { Fed } from "./testing/fed.ts";
 import { relayFed } from "./testing/relay-fed.ts";
 import { calm, guarantees } from "./testing/watch-guarantees.ts";
 
-/** What goes wrong, once in so many times that it could: a bug is rare. */
+/** The planted bug happens once in this many opportunities, because real bugs are rare. */
 const seldomEvery = 3;
 const seed = 20_240_601;
 const numRuns = 60;
 
 interface Bug {
-  /** What a watcher is told instead of `items`. */
+  /** The items a watcher gets instead of `items`. */
   readonly every?: number;
   readonly told?: (items: readonly WatchItem[]) => readonly WatchItem[];
-  /** A start that is told 410 for nothing. */
+  /** A start that gets 410 without cause. */
   readonly refuses?: boolean;
-  /** Who wants the latest state only is told bookmarks before the events they speak of. */
+  /** Watchers of the latest state get bookmarks before the events they cover. */
   readonly overtakes?: boolean;
   /** By so much the windows of the latest state are said to be longer than they are. */
   readonly windowMs?: number;
@@ -55,7 +55,7 @@ const bugs: Readonly<Record<string, Bug>> = {
     found: / after | again|is behind|count at|sum at/,
   },
   "a bookmark is one too high": {
-    // Only who is told of the very next revision can know.
+    // Only a watcher that gets the very next revision can detect it.
     every: 1,
     told: first(isBookmark, (item) => [
       { ...item, resourceVersion: String(Number(item.resourceVersion) + 1) },
@@ -63,7 +63,7 @@ const bugs: Readonly<Record<string, Bug>> = {
     found: /after a bookmark|is behind|again|after|every event|the copy|count at|sum at/,
   },
   "a bookmark's sum is of another state": {
-    // Only of who began with the state.
+    // Only watchers that began with the state can detect it.
     every: 1,
     told: first(isBookmark, (item) => {
       const { view } = item;
@@ -87,7 +87,7 @@ const bugs: Readonly<Record<string, Bug>> = {
   "latest states come sooner than a window": { windowMs: 100, found: /two batches within/ },
 };
 
-/** Now and then, of the times that `told` makes a difference. */
+/** Applies `told` now and then, among the times it makes a difference. */
 function seldom(sink: WatchSink, told: NonNullable<Bug["told"]>, now: () => boolean): WatchSink {
   return {
     deliver: (items) => {
@@ -115,7 +115,7 @@ function overtaken(sink: WatchSink): WatchSink {
   };
 }
 
-/** `fed` with the bug between its caches and whoever watches. */
+/** `fed` with the bug between its caches and the watchers. */
 function planted(fed: Fed, bug: Bug): Fed {
   const { told = (items) => items, refuses = false, overtakes = false, windowMs = 0 } = bug;
   const { every = seldomEvery } = bug;

@@ -146,7 +146,7 @@ const good: History = {
   end: { order: 100, ms: 9000 },
 };
 
-/** The good history with its second watch told otherwise. */
+/** The good history with other messages on its second watch. */
 function told(change: (messages: Watch["messages"]) => Watch["messages"]): History {
   return { ...good, watches: [watch(0), { ...watch(1), messages: change(watch(1).messages) }] };
 }

@@ -1,7 +1,7 @@
 /**
- * Compaction: what is below the compacted revision is answered `compacted`, over restarts too; what
- * is at or above every compaction anybody asked for is served; and a canceled watch is told a
- * compact revision that is true, and that it needed more than is left.
+ * Compaction: requests below the compacted revision get `compacted`, also after restarts; requests at or
+ * above every requested compaction are served; a canceled watch gets the true compact revision, and only
+ * when it needed events below it.
  */
 import type { History, Moment, Operation, Watch } from "./history.ts";
 import { eventsOf, firstOf } from "./timeline.ts";

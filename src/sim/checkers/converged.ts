@@ -1,6 +1,6 @@
 /**
- * Liveness: once the faults have stopped, every call is answered, every watch that is open has all
- * there is, and every lease nobody renews has ended.
+ * Liveness: once the faults have stopped, every call is answered, every open watch has all events, and
+ * every lease that is not renewed has ended.
  */
 import type { History, Watch } from "./history.ts";
 import { eventsOf, firstOf, type Timeline } from "./timeline.ts";
@@ -24,7 +24,7 @@ export function converged(history: History, timeline: Timeline): string[] {
   return [...problems, ...attached.map(({ key, lease }) => `${key} outlives its lease ${lease}`)];
 }
 
-/** A watcher's last watch is open to the end of the run, unless it was told that it is over. */
+/** A watcher's last watch is open until the end of the run, unless the server canceled it. */
 function behind(watch: Watch, timeline: Timeline): string[] {
   const last = watch.messages.at(-1)?.kind;
   if (last === "compacted" || last === "canceled") return [];

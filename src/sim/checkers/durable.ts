@@ -1,6 +1,6 @@
 /**
- * Nothing is visible before it is durable: what anybody was ever told - by an answer, a watch, a
- * progress message - is there, and the same, for everybody who asks later, over any crash.
+ * Nothing is visible before it is durable: every observation - an answer, a watch event, a progress
+ * message - holds for all later observations, across any crash.
  */
 import type { Event, History } from "./history.ts";
 import { eventsOf, type Timeline } from "./timeline.ts";
@@ -30,7 +30,7 @@ function placeOf({ key, revision }: Event): string {
   return `${key} at ${revision}`;
 }
 
-/** No later answer speaks of an earlier revision than somebody had been told before it was asked. */
+/** No answer names a revision below one that was observed before its request was sent. */
 function lostRevisions(history: History, timeline: Timeline): string[] {
   const problems: string[] = [];
   for (const { id, outcome, invoked } of history.operations) {

@@ -1,5 +1,5 @@
 /**
- * What clients did and were told, as plain data: all that the checkers know.
+ * The requests and observations of clients as plain data: the checkers' only input.
  *
  * Every moment has an `order`, counted over the whole run: A came before B exactly when its order is
  * lower. `ms` is simulated time, for what is promised in seconds.
@@ -115,7 +115,7 @@ export interface Event {
   readonly key: string;
   /** Undefined: deleted. */
   readonly kv: KeyValue | undefined;
-  /** Told only when asked for, and only while it is not compacted. */
+  /** Only present when requested, and only while it is not compacted. */
   readonly previous: KeyValue | undefined;
 }
 
@@ -145,7 +145,7 @@ export interface Watch extends Span {
   readonly noDelete: boolean;
   readonly previous: boolean;
   readonly asked: Moment;
-  /** The answer to its creation; undefined: it never came. */
+  /** The answer to its creation; undefined: never received. */
   readonly created: { readonly at: Moment; readonly revision: number } | undefined;
   readonly messages: readonly WatchMessage[];
 }
@@ -160,9 +160,9 @@ export interface Restored {
 
 export interface Snapshot {
   readonly asked: Moment;
-  /** When its last bytes came. */
+  /** When its last bytes arrived. */
   readonly taken: Moment;
-  /** All bytes came, with the right hash. */
+  /** All bytes arrived, with the right hash. */
   readonly whole: boolean;
   /** Undefined: it was refused. */
   readonly restored: Restored | undefined;
@@ -175,7 +175,7 @@ export interface History {
   readonly quotaBytes: number;
   /** Nothing that was done can have filled the quota or the disk. */
   readonly roomy: boolean;
-  /** Once all faults had stopped and everybody had time to catch up. */
+  /** When all faults had stopped and all clients had had time to catch up. */
   readonly quiet: Moment;
   readonly end: Moment;
 }

@@ -1,7 +1,7 @@
 /**
- * What is told of a lease is so: never more seconds left than granted nor fewer than promised, and
- * no number below zero but the one that says "gone"; the seconds granted; and the keys it has, all
- * of one revision between question and answer.
+ * Answers about leases are true: remaining seconds are at most the granted ones and at least what was
+ * promised; the only negative number is the one for an expired lease; granted seconds are exact; and the
+ * keys are those of one revision between request and answer.
  */
 import type { History, Operation } from "./history.ts";
 import { keysOf } from "./oracle.ts";
@@ -49,7 +49,7 @@ function hadKeys(
     const state = timeline.state(at);
     if (state !== undefined && keysOf(state, lease).join() === told) return true;
   }
-  // Of one that is gone nothing is told.
+  // An answer about an expired lease carries nothing else.
   return keys.length === 0 && outcome.kind === "answered" && isGone(outcome.answer);
 }
 

@@ -5,7 +5,7 @@ export interface LeaseFacts {
   /** Granted, renewed or seen: alive at some moment since `from`, and then until `untilMs`. */
   readonly alive: { readonly from: Moment; readonly told: Moment; readonly untilMs: number }[];
   readonly gone: { readonly asked: Moment; readonly told: Moment; readonly how: string }[];
-  /** Somebody asked for its end, from then on it may come. An order. */
+  /** The order of the first revoke request: from then on the lease may end. */
   revokedFrom: number;
 }
 

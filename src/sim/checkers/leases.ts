@@ -1,7 +1,6 @@
 /**
- * Leases: none ends before its time, counted from the last renewal that somebody was told of; once
- * told gone it stays gone; its keys go in one revision; and nobody is told of an end or a grant
- * that a crash takes back.
+ * Leases: none ends before its time, counted from the last acknowledged renewal; an ended lease stays
+ * ended; its keys are deleted in one revision; no crash takes back an end or a grant that was observed.
  */
 import type { Event, History, Moment } from "./history.ts";
 import { leaseFacts, type LeaseFacts } from "./lease-facts.ts";
@@ -42,7 +41,7 @@ function problemsOf(id: string, { alive, gone, revokedFrom }: LeaseFacts): strin
   const problems: string[] = [];
   const known = Math.min(...alive.map(({ told }) => told.order));
   for (const { asked, told, how } of gone) {
-    // Before anybody knew of it, it may not have been granted yet.
+    // Before its grant was observed, it may not have been granted yet.
     if (asked.order < known) continue;
     const early = alive.find(({ untilMs }) => untilMs > told.ms);
     if (early !== undefined && told.order < revokedFrom) {

@@ -3,8 +3,8 @@
  * call and its answer, and all answers are those of one store doing them one after another.
  *
  * The moment is known: a write says its revision, a read the revision it read at. So it is enough
- * to do them in that order against the oracle, and to ask of each that its revision was not yet
- * passed by what others had been told when it was called. A revision that no answer explains must
+ * to do them in that order against the oracle, and to check that each operation's revision is at least
+ * the highest revision observed before its call. A revision that no answer explains must
  * be explained by an operation of unknown outcome, or by the end of a lease.
  */
 import type { History, Operation } from "./history.ts";

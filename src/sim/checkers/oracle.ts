@@ -1,6 +1,6 @@
 /**
  * A store too simple to be wrong: the state is a map from key to value, made anew by each change;
- * each answer comes of walking it. What etcd's documentation says, and nothing about speed.
+ * each answer is computed by walking it. It follows etcd's documentation and ignores speed.
  */
 import type { Answer, Compare, Event, KeyValue, KvRequest, Refusal, Span } from "./history.ts";
 import { inSpan } from "./history.ts";

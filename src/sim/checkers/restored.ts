@@ -1,7 +1,7 @@
 /**
- * Snapshots: a member made of one holds the state at the snapshot's revision, which was not older than what
- * was known when it was asked for; with the leases that its keys hang on, and every one alive then. One that
- * came whole is never refused; of one that did not, what is taken all the same is as true.
+ * Snapshots: a member restored from one holds the state at the snapshot's revision, which is at least the
+ * highest revision observed before the request; with the leases its keys are attached to, and every lease
+ * alive then. A complete snapshot is never refused; data accepted from an incomplete one is true as well.
  */
 import type { History, Snapshot } from "./history.ts";
 import { mayHaveEnded } from "./lease-facts.ts";
@@ -37,7 +37,7 @@ function leaseProblems(
   const orphans = made.kvs.filter(({ lease }) => lease !== "0" && !there.has(lease));
   const problems = orphans.map(({ key, lease }) => `holds ${key} without its lease ${lease}`);
   for (const [id, facts] of timeline.leases(history)) {
-    // Told gone before it was granted counts for nothing; no lease is granted twice.
+    // An "expired" answer before the grant does not count; no lease is granted twice.
     const granted = Math.min(...facts.alive.map(({ told }) => told.order));
     const wasGone = facts.gone.some(
       (one) => one.asked.order > granted && one.told.order < asked.order,

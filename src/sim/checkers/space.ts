@@ -1,7 +1,7 @@
 /**
- * Room: a put is refused for want of it only while it is short, and never is a delete, a compaction
- * or the end of a lease; state never outgrows the quota; an alarm that was told stays, over crashes,
- * until somebody disarms it, and none comes of nothing; and once there is room again, puts go on.
+ * Space: puts are refused only while space is short; deletes, compactions and lease ends never are; state
+ * never outgrows the quota; an observed alarm stays, across crashes, until it is disarmed, and no alarm
+ * appears without cause; once there is room again, puts succeed.
  */
 import type { History, KvRequest, Moment, Operation, Request } from "./history.ts";
 import { changedAt, isKv, type Timeline } from "./timeline.ts";

@@ -13,7 +13,7 @@ export interface Sighting {
   readonly revision: number;
 }
 
-/** Why a revision came to be. */
+/** What caused a revision. */
 export type Cause =
   | { readonly kind: "operation"; readonly operation: Operation }
   | { readonly kind: "lease"; readonly lease: string };
@@ -24,9 +24,9 @@ export interface Explanation {
 }
 
 export class Timeline {
-  /** All events of each revision somebody saw whole. */
+  /** All events of each revision that some client saw whole. */
   readonly events: ReadonlyMap<number, readonly Event[]>;
-  /** By order: the highest revision anybody had been told of. */
+  /** By order: the highest revision observed so far. */
   readonly #floor: readonly Sighting[];
   readonly #states = new Map<number, State>();
   /** By when each revision was there, as the watches of everything tell: an order, and a time. */
@@ -46,12 +46,12 @@ export class Timeline {
     }
   }
 
-  /** Undefined: nobody saw this revision. */
+  /** @returns undefined when no client saw this revision. */
   state(revision: number): State | undefined {
     return this.#states.get(revision);
   }
 
-  /** What everybody knew by then: the highest revision told to anyone before `moment`. */
+  /** The highest revision observed by any client before `moment`. */
   floor(moment: Moment): number {
     let low = 0;
     let high = this.#floor.length;
@@ -88,7 +88,7 @@ export class Timeline {
   }
 }
 
-/** The first revision a watch is to hear of; undefined: nobody can know. */
+/** The first revision a watch must deliver; undefined: it cannot be known. */
 export function firstOf(watch: Watch): number | undefined {
   if (watch.startRevision > 0) return watch.startRevision;
   return watch.created === undefined ? undefined : watch.created.revision + 1;
@@ -98,7 +98,7 @@ export function isKv(operation: Operation): operation is Operation & { request: 
   return ["range", "put", "delete", "txn"].includes(operation.request.kind);
 }
 
-/** Same changes, whatever was told of what was before. */
+/** Compares the changes, ignoring previous values. */
 export function sameEvents(a: readonly Event[], b: readonly Event[]): boolean {
   return a.length === b.length && a.every((event, i) => sameEvent(event, b[i]));
 }
@@ -245,7 +245,7 @@ export function eventsOf(watch: Watch): Event[] {
   return watch.messages.flatMap((message) => (message.kind === "events" ? message.events : []));
 }
 
-/** Every revision told, in order of telling. */
+/** Every observed revision, in order of observation. */
 export function sightings(history: History): Sighting[] {
   const all: Sighting[] = [];
   for (const { outcome, returned: at } of history.operations) {

@@ -1,4 +1,4 @@
-/** Canceled: once a client is told that its watch is canceled, nothing of it comes any more. */
+/** Canceled: after the cancel message of a watch, no further message of that watch arrives. */
 import type { History } from "./history.ts";
 
 export function watchCanceled(history: History): string[] {

@@ -1,6 +1,6 @@
 /**
- * Progress is true: a watch that is told "up to r" has every event up to r, and gets none of them
- * later. So whoever keeps r may resume after it.
+ * Progress is true: a watch with a progress message for r has got every event up to r, and gets none of
+ * them later. So a client may resume after r.
  */
 import type { History, Watch } from "./history.ts";
 import { firstOf, type Timeline } from "./timeline.ts";

@@ -37,7 +37,7 @@ function lastIsFragment(watch: Watch): boolean {
   return last?.kind === "events" && last.fragment;
 }
 
-/** Nothing may be told of what is compacted, so nothing is always right; something must be true. */
+/** A previous value may be missing, because it may be compacted; a value that is present must be right. */
 function previousProblem(watch: Watch, event: Event, timeline: Timeline): string[] {
   if (event.previous === undefined) return [];
   if (!watch.previous) return [`watch ${watch.id}: previous of ${event.key} was not asked for`];

@@ -1,6 +1,6 @@
 /**
- * Resumable: a watch from revision s begins with the first event at or after s, whoever made it,
- * whichever server saw it - or it is told that s is compacted, and only if it is.
+ * Resumable: a watch from revision s begins with the first event at or after s, on any server and for any
+ * client - or it gets `compacted`, and only if s is compacted.
  */
 import type { History, Watch } from "./history.ts";
 import { eventsOf, firstOf, type Timeline } from "./timeline.ts";

@@ -1,4 +1,4 @@
-/** Unique: no event comes twice on one watch, nor again on the one its watcher goes on with. */
+/** Unique: no event arrives twice on one watch, nor again on the watch that resumes it. */
 import type { Event, History, Watch } from "./history.ts";
 import { eventsOf } from "./timeline.ts";
 

@@ -14,7 +14,7 @@ export function changed<T extends object>(target: T, changes: Partial<T>): T {
 /** A disk whose files are not quite what they were. */
 export function withFiles<D extends Disk>(disk: D, change: (file: DiskFile) => DiskFile): D {
   const open: Disk["open"] = async (path, mode) => change(await disk.open(path, mode));
-  // Whatever else a disk can do, it opens files as every disk does.
+  // Only `open` is replaced; every Disk has it.
   return changed(disk, { open } as Partial<D>);
 }
 

@@ -33,7 +33,7 @@ export class ModelRun {
     this.#check();
   }
 
-  /** In the end nobody is stalled, and the whole state is looked at once more. */
+  /** Ends all stalls and compares the whole state once more. */
   async end(): Promise<void> {
     for (const stream of this.#streams.values()) stream.drain();
     await this.#pass(stepMs);

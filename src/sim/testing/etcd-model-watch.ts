@@ -1,6 +1,6 @@
 /**
- * Watches beside the model: whatever a stream is sent must be what the list of events says. Several
- * watches share a stream; progress for the whole stream may not overtake any of them.
+ * Watches beside the model: every message of a stream must match the list of events. Several watches share
+ * a stream; progress for the whole stream must not overtake any of them.
  */
 import * as m from "#wire/etcd-messages.ts";
 import type { Face, FaceStream } from "./etcd-face.ts";
@@ -22,7 +22,7 @@ export interface WatchSpec {
 interface Watching {
   readonly spec: WatchSpec;
   readonly first: number;
-  /** 0: from what comes next. */
+  /** 0: from the next event on. */
   readonly startRevision: number;
   /** It began below the compacted revision. */
   readonly late: boolean;

@@ -1,7 +1,7 @@
 /**
- * What etcd's API says, over a list of states: one sorted map of keys for each revision there was.
- * Each answer comes of walking it. Requests and answers are the messages of the API itself, so every
- * option and every field takes part; what cannot be done throws the text that etcd refuses it with.
+ * A model of etcd's API over a list of states: one sorted map of keys per revision. Each answer is computed
+ * by walking it. Requests and answers are the messages of the API itself, so every option and every field
+ * takes part; invalid requests throw etcd's error text.
  */
 import type * as m from "#wire/etcd-messages.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What the behaviour suite of watches needs to know of a cache and whoever feeds it: two replicas over
- * one truth, faults on the way to them, and the truth itself to judge by.
+ * What the behaviour suite of watches needs from a cache and its source: two replicas over one truth, faults
+ * on the way to them, and the truth itself to judge by.
  */
 import type { FakeEvent } from "#relay/testing/fake-upstream.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
@@ -30,7 +30,7 @@ export interface Asked {
 }
 
 export interface OpenWatch {
-  /** It has caught up: what comes is what happens. */
+  /** It has caught up: further events are delivered as they happen. */
   readonly live: boolean;
   resume(): void;
   close(): void;
@@ -51,7 +51,7 @@ export interface Fed {
   skip(): Promise<void>;
   fault(replica: number, fault: Fault): Promise<void>;
   time(ms: number): Promise<void>;
-  /** Somebody sets the host's clock; no time passes. */
+  /** Jumps the wall clock, as when the host's clock is set by hand; no time passes. */
   jump(ms: number): void;
   /** Of a replica, for the windows of watchers of the latest state. */
   monotonicMs(replica: number): number;
@@ -60,11 +60,11 @@ export interface Fed {
   bookmark(): void;
   /** Undefined: 410. */
   watch(replica: number, asked: Asked, sink: WatchSink): OpenWatch | undefined;
-  /** Whether a client at `revision` may be told 410 by that replica. */
+  /** Whether that replica may answer 410 to a client at `revision`. */
   mayRefuse(replica: number, revision: number): boolean;
-  /** Whether a watch begun at `start` that has been told everything to `position` may end with 410. */
+  /** Whether a watch from `start` that has got everything up to `position` may end with 410. */
   mayEnd(replica: number, start: number, position: number): boolean;
-  /** No list ever came between: every event is owed, not just the difference. */
+  /** The source never relisted: every event must be delivered, not just the difference. */
   readonly exact: boolean;
   /** Faults are over: everything arrives. */
   settle(): Promise<void>;

@@ -193,7 +193,7 @@ class Replica {
   }
 
   async time(ms: number): Promise<void> {
-    // A frame may be late, but not for ever: longer than the overlap nobody could find out.
+    // A frame may be late, but not forever: beyond the overlap the loss cannot be detected.
     if (ms >= limits.overlapMs) this.fake.deliver(10_000);
     await this.clock.advance(ms);
   }

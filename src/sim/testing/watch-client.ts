@@ -1,15 +1,15 @@
 /**
- * A client that believes nothing: it keeps a copy by what it is told, reconnects where it was told to be,
- * and complains about a gap, a repeat, a wrong order, a false type, a false bookmark or a false sum.
+ * A client that verifies everything: it keeps a copy from the events it gets, reconnects at its last position,
+ * and reports a gap, a repeat, a wrong order, a wrong type, a wrong bookmark or a wrong checksum.
  *
  * Copy     what the selection held at the start, changed by every event since.
  * Log      every event since the copy was made from a list, over all connections: compared at the end
- *          with what the truth says must have come (`owed`).
- * Allowed  parts of a revision that came apart are told again to who resumes at it.
- * Latest   who asks for the latest state only is owed no event that a later one replaced; but a key at most
- *          once a batch, a batch per window, and at every bookmark the truth, whole. Where a batch broke
- *          off, or ended, its copy is of no one revision: what it is told next may be of an object it has
- *          not heard of, until a bookmark.
+ *          with the events the truth requires (`owed`).
+ * Allowed  when a revision was delivered in parts, a client that resumes at it may get parts again.
+ * Latest   a client of the latest state only need not get events that a later one replaced; but each key at
+ *          most once a batch, one batch per window, and at every bookmark the exact state. After a batch
+ *          that broke off, or ended, its copy belongs to no single revision: until the next bookmark,
+ *          events may name objects it has not seen.
  */
 import assert from "node:assert/strict";
 import type { Predicate } from "#watch/predicate.ts";
@@ -35,20 +35,20 @@ export class WatchClient implements WatchSink {
   readonly #ordered: boolean;
   #replica: number;
   #latest: boolean;
-  /** Some of what happened since the copy was made was replaced by what came later. */
+  /** Some events since the copy was made were replaced by later ones. */
   #spared = false;
-  /** The last thing told was a bookmark. */
+  /** The last item was a bookmark. */
   #atBookmark = false;
   /** Resumed where the copy was of no one revision. */
   #between = false;
   /** Items of the next batch that still arrive when the connection breaks. */
   #tearAfter: number | undefined;
   #torn = false;
-  /** When this session's last batch came that a window had to bring. */
+  /** When this session's last windowed batch arrived. */
   #batchMs: number | undefined;
   #watch: OpenWatch | undefined;
   #copy = new Map<string, Held>();
-  /** Newest revision told of each key: nothing is told twice. */
+  /** Newest revision seen of each key: no event may arrive twice. */
   #told = new Map<string, number>();
   #log: string[] = [];
   #listed: ReadonlyMap<string, Held> = new Map();
@@ -94,7 +94,7 @@ export class WatchClient implements WatchSink {
     this.#open();
   }
 
-  /** Its whole copy came from this watch, so it can add up every sum. */
+  /** Its whole copy is from this watch, so it can verify every checksum. */
   get fromState(): boolean {
     return (
       this.#watch !== undefined && [...this.#copy.values()].every((h) => h.digest !== undefined)
@@ -126,7 +126,7 @@ export class WatchClient implements WatchSink {
     this.give(Number.POSITIVE_INFINITY);
   }
 
-  /** Of the next batch only so many items arrive, whole revisions of them, before the connection breaks. */
+  /** Breaks the connection after `items` items of the next batch, at a revision's end. */
   tear(items: number): void {
     this.#tearAfter = items;
   }
@@ -185,7 +185,7 @@ export class WatchClient implements WatchSink {
   #checkBatch(items: readonly WatchItem[]): void {
     const keys = items.flatMap(({ object }) => (object === undefined ? [] : [keyOf(object)]));
     assert.equal(new Set(keys).size, keys.length, `a key twice in ${keys.join(" ")}`);
-    // Who catches up, from the ring or from history, is brought it as fast as it reads.
+    // A watcher that catches up, from the ring or from history, gets events as fast as it reads.
     if (keys.length === 0 || this.#watch?.live !== true) return;
     const nowMs = this.#fed.monotonicMs(this.#replica);
     if (this.#batchMs !== undefined) {
@@ -280,13 +280,13 @@ export class WatchClient implements WatchSink {
     if (!this.#ordered) return;
     assert.ok(revision >= this.#position, `${told} after ${this.#position}`);
     assert.ok(revision > this.#bookmark, `${told} after a bookmark at ${this.#bookmark}`);
-    // What came and went within a window is told as gone, for somebody may hold it.
+    // An object created and deleted within a window gives DELETED, because a client may hold it.
     if (this.#latest && type === "DELETED" && !this.#copy.has(key)) return;
     if (this.#fed.exact && !this.#between)
       assert.equal(type === "ADDED", !this.#copy.has(key), told);
   }
 
-  /** A part told again, in a revision of several objects, at which this client began. */
+  /** A repeated part of a revision of several objects at which this client began. */
   #isTornRepeat({ type }: WatchItem, key: string, revision: number): boolean {
     if (revision !== this.#sessionStart) return false;
     if (this.#fed.history.filter((event) => event.revision === revision).length < 2) return false;
@@ -358,7 +358,7 @@ export class WatchClient implements WatchSink {
     return lines;
   }
 
-  /** Of the revision it began with, whatever the beginning did not show. */
+  /** The part of its start revision that the initial state did not show. */
   #isOwed({ key, revision }: Written, type: string): boolean {
     if (revision !== this.#logFrom) return revision > this.#logFrom;
     const held = this.#listed.get(key);

@@ -17,7 +17,7 @@ type Step =
       readonly do: "watch";
       readonly which: number;
       readonly replica: number;
-      /** Undefined: with the state; else so many revisions ago. */
+      /** Undefined: start with the state; else this many revisions back. */
       readonly back: number | undefined;
       readonly room: number;
       readonly latest: boolean;
@@ -128,7 +128,7 @@ export interface Profile {
   readonly ordered: boolean;
   /** Events the cache keeps. */
   readonly rings: readonly number[];
-  /** Clients stay with one replica: who was told half a revision may not learn the rest elsewhere. */
+  /** Clients stay with one replica: one that got half a revision may not get the rest elsewhere. */
   readonly stay?: boolean;
 }
 
@@ -158,7 +158,7 @@ export function guarantees(profile: Profile, open: (seed: number, ring: number) 
   );
 }
 
-/** Everybody reads on; something newer than the last change proves that nothing of it is missing. */
+/** All clients read on; an event newer than the last change proves that nothing is missing. */
 async function end(fed: Fed, all: readonly WatchClient[]): Promise<void> {
   await fed.settle();
   for (const client of all) client.heal();
