@@ -2,7 +2,8 @@
  * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
  * refusal ends the chain, so order decides which refusal a client sees.
  *
- * Places  ServiceAddresses, which upstream has in storage, runs after all that may change a service;
+ * Places  ServiceAddresses and CertificateRequester, which upstream has in storage, run after all that may
+ *         change an object; CertificateProof before the plugins that upstream runs after validation;
  *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -11,7 +12,16 @@ import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-import { certificateApproval, certificateRequester, certificateSigning } from "./certificates.ts";
+import type { ReadCertificateRequest } from "./certificate-reader.ts";
+import {
+  certificateApproval,
+  certificateProof,
+  certificateRequester,
+  certificateSigning,
+  certificateSubjectRestriction,
+  clusterTrustBundleAttest,
+  podCertificateSigning,
+} from "./certificates.ts";
 import { defaultIngressClass } from "./ingress-class.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
@@ -36,6 +46,7 @@ export interface DefaultPluginDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly access: Access;
+  readonly readCertificateRequest: ReadCertificateRequest;
   /** Writes a quota's status; see ResourceQuotaDeps. */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
   readonly serviceAddresses: ServiceAddressOptions;
@@ -57,12 +68,16 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     storageObjectInUseProtection,
     persistentVolumeClaimResize(deps),
     runtimeClass(deps),
-    certificateRequester,
+    certificateProof(deps),
     certificateApproval(deps),
     certificateSigning(deps),
+    podCertificateSigning(deps),
+    clusterTrustBundleAttest(deps),
+    certificateSubjectRestriction(deps),
     defaultIngressClass(deps),
     roleEscalation(deps),
     ...deps.extra,
+    certificateRequester,
     serviceAddresses(deps, deps.serviceAddresses),
     resourceQuota(deps),
   ];

@@ -1,0 +1,97 @@
+/** Certificate requests: ours and openssl's kinds of keys, forged signatures, and bytes that are none. */
+import assert from "node:assert/strict";
+import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { test } from "node:test";
+import { readCertificateRequest } from "./certificate-request.ts";
+import { der, derBitString, derInteger, derOid, derText, Tag } from "./der.ts";
+
+interface Made {
+  readonly algorithm: string;
+  readonly hash: string | null;
+  readonly publicKey: KeyObject;
+  readonly signer: KeyObject;
+}
+
+function attribute(oid: string, value: string): Uint8Array {
+  return der(Tag.set, der(Tag.sequence, derOid(oid), derText(value)));
+}
+
+function made({ algorithm, hash, publicKey, signer }: Made): Uint8Array {
+  const names = [
+    attribute("2.5.4.10", "a, b"),
+    attribute("2.5.4.10", "c"),
+    attribute("2.5.4.3", "n"),
+  ];
+  const info = der(
+    Tag.sequence,
+    derInteger(Uint8Array.of(0)),
+    der(Tag.sequence, ...names),
+    publicKey.export({ type: "spki", format: "der" }),
+    der(0xa0),
+  );
+  const bits = sign(hash, info, signer);
+  return der(Tag.sequence, info, der(Tag.sequence, derOid(algorithm)), derBitString(bits));
+}
+
+function encoded(bytes: Uint8Array, label = "CERTIFICATE REQUEST"): string {
+  const body = Buffer.from(bytes).toString("base64");
+  const text = `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`;
+  return Buffer.from(text).toString("base64");
+}
+
+const kinds: readonly (readonly [string, string, string | null, string])[] = [
+  ["ec", "1.2.840.10045.4.3.2", "sha256", "x509: ECDSA verification failure"],
+  ["rsa", "1.2.840.113549.1.1.11", "sha256", "crypto/rsa: verification error"],
+  ["ed25519", "1.3.101.112", null, "x509: Ed25519 verification failure"],
+];
+
+function pair(kind: string) {
+  if (kind === "rsa") return generateKeyPairSync("rsa", { modulusLength: 2048 });
+  if (kind === "ec") return generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return generateKeyPairSync("ed25519");
+}
+
+for (const [kind, algorithm, hash, fault] of kinds) {
+  test(`a request of a key of type ${kind} proves possession, or does not`, () => {
+    const { publicKey, privateKey } = pair(kind);
+    const own = made({ algorithm, hash, publicKey, signer: privateKey });
+    const facts = { commonName: "n", organizations: ["a, b", "c"] };
+    assert.deepEqual(readCertificateRequest(encoded(own)), { kind: "read", facts });
+    const forged = made({ algorithm, hash, publicKey, signer: pair(kind).privateKey });
+    assert.deepEqual(readCertificateRequest(encoded(forged)), {
+      kind: "read",
+      facts: { ...facts, signatureFault: fault },
+    });
+  });
+}
+
+test("an algorithm of another key type, or one that is not known, proves nothing", () => {
+  const { publicKey, privateKey } = pair("ec");
+  const of = (algorithm: string) =>
+    readCertificateRequest(
+      encoded(made({ algorithm, hash: "sha256", publicKey, signer: privateKey })),
+    );
+  for (const algorithm of ["1.3.101.112", "1.2.3.4"]) {
+    const result = of(algorithm);
+    assert.ok(result.kind === "read" && result.facts.signatureFault !== undefined, algorithm);
+  }
+});
+
+test("bytes that are no request are refused, wherever they are cut", () => {
+  const { publicKey, privateKey } = pair("ec");
+  const algorithm = "1.2.840.10045.4.3.2";
+  const whole = made({
+    algorithm,
+    hash: "sha256",
+    publicKey,
+    signer: createPrivateKey(privateKey.export({ type: "pkcs8", format: "pem" })),
+  });
+  for (let length = 0; length < whole.length; length++) {
+    const result = readCertificateRequest(encoded(whole.subarray(0, length)));
+    assert.equal(result.kind, "unreadable", `${length} bytes`);
+  }
+  const longer = readCertificateRequest(encoded(Buffer.concat([whole, Buffer.from([0])])));
+  assert.deepEqual(longer, { kind: "unreadable", fault: "asn1: syntax error: trailing data" });
+  assert.equal(readCertificateRequest(encoded(whole, "CERTIFICATE")).kind, "unreadable");
+  assert.equal(readCertificateRequest("").kind, "unreadable");
+});
