@@ -44,6 +44,13 @@ import {
 } from "./rbac.ts";
 import { validateApiService, validateFlowSchema, validatePriorityLevel } from "./servers.ts";
 import {
+  validatePodCertificateRequest,
+  validatePodCertificateStatus,
+  validatePodCertificateUpdate,
+  validateTrustBundle,
+  validateTrustBundleUpdate,
+} from "./signers.ts";
+import {
   validateAttachment,
   validateAttachmentUpdate,
   validateAttributesClass,
@@ -87,6 +94,15 @@ const machinery: Readonly<Record<string, Rules>> = {
     validate: validateSigningRequest,
     validateUpdate: validateSigningRequestUpdate,
     subresources: { status: validateSigningStatus, approval: validateApproval },
+  },
+  "certificates.k8s.io/clustertrustbundles": {
+    validate: validateTrustBundle,
+    validateUpdate: validateTrustBundleUpdate,
+  },
+  "certificates.k8s.io/podcertificaterequests": {
+    validate: validatePodCertificateRequest,
+    validateUpdate: validatePodCertificateUpdate,
+    subresources: { status: validatePodCertificateStatus },
   },
   "flowcontrol.apiserver.k8s.io/flowschemas": { validate: validateFlowSchema },
   "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { validate: validatePriorityLevel },
