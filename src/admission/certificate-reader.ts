@@ -3,8 +3,8 @@
 export interface CertificateRequestFacts {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Why the signature does not prove that the sender holds the key; absent: it does. */
-  readonly signatureFault?: string;
+  /** Why the signature does not prove that the sender holds the key; undefined when it does. */
+  signatureFault(): string | undefined;
 }
 
 export type CertificateRequestResult =

@@ -55,7 +55,7 @@ export function certificateProof(deps: Reader): AdmissionPlugin {
       const value = text(part(request.object ?? {}, "spec"), "request");
       const result = deps.readCertificateRequest(value);
       const fault =
-        result.kind === "unreadable" ? result.fault : (result.facts.signatureFault ?? "");
+        result.kind === "unreadable" ? result.fault : (result.facts.signatureFault() ?? "");
       if (fault !== "") throw requestFault(request, value, fault);
     },
   };

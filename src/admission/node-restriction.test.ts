@@ -24,7 +24,7 @@ const admission = createAdmission([
     access: { allowed: ({ resource }) => resource === "granted", escalation: () => undefined },
     readCertificateRequest: (request) => ({
       kind: "read",
-      facts: { commonName: request, organizations: [] },
+      facts: { commonName: request, organizations: [], signatureFault: () => undefined },
     }),
   }),
 ]);

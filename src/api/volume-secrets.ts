@@ -36,7 +36,18 @@ const sources: readonly (readonly [string, Source])[] = [
   ["csi", { refs: csi, claimNamespace: false }],
 ];
 
+const known = new WeakMap<AnyObject, readonly VolumeSecret[]>();
+
+/** Found once per volume object, then remembered: objects are never changed. */
 export function volumeSecrets(volume: AnyObject): readonly VolumeSecret[] {
+  const seen = known.get(volume);
+  if (seen !== undefined) return seen;
+  const secrets = collect(volume);
+  known.set(volume, secrets);
+  return secrets;
+}
+
+function collect(volume: AnyObject): readonly VolumeSecret[] {
   const spec = part(volume, "spec");
   const claimNamespace = text(part(spec, "claimRef"), "namespace");
   const found = sources.flatMap(([field, source]) =>

@@ -39,6 +39,21 @@ function encoded(bytes: Uint8Array, label = "CERTIFICATE REQUEST"): string {
   return Buffer.from(text).toString("base64");
 }
 
+function read(request: Uint8Array) {
+  const result = readCertificateRequest(encoded(request));
+  assert.ok(result.kind === "read");
+  return result.facts;
+}
+
+function facts(request: Uint8Array): object {
+  const { commonName, organizations } = read(request);
+  return { commonName, organizations };
+}
+
+function signatureFault(request: Uint8Array): string | undefined {
+  return read(request).signatureFault();
+}
+
 const kinds: readonly (readonly [string, string, string | null, string])[] = [
   ["ec", "1.2.840.10045.4.3.2", "sha256", "x509: ECDSA verification failure"],
   ["rsa", "1.2.840.113549.1.1.11", "sha256", "crypto/rsa: verification error"],
@@ -55,25 +70,19 @@ for (const [kind, algorithm, hash, fault] of kinds) {
   test(`a request of a key of type ${kind} proves possession, or does not`, () => {
     const { publicKey, privateKey } = pair(kind);
     const own = made({ algorithm, hash, publicKey, signer: privateKey });
-    const facts = { commonName: "n", organizations: ["a, b", "c"] };
-    assert.deepEqual(readCertificateRequest(encoded(own)), { kind: "read", facts });
+    assert.deepEqual(facts(own), { commonName: "n", organizations: ["a, b", "c"] });
+    assert.equal(signatureFault(own), undefined);
     const forged = made({ algorithm, hash, publicKey, signer: pair(kind).privateKey });
-    assert.deepEqual(readCertificateRequest(encoded(forged)), {
-      kind: "read",
-      facts: { ...facts, signatureFault: fault },
-    });
+    assert.equal(signatureFault(forged), fault);
   });
 }
 
 test("an algorithm of another key type, or one that is not known, proves nothing", () => {
   const { publicKey, privateKey } = pair("ec");
   const of = (algorithm: string) =>
-    readCertificateRequest(
-      encoded(made({ algorithm, hash: "sha256", publicKey, signer: privateKey })),
-    );
+    made({ algorithm, hash: "sha256", publicKey, signer: privateKey });
   for (const algorithm of ["1.3.101.112", "1.2.3.4"]) {
-    const result = of(algorithm);
-    assert.ok(result.kind === "read" && result.facts.signatureFault !== undefined, algorithm);
+    assert.notEqual(signatureFault(of(algorithm)), undefined, algorithm);
   }
 });
 
@@ -94,4 +103,10 @@ test("bytes that are no request are refused, wherever they are cut", () => {
   assert.deepEqual(longer, { kind: "unreadable", fault: "asn1: syntax error: trailing data" });
   assert.equal(readCertificateRequest(encoded(whole, "CERTIFICATE")).kind, "unreadable");
   assert.equal(readCertificateRequest("").kind, "unreadable");
+});
+
+test("a request that is too long is refused before it is read", () => {
+  const long = readCertificateRequest(encoded(new Uint8Array(65_537).fill(0x30)));
+  const fault = "must not be longer than 65536 bytes";
+  assert.deepEqual(long, { kind: "unreadable", fault });
 });

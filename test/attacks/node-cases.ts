@@ -122,6 +122,24 @@ export const readCases: readonly TitledAttack[] = [
   { title: "a secret no pod of it mounts", attack: get(`${team}/secrets/crown`) },
   { title: "all secrets", attack: get(`${team}/secrets`) },
   {
+    title: "a list of the secret its pod mounts",
+    attack: get(`${team}/secrets?fieldSelector=metadata.name%3Dmounted`),
+  },
+  {
+    title: "a list of a secret no pod of it mounts",
+    attack: get(`${team}/secrets?fieldSelector=metadata.name%3Dcrown`),
+  },
+  {
+    title: "a list of all secrets but one",
+    attack: get(`${team}/secrets?fieldSelector=metadata.name!%3Dmounted`),
+  },
+  { title: "all pods", attack: get("/api/v1/pods") },
+  { title: "its pods by selector", attack: get("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1") },
+  {
+    title: "pods of other nodes by selector",
+    attack: get("/api/v1/pods?fieldSelector=spec.nodeName!%3Dn1"),
+  },
+  {
     title: "a config map a mirror pod names",
     attack: get(`${team}/configmaps/named-by-mirror`),
   },
@@ -351,6 +369,10 @@ export const writeCases: readonly TitledAttack[] = [
     attack: patch("/api/v1/nodes/n2/status", { status: { phase: "x" } }),
   },
   { title: "deletes its node", attack: remove("/api/v1/nodes/n1") },
+  {
+    title: "deletes its slices by selector",
+    attack: remove(`${slices}?fieldSelector=spec.nodeName%3Dn1`),
+  },
   {
     title: "a mirror pod with a foreign owner",
     attack: (uid) => {

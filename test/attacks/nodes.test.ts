@@ -94,6 +94,8 @@ describe("a compromised node", () => {
     assert.equal(kept.body["status"]?.["disruptedPods"], undefined);
   });
 
+  test("is told by an access review what it may list", () => reviewsSelectors(server));
+
   test("reads no secret by creating a mirror pod, whatever the order", async () => {
     const body = mirrorPod(uid, {
       volumes: [
@@ -132,8 +134,36 @@ describe(
     ] as const) {
       test(name, () => compareAnswers(server, uid, cases, recorded));
     }
+
+    test("access reviews", () => reviewsSelectors(server));
   },
 );
+
+const reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+async function reviewsSelectors(server: AttackedServer): Promise<void> {
+  const isAllowed = async (fieldSelector?: object): Promise<unknown> => {
+    const resourceAttributes = {
+      verb: "list",
+      resource: "pods",
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+    const spec = { user: n1.name, groups: n1.groups, resourceAttributes };
+    const body = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec };
+    const answer = await server.request({ method: "POST", path: reviews, body });
+    return answer.body["status"]?.["allowed"];
+  };
+  const requirement = (operator: string, ...values: string[]) => ({
+    requirements: [{ key: "spec.nodeName", operator, values }],
+  });
+  assert.equal(await isAllowed({ rawSelector: "spec.nodeName=n1" }), true);
+  assert.equal(await isAllowed(requirement("In", "n1")), true);
+  assert.equal(await isAllowed(), false);
+  assert.equal(await isAllowed({ rawSelector: "spec.nodeName=n2" }), false);
+  assert.equal(await isAllowed({ rawSelector: "spec.nodeName" }), false);
+  assert.equal(await isAllowed(requirement("NotIn", "n1")), false);
+  assert.equal(await isAllowed(requirement("In", "n1", "n2")), false);
+}
 
 /** Waits until everything that a stock server lets through gets through. */
 function follows(server: AttackedServer, uid: Known): Promise<void> {

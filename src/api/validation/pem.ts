@@ -37,14 +37,18 @@ function pemBlock(text: string, begin: number, end: number): PemBlock | undefine
   if (labelLength < 0) return undefined;
   const label = head.slice(0, labelLength);
   if (!text.startsWith(endMark + label + dashes, end)) return undefined;
-  const lines = text.slice(begin + beginMark.length + labelLength + dashes.length, end).split("\n");
-  const headers = lines.filter((line) => line.includes(":"));
-  const body = lines
+  const inner = text.slice(begin + beginMark.length + labelLength + dashes.length, end);
+  const hasHeaders = inner.includes(":");
+  const body = (hasHeaders ? withoutHeaders(inner) : inner).replace(/\s+/g, "");
+  if (body.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(body)) return undefined;
+  return { label, hasHeaders, body };
+}
+
+function withoutHeaders(inner: string): string {
+  return inner
+    .split("\n")
     .filter((line) => !line.includes(":"))
-    .map((line) => line.trim())
     .join("");
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(body) || body.length % 4 !== 0) return undefined;
-  return { label, hasHeaders: headers.length > 0, body };
 }
 
 /** DER that starts with SEQUENCE starts with one of these digits. What is inside is the signer's word. */
