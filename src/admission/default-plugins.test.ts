@@ -51,6 +51,7 @@ test("the order is upstream's", () => {
       "DefaultIngressClass",
       "RoleEscalation",
       "CertificateRequester",
+      "CertificateConditions",
       "ServiceAddresses",
       "ResourceQuota",
     ],

@@ -2,8 +2,8 @@
  * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
  * refusal ends the chain, so order decides which refusal a client sees.
  *
- * Places  ServiceAddresses and CertificateRequester, which upstream has in storage, run after all that may
- *         change an object; CertificateProof before the plugins that upstream runs after validation;
+ * Places  ServiceAddresses, CertificateRequester and CertificateConditions, which upstream has in storage,
+ *         run after all that may change an object; CertificateProof before the plugins that upstream runs after validation;
  *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -12,6 +12,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin } from "./admission.ts";
+import { certificateConditions } from "./certificate-conditions.ts";
 import type { ReadCertificateRequest } from "./certificate-reader.ts";
 import {
   certificateApproval,
@@ -78,6 +79,7 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     roleEscalation(deps),
     ...deps.extra,
     certificateRequester,
+    certificateConditions(deps),
     serviceAddresses(deps, deps.serviceAddresses),
     resourceQuota(deps),
   ];

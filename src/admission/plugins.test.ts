@@ -5,6 +5,7 @@ import type { Pod } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { AdmissionPlugin } from "./admission.ts";
+import { certificateConditions } from "./certificate-conditions.ts";
 import {
   certificateApproval,
   certificateProof,
@@ -460,6 +461,28 @@ test("the server says who asked for a certificate, and says nothing it does not 
   });
   const jane = { name: "jane", groups: [] };
   assert.equal(await mutate(jane, { operation: "UPDATE", subresource: "status" }), asked);
+});
+
+test("conditions of a request get the times they lack", async () => {
+  const clock = fakeClock();
+  const admission = createAdmission([certificateConditions({ clock })]);
+  const now = "2026-01-01T00:00:00Z";
+  const old = "2025-01-01T00:00:00Z";
+  const approved = { type: "Approved", status: "True" };
+  const mutate = async (next: object[], before: object[], subresource = "approval") => {
+    const of = (conditions: object[]) => ({ ...signingRequest({}), status: { conditions } });
+    const over = { operation: "UPDATE", subresource, oldObject: of(before) } as const;
+    return (await admission.mutate(fakeRequest(of(next), over)))["status"];
+  };
+  const stamped = { ...approved, lastUpdateTime: now, lastTransitionTime: now };
+  assert.deepEqual(await mutate([approved], []), { conditions: [stamped] });
+  assert.deepEqual(await mutate([approved], [], "status"), { conditions: [stamped] });
+  assert.deepEqual(await mutate([approved], [], ""), { conditions: [approved] });
+  const stored = { ...approved, lastUpdateTime: old, lastTransitionTime: old };
+  assert.deepEqual(await mutate([stored], [stored]), { conditions: [stored] });
+  assert.deepEqual(await mutate([approved], [stored]), {
+    conditions: [{ ...stamped, lastTransitionTime: old }],
+  });
 });
 
 test("a client certificate of system:masters, and a request without proof, are refused", async () => {
