@@ -106,7 +106,56 @@ test("bytes that are no request are refused, wherever they are cut", () => {
 });
 
 test("a request that is too long is refused before it is read", () => {
-  const long = readCertificateRequest(encoded(new Uint8Array(65_537).fill(0x30)));
-  const fault = "must not be longer than 65536 bytes";
+  const long = readCertificateRequest(encoded(new Uint8Array(32_769).fill(0x30)));
+  const fault = "must not be longer than 32768 bytes";
   assert.deepEqual(long, { kind: "unreadable", fault });
+});
+
+test("a text with more than one way to read it is refused", () => {
+  const { publicKey, privateKey } = pair("ec");
+  const algorithm = "1.2.840.10045.4.3.2";
+  const request = made({ algorithm, hash: "sha256", publicKey, signer: privateKey });
+  const block = Buffer.from(encoded(request), "base64").toString();
+  const kindOf = (text: string): string =>
+    readCertificateRequest(Buffer.from(text).toString("base64")).kind;
+  for (const good of [block, `subject=n\n${block}`, block.replaceAll("\n", "\r\n"), block.trim()]) {
+    assert.equal(kindOf(good), "read", good);
+  }
+  for (const bad of [
+    block + block,
+    `x${block}`,
+    `-----BEGIN X-----\n${block}`,
+    block.replace("REQUEST-----\n", "REQUEST-----"),
+    block.replace("\n-----END", "-----END"),
+    block.replace("-----BEGIN CERTIFICATE REQUEST-----\n", "$&Proc-Type: 4\n\n"),
+    block.replace("-----END CERTIFICATE REQUEST-----", "$& -----"),
+    block.replace("-----END", "=A\n-----END"),
+  ]) {
+    assert.equal(kindOf(bad), "unreadable", bad);
+  }
+});
+
+test("names of types that readers take differently are refused", () => {
+  const { publicKey, privateKey } = pair("ec");
+  const of = (tag: number, content: Uint8Array) => {
+    const name = der(Tag.set, der(Tag.sequence, derOid("2.5.4.3"), der(tag, content)));
+    const info = der(
+      Tag.sequence,
+      derInteger(Uint8Array.of(0)),
+      der(Tag.sequence, name),
+      publicKey.export({ type: "spki", format: "der" }),
+      der(0xa0),
+    );
+    const bits = derBitString(sign("sha256", info, privateKey));
+    const algorithm = der(Tag.sequence, derOid("1.2.840.10045.4.3.2"));
+    return readCertificateRequest(encoded(der(Tag.sequence, info, algorithm, bits))).kind;
+  };
+  const bmpString = 0x1e;
+  const printable = 0x13;
+  assert.equal(of(printable, Buffer.from("n")), "read");
+  assert.equal(of(Tag.utf8, Buffer.from("bøb")), "read");
+  assert.equal(of(Tag.utf8, Uint8Array.of(0xff)), "unreadable");
+  assert.equal(of(printable, Uint8Array.of(0xe9)), "unreadable");
+  assert.equal(of(bmpString, Buffer.from("\0n")), "unreadable");
+  assert.equal(of(Tag.integer, Buffer.from("n")), "unreadable");
 });

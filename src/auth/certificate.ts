@@ -82,16 +82,3 @@ function subjectAttributes(subject: DerValue): readonly SubjectAttribute[] | und
 function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-
-/** Common name and organizations of a Name; undefined when it cannot be read. */
-export function subjectNames(
-  subject: DerValue,
-): { readonly commonName: string; readonly organizations: readonly string[] } | undefined {
-  const attributes = subjectAttributes(subject);
-  if (attributes === undefined) return undefined;
-  const all = (oid: string): string[] => attributes.filter((a) => a.oid === oid).map((a) => a.text);
-  return {
-    commonName: all(attributeOids.commonName).at(-1) ?? "",
-    organizations: all(attributeOids.organization),
-  };
-}

@@ -104,6 +104,26 @@ function attackRequests(open: () => Promise<AttackedServer>): void {
     );
   });
 
+  test("a harmless request before the one that is meant hides nothing", async () => {
+    const decode = (request: string): string => Buffer.from(request, "base64").toString();
+    const harmless = decode(certificateRequest({ commonName: "mallory" }));
+    const masters = decode(
+      certificateRequest({ commonName: "mallory", organizations: ["system:masters"] }),
+    );
+    const signerName = "kubernetes.io/kube-apiserver-client";
+    for (const text of [
+      `x${harmless}${masters}`,
+      `${harmless.replace("REQUEST-----\n", "REQUEST-----")}${masters}`,
+      `${harmless.replace("\n-----END", "-----END")}${masters}`,
+      `${harmless.replace(/-----END.*/, "-----END CERTIFICATE-----")}${masters}`,
+    ]) {
+      const request = Buffer.from(text).toString("base64");
+      const body = requestBody("decoy", { signerName, request });
+      const made = await server.request({ as: requester, method: "POST", path: requests, body });
+      assert.ok(made.status === 403 || made.status === 422, `${made.status} ${text}`);
+    }
+  });
+
   test("a request that is no PEM, or PEM of something else, is refused", async () => {
     for (const content of [
       "",
