@@ -48,6 +48,7 @@ test("the order is upstream's", () => {
       "PodCertificateSigning",
       "ClusterTrustBundleAttest",
       "CertificateSubjectRestriction",
+      "ResourceClaims",
       "DefaultIngressClass",
       "RoleEscalation",
       "CertificateRequester",

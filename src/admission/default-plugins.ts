@@ -29,6 +29,7 @@ import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { podSecurity } from "./pod-security.ts";
 import { priority } from "./priority.ts";
+import { resourceClaims } from "./resource-claims.ts";
 import { resourceQuota } from "./resource-quota.ts";
 import { roleEscalation } from "./role-escalation.ts";
 import { runtimeClass } from "./runtime-class.ts";
@@ -75,6 +76,7 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     podCertificateSigning(deps),
     clusterTrustBundleAttest(deps),
     certificateSubjectRestriction(deps),
+    resourceClaims(deps),
     defaultIngressClass(deps),
     roleEscalation(deps),
     ...deps.extra,

@@ -5,6 +5,7 @@ import type { Pod } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { AdmissionPlugin } from "./admission.ts";
+import { resourceClaims } from "./resource-claims.ts";
 import { certificateConditions } from "./certificate-conditions.ts";
 import {
   certificateApproval,
@@ -545,4 +546,44 @@ test("attesting a trust bundle and issuing a pod's certificate need the right on
     '422 PodCertificateRequest.certificates.k8s.io "r" is invalid: spec.signerName: Forbidden: User "jane" is not permitted to "sign" for signer "acme.com/web"',
   );
   assert.equal(await check(request({}), issue), "admitted");
+});
+
+test("a driver reports on devices of its own node, or with the right to those of any", async () => {
+  const asked: string[] = [];
+  const access = {
+    allowed: ({ verb, name }: { verb: string; name: string }) => {
+      asked.push(`${verb} ${name}`);
+      return verb === "associated-node:update";
+    },
+    escalation: () => undefined,
+  };
+  const admission = createAdmission([resourceClaims({ lookup: new FakeLookup(), access })]);
+  const expression = { key: "metadata.name", operator: "In", values: ["n1"] };
+  const nodeSelector = { nodeSelectorTerms: [{ matchFields: [expression] }] };
+  const allocation = { devices: { results: [] }, nodeSelector };
+  const claim = (status: object): AnyObject => ({
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceClaim",
+    metadata: { name: "c", namespace: "ns" },
+    status: { allocation, ...status },
+  });
+  const device = { driver: "d.example.com", pool: "p", device: "0" };
+  const check = (node: string, devices: object[]) => {
+    const extra = { "authentication.kubernetes.io/node-name": [node] };
+    const user = { name: "system:serviceaccount:ns:driver", groups: [], extra };
+    const over = {
+      operation: "UPDATE",
+      subresource: "status",
+      oldObject: claim({}),
+      user,
+    } as const;
+    return outcome(() => admission.validate(fakeRequest(claim({ devices }), over)));
+  };
+  assert.equal(await check("n1", [device]), "admitted");
+  assert.match(await check("n2", [device]), /^422 .*verb="\[arbitrary-node:update\]" permission/);
+  assert.equal(await check("n2", []), "admitted");
+  assert.deepEqual(asked, [
+    "associated-node:update d.example.com",
+    "arbitrary-node:update d.example.com",
+  ]);
 });

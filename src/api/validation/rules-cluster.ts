@@ -12,6 +12,7 @@ import {
   validateDefinitionStatus,
   validateDefinitionUpdate,
 } from "./definitions.ts";
+import { validateClaimUpdate, validateSliceUpdate } from "./devices.ts";
 import {
   validateIngress,
   validateIngressClass,
@@ -104,6 +105,8 @@ const machinery: Readonly<Record<string, Rules>> = {
     validateUpdate: validatePodCertificateUpdate,
     subresources: { status: validatePodCertificateStatus },
   },
+  "resource.k8s.io/resourceslices": { validateUpdate: validateSliceUpdate },
+  "resource.k8s.io/resourceclaims": { validateUpdate: validateClaimUpdate },
   "flowcontrol.apiserver.k8s.io/flowschemas": { validate: validateFlowSchema },
   "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { validate: validatePriorityLevel },
 };
