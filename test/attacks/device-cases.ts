@@ -95,6 +95,19 @@ export const deviceCases: readonly TitledAttack[] = [
   { title: "plain access", attack: create(claims, "ResourceClaim", { devices: devices(false) }) },
   { title: "an allocation", attack: write("wanted/status", { status: { allocation } }, eve) },
   {
+    title: "administrative access in an allocation",
+    attack: write("wanted/status", {
+      status: {
+        allocation: {
+          ...allocation,
+          devices: {
+            results: allocation.devices.results.map((each) => ({ ...each, adminAccess: true })),
+          },
+        },
+      },
+    }),
+  },
+  {
     title: "an allocation by the administrator",
     attack: write("wanted/status", { status: { allocation } }),
   },

@@ -341,6 +341,30 @@ export const writeCases: readonly TitledAttack[] = [
     }),
   },
   {
+    title: "taints its node through status",
+    attack: patch("/api/v1/nodes/n1/status", {
+      spec: { taints: [{ key: "k", effect: "NoExecute" }] },
+    }),
+  },
+  {
+    title: "labels its node through status",
+    attack: patch("/api/v1/nodes/n1/status", {
+      metadata: { labels: { "node-role.kubernetes.io/control-plane": "" } },
+    }),
+  },
+  {
+    title: "makes another node",
+    attack: create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "n3" } }),
+  },
+  {
+    title: "makes a node without a name",
+    attack: create("/api/v1/nodes", {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { generateName: "n" },
+    }),
+  },
+  {
     title: "gives its node an owner",
     attack: (uid) => ({
       as: n1,
