@@ -1,9 +1,6 @@
 /** Base64 of UTF-8 text and its decoded length, without host types. */
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/** The value of a digit by its character code. */
-const digitOf = new Uint8Array(128);
-for (let value = 0; value < 64; value += 1) digitOf[alphabet.charCodeAt(value)] = value;
 const encoder = new TextEncoder();
 
 export function encodeBase64Text(text: string): string {
@@ -52,12 +49,11 @@ function decodeBase64(encoded: string): Uint8Array | undefined {
   if (length === undefined) return undefined;
   const text = encoded.replace(/[\r\n=]/g, "");
   const bytes = new Uint8Array(length);
-  // By character code: a body of megabytes is decoded on the request's way.
   let word = 0;
   let bits = 0;
   let at = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    word = ((word << 6) | (digitOf[text.charCodeAt(index)] ?? 0)) & 0xffffff;
+  for (const character of text) {
+    word = ((word << 6) | alphabet.indexOf(character)) & 0xffffff;
     bits += 6;
     if (bits < 8) continue;
     bits -= 8;
