@@ -8,6 +8,8 @@ export interface AccessQuestion {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
+  /** Absent: the object itself. */
+  readonly subresource?: string;
   readonly namespace: string;
   readonly name: string;
 }

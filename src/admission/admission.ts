@@ -8,6 +8,8 @@ import type { UserInfo } from "#platform/http.ts";
 
 export interface AdmissionRequest {
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  /** What the request was authorised as: `patch` is an UPDATE too. */
+  readonly verb?: string;
   readonly info: ResourceInfo;
   /** "" for the object itself. */
   readonly subresource: string;

@@ -1,44 +1,102 @@
 /**
- * Certificate signing requests: who asked is noted. CertificateApproval and CertificateSigning: who approves or signs a request must have verb `approve`
- * or `sign` on its signer.
+ * Certificate signing requests: the server notes who asked, and refuses a signature that does not prove
+ * possession of the key (upstream does both in the storage of requests).
+ *
+ * CertificateSubjectRestriction  nobody asks for a client certificate of group system:masters.
+ * CertificateApproval, -Signing  approving or signing a request needs verb `approve` or `sign` on its signer.
+ * ClusterTrustBundleAttest       writing a bundle of a signer needs verb `attest` on that signer.
+ * PodCertificateSigning          the same for pod certificate requests, in upstream's storage of these.
  */
 import type { AnyObject } from "#api/object.ts";
-import type { CertificateSigningRequest } from "#api/gen/types.ts";
+import type { ApiError } from "#api/status.ts";
+import { invalid } from "#api/status.ts";
+import { semanticEqual } from "#api/validation/equal.ts";
+import type { Fields } from "#api/validation/fields.ts";
+import { items, part, text, without } from "#api/validation/fields.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isSubresource, quote, refusal } from "./request.ts";
+import type { ReadCertificateRequest } from "./certificate-reader.ts";
+import { isResource, isSubresource, quote, refusal } from "./request.ts";
 
 const group = "certificates.k8s.io";
+const resource = "certificatesigningrequests";
+const clientSigner = "kubernetes.io/kube-apiserver-client";
+const mastersGroup = "system:masters";
 
-/**
- * Who asks for a certificate is written down by the server, not by the asker (upstream does it in the
- * storage of requests): spec.username, uid, groups and extra of a new request.
- */
+interface Reader {
+  readonly readCertificateRequest: ReadCertificateRequest;
+}
+
+/** Comes after every plugin that may change a request: nobody but the server says who asked. */
 export const certificateRequester: AdmissionPlugin = {
   name: "CertificateRequester",
   mutate(request: AdmissionRequest): AnyObject {
-    const { object = {}, operation, subresource, info, user } = request;
-    const isNew = operation === "CREATE" && subresource === "";
-    if (!isNew || info.group !== group || info.resource !== "certificatesigningrequests")
-      return object;
-    const { uid, extra } = user;
-    const asked = object["spec"] as CertificateSigningRequest["spec"];
+    const { object = {}, user } = request;
+    if (!isNewRequest(request)) return object;
+    const asked = without(part(object, "spec"), ["username", "uid", "groups", "extra"]);
+    const { uid = "", extra = {} } = user;
     const spec = {
       ...asked,
       username: user.name,
-      groups: user.groups,
-      ...(uid === undefined ? {} : { uid }),
-      ...(extra === undefined ? {} : { extra }),
+      ...(uid === "" ? {} : { uid }),
+      ...(user.groups.length === 0 ? {} : { groups: user.groups }),
+      ...(Object.keys(extra).length === 0 ? {} : { extra }),
     };
     return { ...object, spec };
   },
 };
 
+/** Comes before the other validations of requests, with which upstream's strategy answers first. */
+export function certificateProof(deps: Reader): AdmissionPlugin {
+  return {
+    name: "CertificateProof",
+    validate(request: AdmissionRequest): void {
+      if (!isNewRequest(request)) return;
+      const value = text(part(request.object ?? {}, "spec"), "request");
+      const result = deps.readCertificateRequest(value);
+      const fault =
+        result.kind === "unreadable" ? result.fault : (result.facts.signatureFault() ?? "");
+      if (fault !== "") throw requestFault(request, value, fault);
+    },
+  };
+}
+
+function isNewRequest(request: AdmissionRequest): boolean {
+  return request.operation === "CREATE" && isResource(request, group, resource);
+}
+
+function requestFault(request: AdmissionRequest, value: string, fault: string): ApiError {
+  const kind = { group, kind: "CertificateSigningRequest" };
+  const message = `Invalid value: ${quote(value)}: ${fault}`;
+  const name = request.object?.metadata?.name ?? request.name;
+  return invalid(kind, name, [{ reason: "FieldValueInvalid", field: "spec.request", message }]);
+}
+
+export function certificateSubjectRestriction(deps: Reader): AdmissionPlugin {
+  return {
+    name: "CertificateSubjectRestriction",
+    validate(request: AdmissionRequest): void {
+      if (!isNewRequest(request)) return;
+      const spec = part(request.object ?? {}, "spec");
+      if (text(spec, "signerName") !== clientSigner) return;
+      const result = deps.readCertificateRequest(text(spec, "request"));
+      if (result.kind === "unreadable") {
+        throw refusal(request, `failed to parse CSR: ${result.fault}`);
+      }
+      if (!result.facts.organizations.includes(mastersGroup)) return;
+      throw refusal(
+        request,
+        `use of ${clientSigner} signer with ${mastersGroup} group is not allowed`,
+      );
+    },
+  };
+}
+
 export function certificateApproval(deps: { readonly access: Access }): AdmissionPlugin {
   return {
     name: "CertificateApproval",
     validate(request: AdmissionRequest): void {
-      if (!isSubresource(request, group, "certificatesigningrequests", "approval")) return;
+      if (!isSubresource(request, group, resource, "approval")) return;
       requireSigner(deps.access, request, "approve");
     },
   };
@@ -48,29 +106,82 @@ export function certificateSigning(deps: { readonly access: Access }): Admission
   return {
     name: "CertificateSigning",
     validate(request: AdmissionRequest): void {
-      if (!isSubresource(request, group, "certificatesigningrequests", "status")) return;
-      const next = statusOf(request.object);
-      const old = statusOf(request.oldObject);
+      if (!isSubresource(request, group, resource, "status")) return;
+      const next = part(request.object ?? {}, "status");
+      const old = part(request.oldObject ?? {}, "status");
       const signs =
-        next?.certificate !== old?.certificate ||
-        JSON.stringify(next?.conditions ?? []) !== JSON.stringify(old?.conditions ?? []);
+        text(next, "certificate") !== text(old, "certificate") ||
+        !semanticEqual(items(next, "conditions"), items(old, "conditions"));
       if (signs) requireSigner(deps.access, request, "sign");
     },
   };
 }
 
-function statusOf(object: AdmissionRequest["object"]) {
-  return (object as unknown as CertificateSigningRequest | undefined)?.status;
-}
-
 /** Asked of the stored request: the new one could name a signer its sender may use. */
 function requireSigner(access: Access, request: AdmissionRequest, verb: "approve" | "sign"): void {
-  const stored = request.oldObject as unknown as CertificateSigningRequest | undefined;
-  const signer = stored?.spec?.signerName ?? "";
+  const signer = signerOf(request.oldObject);
+  if (mayUseSigner(access, request, verb, signer)) return;
+  throw refusal(request, `user not permitted to ${verb} requests with signerName ${quote(signer)}`);
+}
+
+function signerOf(object: AnyObject | undefined): string {
+  return text(part(object ?? {}, "spec"), "signerName");
+}
+
+/** The right to a signer, or to all signers of its domain: `example.com/*`. */
+function mayUseSigner(
+  access: Access,
+  request: AdmissionRequest,
+  verb: string,
+  signer: string,
+): boolean {
   const domain = `${signer.split("/")[0] ?? ""}/*`;
-  const may = [signer, domain].some((name) =>
+  return [signer, domain].some((name) =>
     access.allowed({ user: request.user, verb, group, resource: "signers", namespace: "", name }),
   );
-  if (may) return;
-  throw refusal(request, `user not permitted to ${verb} requests with signerName ${quote(signer)}`);
+}
+
+export function clusterTrustBundleAttest(deps: { readonly access: Access }): AdmissionPlugin {
+  return {
+    name: "ClusterTrustBundleAttest",
+    validate(request: AdmissionRequest): void {
+      const { operation, object, oldObject } = request;
+      if (operation !== "CREATE" && operation !== "UPDATE") return;
+      if (!isResource(request, group, "clustertrustbundles")) return;
+      const signer = signerOf(object);
+      if (signer === "") return;
+      if (operation === "UPDATE" && changesOwnershipOnly(object ?? {}, oldObject ?? {})) return;
+      if (mayUseSigner(deps.access, request, "attest", signer)) return;
+      throw refusal(request, `user not permitted to attest for signerName ${quote(signer)}`);
+    },
+  };
+}
+
+/** The garbage collector's writes, and writes that change nothing. */
+function changesOwnershipOnly(next: AnyObject, old: AnyObject): boolean {
+  return semanticEqual(withoutOwnership(next), withoutOwnership(old));
+}
+
+const ownership = ["ownerReferences", "finalizers", "managedFields", "resourceVersion"];
+
+function withoutOwnership(object: AnyObject): Fields {
+  return { ...object, metadata: without(part(object, "metadata"), ownership) };
+}
+
+export function podCertificateSigning(deps: { readonly access: Access }): AdmissionPlugin {
+  return {
+    name: "PodCertificateSigning",
+    validate(request: AdmissionRequest): void {
+      const { object, oldObject, user } = request;
+      if (!isSubresource(request, group, "podcertificaterequests", "status")) return;
+      if (semanticEqual(part(object ?? {}, "status"), part(oldObject ?? {}, "status"))) return;
+      const signer = signerOf(oldObject);
+      if (mayUseSigner(deps.access, request, "sign", signer)) return;
+      const kind = { group, kind: "PodCertificateRequest" };
+      const message = `Forbidden: User ${quote(user.name)} is not permitted to "sign" for signer ${quote(signer)}`;
+      throw invalid(kind, oldObject?.metadata?.name ?? request.name, [
+        { reason: "FieldValueForbidden", field: "spec.signerName", message },
+      ]);
+    },
+  };
 }

@@ -2,7 +2,8 @@
  * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
  * refusal ends the chain, so order decides which refusal a client sees.
  *
- * Places  ServiceAddresses, which upstream has in storage, runs after all that may change a service;
+ * Places  ServiceAddresses, CertificateRequester and CertificateConditions, which upstream has in storage,
+ *         run after all that may change an object; CertificateProof before the plugins that upstream runs after validation;
  *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -11,13 +12,24 @@ import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-import { certificateApproval, certificateRequester, certificateSigning } from "./certificates.ts";
+import { certificateConditions } from "./certificate-conditions.ts";
+import type { ReadCertificateRequest } from "./certificate-reader.ts";
+import {
+  certificateApproval,
+  certificateProof,
+  certificateRequester,
+  certificateSigning,
+  certificateSubjectRestriction,
+  clusterTrustBundleAttest,
+  podCertificateSigning,
+} from "./certificates.ts";
 import { defaultIngressClass } from "./ingress-class.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { podSecurity } from "./pod-security.ts";
 import { priority } from "./priority.ts";
+import { resourceClaims } from "./resource-claims.ts";
 import { resourceQuota } from "./resource-quota.ts";
 import { roleEscalation } from "./role-escalation.ts";
 import { runtimeClass } from "./runtime-class.ts";
@@ -36,6 +48,7 @@ export interface DefaultPluginDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly access: Access;
+  readonly readCertificateRequest: ReadCertificateRequest;
   /** Writes a quota's status; see ResourceQuotaDeps. */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
   readonly serviceAddresses: ServiceAddressOptions;
@@ -57,12 +70,18 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     storageObjectInUseProtection,
     persistentVolumeClaimResize(deps),
     runtimeClass(deps),
-    certificateRequester,
+    certificateProof(deps),
     certificateApproval(deps),
     certificateSigning(deps),
+    podCertificateSigning(deps),
+    clusterTrustBundleAttest(deps),
+    certificateSubjectRestriction(deps),
+    resourceClaims(deps),
     defaultIngressClass(deps),
     roleEscalation(deps),
     ...deps.extra,
+    certificateRequester,
+    certificateConditions(deps),
     serviceAddresses(deps, deps.serviceAddresses),
     resourceQuota(deps),
   ];

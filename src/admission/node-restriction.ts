@@ -1,57 +1,60 @@
 /**
  * NodeRestriction: what the node authorizer could not see before the body was read. A kubelet writes its
- * own node, lease and CSINode, mirror pods of its own, the status of its pods, and asks for tokens bound to
- * them.
+ * own node, lease, CSINode and resource slices, mirror pods of its own, the status of its pods and of their
+ * claims, and asks for tokens and certificates bound to them.
+ *
+ * After  upstream plugin/pkg/admission/noderestriction/admission.go, 1.36; texts are the contract.
  */
-import type { Lease, Node, Pod } from "#api/gen/types.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject } from "#api/object.ts";
-import { notFound } from "#api/status.ts";
+import { semanticEqual } from "#api/validation/equal.ts";
+import type { Fields } from "#api/validation/fields.ts";
+import { part, text, without } from "#api/validation/fields.ts";
 import type { UserInfo } from "#platform/http.ts";
+import type { Access } from "./access.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { ReadCertificateRequest } from "./certificate-reader.ts";
+import {
+  checkPodCertificateRequest,
+  checkSigningRequest,
+} from "./node-restriction-certificates.ts";
+import { checkNode } from "./node-restriction-nodes.ts";
+import { checkPod } from "./node-restriction-pods.ts";
+import { checkToken } from "./node-restriction-tokens.ts";
 import { quote, refusal } from "./request.ts";
 
 const userPrefix = "system:node:";
 const nodesGroup = "system:nodes";
-const mirrorAnnotation = "kubernetes.io/config.mirror";
 const leaseNamespace = "kube-node-lease";
-const restrictedNamespace = "node-restriction.kubernetes.io";
 
-/** Labels of Kubernetes' own namespaces a kubelet may set on its node. */
-const kubeletLabels: ReadonlySet<string> = new Set([
-  "kubernetes.io/hostname",
-  "kubernetes.io/os",
-  "kubernetes.io/arch",
-  "beta.kubernetes.io/os",
-  "beta.kubernetes.io/arch",
-  "beta.kubernetes.io/instance-type",
-  "node.kubernetes.io/instance-type",
-  "topology.kubernetes.io/zone",
-  "topology.kubernetes.io/region",
-  "failure-domain.beta.kubernetes.io/zone",
-  "failure-domain.beta.kubernetes.io/region",
+export interface NodeRestrictionDeps {
+  readonly lookup: Lookup;
+  readonly access: Access;
+  readonly readCertificateRequest: ReadCertificateRequest;
+}
+
+type Check = (request: AdmissionRequest, node: string, deps: NodeRestrictionDeps) => void;
+
+const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ["/pods", checkPod],
+  ["/nodes", checkNode],
+  ["/persistentvolumeclaims", checkClaim],
+  ["/serviceaccounts", checkToken],
+  ["certificates.k8s.io/certificatesigningrequests", checkSigningRequest],
+  ["certificates.k8s.io/podcertificaterequests", checkPodCertificateRequest],
+  ["coordination.k8s.io/leases", checkLease],
+  ["resource.k8s.io/resourceslices", checkSlice],
+  ["storage.k8s.io/csinodes", checkCsiNode],
 ]);
-const kubeletLabelNamespaces = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
-type Check = (request: AdmissionRequest, node: string, lookup: Lookup) => void;
-
-const checks: Readonly<Record<string, Check>> = {
-  "/pods": checkPod,
-  "/nodes": checkNode,
-  "/persistentvolumeclaims": checkClaim,
-  "/serviceaccounts": checkToken,
-  "coordination.k8s.io/leases": checkLease,
-  "storage.k8s.io/csinodes": checkCsiNode,
-};
-
-export function nodeRestriction(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
   const check = (request: AdmissionRequest): void => {
     const node = nodeOf(request.user);
-    if (node === undefined) return;
+    if (node === undefined || request.operation === "CONNECT") return;
     if (node === "") {
       throw refusal(request, `could not determine node from user ${quote(request.user.name)}`);
     }
-    checks[`${request.info.group}/${request.info.resource}`]?.(request, node, deps.lookup);
+    checks.get(`${request.info.group}/${request.info.resource}`)?.(request, node, deps);
   };
   return {
     name: "NodeRestriction",
@@ -72,193 +75,66 @@ function nodeOf(user: UserInfo): string | undefined {
   return isNode ? user.name.slice(userPrefix.length) : undefined;
 }
 
-function podOf(lookup: Lookup, namespace: string, name: string): Pod {
-  const pod = lookup.get({ group: "", resource: "pods" }, namespace, name);
-  if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
-  return pod;
-}
+/** What a kubelet reports of a claim. Everything else of it, metadata above all, is not its to write. */
+const claimReports = ["capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"];
+const serverMetadata = ["resourceVersion", "managedFields"];
 
-function checkPod(request: AdmissionRequest, node: string, lookup: Lookup): void {
-  switch (request.subresource) {
-    case "":
-      checkMirrorPod(request, node, lookup);
-      return;
-    case "status":
-      checkPodStatus(request, node);
-      return;
-    case "eviction":
-      if (podOf(lookup, request.namespace, request.name).spec?.nodeName === node) return;
-      throw refusal(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
-    default:
-      throw refusal(
-        request,
-        `unexpected pod subresource ${quote(request.subresource)}, only 'status' and 'eviction' are allowed`,
-      );
-  }
-}
-
-function checkMirrorPod(request: AdmissionRequest, node: string, lookup: Lookup): void {
-  if (request.operation === "DELETE") {
-    const pod = podOf(lookup, request.namespace, request.name);
-    if (pod.spec?.nodeName === node) return;
-    throw refusal(
-      request,
-      `node ${quote(node)} can only delete pods with spec.nodeName set to itself`,
-    );
-  }
-  if (request.operation !== "CREATE") {
-    throw refusal(
-      request,
-      `unexpected operation ${quote(request.operation)}, node ${quote(node)} can only create and delete mirror pods`,
-    );
-  }
-  const fault = mirrorFault(request.object as Pod, node, lookup);
-  if (fault !== undefined) throw refusal(request, fault);
-}
-
-function mirrorFault(pod: Pod, node: string, lookup: Lookup): string | undefined {
-  const who = `node ${quote(node)}`;
-  if (pod.metadata?.annotations?.[mirrorAnnotation] === undefined) {
-    return `pod does not have ${quote(mirrorAnnotation)} annotation, ${who} can only create mirror pods`;
-  }
-  if (pod.spec?.nodeName !== node) {
-    return `${who} can only create pods with spec.nodeName set to itself`;
-  }
-  const owners = pod.metadata.ownerReferences ?? [];
-  const [owner] = owners;
-  if (owners.length > 1) {
-    return `${who} can only create pods with a single owner reference set to itself`;
-  }
-  const own = owner?.apiVersion === "v1" && owner.kind === "Node" && owner.name === node;
-  if (owner === undefined || !own) {
-    return `${who} can only create pods with an owner reference set to itself`;
-  }
-  if (owner.controller !== true) {
-    return `${who} can only create pods with a controller owner reference set to itself`;
-  }
-  if (owner.blockOwnerDeletion === true) {
-    return `${who} must not set blockOwnerDeletion on an owner reference`;
-  }
-  const stored = lookup.get({ group: "", resource: "nodes" }, "", node);
-  if (stored === undefined) throw notFound({ group: "", resource: "nodes" }, node);
-  const uid = stored.metadata?.uid ?? "";
-  return owner.uid === uid
-    ? undefined
-    : `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
-}
-
-function checkPodStatus(request: AdmissionRequest, node: string): void {
-  const old = request.oldObject as Pod | undefined;
-  const next = request.object as Pod | undefined;
-  if (old?.spec?.nodeName !== node) {
-    throw refusal(
-      request,
-      `node ${quote(node)} can only update pod status for pods with spec.nodeName set to itself`,
-    );
-  }
-  if (changedKeys(next?.metadata?.labels, old.metadata?.labels).length > 0) {
-    throw refusal(request, `node ${quote(node)} cannot update labels through pod status`);
-  }
-}
-
-function checkNode(request: AdmissionRequest, node: string): void {
-  const name = request.name || (request.object?.metadata?.name ?? "");
-  if (name !== node) {
-    throw refusal(request, `node ${quote(node)} is not allowed to modify node ${quote(name)}`);
-  }
-  const next = request.object as Node | undefined;
-  const old = request.oldObject as Node | undefined;
-  if (request.operation === "CREATE") {
-    const labels = forbiddenLabels(changedKeys(next?.metadata?.labels, undefined));
-    if (labels.length === 0) return;
-    const list = labels.join(", ");
-    throw refusal(
-      request,
-      `node ${quote(node)} is not allowed to set the following labels: ${list}`,
-    );
-  }
-  if (request.operation !== "UPDATE") return;
-  if (!sameJson(next?.spec?.taints ?? [], old?.spec?.taints ?? [])) {
-    throw refusal(request, `node ${quote(node)} is not allowed to modify taints`);
-  }
-  if (!sameJson(next?.metadata?.ownerReferences ?? [], old?.metadata?.ownerReferences ?? [])) {
-    throw refusal(request, `node ${quote(node)} is not allowed to modify ownerReferences`);
-  }
-  const labels = forbiddenLabels(changedKeys(next?.metadata?.labels, old?.metadata?.labels));
-  if (labels.length === 0) return;
-  throw refusal(request, `is not allowed to modify labels: ${labels.join(", ")}`);
-}
-
-type Texts = Readonly<Record<string, string>>;
-
-function changedKeys(next: Texts = {}, old: Texts = {}): readonly string[] {
-  const keys = new Set([...Object.keys(next), ...Object.keys(old)]);
-  return [...keys].filter((key) => next[key] !== old[key]);
-}
-
-function forbiddenLabels(keys: readonly string[]): readonly string[] {
-  return keys.filter(isForbiddenLabel).toSorted();
-}
-
-function isForbiddenLabel(key: string): boolean {
-  const namespace = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
-  const within = (domain: string): boolean =>
-    namespace === domain || namespace.endsWith(`.${domain}`);
-  if (within(restrictedNamespace)) return true;
-  if (!within("kubernetes.io") && !within("k8s.io")) return false;
-  return !kubeletLabels.has(key) && !kubeletLabelNamespaces.some(within);
-}
-
-function sameJson(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
-function checkClaim(request: AdmissionRequest): void {
+function checkClaim(request: AdmissionRequest, node: string): void {
   if (request.subresource !== "status") throw refusal(request, "may only update PVC status");
+  if (request.operation !== "UPDATE") throw unexpectedOperation(request);
+  const next = withoutReports(request.object ?? {});
+  const old = withoutReports(request.oldObject ?? {});
+  if (semanticEqual(next, old)) return;
+  const changed = Object.keys({ ...old, ...next }).filter(
+    (field) => !semanticEqual(old[field], next[field]),
+  );
+  throw refusal(
+    request,
+    `node ${quote(node)} is not allowed to update fields other than status.quantity and status.conditions: ${changed.join(", ")}`,
+  );
 }
 
-interface TokenRequest {
-  readonly spec?: {
-    readonly boundObjectRef?: {
-      readonly apiVersion?: string;
-      readonly kind?: string;
-      readonly name?: string;
-      readonly uid?: string;
-    };
+function withoutReports(claim: AnyObject): Fields {
+  return {
+    ...claim,
+    metadata: without(part(claim, "metadata"), serverMetadata),
+    status: without(part(claim, "status"), claimReports),
   };
 }
 
-function checkToken(request: AdmissionRequest, node: string, lookup: Lookup): void {
-  if (request.operation !== "CREATE" || request.subresource !== "token") return;
-  const ref = (request.object as TokenRequest | undefined)?.spec?.boundObjectRef;
-  const name = ref?.name ?? "";
-  if (ref?.apiVersion !== "v1" || ref.kind !== "Pod" || name === "") {
-    throw refusal(request, "node requested token not bound to a pod");
-  }
-  const uid = ref.uid ?? "";
-  if (uid === "") throw refusal(request, "node requested token with a pod binding without a uid");
-  const pod = podOf(lookup, request.namespace, name);
-  if (pod.metadata?.uid !== uid) {
-    throw refusal(
-      request,
-      `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
-    );
-  }
-  if (pod.spec?.nodeName === node) return;
-  throw refusal(request, "node requested token bound to a pod scheduled on a different node");
+function unexpectedOperation(request: AdmissionRequest) {
+  return refusal(request, `unexpected operation ${quote(request.operation)}`);
+}
+
+/** A create has its name in the body. */
+function nameOf(request: AdmissionRequest): string {
+  return request.operation === "CREATE"
+    ? (request.object?.metadata?.name ?? "")
+    : request.name || (request.oldObject?.metadata?.name ?? "");
 }
 
 function checkLease(request: AdmissionRequest, node: string): void {
   if (request.namespace !== leaseNamespace) {
     throw refusal(request, `can only access leases in the "${leaseNamespace}" system namespace`);
   }
-  const name = (request.object as Lease | undefined)?.metadata?.name ?? request.name;
-  if (name === node) return;
+  if (nameOf(request) === node) return;
   throw refusal(request, "can only access node lease with the same name as the requesting node");
 }
 
 function checkCsiNode(request: AdmissionRequest, node: string): void {
-  const name = request.object?.metadata?.name ?? request.name;
-  if (name === node) return;
+  if (nameOf(request) === node) return;
   throw refusal(request, "can only access CSINode with the same name as the requesting node");
+}
+
+/** Also of each slice of a deletecollection, of which the authorizer sees the selector only. */
+function checkSlice(request: AdmissionRequest, node: string): void {
+  if (request.operation === "UPDATE") return;
+  const isCreate = request.operation === "CREATE";
+  const slice = (isCreate ? request.object : request.oldObject) ?? {};
+  if (text(part(slice, "spec"), "nodeName") === node) return;
+  const verb = isCreate ? "create" : "delete";
+  throw refusal(
+    request,
+    `can only ${verb} ResourceSlice with the same NodeName as the requesting node`,
+  );
 }

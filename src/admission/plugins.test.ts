@@ -5,7 +5,17 @@ import type { Pod } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-import { certificateApproval, certificateSigning } from "./certificates.ts";
+import { resourceClaims } from "./resource-claims.ts";
+import { certificateConditions } from "./certificate-conditions.ts";
+import {
+  certificateApproval,
+  certificateProof,
+  certificateRequester,
+  certificateSigning,
+  certificateSubjectRestriction,
+  clusterTrustBundleAttest,
+  podCertificateSigning,
+} from "./certificates.ts";
 import { createAdmission } from "./chain.ts";
 import { defaultIngressClass } from "./ingress-class.ts";
 import { limitRanger } from "./limit-ranger.ts";
@@ -424,5 +434,156 @@ test("approving and signing need the right on the signer", async () => {
     "approve acme.com/*",
     "sign acme.com/web",
     "sign acme.com/*",
+  ]);
+});
+
+const signingRequest = (spec: object): AnyObject => ({
+  apiVersion: "certificates.k8s.io/v1",
+  kind: "CertificateSigningRequest",
+  metadata: { name: "r" },
+  spec,
+});
+
+test("the server says who asked for a certificate, and says nothing it does not know", async () => {
+  const admission = createAdmission([certificateRequester]);
+  const forged = { username: "root", uid: "0", groups: ["system:masters"], extra: { a: ["b"] } };
+  const asked = signingRequest({ signerName: "acme.com/web", ...forged });
+  const mutate = (user: { name: string; groups: string[]; uid?: string }, over: object = {}) =>
+    admission.mutate(fakeRequest(asked, { user, ...over }));
+  assert.deepEqual((await mutate({ name: "jane", groups: [] }))["spec"], {
+    signerName: "acme.com/web",
+    username: "jane",
+  });
+  assert.deepEqual((await mutate({ name: "jane", groups: ["a"], uid: "7" }))["spec"], {
+    signerName: "acme.com/web",
+    username: "jane",
+    uid: "7",
+    groups: ["a"],
+  });
+  const jane = { name: "jane", groups: [] };
+  assert.equal(await mutate(jane, { operation: "UPDATE", subresource: "status" }), asked);
+});
+
+test("conditions of a request get the times they lack", async () => {
+  const clock = fakeClock();
+  const admission = createAdmission([certificateConditions({ clock })]);
+  const now = "2026-01-01T00:00:00Z";
+  const old = "2025-01-01T00:00:00Z";
+  const approved = { type: "Approved", status: "True" };
+  const mutate = async (next: object[], before: object[], subresource = "approval") => {
+    const of = (conditions: object[]) => ({ ...signingRequest({}), status: { conditions } });
+    const over = { operation: "UPDATE", subresource, oldObject: of(before) } as const;
+    return (await admission.mutate(fakeRequest(of(next), over)))["status"];
+  };
+  const stamped = { ...approved, lastUpdateTime: now, lastTransitionTime: now };
+  assert.deepEqual(await mutate([approved], []), { conditions: [stamped] });
+  assert.deepEqual(await mutate([approved], [], "status"), { conditions: [stamped] });
+  assert.deepEqual(await mutate([approved], [], ""), { conditions: [approved] });
+  const stored = { ...approved, lastUpdateTime: old, lastTransitionTime: old };
+  assert.deepEqual(await mutate([stored], [stored]), { conditions: [stored] });
+  assert.deepEqual(await mutate([approved], [stored]), {
+    conditions: [{ ...stamped, lastTransitionTime: old }],
+  });
+});
+
+test("a client certificate of system:masters, and a request without proof, are refused", async () => {
+  const readCertificateRequest = (request: string) => {
+    if (request === "") return { kind: "unreadable", fault: "no PEM" } as const;
+    const signatureFault = () => (request === "forged" ? "not its key" : undefined);
+    const facts = { commonName: "x", organizations: ["devs", request], signatureFault };
+    return { kind: "read", facts } as const;
+  };
+  const admission = createAdmission([
+    certificateProof({ readCertificateRequest }),
+    certificateSubjectRestriction({ readCertificateRequest }),
+  ]);
+  const check = (signerName: string, request: string) =>
+    outcome(() => admission.validate(fakeRequest(signingRequest({ signerName, request }))));
+  const client = "kubernetes.io/kube-apiserver-client";
+  assert.equal(
+    await check(client, "system:masters"),
+    '403 certificatesigningrequests.certificates.k8s.io "r" is forbidden: use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed',
+  );
+  assert.equal(await check("acme.com/web", "system:masters"), "admitted");
+  assert.equal(await check(client, "ops"), "admitted");
+  assert.equal(
+    await check("acme.com/web", "forged"),
+    '422 CertificateSigningRequest.certificates.k8s.io "r" is invalid: spec.request: Invalid value: "forged": not its key',
+  );
+  assert.match(await check("acme.com/web", ""), /^422 .*Invalid value: "": no PEM$/);
+});
+
+test("attesting a trust bundle and issuing a pod's certificate need the right on the signer", async () => {
+  const access = { allowed: () => false, escalation: () => undefined };
+  const admission = createAdmission([
+    clusterTrustBundleAttest({ access }),
+    podCertificateSigning({ access }),
+  ]);
+  const bundle = (trustBundle: string, metadata: object = {}): AnyObject => ({
+    apiVersion: "certificates.k8s.io/v1beta1",
+    kind: "ClusterTrustBundle",
+    metadata: { name: "b", ...metadata },
+    spec: { signerName: "acme.com/web", trustBundle },
+  });
+  const check = (object: AnyObject, over: object = {}) =>
+    outcome(() => admission.validate(fakeRequest(object, over)));
+  const update = { operation: "UPDATE", oldObject: bundle("a") };
+  const refused =
+    '403 clustertrustbundles.certificates.k8s.io "b" is forbidden: user not permitted to attest for signerName "acme.com/web"';
+  assert.equal(await check(bundle("a")), refused);
+  assert.equal(await check(bundle("b"), update), refused);
+  assert.equal(await check(bundle("a", { finalizers: ["f.example.com/x"] }), update), "admitted");
+  const request = (status: object): AnyObject => ({
+    apiVersion: "certificates.k8s.io/v1beta1",
+    kind: "PodCertificateRequest",
+    metadata: { name: "r", namespace: "ns" },
+    spec: { signerName: "acme.com/web" },
+    status,
+  });
+  const issue = { operation: "UPDATE", subresource: "status", oldObject: request({}) };
+  assert.equal(
+    await check(request({ certificateChain: "x" }), issue),
+    '422 PodCertificateRequest.certificates.k8s.io "r" is invalid: spec.signerName: Forbidden: User "jane" is not permitted to "sign" for signer "acme.com/web"',
+  );
+  assert.equal(await check(request({}), issue), "admitted");
+});
+
+test("a driver reports on devices of its own node, or with the right to those of any", async () => {
+  const asked: string[] = [];
+  const access = {
+    allowed: ({ verb, name }: { verb: string; name: string }) => {
+      asked.push(`${verb} ${name}`);
+      return verb === "associated-node:update";
+    },
+    escalation: () => undefined,
+  };
+  const admission = createAdmission([resourceClaims({ lookup: new FakeLookup(), access })]);
+  const expression = { key: "metadata.name", operator: "In", values: ["n1"] };
+  const nodeSelector = { nodeSelectorTerms: [{ matchFields: [expression] }] };
+  const allocation = { devices: { results: [] }, nodeSelector };
+  const claim = (status: object): AnyObject => ({
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceClaim",
+    metadata: { name: "c", namespace: "ns" },
+    status: { allocation, ...status },
+  });
+  const device = { driver: "d.example.com", pool: "p", device: "0" };
+  const check = (node: string, devices: object[]) => {
+    const extra = { "authentication.kubernetes.io/node-name": [node] };
+    const user = { name: "system:serviceaccount:ns:driver", groups: [], extra };
+    const over = {
+      operation: "UPDATE",
+      subresource: "status",
+      oldObject: claim({}),
+      user,
+    } as const;
+    return outcome(() => admission.validate(fakeRequest(claim({ devices }), over)));
+  };
+  assert.equal(await check("n1", [device]), "admitted");
+  assert.match(await check("n2", [device]), /^422 .*verb="\[arbitrary-node:update\]" permission/);
+  assert.equal(await check("n2", []), "admitted");
+  assert.deepEqual(asked, [
+    "associated-node:update d.example.com",
+    "arbitrary-node:update d.example.com",
   ]);
 });

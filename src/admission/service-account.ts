@@ -8,6 +8,7 @@ import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "#api/gen/t
 import type { Lookup } from "#api/lookup.ts";
 import { generateName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";
+import { podReferences } from "#api/pod-references.ts";
 import type { Clock } from "#platform/clock.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
@@ -35,8 +36,10 @@ export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
     async mutate(request: AdmissionRequest): Promise<AnyObject> {
       const object = request.object ?? {};
       if (!isCore(request, "pods") || request.operation !== "CREATE") return object;
-      if (isMirror(object)) return object;
-      return runAs(deps, request, object);
+      const next = isMirror(object) ? object : await runAs(deps, request, object);
+      // Here too, as upstream: this plugin's refusal comes before those of later ones.
+      validate(deps, { ...request, object: next });
+      return next;
     },
     validate(request: AdmissionRequest): void {
       if (request.object === undefined) return;
@@ -142,7 +145,7 @@ function validate(deps: ServiceAccountDeps, request: AdmissionRequest): void {
   const spec = (object as Pod).spec ?? { containers: [] };
   const name = spec.serviceAccountName ?? "";
   if (isMirror(object)) {
-    validateMirror(request, spec);
+    validateMirror(request, object);
     return;
   }
   if (name === "") throw noAccount(request);
@@ -159,22 +162,15 @@ function noAccount(request: AdmissionRequest) {
 }
 
 /** A mirror pod shows what a node already runs: it cannot ask the API for anything. */
-function validateMirror(request: AdmissionRequest, spec: PodSpec): void {
-  if ((spec.serviceAccountName ?? "") !== "") {
+function validateMirror(request: AdmissionRequest, object: AnyObject): void {
+  const { secrets, serviceAccounts } = podReferences(object);
+  if (serviceAccounts.length > 0) {
     throw refusal(request, "a mirror pod may not reference service accounts");
   }
-  const volumes = spec.volumes ?? [];
-  const inEnv = allContainers(spec).some(({ container }) => envSecrets(container).length > 0);
-  const inVolume = volumes.some(
-    (volume) =>
-      volume.secret !== undefined ||
-      (volume.projected?.sources ?? []).some((source) => source.secret !== undefined),
-  );
-  if (inEnv || inVolume || (spec.imagePullSecrets ?? []).length > 0) {
-    throw refusal(request, "a mirror pod may not reference secrets");
-  }
-  const tokens = volumes.flatMap((volume) => volume.projected?.sources ?? []);
-  if (tokens.some((source) => source.serviceAccountToken !== undefined)) {
+  if (secrets.length > 0) throw refusal(request, "a mirror pod may not reference secrets");
+  const volumes = (object as Pod).spec?.volumes ?? [];
+  const sources = volumes.flatMap((volume) => volume.projected?.sources ?? []);
+  if (sources.some((source) => source.serviceAccountToken !== undefined)) {
     throw refusal(request, "a mirror pod may not use ServiceAccountToken volume projections");
   }
 }

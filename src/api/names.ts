@@ -80,6 +80,8 @@ const validators: Readonly<Record<string, NameValidator>> = {
   "/services": dnsLabelName,
   "apps/statefulsets": dnsLabelName,
   "certificates.k8s.io/certificatesigningrequests": anyName,
+  // The name follows from the signer: validation/signers.ts.
+  "certificates.k8s.io/clustertrustbundles": anyName,
   "rbac.authorization.k8s.io/roles": pathSegmentName,
   "rbac.authorization.k8s.io/rolebindings": pathSegmentName,
   "rbac.authorization.k8s.io/clusterroles": pathSegmentName,

@@ -22,6 +22,7 @@ export function admissionRequest(
 ): AdmissionRequest {
   return {
     ...facts,
+    verb: context.info.verb,
     info: kind.info,
     namespace: kind.info.namespaced ? context.info.namespace : "",
     user: context.user,

@@ -84,6 +84,19 @@ export function deleteOne(
   });
 }
 
+/** For a request whose own admission has allowed the deletion. */
+export function deleteAdmitted(
+  context: RequestContext,
+  kind: StoredKind,
+  query: DeleteQuery,
+  name: string,
+): Promise<DeleteResult> {
+  return kind.store.delete(namespaceOf(kind, context.info.namespace), name, query.options, {
+    dryRun: query.dryRun,
+    warn: (text) => context.warnings.add(text),
+  });
+}
+
 function deletedStatus(kind: StoredKind, object: AnyObject): Status {
   const { name = "", uid = "" } = object.metadata ?? {};
   const { group, resource } = kind.info;

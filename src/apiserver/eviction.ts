@@ -16,7 +16,8 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { answerPlain, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
-import { deleteOne } from "./delete.ts";
+import { admissionRequest } from "./admission-request.ts";
+import { deleteAdmitted } from "./delete.ts";
 import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
@@ -60,9 +61,10 @@ export async function evictPod(
     throw badRequest("name in URL does not match name in Eviction object");
   }
   const query = deleteQuery(eviction?.["deleteOptions"] as AnyObject | undefined, context.query);
+  await admitEviction(deps, context, pods, eviction ?? {}, query);
   const pod = (await pods.store.get(namespace, pathName, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
-  await deleteOne(deps, context, pods, evicting(pod, query), pathName);
+  await deleteAdmitted(context, pods, evicting(pod, query), pathName);
   const done: Status = {
     kind: "Status",
     apiVersion: "v1",
@@ -71,6 +73,27 @@ export async function evictPod(
     code: 201,
   };
   return answerPlain(context, form, 201, done);
+}
+
+/** Before a budget is charged. The deletion that follows has no admission of its own, as upstream. */
+async function admitEviction(
+  deps: ApiDeps,
+  context: RequestContext,
+  pods: StoredKind,
+  eviction: AnyObject,
+  query: DeleteQuery,
+): Promise<void> {
+  const request = admissionRequest(context, pods, {
+    operation: "CREATE",
+    subresource: "eviction",
+    name: context.info.pathName,
+    object: eviction,
+    oldObject: undefined,
+    dryRun: query.dryRun,
+    attempt: {},
+  });
+  const mutated = await deps.admission.mutate(request);
+  await deps.admission.validate({ ...request, object: mutated });
 }
 
 /** The pod that was judged is the one that goes: another of the same name is a conflict. */

@@ -13,6 +13,7 @@ import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
 import { tracked } from "./managed.ts";
+import { reviewSelector } from "./review-selector.ts";
 import { writeQuery } from "./write-options.ts";
 
 type Review = (deps: ApiDeps, context: RequestContext, object: AnyObject) => object;
@@ -118,6 +119,7 @@ function accessFaults(object: AnyObject, spec: AccessSpec): readonly FieldError[
 function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
   const asked = spec.resourceAttributes ?? spec.nonResourceAttributes ?? {};
   const text = (field: string): string => asked[field] ?? "";
+  const fieldSelector = reviewSelector(spec.resourceAttributes ?? {});
   return {
     user,
     verb: text("verb"),
@@ -129,6 +131,7 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
     subresource: text("subresource"),
     namespace: text("namespace"),
     name: text("name"),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
   };
 }
 

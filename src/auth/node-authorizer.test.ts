@@ -25,12 +25,40 @@ const lookup = new FakeLookup([
     ],
     containers: [{ env: [{ valueFrom: { secretKeyRef: { name: "env" } } }] }],
   }),
+  {
+    ...pod("mirror", "n1", {
+      serviceAccountName: "admin",
+      volumes: [{ name: "a", secret: { secretName: "crown" } }],
+      containers: [{ envFrom: [{ configMapRef: { name: "crown" } }] }],
+      resourceClaims: [{ name: "r", resourceClaimName: "crown" }],
+    }),
+    metadata: {
+      name: "mirror",
+      namespace: "ns",
+      annotations: { "kubernetes.io/config.mirror": "x" },
+    },
+  },
   pod("theirs", "n2", { volumes: [{ name: "a", secret: { secretName: "other" } }] }),
   {
     apiVersion: "v1",
     kind: "PersistentVolume",
     metadata: { name: "pv1" },
-    spec: { claimRef: { namespace: "ns", name: "data" } },
+    spec: {
+      claimRef: { namespace: "ns", name: "data" },
+      csi: { driver: "d", nodeStageSecretRef: { namespace: "storage", name: "stage" } },
+    },
+  },
+  {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    metadata: { name: "s1" },
+    spec: { nodeName: "n1" },
+  },
+  {
+    apiVersion: "certificates.k8s.io/v1beta1",
+    kind: "PodCertificateRequest",
+    metadata: { name: "r1", namespace: "ns" },
+    spec: { nodeName: "n1" },
   },
 ]);
 const authorizer = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });
@@ -85,6 +113,43 @@ test("a node reads what its pods refer to", () => {
   );
   assert.equal(ask({ resource: "secrets", name: "", verb: "list" }).reason, "No Object name found");
   assert.ok(!may({ resource: "secrets", name: "tls", verb: "update" }));
+});
+
+test("a mirror pod gives its node nothing but itself", () => {
+  assert.ok(may({ name: "mirror" }));
+  for (const resource of ["secrets", "configmaps"]) assert.ok(!may({ resource, name: "crown" }));
+  assert.ok(!may({ group: "resource.k8s.io", resource: "resourceclaims", name: "crown" }));
+  assert.ok(
+    !may({ resource: "serviceaccounts", subresource: "token", verb: "create", name: "admin" }),
+  );
+});
+
+test("a node reads the secrets of the volumes its pods use", () => {
+  assert.ok(may({ resource: "secrets", namespace: "storage", name: "stage" }));
+  assert.ok(!may({ resource: "secrets", namespace: "ns", name: "stage" }));
+});
+
+test("a node has the slices and certificate requests that name it", () => {
+  const slices = { group: "resource.k8s.io", resource: "resourceslices", namespace: "" };
+  const requests = { group: "certificates.k8s.io", resource: "podcertificaterequests" };
+  const selector = (value: string) => ({
+    fieldSelector: { requirements: [{ field: "spec.nodeName", operator: "=", value }] },
+  });
+  for (const verb of ["get", "update", "patch", "delete"]) {
+    assert.ok(may({ ...slices, verb, name: "s1" }), verb);
+    assert.ok(!may({ ...slices, verb, name: "s2" }), verb);
+  }
+  for (const verb of ["list", "watch", "deletecollection"]) {
+    assert.ok(may({ ...slices, verb, name: "", ...selector("n1") }), verb);
+    assert.ok(!may({ ...slices, verb, name: "", ...selector("n2") }), verb);
+    assert.ok(!may({ ...slices, verb, name: "" }), verb);
+  }
+  assert.ok(!may({ ...slices, verb: "update", name: "s1", subresource: "status" }));
+  assert.ok(may({ ...requests, name: "r1" }));
+  assert.ok(!may({ ...requests, verb: "delete", name: "r1" }));
+  assert.ok(!may({ ...requests, verb: "update", name: "r1", subresource: "status" }));
+  assert.ok(may({ ...requests, verb: "watch", name: "", ...selector("n1") }));
+  assert.ok(!may({ ...requests, verb: "watch", name: "" }));
 });
 
 test("a node asks for tokens of its pods' accounts", () => {

@@ -1,20 +1,21 @@
 /**
- * What a kubelet may do: its own node, lease and CSINode, its pods, and what its pods refer to.
+ * What a kubelet may do: its own node, lease, CSINode and resource slices, its pods, and what its pods
+ * refer to.
  *
  * In     users `system:node:NAME` in system:nodes; everybody else gets no opinion.
- * Cost   a secret or config map asked for is looked for in the pods of its namespace; reads of own
- *        node, lease and pods cost one look-up.
- * Absent DRA's slices, pod certificates. Which object a create or update may touch is admission's to
- *        say (NodeRestriction), because here the body is still unread.
+ * Cost   that of NodeRelations; reads of own node, lease and pods cost one look-up.
+ * Absent which object a create or update may touch: the body is still unread here, so NodeRestriction
+ *        decides that.
+ * After  upstream plugin/pkg/auth/authorizer/node/node_authorizer.go, 1.36, with every feature on whose
+ *        kinds this server has.
  */
 import type { Lookup } from "#api/lookup.ts";
-import type { AnyObject } from "#api/object.ts";
 import { ruleAllows } from "#api/policy-rules.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
 import { nodeIdentity } from "./groups.ts";
-import { podReferences } from "./pod-references.ts";
+import { NodeRelations, type RelatedKind } from "./node-relations.ts";
 
 const leaseNamespace = "kube-node-lease";
 const allow: Decision = { allowed: true, denied: false, reason: "" };
@@ -26,26 +27,29 @@ function noOpinion(reason: string): Decision {
 type Check = (node: string, attributes: Attributes) => Decision;
 
 export class NodeAuthorizer implements Authorizer {
-  readonly #lookup: Lookup;
+  readonly #relations: NodeRelations;
   /** Rules of ClusterRole system:node, for everything not divided by node. */
   readonly #rules: readonly PolicyRule[];
-  readonly #checks: Readonly<Record<string, Check>>;
+  readonly #checks: ReadonlyMap<string, Check>;
 
   constructor(deps: { readonly lookup: Lookup; readonly rules: readonly PolicyRule[] }) {
-    this.#lookup = deps.lookup;
+    this.#relations = new NodeRelations(deps);
     this.#rules = deps.rules;
-    this.#checks = {
-      "/nodes": nodeCheck,
-      "/pods": this.#pods,
-      "/secrets": this.#readOfPods,
-      "/configmaps": this.#readOfPods,
-      "/persistentvolumeclaims": this.#claims,
-      "/persistentvolumes": this.#volumes,
-      "/serviceaccounts": this.#accounts,
-      "coordination.k8s.io/leases": leaseCheck,
-      "storage.k8s.io/csinodes": csiNodeCheck,
-      "storage.k8s.io/volumeattachments": this.#attachments,
-    };
+    this.#checks = new Map<string, Check>([
+      ["/nodes", checkNode],
+      ["/pods", this.#pods],
+      ["/secrets", this.#readsOf("secrets")],
+      ["/configmaps", this.#readsOf("configMaps")],
+      ["/persistentvolumeclaims", this.#claims],
+      ["/persistentvolumes", this.#getsOf("volumes")],
+      ["/serviceaccounts", this.#accounts],
+      ["certificates.k8s.io/podcertificaterequests", this.#certificateRequests],
+      ["coordination.k8s.io/leases", checkLease],
+      ["resource.k8s.io/resourceclaims", this.#getsOf("resourceClaims")],
+      ["resource.k8s.io/resourceslices", this.#slices],
+      ["storage.k8s.io/csinodes", checkCsiNode],
+      ["storage.k8s.io/volumeattachments", this.#getsOf("attachments")],
+    ]);
   }
 
   authorize(attributes: Attributes): Decision {
@@ -53,11 +57,10 @@ export class NodeAuthorizer implements Authorizer {
     if (!isNode) return noOpinion("");
     if (name === "") return noOpinion(`unknown node for user "${attributes.user.name}"`);
     if (attributes.resourceRequest) {
-      const check = this.#checks[`${attributes.group}/${attributes.resource}`];
+      const check = this.#checks.get(`${attributes.group}/${attributes.resource}`);
       if (check !== undefined) return check(name, attributes);
     }
-    const ruled = this.#rules.some((rule) => ruleAllows(rule, attributes));
-    return ruled ? allow : noOpinion("");
+    return when(this.#rules.some((rule) => ruleAllows(rule, attributes)));
   }
 
   /** A node's rights depend on its pods, so they cannot be listed. */
@@ -68,101 +71,119 @@ export class NodeAuthorizer implements Authorizer {
     return { rules: [], incomplete: nodeIdentity(user).isNode };
   }
 
+  #related(node: string, kind: RelatedKind, { namespace, name }: Attributes): Decision {
+    if (name === "") return noOpinion("No Object name found");
+    if (this.#relations.isRelated(node, kind, namespace, name)) return allow;
+    return noOpinion(`no relationship found between node '${node}' and this object`);
+  }
+
   readonly #pods: Check = (node, attributes) => {
-    const { verb, subresource } = attributes;
+    const { verb, subresource, name } = attributes;
     if (subresource === "status") return when(verb === "update" || verb === "patch");
     if (subresource === "eviction") return when(verb === "create");
     if (subresource !== "") return noOpinion("");
     if (verb === "create" || verb === "delete") return allow;
-    if (verb === "get") return this.#ownPod(node, attributes);
+    if (verb === "get") return this.#related(node, "pods", attributes);
     if (verb !== "list" && verb !== "watch") return noOpinion("");
     if (selectsNode(attributes, node)) return allow;
-    if (attributes.name !== "") return this.#ownPod(node, attributes);
+    if (name !== "") return this.#related(node, "pods", attributes);
     return noOpinion("can only list/watch pods with spec.nodeName field selector");
   };
 
-  #ownPod(node: string, attributes: Attributes): Decision {
-    const pod = this.#lookup.get(core("pods"), attributes.namespace, attributes.name);
-    return related(node, pod !== undefined && nodeOf(pod) === node);
+  /** Get, list and watch of single objects. */
+  #readsOf(kind: RelatedKind): Check {
+    return (node, attributes) => {
+      const { verb, subresource, namespace } = attributes;
+      if (!readVerbs.includes(verb)) return noOpinion("can only read resources of this type");
+      if (subresource !== "") return noOpinion("cannot read subresource");
+      if (namespace === "") return noOpinion("can only read namespaced object of this type");
+      return this.#related(node, kind, attributes);
+    };
   }
 
-  /** Secrets and config maps: single ones, read only, of own pods. */
-  readonly #readOfPods: Check = (node, attributes) => {
-    const { verb, subresource, namespace, name } = attributes;
-    if (!["get", "list", "watch"].includes(verb)) {
-      return noOpinion("can only read resources of this type");
-    }
-    if (subresource !== "") return noOpinion("cannot read subresource");
-    if (namespace === "") return noOpinion("can only read namespaced object of this type");
-    if (name === "") return noOpinion("No Object name found");
-    const kind = attributes.resource === "secrets" ? "secrets" : "configMaps";
-    return related(node, this.#someOwnPod(node, namespace, kind, name));
-  };
+  #getsOf(kind: RelatedKind): Check {
+    return (node, attributes) => {
+      const { verb, subresource } = attributes;
+      if (verb !== "get") return noOpinion("can only get individual resources of this type");
+      if (subresource !== "") return noOpinion("cannot get subresource");
+      return this.#related(node, kind, attributes);
+    };
+  }
 
   readonly #claims: Check = (node, attributes) => {
-    const { verb, subresource, namespace, name } = attributes;
-    const statusWrite = subresource === "status" && (verb === "update" || verb === "patch");
-    if (subresource === "status" && !statusWrite) {
-      return noOpinion("can only get/update/patch this type");
-    }
-    if (!statusWrite && verb !== "get") {
-      return noOpinion("can only get individual resources of this type");
-    }
-    if (!statusWrite && subresource !== "") return noOpinion("cannot get subresource");
-    return related(node, this.#someOwnPod(node, namespace, "claims", name));
-  };
-
-  /** A volume is the node's when its claim is used by one of the node's pods. */
-  readonly #volumes: Check = (node, attributes) => {
-    const refusal = refuseUnlessGet(attributes);
-    if (refusal !== undefined) return refusal;
-    const volume = this.#lookup.get(core("persistentvolumes"), "", attributes.name);
-    const spec = (volume?.["spec"] ?? {}) as {
-      readonly claimRef?: { readonly namespace?: string; readonly name?: string };
-    };
-    const { namespace = "", name = "" } = spec.claimRef ?? {};
-    return related(node, namespace !== "" && this.#someOwnPod(node, namespace, "claims", name));
-  };
-
-  readonly #attachments: Check = (node, attributes) => {
-    const refusal = refuseUnlessGet(attributes);
-    if (refusal !== undefined) return refusal;
-    const resource = { group: "storage.k8s.io", resource: "volumeattachments" };
-    const spec = this.#lookup.get(resource, "", attributes.name)?.["spec"];
-    return related(node, (spec as { readonly nodeName?: string } | undefined)?.nodeName === node);
+    const { verb, subresource } = attributes;
+    if (subresource !== "status") return this.#getsOf("claims")(node, attributes);
+    if (verb === "update" || verb === "patch") return this.#related(node, "claims", attributes);
+    return noOpinion("can only get/update/patch this type");
   };
 
   readonly #accounts: Check = (node, attributes) => {
-    const { verb, subresource, namespace, name } = attributes;
-    const read = verb === "get" && subresource === "";
-    if (!read && (verb !== "create" || name === "")) {
+    const { verb, subresource, name } = attributes;
+    if (verb === "get" && subresource === "") {
+      return this.#readsOf("serviceAccounts")(node, attributes);
+    }
+    if (verb !== "create" || name === "") {
       return noOpinion("can only create tokens for individual service accounts");
     }
-    if (!read && subresource !== "token") {
+    if (subresource !== "token") {
       return noOpinion("can only create token subresource of serviceaccount");
     }
-    return related(node, this.#someOwnPod(node, namespace, "serviceAccounts", name));
+    return this.#related(node, "serviceAccounts", attributes);
   };
 
-  #someOwnPod(
-    node: string,
-    namespace: string,
-    kind: keyof ReturnType<typeof podReferences>,
-    name: string,
-  ): boolean {
-    if (namespace === "" || name === "") return false;
-    return this.#lookup
-      .list(core("pods"), namespace)
-      .some((pod) => nodeOf(pod) === node && podReferences(pod)[kind].includes(name));
-  }
+  readonly #slices: Check = (node, attributes) => {
+    const { verb, subresource } = attributes;
+    if (subresource !== "") return noOpinion("cannot authorize ResourceSlice subresources");
+    switch (verb) {
+      case "create":
+        return allow;
+      case "get":
+      case "update":
+      case "patch":
+      case "delete":
+        return this.#related(node, "slices", attributes);
+      case "watch":
+      case "list":
+      case "deletecollection":
+        if (selectsNode(attributes, node)) return allow;
+        return noOpinion(
+          "can only list/watch/deletecollection resourceslices with nodeName field selector",
+        );
+      default:
+        return noOpinion(
+          "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
+        );
+    }
+  };
+
+  readonly #certificateRequests: Check = (node, attributes) => {
+    const { verb, subresource } = attributes;
+    if (subresource !== "") {
+      return noOpinion("nodes may not access the status subresource of PodCertificateRequests");
+    }
+    switch (verb) {
+      case "create":
+        return allow;
+      case "get":
+        return this.#related(node, "certificateRequests", attributes);
+      case "list":
+      case "watch":
+        if (selectsNode(attributes, node)) return allow;
+        return noOpinion("can only list/watch podcertificaterequests with nodeName field selector");
+      default:
+        return noOpinion(`nodes may not ${verb} podcertificaterequests`);
+    }
+  };
 }
 
-const nodeCheck: Check = (node, { verb, subresource, name }) => {
+const readVerbs: readonly string[] = ["get", "list", "watch"];
+
+const checkNode: Check = (node, { verb, subresource, name }) => {
   const write = verb === "update" || verb === "patch";
   if (subresource === "status") return when(write);
   if (subresource !== "") return noOpinion("");
   if (verb === "create" || write) return allow;
-  if (!["get", "list", "watch"].includes(verb)) return noOpinion("");
+  if (!readVerbs.includes(verb)) return noOpinion("");
   if (name === node) return allow;
   return noOpinion(
     name === ""
@@ -173,7 +194,7 @@ const nodeCheck: Check = (node, { verb, subresource, name }) => {
 
 const ownVerbs: readonly string[] = ["get", "create", "update", "patch", "delete"];
 
-const leaseCheck: Check = (node, { verb, namespace, name }) => {
+const checkLease: Check = (node, { verb, namespace, name }) => {
   if (!ownVerbs.includes(verb)) {
     return noOpinion("can only get, create, update, patch, or delete a node lease");
   }
@@ -185,7 +206,7 @@ const leaseCheck: Check = (node, { verb, namespace, name }) => {
   return noOpinion("can only access node lease with the same name as the requesting node");
 };
 
-const csiNodeCheck: Check = (node, { verb, subresource, name }) => {
+const checkCsiNode: Check = (node, { verb, subresource, name }) => {
   if (!ownVerbs.includes(verb)) {
     return noOpinion("can only get, create, update, patch, or delete a CSINode");
   }
@@ -194,18 +215,8 @@ const csiNodeCheck: Check = (node, { verb, subresource, name }) => {
   return noOpinion("can only access CSINode with the same name as the requesting node");
 };
 
-function refuseUnlessGet({ verb, subresource }: Attributes): Decision | undefined {
-  if (verb !== "get") return noOpinion("can only get individual resources of this type");
-  return subresource === "" ? undefined : noOpinion("cannot get subresource");
-}
-
 function when(condition: boolean): Decision {
   return condition ? allow : noOpinion("");
-}
-
-function related(node: string, found: boolean): Decision {
-  if (found) return allow;
-  return noOpinion(`no relationship found between node '${node}' and this object`);
 }
 
 function selectsNode(attributes: Attributes, node: string): boolean {
@@ -213,12 +224,4 @@ function selectsNode(attributes: Attributes, node: string): boolean {
   return requirements.some(
     (r) => r.field === "spec.nodeName" && r.operator === "=" && r.value === node,
   );
-}
-
-function nodeOf(pod: AnyObject): string {
-  return ((pod["spec"] ?? {}) as { readonly nodeName?: string }).nodeName ?? "";
-}
-
-function core(resource: string): { readonly group: ""; readonly resource: string } {
-  return { group: "", resource };
 }

@@ -89,11 +89,11 @@ function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {
   return {
     allowed: (question) =>
       authorizer.authorize({
-        ...question,
         path: "",
         resourceRequest: true,
         version: "*",
         subresource: "",
+        ...question,
       }).allowed,
     escalation: (write) => escalationError({ authorizer, rbac }, write),
   };

@@ -18,6 +18,7 @@ import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { Client } from "#client/client.ts";
@@ -165,6 +166,7 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
     ...host,
     lookup,
     access: access.access,
+    readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: limits.serviceAddresses,
     extra: [],

@@ -1,7 +1,7 @@
 /** Rows of the groups that steer the cluster: admission, CRDs, certificates, networking, storage ... */
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
-import { flag, items, part, text, texts } from "../validation/fields.ts";
+import { flag, items, part, text, texts, without } from "../validation/fields.ts";
 import type { Row } from "./build.ts";
 
 const spec = ["spec"] as const;
@@ -22,10 +22,10 @@ function withStoredVersion(definition: AnyObject): AnyObject {
 
 const approvals = new Set(["Approved", "Denied"]);
 
-/** Approvers change conditions and nothing else. */
+/** Approvers change conditions and nothing else. Absent conditions are none: validation sees what was removed. */
 function signingApproval(next: AnyObject, old: AnyObject): AnyObject {
   const { conditions } = part(next, "status");
-  const before = part(old, "status");
+  const before = without(part(old, "status"), ["conditions"]);
   const status = conditions === undefined ? before : { ...before, conditions };
   return { ...old, metadata: next.metadata ?? {}, status };
 }

@@ -1,6 +1,5 @@
 /** Certificate signing requests. Texts as upstream's certificates/validation. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
 import { decodeBase64Text } from "../defaults/base64.ts";
 import { isApproval } from "../strategies/policies.ts";
 import type { Fields } from "./fields.ts";
@@ -15,9 +14,11 @@ import {
   required,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
+import { looksLikeDer, pemBlocks } from "./pem.ts";
+import { checkSigner } from "./signers.ts";
 
 const secondsMin = 600;
-const signerMax = 571;
+const legacySigner = "kubernetes.io/legacy-unknown";
 const usages = [
   "any",
   "cert sign",
@@ -47,24 +48,32 @@ const usages = [
 export function validateSigningRequest(request: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkRequest(out, part(request, "spec"));
-  checkConditions(out, items(part(request, "status"), "conditions"));
+  checkConditions(out, conditionsOf(request), []);
   return out;
 }
 
 function checkRequest(out: FieldError[], spec: Fields): void {
   const given = texts(spec, "usages");
-  if (given.length === 0) out.push(required("spec.usages"));
   const pem = decodeBase64Text(text(spec, "request")) ?? "";
+  // Whether it can be read and proves possession of its key is admission's CertificateProof to say.
   if (!pem.includes("-----BEGIN CERTIFICATE REQUEST-----")) {
     const detail = "PEM block type must be CERTIFICATE REQUEST";
     out.push(invalidValue("spec.request", spec["request"], detail));
   }
+  if (given.length === 0) out.push(required("spec.usages"));
+  const seen = new Set<string>();
   given.forEach((usage, at) => {
-    const path = index("spec.usages", at);
-    if (!usages.includes(usage)) out.push(notSupported(path, usage, usages));
-    if (given.indexOf(usage) < at) out.push(duplicate(path, usage));
+    if (!usages.includes(usage)) out.push(notSupported(index("spec.usages", at), usage, usages));
   });
-  checkSigner(out, text(spec, "signerName"), "spec.signerName");
+  given.forEach((usage, at) => {
+    if (seen.has(usage)) out.push(duplicate(index("spec.usages", at), usage));
+    seen.add(usage);
+  });
+  const signer = text(spec, "signerName");
+  if (signer === legacySigner) {
+    const detail = "the legacy signerName is not allowed via this API version";
+    out.push(invalidValue("spec.signerName", signer, detail));
+  } else checkSigner(out, signer, "spec.signerName");
   const seconds = maybeNumber(spec, "expirationSeconds");
   if (seconds !== undefined && seconds < secondsMin) {
     const detail = "may not specify a duration less than 600 seconds (10 minutes)";
@@ -72,56 +81,46 @@ function checkRequest(out: FieldError[], spec: Fields): void {
   }
 }
 
-const signerForm =
-  "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-
-export function checkSigner(out: FieldError[], signer: string, path: string): void {
-  if (signer === "") {
-    out.push(required(path));
-    return;
-  }
-  const [domain = "", ...rest] = signer.split("/");
-  if (rest.length !== 1) {
-    out.push(invalidValue(path, signer, signerForm));
-    return;
-  }
-  const name = rest[0] ?? "";
-  if (!domain.includes(".") || subdomainErrors(domain).length > 0) {
-    out.push(
-      invalidValue(path, signer, `validating label ${JSON.stringify(domain)}: ${signerForm}`),
-    );
-  }
-  if (subdomainErrors(name).length > 0) {
-    out.push(invalidValue(path, signer, `validating label ${JSON.stringify(name)}: ${signerForm}`));
-  }
-  if (signer.length > signerMax) {
-    out.push(invalidValue(path, signer, `may not be more than ${signerMax} bytes`));
-  }
-}
-
 const trueOnly = new Set(["Approved", "Denied", "Failed"]);
 
-function checkConditions(out: FieldError[], conditions: readonly Fields[]): void {
+function conditionsOf(request: Fields): readonly Fields[] {
+  return items(part(request, "status"), "conditions");
+}
+
+/** What the stored request has wrong already may stay wrong. */
+function checkConditions(
+  out: FieldError[],
+  conditions: readonly Fields[],
+  before: readonly Fields[],
+): void {
   const path = "status.conditions";
+  const typesBefore = before.map((condition) => text(condition, "type"));
+  const mayBeEmpty = typesBefore.includes("");
+  const mayRepeat = new Set(typesBefore).size < typesBefore.length;
+  const mayContradict = typesBefore.includes("Approved") && typesBefore.includes("Denied");
   const seen = new Set<string>();
   conditions.forEach((condition, at) => {
     const here = index(path, at);
     const type = text(condition, "type");
-    const status = text(condition, "status");
-    if (type === "") out.push(required(child(here, "type")));
-    const supported = trueOnly.has(type) ? ["True"] : ["False", "True", "Unknown"];
-    if (status === "") out.push(required(child(here, "status")));
-    else if (!supported.includes(status)) {
-      out.push(notSupported(child(here, "status"), status, supported));
-    }
+    if (type === "" && !mayBeEmpty) out.push(required(child(here, "type")));
+    checkConditionStatus(out, condition, here);
     const other = type === "Approved" ? "Denied" : "Approved";
-    if (isApproval(condition) && seen.has(other)) {
+    if (isApproval(condition) && seen.has(other) && !mayContradict) {
       const detail = "Approved and Denied conditions are mutually exclusive";
-      out.push(invalidValue(child(here, "type"), type, detail));
+      out.push(invalidValue(path, type, detail));
     }
-    if (seen.has(type)) out.push(duplicate(child(here, "type"), type));
+    if (seen.has(type) && !mayRepeat) out.push(duplicate(child(here, "type"), type));
     seen.add(type);
   });
+}
+
+function checkConditionStatus(out: FieldError[], condition: Fields, here: string): void {
+  const status = text(condition, "status");
+  const supported = trueOnly.has(text(condition, "type")) ? ["True"] : ["False", "True", "Unknown"];
+  if (status === "") out.push(required(child(here, "status")));
+  else if (!supported.includes(status)) {
+    out.push(notSupported(child(here, "status"), status, supported));
+  }
 }
 
 /** Only approvers approve and deny; only signers hand out certificates, once. */
@@ -143,10 +142,15 @@ function checkUpdate(
   may: { readonly approval: boolean; readonly certificate: boolean },
 ): FieldError[] {
   const out: FieldError[] = [];
-  checkConditions(out, items(part(next, "status"), "conditions"));
-  for (const type of ["Approved", "Denied"]) checkApprovalKept(out, next, old, { type, ...may });
+  checkConditions(out, conditionsOf(next), conditionsOf(old));
   const now = text(part(next, "status"), "certificate");
   const before = text(part(old, "status"), "certificate");
+  const fault = now === before ? undefined : certificateFault(now);
+  if (fault !== undefined && certificateFault(before) === undefined) {
+    out.push(invalidValue("status.certificate", "<certificate data>", fault));
+  }
+  for (const type of trueOnly) checkNotRemoved(out, next, old, type);
+  if (!may.approval) for (const type of ["Approved", "Denied"]) checkKept(out, next, old, type);
   if (now === before) return out;
   const path = "status.certificate";
   if (!may.certificate) out.push(forbidden(path, "updates may not set certificate content"));
@@ -156,23 +160,35 @@ function checkUpdate(
   return out;
 }
 
-function conditionsOf(request: Fields, type: string): readonly Fields[] {
-  return items(part(request, "status"), "conditions").filter((each) => text(each, "type") === type);
+/** Why a certificate is none; no certificate is fine. */
+function certificateFault(encoded: string): string | undefined {
+  if (encoded === "") return undefined;
+  const blocks = pemBlocks(decodeBase64Text(encoded) ?? "");
+  for (const block of blocks) {
+    if (block.label !== "CERTIFICATE") {
+      return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(block.label)}`;
+    }
+    if (block.hasHeaders) return "no PEM block headers are permitted";
+    if (!looksLikeDer(block)) return "x509: malformed certificate";
+  }
+  return blocks.length === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-function checkApprovalKept(
-  out: FieldError[],
-  next: Fields,
-  old: Fields,
-  may: { readonly type: string; readonly approval: boolean },
-): void {
-  const now = conditionsOf(next, may.type);
-  const before = conditionsOf(old, may.type);
-  if (now.length > before.length && may.approval) return;
-  if (now.length === before.length && semanticEqual(now, before)) return;
-  let verb = "modify";
-  if (now.length > before.length) verb = "add";
-  else if (now.length < before.length) verb = "remove";
-  const detail = `updates may not ${verb} a condition of type ${JSON.stringify(may.type)}`;
+function ofType(request: Fields, type: string): readonly Fields[] {
+  return conditionsOf(request).filter((each) => text(each, "type") === type);
+}
+
+function checkNotRemoved(out: FieldError[], next: Fields, old: Fields, type: string): void {
+  if (ofType(next, type).length >= ofType(old, type).length) return;
+  const detail = `updates may not remove a condition of type ${JSON.stringify(type)}`;
+  out.push(forbidden("status.conditions", detail));
+}
+
+function checkKept(out: FieldError[], next: Fields, old: Fields, type: string): void {
+  const now = ofType(next, type);
+  const before = ofType(old, type);
+  if (now.length < before.length || semanticEqual(now, before)) return;
+  const verb = now.length > before.length ? "add" : "modify";
+  const detail = `updates may not ${verb} a condition of type ${JSON.stringify(type)}`;
   out.push(forbidden("status.conditions", detail));
 }

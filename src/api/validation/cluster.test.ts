@@ -164,6 +164,21 @@ const cases: readonly Case[] = [
     ],
   ],
   [
+    "A signer has a domain and a path",
+    signing("signerName: local/S, usages: [client auth]"),
+    [
+      'spec.signerName: Invalid value: "local": should be a domain with at least two segments separated by dots',
+      `spec.signerName: Invalid value: "S": validating label "S": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+    ],
+  ],
+  [
+    "The signer of old is refused",
+    signing("signerName: kubernetes.io/legacy-unknown, usages: [client auth]"),
+    [
+      'spec.signerName: Invalid value: "kubernetes.io/legacy-unknown": the legacy signerName is not allowed via this API version',
+    ],
+  ],
+  [
     "An API service is called after what it serves",
     "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: x}, spec: {group: a.example, version: v1, groupPriorityMinimum: 1, versionPriority: 1}}",
     ['metadata.name: Invalid value: "x": must be `spec.version+"."+spec.group`: "v1.a.example"'],

@@ -12,6 +12,7 @@ import {
   validateDefinitionStatus,
   validateDefinitionUpdate,
 } from "./definitions.ts";
+import { validateClaimUpdate, validateSliceUpdate } from "./devices.ts";
 import {
   validateIngress,
   validateIngressClass,
@@ -43,6 +44,13 @@ import {
   validateRoleBindingUpdate,
 } from "./rbac.ts";
 import { validateApiService, validateFlowSchema, validatePriorityLevel } from "./servers.ts";
+import {
+  validatePodCertificateRequest,
+  validatePodCertificateStatus,
+  validatePodCertificateUpdate,
+  validateTrustBundle,
+  validateTrustBundleUpdate,
+} from "./signers.ts";
 import {
   validateAttachment,
   validateAttachmentUpdate,
@@ -88,6 +96,17 @@ const machinery: Readonly<Record<string, Rules>> = {
     validateUpdate: validateSigningRequestUpdate,
     subresources: { status: validateSigningStatus, approval: validateApproval },
   },
+  "certificates.k8s.io/clustertrustbundles": {
+    validate: validateTrustBundle,
+    validateUpdate: validateTrustBundleUpdate,
+  },
+  "certificates.k8s.io/podcertificaterequests": {
+    validate: validatePodCertificateRequest,
+    validateUpdate: validatePodCertificateUpdate,
+    subresources: { status: validatePodCertificateStatus },
+  },
+  "resource.k8s.io/resourceslices": { validateUpdate: validateSliceUpdate },
+  "resource.k8s.io/resourceclaims": { validateUpdate: validateClaimUpdate },
   "flowcontrol.apiserver.k8s.io/flowschemas": { validate: validateFlowSchema },
   "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { validate: validatePriorityLevel },
 };

@@ -1,0 +1,139 @@
+/**
+ * NodeRestriction on certificates: a kubelet asks for its own, in its own name, and for those of pods that
+ * run on it.
+ */
+import type { Pod } from "#api/gen/types.ts";
+import type { Lookup } from "#api/lookup.ts";
+import { failure } from "#api/status.ts";
+import type { Fields } from "#api/validation/fields.ts";
+import { part, text } from "#api/validation/fields.ts";
+import type { AdmissionRequest } from "./admission.ts";
+import type { ReadCertificateRequest } from "./certificate-reader.ts";
+import { quote, refusal } from "./request.ts";
+
+const userPrefix = "system:node:";
+const mirrorAnnotation = "kubernetes.io/config.mirror";
+
+const kubeletSigners = new Set([
+  "kubernetes.io/kubelet-serving",
+  "kubernetes.io/kube-apiserver-client-kubelet",
+]);
+
+/** A node asks for certificates in its own name only. */
+export function checkSigningRequest(
+  request: AdmissionRequest,
+  node: string,
+  deps: { readonly readCertificateRequest: ReadCertificateRequest },
+): void {
+  if (request.operation !== "CREATE") return;
+  const spec = part(request.object ?? {}, "spec");
+  if (!kubeletSigners.has(text(spec, "signerName"))) return;
+  const result = deps.readCertificateRequest(text(spec, "request"));
+  if (result.kind === "unreadable") {
+    throw refusal(request, `unable to parse csr: ${result.fault}`);
+  }
+  if (result.facts.commonName === `${userPrefix}${node}`) return;
+  throw refusal(request, `can only create a node CSR with CN=${userPrefix}${node}`);
+}
+
+/**
+ * A kubelet asks for certificates of pods that run on it. Names without an object may be the caches'
+ * delay, so these answer 500 and the kubelet tries again; contradictions answer 403.
+ */
+export function checkPodCertificateRequest(
+  request: AdmissionRequest,
+  node: string,
+  { lookup }: { readonly lookup: Lookup },
+): void {
+  if (request.operation !== "CREATE") {
+    throw refusal(request, `unexpected operation ${request.operation}`);
+  }
+  if (request.subresource !== "") {
+    throw refusal(request, `unexpected subresource ${request.subresource}`);
+  }
+  const spec = part(request.object ?? {}, "spec");
+  checkRequestNode(request, spec, node, lookup);
+  checkRequestPod(request, spec, lookup);
+  checkRequestAccount(request, spec, lookup);
+}
+
+const owner = "named in the PodCertificateRequest";
+
+function checkRequestNode(
+  request: AdmissionRequest,
+  spec: Fields,
+  node: string,
+  lookup: Lookup,
+): void {
+  const name = text(spec, "nodeName");
+  if (name !== node) {
+    throw refusal(
+      request,
+      `PodCertificateRequest.Spec.NodeName=${quote(name)}, which is not the requesting node ${quote(node)}`,
+    );
+  }
+  const stored = lookup.get({ group: "", resource: "nodes" }, "", name);
+  if (stored === undefined) {
+    throw retryable(`while retrieving node ${quote(name)} ${owner}: node ${quote(name)} not found`);
+  }
+  const uid = text(spec, "nodeUID");
+  if (stored.metadata?.uid === uid) return;
+  throw retryable(
+    `PodCertificateRequest for pod ${podOf(request, spec)} names node UID ${quote(uid)}, inconsistent with the running node (${quote(stored.metadata?.uid ?? "")})`,
+  );
+}
+
+function checkRequestPod(request: AdmissionRequest, spec: Fields, lookup: Lookup): void {
+  const where = podOf(request, spec);
+  const name = text(spec, "podName");
+  const pod: Pod | undefined = lookup.get({ group: "", resource: "pods" }, request.namespace, name);
+  if (pod === undefined) {
+    throw retryable(`while retrieving pod ${where} ${owner}: pod ${quote(name)} not found`);
+  }
+  const uid = pod.metadata?.uid ?? "";
+  if (text(spec, "podUID") !== uid) {
+    throw retryable(
+      `PodCertificateRequest for pod ${where} contains pod UID (${quote(text(spec, "podUID"))}) which differs from running pod ${quote(uid)}`,
+    );
+  }
+  if (pod.spec?.nodeName !== text(spec, "nodeName")) {
+    throw refusal(
+      request,
+      `pod ${where} is not running on node ${quote(text(spec, "nodeName"))} ${owner}`,
+    );
+  }
+  if (pod.metadata?.annotations?.[mirrorAnnotation] !== undefined) {
+    throw refusal(request, `pod ${where} is a mirror pod`);
+  }
+  const account = pod.spec?.serviceAccountName ?? "";
+  if (text(spec, "serviceAccountName") === account) return;
+  throw refusal(
+    request,
+    `PodCertificateRequest for pod ${where} contains serviceAccountName (${quote(text(spec, "serviceAccountName"))}) that differs from running pod (${quote(account)})`,
+  );
+}
+
+function checkRequestAccount(request: AdmissionRequest, spec: Fields, lookup: Lookup): void {
+  const name = text(spec, "serviceAccountName");
+  const accounts = { group: "", resource: "serviceaccounts" };
+  const account = lookup.get(accounts, request.namespace, name);
+  if (account === undefined) {
+    const where = quote(`${request.namespace}/${name}`);
+    throw retryable(
+      `while retrieving service account ${where} ${owner}: serviceaccount ${quote(name)} not found`,
+    );
+  }
+  const uid = account.metadata?.uid ?? "";
+  if (text(spec, "serviceAccountUID") === uid) return;
+  throw retryable(
+    `PodCertificateRequest for pod ${podOf(request, spec)} names service account UID ${quote(text(spec, "serviceAccountUID"))}, which differs from the running service account (${quote(uid)})`,
+  );
+}
+
+function podOf(request: AdmissionRequest, spec: Fields): string {
+  return quote(`${request.namespace}/${text(spec, "podName")}`);
+}
+
+function retryable(message: string) {
+  return failure(500, "", message);
+}

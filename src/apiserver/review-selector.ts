@@ -1,0 +1,43 @@
+/**
+ * The field selector of an access review: what a list is narrowed to. The node authorizer lets a node list
+ * pods, slices and certificate requests only where a selector names the node, so a review without it
+ * would say no to what the server allows.
+ *
+ * What cannot be read is left out, as upstream: the question becomes a broader one, never a narrower.
+ */
+import {
+  type FieldRequirement,
+  type FieldSelector,
+  parseFieldSelector,
+} from "#api/field-selector.ts";
+import type { Fields } from "#api/validation/fields.ts";
+import { items, maybe, text, texts } from "#api/validation/fields.ts";
+
+const operators: ReadonlyMap<string, FieldRequirement["operator"]> = new Map([
+  ["In", "="],
+  ["NotIn", "!="],
+]);
+
+export function reviewSelector(resourceAttributes: Fields): FieldSelector | undefined {
+  const given = maybe(resourceAttributes, "fieldSelector");
+  if (given === undefined) return undefined;
+  const requirements = items(given, "requirements").flatMap(requirementOf);
+  if (requirements.length > 0) return { requirements };
+  return parsed(text(given, "rawSelector"));
+}
+
+function requirementOf(given: Fields): readonly FieldRequirement[] {
+  const operator = operators.get(text(given, "operator"));
+  const [value, ...more] = texts(given, "values");
+  if (operator === undefined || value === undefined || more.length > 0) return [];
+  return [{ field: text(given, "key"), operator, value }];
+}
+
+function parsed(raw: string): FieldSelector | undefined {
+  if (raw === "") return undefined;
+  try {
+    return parseFieldSelector(raw);
+  } catch {
+    return undefined;
+  }
+}

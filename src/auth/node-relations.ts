@@ -1,0 +1,114 @@
+/**
+ * What belongs to a node: its pods, and what these refer to. Answers the questions of upstream's graph
+ * (plugin/pkg/auth/authorizer/node/graph.go) from the server's own caches.
+ *
+ *   secret, config map, claim, resource claim, account -> pod -> node
+ *   secret -> volume -> claim -> pod -> node
+ *   volume attachment, resource slice, pod certificate request -> node
+ *
+ * Holds  a mirror pod relates to its node and to nothing else: a node makes its mirror pods itself, so
+ *        what such a pod names must not become readable by it.
+ * Cost   walks the pods of one namespace; a secret no pod refers to costs a walk over all volumes too.
+ */
+import type { Lookup } from "#api/lookup.ts";
+import type { AnyObject } from "#api/object.ts";
+import { podReferences, type PodReferences } from "#api/pod-references.ts";
+import { volumeSecrets } from "#api/volume-secrets.ts";
+
+const mirrorAnnotation = "kubernetes.io/config.mirror";
+const pods = { group: "", resource: "pods" };
+const volumes = { group: "", resource: "persistentvolumes" };
+const attachments = { group: "storage.k8s.io", resource: "volumeattachments" };
+const slices = { group: "resource.k8s.io", resource: "resourceslices" };
+const certificateRequests = { group: "certificates.k8s.io", resource: "podcertificaterequests" };
+
+/** What a question is about; the fields of `PodReferences` are referred to by pods. */
+export type RelatedKind =
+  | keyof PodReferences
+  | "pods"
+  | "volumes"
+  | "attachments"
+  | "slices"
+  | "certificateRequests";
+
+interface NodeSpec {
+  readonly nodeName?: string;
+  readonly claimRef?: { readonly namespace?: string; readonly name?: string };
+}
+
+export class NodeRelations {
+  readonly #lookup: Lookup;
+
+  constructor(deps: { readonly lookup: Lookup }) {
+    this.#lookup = deps.lookup;
+  }
+
+  /** True when the object of that kind, namespace and name belongs to `node`. */
+  isRelated(node: string, kind: RelatedKind, namespace: string, name: string): boolean {
+    switch (kind) {
+      case "pods":
+        return this.#names(node, pods, namespace, name);
+      case "attachments":
+        return this.#names(node, attachments, "", name);
+      case "slices":
+        return this.#names(node, slices, "", name);
+      case "certificateRequests":
+        return this.#names(node, certificateRequests, namespace, name);
+      case "volumes":
+        return this.#usesVolume(node, this.#lookup.get(volumes, "", name));
+      case "secrets":
+        return (
+          this.#refersTo(node, kind, namespace, name) || this.#volumeSecret(node, namespace, name)
+        );
+      default:
+        return this.#refersTo(node, kind, namespace, name);
+    }
+  }
+
+  /** The object names the node in spec.nodeName. */
+  #names(
+    node: string,
+    resource: { readonly group: string; readonly resource: string },
+    namespace: string,
+    name: string,
+  ): boolean {
+    const object = this.#lookup.get(resource, namespace, name);
+    return object !== undefined && specOf(object).nodeName === node;
+  }
+
+  #refersTo(node: string, kind: keyof PodReferences, namespace: string, name: string): boolean {
+    if (namespace === "" || name === "") return false;
+    return this.#lookup
+      .list(pods, namespace)
+      .some(
+        (pod) =>
+          specOf(pod).nodeName === node &&
+          !isMirrorPod(pod) &&
+          podReferences(pod)[kind].includes(name),
+      );
+  }
+
+  #usesVolume(node: string, volume: AnyObject | undefined): boolean {
+    const { namespace = "", name = "" } = (volume && specOf(volume).claimRef) ?? {};
+    return this.#refersTo(node, "claims", namespace, name);
+  }
+
+  #volumeSecret(node: string, namespace: string, name: string): boolean {
+    return this.#lookup
+      .list(volumes, "")
+      .some(
+        (volume) =>
+          volumeSecrets(volume).some(
+            (secret) => secret.namespace === namespace && secret.name === name,
+          ) && this.#usesVolume(node, volume),
+      );
+  }
+}
+
+function isMirrorPod(pod: AnyObject): boolean {
+  return pod.metadata?.annotations?.[mirrorAnnotation] !== undefined;
+}
+
+function specOf(object: AnyObject): NodeSpec {
+  return (object["spec"] ?? {}) as NodeSpec; // a stored object of one of the kinds above
+}
