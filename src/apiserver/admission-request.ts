@@ -23,7 +23,7 @@ export function admissionRequest(
   return {
     ...facts,
     info: kind.info,
-    namespace: kind.info.namespaced ? context.info.namespace : "",
+    namespace: context.place.namespace,
     user: context.user,
     warn: (text) => context.warnings.add(text),
   };

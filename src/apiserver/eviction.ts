@@ -53,16 +53,16 @@ export async function evictPod(
   pods: StoredKind,
 ): Promise<PlainResponse> {
   const form = plainForm(context);
-  const { namespace, pathName } = context.info;
+  const { namespace, name } = context.place;
   const eviction = await readTyped(context, evictionKind, deps.limits.bodyBytesMax, "Ignore");
   const own = eviction?.metadata?.name ?? "";
-  if (own !== "" && own !== pathName) {
+  if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
   const query = deleteQuery(eviction?.["deleteOptions"] as AnyObject | undefined, context.query);
-  const pod = (await pods.store.get(namespace, pathName, {})).object;
+  const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
-  await deleteOne(deps, context, pods, evicting(pod, query), pathName);
+  await deleteOne(deps, context, pods, evicting(pod, query), context.place);
   const done: Status = {
     kind: "Status",
     apiVersion: "v1",
@@ -94,7 +94,7 @@ async function chargeBudget(
   pod: AnyObject,
   query: DeleteQuery,
 ): Promise<void> {
-  const { namespace, pathName } = context.info;
+  const { namespace, name: podName } = context.place;
   const covering = budgetsOf(deps, namespace, pod);
   if (covering.length > 1) {
     const text =
@@ -111,7 +111,7 @@ async function chargeBudget(
     name,
     (current) => {
       if (current === undefined) throw notFound(budgets, name);
-      return charged(current, pathName, context.nowMs);
+      return charged(current, podName, context.nowMs);
     },
     { subresource: "status", dryRun: query.dryRun },
   );

@@ -20,6 +20,8 @@ import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, ping } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
+import type { Scope } from "#server/place.ts";
+import type { RequestInfo } from "#server/request-info.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
@@ -94,7 +96,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     {
       ...deps,
       metrics: requestMetrics,
-      isKnown: ({ group, version: v, resource }) => catalog.find(group, v, resource) !== undefined,
+      scopeOf: (info) => scopeOf(catalog, info),
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) =>
@@ -116,6 +118,15 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       for (const stream of streams) stream.end();
     },
   };
+}
+
+function scopeOf(
+  catalog: ResourceCatalog,
+  { group, version, resource }: RequestInfo,
+): Scope | undefined {
+  const kind = catalog.find(group, version, resource);
+  if (kind === undefined) return undefined;
+  return kind.info.namespaced ? "namespaced" : "cluster";
 }
 
 function documentsOf(deps: ApiServerDeps, catalog: ResourceCatalog): readonly Documents[] {

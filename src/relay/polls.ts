@@ -4,7 +4,7 @@ import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo } from "#server/request-info.ts";
 import { textResponse } from "#server/respond.ts";
 import type { Question } from "./access.ts";
-import { type Asked, question, reviewedAnswer } from "./asked.ts";
+import { type Asked, askedPlace, reviewedAnswer } from "./asked.ts";
 import { asksForEvents, type EtagFace, type EtagRead } from "./etag-face.ts";
 import type { Mirrored } from "./mirrored.ts";
 import { kindId } from "./mirrored-kind.ts";
@@ -53,12 +53,15 @@ export class Polls {
     }
     const selectors = selectorsOf(resource.kind, query);
     if (selectors === "pass") throw badRequest("the selector does not parse, or names no field");
-    const namespace = resource.kind.namespaced ? info.namespace : "";
     const labels = query.get("labelSelector") ?? "";
+    const { question: asked, place } = askedPlace(resource.kind, info, query);
     // The answer tells of changes as well, so it takes the right to both.
-    const asked = question({ ...info, verb: "list" }, query);
     const questions = [asked, { ...asked, verb: "watch" }];
-    const view = (): View => resource.views.get(namespace, labels, selectors);
+    if (place === undefined) {
+      for (const one of questions) await read.door.authorize(read.caller, one);
+      throw notFound({ group: info.group, resource: path }, "");
+    }
+    const view = (): View => resource.views.get(place, labels, selectors);
     return this.#answerPoll(read, { resource, view, zone: "" }, questions);
   }
 

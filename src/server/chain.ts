@@ -4,12 +4,14 @@
  * authorization, handler.
  *
  * Holds  every request leaves by exactly one answer, one audit line and one latency sample; a watch
- *        leaves its sample when it closes. Identity is settled before a body byte is read.
+ *        leaves its sample when it closes. Identity is settled before a body byte is read. What is
+ *        authorised and what a handler may reach are one value (place.ts); a path that does not fit the
+ *        scope of its kind is 404 after authorization, as upstream's router answers it.
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
 import { failure } from "#api/status.ts";
-import type { Authenticator, Authorizer } from "#auth/auth.ts";
+import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
 import { forbiddenError } from "#auth/forbidden.ts";
 import { anonymousName } from "#auth/groups.ts";
 import { impersonate } from "#auth/impersonation.ts";
@@ -31,6 +33,7 @@ import type { RequestContext } from "./context.ts";
 import { deadlined, requestTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
+import { type Place, type Scope, targetOf } from "./place.ts";
 import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
 import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
@@ -48,8 +51,8 @@ export interface ChainDeps {
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
   readonly audit?: Audit;
-  /** Whether the path leads to a resource this server has: bounds the metrics' label sets. */
-  readonly isKnown: (info: RequestInfo) => boolean;
+  /** Of the kind the path leads to; undefined: this server has none. */
+  readonly scopeOf: (info: RequestInfo) => Scope | undefined;
 }
 
 export interface ChainOptions {
@@ -136,12 +139,13 @@ async function down(
   if (seat !== undefined) walk.gateHeaders = seat.headers;
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
-    downAuthorize(deps, user, info, query);
+    const granted = downAuthorize(deps, walk, user);
     walk.refusing = false;
     const nowMs = walk.receivedWallMs;
     return await handler({
       request,
       info,
+      ...granted,
       query,
       auditId,
       user,
@@ -184,15 +188,22 @@ async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
   }
 }
 
-function downAuthorize(
-  deps: ChainDeps,
-  user: UserInfo,
-  info: RequestInfo,
-  query: URLSearchParams,
-): void {
-  const attributes = attributesOf(user, info, query);
+interface Granted {
+  readonly place: Place;
+  readonly attributes: Attributes;
+}
+
+function downAuthorize(deps: ChainDeps, { info, query }: Walk, user: UserInfo): Granted {
+  const target = targetOf(info, info.resourceRequest ? deps.scopeOf(info) : undefined);
+  const attributes = attributesOf(user, info, target, query);
   const decision = deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+  if (target.place === undefined) throw noSuchPath();
+  return { place: target.place, attributes };
+}
+
+function noSuchPath(): Error {
+  return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 function unauthorized(): Error {
@@ -290,7 +301,7 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
   const seconds = (deps.clock.monotonicMs() - walk.receivedMs) / 1000;
   deps.metrics.end({
     info,
-    known: deps.isKnown(info),
+    known: deps.scopeOf(info) !== undefined,
     method: request.method,
     code: response.status,
     seconds,

@@ -1,11 +1,23 @@
 /** One request on its way through the chain, as every handler sees it. */
+import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
 
+/** Request info without what could be taken for a place: handlers act at `RequestContext.place` only. */
+export type HandlerInfo = Omit<
+  RequestInfo,
+  "namespace" | "inNamespace" | "name" | "pathName" | "parts"
+>;
+
 export interface RequestContext {
   readonly request: PlainRequest;
-  readonly info: RequestInfo;
+  readonly info: HandlerInfo;
+  /** Where the request acts: made with `attributes` from one value (place.ts). */
+  readonly place: Place;
+  /** What the authorizer was asked, and allowed. */
+  readonly attributes: Attributes;
   readonly query: URLSearchParams;
   readonly auditId: string;
   /** Who acts: after impersonation. */
