@@ -45,7 +45,10 @@ export interface PlainRequest {
   readonly path: string;
   /** Raw query without "?"; "" when none. */
   readonly query: string;
-  /** Lower-case names; repeated headers joined with ", ". */
+  /**
+   * Lower-case names; repeated headers joined with ", ". Values are text: of a socket, the UTF-8 its bytes
+   * are; bytes that are none make a text that is not well-formed, which names nobody.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: PlainBody;
   readonly peer: Peer;

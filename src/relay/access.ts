@@ -15,6 +15,7 @@ import type { Client } from "#client/client.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { RelayLimits } from "./limits.ts";
+import { isImpersonating } from "./impersonation.ts";
 import { ReviewCache, type ReviewCounts } from "./review-cache.ts";
 
 /** What the listener knows of the peer: auth's certificate authenticator fits. */
@@ -161,7 +162,8 @@ export class Access {
       spec: { token },
     } as ReviewObject);
     const { authenticated = false, user } = made.status ?? {};
-    if (!authenticated || user?.username === undefined) return undefined;
+    // Nobody is called "": as that user the relay would ask for itself.
+    if (!authenticated || user?.username === undefined || user.username === "") return undefined;
     const { username: name, uid, groups = [], extra } = user;
     return {
       name,
@@ -221,10 +223,6 @@ function attributes(question: Question): object {
   };
 }
 
-function isImpersonating({ headers }: PlainRequest): boolean {
-  return Object.keys(headers).some((name) => name.startsWith("impersonate-"));
-}
-
 function bearerToken(request: PlainRequest): string | undefined {
   const match = /^bearer +([^\s]+) *$/i.exec(request.headers["authorization"] ?? "");
   return match?.[1];
@@ -242,7 +240,7 @@ function refused(user: UserInfo, question: Question, reason: string): ApiError {
   const { verb, group, resource, subresource, namespace, name } = question;
   const what = subresource === "" ? resource : `${resource}/${subresource}`;
   const where = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
-  const why = `User "${user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${where}`;
+  const why = `User ${JSON.stringify(user.name)} cannot ${verb} resource "${what}" in API group "${group}" ${where}`;
   return forbidden({ group, resource }, name, reason === "" ? why : `${why}: ${reason}`);
 }
 

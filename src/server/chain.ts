@@ -315,7 +315,7 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
     user: walk.user,
     impersonator: walk.impersonator,
     sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
-    userAgent: request.headers["user-agent"] ?? "",
+    userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
     info,
     method: request.method,
     query: request.query,

@@ -6,6 +6,7 @@
  */
 import type { Readable } from "node:stream";
 import type { PlainBody, TakeChunk } from "../http.ts";
+import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
 
@@ -87,7 +88,8 @@ export function declaredLength(header: string | undefined): number | undefined {
 
 /** Splits a request target into its decoded path and raw query; undefined when it is malformed. */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
-  const start = target.startsWith("/") ? target : absoluteForm(target);
+  const ascii = asciiTarget(target);
+  const start = ascii.startsWith("/") ? ascii : absoluteForm(ascii);
   if (start === undefined) return undefined;
   const mark = start.indexOf("?");
   const raw = mark < 0 ? start : start.slice(0, mark);

@@ -7,6 +7,7 @@ import { constants } from "node:http2";
 import type { ByteSink, HeadAlone, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { headerOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
 import { closedSink } from "./http1.ts";
@@ -87,7 +88,7 @@ function flatHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || name.startsWith(":")) continue;
-    flat[name] = typeof value === "string" ? value : value.join(", ");
+    flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
   }
   const authority = headers[":authority"];
   if (authority !== undefined && flat["host"] === undefined) flat["host"] = authority;
@@ -191,7 +192,7 @@ function headOf(status: number, headers: Headers): Record<string, string | numbe
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (connectionHeaders.has(lower)) continue;
-    head[lower] = typeof value === "string" ? value : [...value];
+    head[lower] = typeof value === "string" ? headerOf(value) : value.map(headerOf);
   }
   return head;
 }
