@@ -18,6 +18,7 @@ import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { Client } from "#client/client.ts";
@@ -97,6 +98,7 @@ async function startOn(
 ): Promise<Plane> {
   const server = makeServer(host, options, registry);
   await server.ready();
+  logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   await bootstrap({ ...host, catalog: server.catalog }, bootstrapFacts(options, listening));
