@@ -52,7 +52,8 @@ export const unservedKinds: readonly UnservedKind[] = [
     kind: "APIService",
     onWrite: "warn",
     why: "is stored, but this server does not forward requests to other API servers yet",
-    concerns: (object) => (object["spec"] as { service?: object } | undefined)?.service != null,
+    concerns: (object) =>
+      typeof (object["spec"] as { service?: unknown } | undefined)?.service === "object",
   },
   {
     group: "networking.k8s.io",

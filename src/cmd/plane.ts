@@ -35,7 +35,7 @@ import {
   recommendedRegistryOptions,
   type OpenRegistry,
 } from "#registry/registry.ts";
-import type { Audit } from "#server/audit.ts";
+import type { AuditSink } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/full-store.ts";
@@ -60,7 +60,7 @@ export interface PlaneOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
-  readonly audit?: Audit;
+  readonly audit?: AuditSink;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -242,6 +242,7 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
     },
     server.handler,
     host.log,
+    (facts) => server.refused(facts),
   );
 }
 

@@ -26,8 +26,8 @@ import type {
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
-import type { Audit } from "./audit.ts";
-import type { RequestContext } from "./context.ts";
+import type { AuditTrail } from "./audit.ts";
+import type { AuditNote, RequestContext } from "./context.ts";
 import { deadlined, requestTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
@@ -47,7 +47,7 @@ export interface ChainDeps {
   /** Absent: every request passes. */
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
-  readonly audit?: Audit;
+  readonly audit?: AuditTrail;
   /** Whether the path leads to a resource this server has: bounds the metrics' label sets. */
   readonly isKnown: (info: RequestInfo) => boolean;
 }
@@ -65,6 +65,7 @@ interface Walk {
   readonly receivedMs: number;
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
+  readonly note: AuditNote;
   user: UserInfo | undefined;
   impersonator: UserInfo | undefined;
   gateHeaders: Headers;
@@ -98,6 +99,7 @@ function begin(deps: ChainDeps, request: PlainRequest): Walk {
     receivedMs: deps.clock.monotonicMs(),
     receivedWallMs: deps.clock.nowMs(),
     warnings: new Warnings(),
+    note: {},
     user: undefined,
     impersonator: undefined,
     gateHeaders: {},
@@ -123,7 +125,7 @@ async function down(
   ending: { readonly signal: AbortSignal },
   handler: Handler,
 ): Promise<PlainResponse> {
-  const { request, info, query, auditId, receivedMs, warnings } = walk;
+  const { request, info, query, auditId, receivedMs, warnings, note } = walk;
   const user = await downIdentity(deps, walk);
   const seat = await deps.gate?.enter({
     info,
@@ -146,6 +148,7 @@ async function down(
       auditId,
       user,
       warnings,
+      note,
       get signal() {
         return ending.signal;
       },
@@ -259,9 +262,12 @@ function opened<S>(
     return () => {
       if (done) return;
       done = true;
-      close();
-      closed();
-      finishSample(deps, walk, response);
+      try {
+        close();
+      } finally {
+        closed();
+        finishSample(deps, walk, response);
+      }
     };
   };
 }
@@ -297,7 +303,7 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
     bytes: response.kind === "bytes" ? bodyLength(response.body) : 0,
     dryRun: walk.query.has("dryRun"),
   });
-  deps.audit?.({
+  deps.audit?.record({
     auditId: walk.auditId,
     receivedMs: walk.receivedWallMs,
     seconds,
@@ -306,6 +312,7 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
     sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
     userAgent: request.headers["user-agent"] ?? "",
     info,
+    name: walk.note.createdName ?? info.name,
     method: request.method,
     query: request.query,
     code: response.status,

@@ -28,7 +28,7 @@ export interface Sent {
 
 export interface PromisedPlane {
   readonly plane: Plane;
-  ask(method: string, path: string, sent?: Sent): Promise<Answered>;
+  readonly ask: (method: string, path: string, sent?: Sent) => Promise<Answered>;
   /** Ends a watch after its first bytes. */
   watchOnce(path: string): Promise<void>;
   stop(): Promise<void>;
