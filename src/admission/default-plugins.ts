@@ -2,7 +2,7 @@
  * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
  * refusal ends the chain, so order decides which refusal a client sees.
  *
- * Places  ServiceAddresses, which upstream has in storage, runs after all that may change a service;
+ * Places  UnservedKinds, which upstream does not need, comes first; ServiceAddresses, which upstream has in storage, runs after all that may change a service;
  *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -30,6 +30,7 @@ import {
   storageObjectInUseProtection,
 } from "./storage.ts";
 import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
+import { unservedKindsPlugin } from "./unserved-kinds.ts";
 
 export interface DefaultPluginDeps {
   readonly lookup: Lookup;
@@ -45,6 +46,7 @@ export interface DefaultPluginDeps {
 
 export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugin[] {
   return [
+    unservedKindsPlugin,
     namespaceLifecycle(deps),
     limitRanger(deps),
     serviceAccount(deps),

@@ -26,6 +26,7 @@ export async function createObject(
   const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
   const object = placed(sent, kind, context.place);
   const cached = await createIn(deps, context, kind, object, query);
+  context.note.createdName = nameOf(cached.object);
   return answerCached(context, kind, form, 201, cached);
 }
 

@@ -1,4 +1,5 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
+import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -38,6 +39,7 @@ export async function serveResource(
     throw methodNotAllowed(kind);
   warnOfDeprecation(context, kind);
   if (kind.store !== undefined) checkName(context);
+  warnOfStored(context, kind);
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return virtual(deps, context, kind);
   return ordinary(deps, context, storedKind(kind));
@@ -61,6 +63,14 @@ function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   if (group !== "" || context.info.subresource !== "") return;
   const text = Object.hasOwn(deprecated, resource) ? deprecated[resource] : undefined;
   if (text !== undefined) context.warnings.add(text);
+}
+
+/** A reader of a policy that an older release stored must not believe that it is enforced. */
+function warnOfStored(context: RequestContext, kind: ServedKind): void {
+  const reads = context.info.verb === "get" || context.info.verb === "list";
+  if (!reads || (kind.store?.size ?? 0) === 0) return;
+  const row = unservedKind(kind.info);
+  if (row?.onWrite === "refuse") context.warnings.add(unservedText(row));
 }
 
 function noSuchPath(): Error {

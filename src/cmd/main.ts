@@ -34,7 +34,10 @@ program
       .choices(["debug", "info", "warn", "error", "silent"])
       .default("warn"),
   )
-  .option("--audit-log <file>", "append one JSON line per request")
+  .option(
+    "--audit-log <file>",
+    "append one JSON line per request; SIGHUP opens the file again after a rotation",
+  )
   .option(
     "--relay <address:port>",
     "also serve through a relay here, for clients that come in crowds",

@@ -28,8 +28,8 @@ import type {
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
-import type { Audit } from "./audit.ts";
-import type { RequestContext } from "./context.ts";
+import type { AuditTrail } from "./audit.ts";
+import type { AuditNote, RequestContext } from "./context.ts";
 import { deadlined, requestTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
@@ -50,7 +50,7 @@ export interface ChainDeps {
   /** Absent: every request passes. */
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
-  readonly audit?: Audit;
+  readonly audit?: AuditTrail;
   /** Of the kind the path leads to; undefined: this server has none. */
   readonly scopeOf: (info: RequestInfo) => Scope | undefined;
 }
@@ -68,6 +68,7 @@ interface Walk {
   readonly receivedMs: number;
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
+  readonly note: AuditNote;
   user: UserInfo | undefined;
   impersonator: UserInfo | undefined;
   gateHeaders: Headers;
@@ -101,6 +102,7 @@ function begin(deps: ChainDeps, request: PlainRequest): Walk {
     receivedMs: deps.clock.monotonicMs(),
     receivedWallMs: deps.clock.nowMs(),
     warnings: new Warnings(),
+    note: {},
     user: undefined,
     impersonator: undefined,
     gateHeaders: {},
@@ -126,7 +128,7 @@ async function down(
   ending: { readonly signal: AbortSignal },
   handler: Handler,
 ): Promise<PlainResponse> {
-  const { request, info, query, auditId, receivedMs, warnings } = walk;
+  const { request, info, query, auditId, receivedMs, warnings, note } = walk;
   const user = await downIdentity(deps, walk);
   const seat = await deps.gate?.enter({
     info,
@@ -150,6 +152,7 @@ async function down(
       auditId,
       user,
       warnings,
+      note,
       get signal() {
         return ending.signal;
       },
@@ -270,9 +273,12 @@ function opened<S>(
     return () => {
       if (done) return;
       done = true;
-      close();
-      closed();
-      finishSample(deps, walk, response);
+      try {
+        close();
+      } finally {
+        closed();
+        finishSample(deps, walk, response);
+      }
     };
   };
 }
@@ -308,7 +314,7 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
     bytes: response.kind === "bytes" ? bodyLength(response.body) : 0,
     dryRun: walk.query.has("dryRun"),
   });
-  deps.audit?.({
+  deps.audit?.record({
     auditId: walk.auditId,
     receivedMs: walk.receivedWallMs,
     seconds,
@@ -317,6 +323,7 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
     sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
     userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
     info,
+    name: walk.note.createdName ?? info.name,
     method: request.method,
     query: request.query,
     code: response.status,

@@ -23,10 +23,17 @@ export interface RequestContext {
   /** Who acts: after impersonation. */
   readonly user: UserInfo;
   readonly warnings: Warnings;
+  /** What a handler adds to the audit line. */
+  readonly note: AuditNote;
   /** Aborts when the client goes away or the deadline passes. */
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
   readonly receivedMs: number;
   /** Wall clock, the same moment; ages in tables are told from here. */
   readonly nowMs: number;
+}
+
+export interface AuditNote {
+  /** Of the object that a POST made: its path names none. */
+  createdName?: string;
 }
