@@ -200,6 +200,10 @@ program
   )
   .option("--peers-ca <file>", "PEM authorities of the peers' certificates")
   .option(
+    "--audit-log <file>",
+    "append one JSON line per request, with who answered it; opened again on SIGHUP",
+  )
+  .option(
     "--serving-workers <count>",
     "processes that serve clients, all fed by this one; 0: this process serves them itself",
     integer("count", 0, 64),

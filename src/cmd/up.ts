@@ -25,7 +25,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
   const plane = await start(host, directory, pki, flags, audit);
-  const relay = await relayBeside(host, plane, pki, flags);
+  const relay = await relayBeside(host, plane, pki, flags, audit);
   writeKubeconfig(directory, pki, plane);
   process.stdout.write(readyText(plane, directory, flags, relay));
   const failure = await Promise.race([stopped, plane.failed]);
@@ -86,11 +86,13 @@ async function relayBeside(
   plane: Plane,
   pki: Pki,
   flags: UpFlags,
+  audit: AuditFile | undefined,
 ): Promise<BesideRelay | undefined> {
   if (flags.relay === undefined) return undefined;
   try {
     const { startRelayBeside } = await import("./up-relay.ts");
-    return await startRelayBeside(host, plane, pki, { ...flags, relay: flags.relay });
+    const more = audit === undefined ? {} : { audit };
+    return await startRelayBeside(host, plane, pki, { ...flags, relay: flags.relay, ...more });
   } catch (error) {
     await plane.stop();
     throw error;

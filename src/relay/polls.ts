@@ -7,7 +7,7 @@ import type { Question } from "./access.ts";
 import { type Asked, askedPlace, reviewedAnswer } from "./asked.ts";
 import { asksForEvents, type EtagFace, type EtagRead } from "./etag-face.ts";
 import type { Mirrored } from "./mirrored.ts";
-import { kindId } from "./mirrored-kind.ts";
+import { collectionPath, kindId } from "./mirrored-kind.ts";
 import type { MirrorSet } from "./mirror-set.ts";
 import type { NamedView } from "./named-view.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -33,6 +33,15 @@ export class Polls {
 
   constructor(deps: PollsDeps) {
     this.#deps = deps;
+  }
+
+  /** The path of the list that a poll reads; undefined: it is no poll. */
+  listPath(path: string): string | undefined {
+    if (path.startsWith(`${etagPrefix}/`)) return path.slice(etagPrefix.length);
+    if (!path.startsWith(viewsPrefix)) return undefined;
+    const [name = ""] = path.slice(viewsPrefix.length).split("/");
+    const view = this.#deps.views.get(name);
+    return view === undefined ? undefined : collectionPath(view.resource.kind);
   }
 
   /** Undefined: it is none. */

@@ -29,6 +29,8 @@ export interface AuditLine {
   readonly method: string;
   readonly query: string;
   readonly code: number;
+  /** Of a relay's line: who answered, its mirrors or the upstream. */
+  readonly servedFrom?: string;
   /** Only where the HTTP rim refused the request, which then has no user: why. */
   readonly refused?: string;
 }
