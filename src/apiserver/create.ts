@@ -77,11 +77,7 @@ export async function abandoning<T>(
 }
 
 /** The namespace of the path, which the object may repeat but not contradict; none of a cluster-scoped kind. */
-export function placed(
-  object: AnyObject,
-  kind: StoredKind,
-  { namespace }: Place,
-): AnyObject {
+export function placed(object: AnyObject, kind: StoredKind, { namespace }: Place): AnyObject {
   const own = object.metadata?.namespace ?? "";
   if (!kind.info.namespaced) {
     if (own === "") return object;

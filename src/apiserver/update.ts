@@ -134,11 +134,7 @@ function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
 }
 
 /** The body must name the object of the path. */
-export function named(
-  object: AnyObject,
-  kind: StoredKind,
-  place: Place,
-): AnyObject {
+export function named(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
   const { name } = place;
   const { name: ownName = "" } = object.metadata ?? {};
   if (ownName === "") {

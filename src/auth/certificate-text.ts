@@ -15,7 +15,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const readers = new Map<number, (bytes: Uint8Array) => string | undefined>([
   [Tag.utf8, (bytes) => utf8.decode(bytes)],
   [Tag.printable, (bytes) => matching(/^[A-Za-z0-9 '()+,\-./:=?*&]*$/, bytes)],
-  [Tag.ia5, (bytes) => matching(/^[\x01-\x7f]*$/, bytes)],
+  [Tag.ia5, (bytes) => matching(/^[^\x80-\xff]*$/, bytes)],
   [Tag.numeric, (bytes) => matching(/^[0-9 ]*$/, bytes)],
   [Tag.t61, latin1],
   [Tag.bmp, bmpText],

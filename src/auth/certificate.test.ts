@@ -9,7 +9,9 @@ const uid = "1.3.6.1.4.1.57683.2";
 
 /** As much of a certificate as is read, around a subject. */
 function certificate(...attributes: readonly (readonly [oid: string, value: Uint8Array])[]) {
-  const sets = attributes.map(([oid, value]) => der(Tag.set, der(Tag.sequence, derOid(oid), value)));
+  const sets = attributes.map(([oid, value]) =>
+    der(Tag.set, der(Tag.sequence, derOid(oid), value)),
+  );
   const validity = der(Tag.sequence, derTime(0), derTime(1000));
   const empty = der(Tag.sequence);
   const body = [derInteger(Uint8Array.of(1)), empty, empty, validity, der(Tag.sequence, ...sets)];

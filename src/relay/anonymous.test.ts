@@ -19,7 +19,10 @@ class World {
     },
     close() {},
   };
-  readonly paths = new AnonymousPaths({ clock: this.clock, anonymousHttp: this.#http }, relayLimits);
+  readonly paths = new AnonymousPaths(
+    { clock: this.clock, anonymousHttp: this.#http },
+    relayLimits,
+  );
 }
 
 describe("a request without credentials", () => {

@@ -57,7 +57,8 @@ async function publicCaller(
 ): Promise<Caller> {
   const user = await access.identify(request);
   // Who does not say who they are acts for nobody else.
-  if (isNobody(user) && isImpersonating(request)) throw failure(401, "Unauthorized", "Unauthorized");
+  if (isNobody(user) && isImpersonating(request))
+    throw failure(401, "Unauthorized", "Unauthorized");
   note.user = user;
   const acting = await actingUser(access, user, request);
   if (acting !== user) note.impersonator = user;

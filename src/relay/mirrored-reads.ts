@@ -66,7 +66,13 @@ export class MirroredReads {
       return "pass";
     await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#deps.streams.admit();
-    const response = await this.#deps.face.answer({ resource, request, verb: info.verb, place, query });
+    const response = await this.#deps.face.answer({
+      resource,
+      request,
+      verb: info.verb,
+      place,
+      query,
+    });
     if (response === "pass") return response;
     if (response.kind === "stream")
       return reviewedAnswer(this.#deps.reviews, response, read, [asked]);

@@ -34,7 +34,13 @@ import { Herd } from "./herd.ts";
 import { KubernetesFace } from "./kubernetes-face.ts";
 import type { RelayLimits } from "./limits.ts";
 import { LoopGuard } from "./loop-guard.ts";
-import { describeHerd, describeRefusals, describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
+import {
+  describeHerd,
+  describeRefusals,
+  describeRelay,
+  describeViews,
+  RelayMetrics,
+} from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";

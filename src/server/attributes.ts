@@ -31,7 +31,8 @@ export function attributesOf(
 function selectorOf(info: RequestInfo, query: URLSearchParams): FieldSelector | undefined {
   const text = query.get("fieldSelector");
   // As upstream: the prefixed watch of one object takes no selector.
-  if (text === null || text === "" || info.verbInPath || !selective.has(info.verb)) return undefined;
+  if (text === null || text === "" || info.verbInPath || !selective.has(info.verb))
+    return undefined;
   try {
     return parseFieldSelector(text);
   } catch {

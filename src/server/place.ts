@@ -15,16 +15,22 @@ import type { RequestInfo } from "./request-info.ts";
 export type Scope = "namespaced" | "cluster";
 
 export class Place {
-  /** "" for cluster-scoped kinds, and for a list or watch over all namespaces. */
-  readonly namespace: string;
-  /** "" for a collection. */
-  readonly name: string;
-  /** Its value is of no use: it keeps other objects from being taken for a place. */
-  readonly #made = true;
+  readonly #namespace: string;
+  readonly #name: string;
 
   private constructor(namespace: string, name: string) {
-    this.namespace = namespace;
-    this.name = name;
+    this.#namespace = namespace;
+    this.#name = name;
+  }
+
+  /** "" for cluster-scoped kinds, and for a list or watch over all namespaces. */
+  get namespace(): string {
+    return this.#namespace;
+  }
+
+  /** "" for a collection. */
+  get name(): string {
+    return this.#name;
   }
 
   /** Of requests that are about no object. */
@@ -32,7 +38,7 @@ export class Place {
 
   /** An object of the same collection, which a body or a list named. */
   named(name: string): Place {
-    return new Place(this.namespace, name);
+    return new Place(this.#namespace, name);
   }
 
   static of(info: RequestInfo, scope: Scope): Place | undefined {

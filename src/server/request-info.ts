@@ -151,7 +151,9 @@ function selectedName(query: URLSearchParams): string {
   if (text === "" || !listOptionsParse(query)) return "";
   try {
     const { requirements } = parseFieldSelector(text);
-    const pinned = requirements.find((one) => one.field === "metadata.name" && one.operator === "=");
+    const pinned = requirements.find(
+      (one) => one.field === "metadata.name" && one.operator === "=",
+    );
     const name = pinned?.value ?? "";
     return pathSegmentProblem(name) === undefined ? name : "";
   } catch {

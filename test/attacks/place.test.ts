@@ -24,8 +24,7 @@ const authorizer: Authorizer = {
   rulesFor: () => ({ rules: [], incomplete: false }),
 };
 const inTeam = ({ namespace }: Attributes): boolean => namespace === "team";
-const onlyCm = ({ namespace, name }: Attributes): boolean =>
-  namespace === "team" && name === "cm";
+const onlyCm = ({ namespace, name }: Attributes): boolean => namespace === "team" && name === "cm";
 
 const reached = new ReachedPlaces();
 let plane: Plane;
@@ -70,7 +69,12 @@ function* casesOf(info: ResourceInfo): Generator<Case> {
   for (const tail of tails) {
     for (const prefix of ["", "/watch", "/proxy"]) {
       const target = `${root(info)}${prefix}/namespaces/team/${info.resource}${tail}`;
-      for (const query of ["", "?watch=true", "?fieldSelector=metadata.name%3Dteam", "?resourceVersion=0"]) {
+      for (const query of [
+        "",
+        "?watch=true",
+        "?fieldSelector=metadata.name%3Dteam",
+        "?resourceVersion=0",
+      ]) {
         yield { method: "GET", target: target + query };
       }
       yield { method: "HEAD", target };

@@ -20,7 +20,9 @@ before(async () => {
   world = await RelayedPlane.start();
   const rbac = "/apis/rbac.authorization.k8s.io/v1";
   const apiGroup = "rbac.authorization.k8s.io";
-  const rules = [{ apiGroups: [""], resources: ["configmaps", "nodes"], verbs: ["list", "watch", "get"] }];
+  const rules = [
+    { apiGroups: [""], resources: ["configmaps", "nodes"], verbs: ["list", "watch", "get"] },
+  ];
   await made(`${rbac}/clusterroles`, { metadata: { name: "reader" }, rules });
   const subjects = [
     { kind: "User", name: "bøb", apiGroup },
@@ -41,7 +43,10 @@ async function made(path: string, body: object): Promise<void> {
   assert.equal(status, 201, text);
 }
 
-function userOf({ status, json, text }: Answered): { username?: string; groups?: readonly string[] } {
+function userOf({ status, json, text }: Answered): {
+  username?: string;
+  groups?: readonly string[];
+} {
   assert.equal(status, 201, text);
   return (json["status"] as { userInfo: { username: string; groups: readonly string[] } }).userInfo;
 }
@@ -169,7 +174,11 @@ describe("a name in an Impersonate header", () => {
     for (const door of doors) {
       const sent = { as: world.admin, body: selfReview, headers };
       const { status, text } = await world.ask(door, "POST", reviews, sent);
-      assert.equal(status, 403, `${door}: system:authenticated may review itself, anonymous may not`);
+      assert.equal(
+        status,
+        403,
+        `${door}: system:authenticated may review itself, anonymous may not`,
+      );
       assert.match(text, /system:anonymous/);
     }
   });
@@ -219,7 +228,10 @@ describe("no credentials, where anonymous may list and the server takes no anony
   }
 
   it("are not made good by headers that ask to be somebody", async () => {
-    const headers = { "Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters" };
+    const headers = {
+      "Impersonate-User": "kubernetes-admin",
+      "Impersonate-Group": "system:masters",
+    };
     for (const [method, path] of openings) {
       assert.equal((await world.ask("relay", method, path, { headers })).status, 401);
     }
@@ -314,7 +326,10 @@ describe("tokens that are made up", () => {
     assert.ok(asked >= 50 && asked < 250, `${asked} reviews for 500 tokens`);
     assert.equal(codes.get(401), asked);
     assert.equal(codes.get(429), 500 - asked);
-    assert.match(world.metrics.text(), /relay_credentials_refused_total\{outcome="limited_address"\} [1-9]/);
+    assert.match(
+      world.metrics.text(),
+      /relay_credentials_refused_total\{outcome="limited_address"\} [1-9]/,
+    );
     assert.equal((await world.ask("relay", "GET", path, known)).status, 403);
     const as = world.certificate("bøb");
     assert.equal((await world.ask("relay", "GET", path, { as })).status, 200);

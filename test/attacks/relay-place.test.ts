@@ -185,21 +185,40 @@ describe("what fits", () => {
 const segment = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom("namespaces", "team", "victim", "cm", "configmaps") },
   { weight: 2, arbitrary: fc.constantFrom(...kinds.map(({ resource }) => resource)) },
-  { weight: 2, arbitrary: fc.constantFrom("status", "watch", "proxy", "", ".", "..", "team%2fpods") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom("status", "watch", "proxy", "", ".", "..", "team%2fpods"),
+  },
   { weight: 1, arbitrary: fc.string({ maxLength: 4 }).map(encodeURIComponent) },
 );
-const roots = ["/api/v1", "/api/v1", "/apis/apps/v1", "/apis/rbac.authorization.k8s.io/v1", "//api/v1"];
+const roots = [
+  "/api/v1",
+  "/api/v1",
+  "/apis/apps/v1",
+  "/apis/rbac.authorization.k8s.io/v1",
+  "//api/v1",
+];
 const targets = fc
   .tuple(
     fc.constantFrom("", "/etag", "/etag/", "/"),
     fc.constantFrom(...roots),
-    fc.constantFrom("/namespaces/team", "/namespaces/team", "/watch/namespaces/team", "/namespaces/", ""),
+    fc.constantFrom(
+      "/namespaces/team",
+      "/namespaces/team",
+      "/watch/namespaces/team",
+      "/namespaces/",
+      "",
+    ),
     fc.oneof(
       fc.array(segment, { maxLength: 4 }),
       fc.constantFrom(["configmaps"], ["pods"], ["nodes"], ["namespaces", "victim"], []),
     ),
     fc.constantFrom("?resourceVersion=0", "?resourceVersion=0&watch=1", "?limit=1", ""),
-    fc.constantFrom("", "&fieldSelector=metadata.namespace%3Dvictim", "&labelSelector=not-for-team"),
+    fc.constantFrom(
+      "",
+      "&fieldSelector=metadata.namespace%3Dvictim",
+      "&labelSelector=not-for-team",
+    ),
   )
   .map(([face, root, scope, segments, query, more]) =>
     [face, root, scope, "/", segments.join("/"), query, query === "" ? "" : more].join(""),

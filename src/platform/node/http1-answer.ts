@@ -17,7 +17,8 @@ export function answerHead(
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
   for (const [name, value] of Object.entries({ ...more, ...headers })) {
     if (name.toLowerCase() === "connection") continue;
-    for (const one of typeof value === "string" ? [value] : value) text += line(name, headerOf(one));
+    for (const one of typeof value === "string" ? [value] : value)
+      text += line(name, headerOf(one));
   }
   if (headers["date"] === undefined) text += `Date: ${dateText()}\r\n`;
   return `${text}${connection}\r\n`;

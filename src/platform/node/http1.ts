@@ -152,7 +152,8 @@ function plainRequest(
 function flatHeaders(headers: IncomingMessage["headers"]): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
+    if (value !== undefined)
+      flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
   }
   return flat;
 }
