@@ -6,10 +6,11 @@
  *        304 given again on its connection each time. The line of a poll says the list it stands for.
  */
 import type { Clock } from "#platform/clock.ts";
-import type { Again, ByteSink, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Again, ByteSink, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
 import type { AuditTrail } from "#server/audit.ts";
 import type { RequestInfo } from "#server/request-info.ts";
+import { isNobody } from "./anonymous.ts";
 import type { CallerNote } from "./door.ts";
 
 export interface RelayAuditDeps {
@@ -92,7 +93,7 @@ export class RelayAudit {
       auditId: typeof given === "string" ? given : random.uuid(),
       receivedMs,
       seconds: (clock.monotonicMs() - startedMs) / 1000,
-      user: caller.user,
+      user: code === 401 && by === "refused" ? undefined : named(caller.user),
       impersonator: caller.impersonator,
       sourceAddress: peer.kind === "socket" ? peer.address : "direct",
       userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
@@ -104,4 +105,10 @@ export class RelayAudit {
       servedFrom: by,
     });
   }
+}
+
+/** As the server's lines name a request without credentials. */
+function named(user: UserInfo | undefined): UserInfo | undefined {
+  if (user === undefined || !isNobody(user)) return user;
+  return { name: user.name, groups: user.groups };
 }
