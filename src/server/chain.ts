@@ -142,7 +142,6 @@ async function down(
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
     const granted = downAuthorize(deps, walk, user);
-    walk.refusing = false;
     const nowMs = walk.receivedWallMs;
     return await handler({
       request,
@@ -196,11 +195,13 @@ interface Granted {
   readonly attributes: Attributes;
 }
 
-function downAuthorize(deps: ChainDeps, { info, query }: Walk, user: UserInfo): Granted {
+function downAuthorize(deps: ChainDeps, walk: Walk, user: UserInfo): Granted {
+  const { info, query } = walk;
   const target = targetOf(info, info.resourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
   const decision = deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+  walk.refusing = false;
   if (target.place === undefined) throw noSuchPath();
   return { place: target.place, attributes };
 }
