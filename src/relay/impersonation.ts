@@ -160,8 +160,14 @@ function userQuestion(name: string): Question {
   return { ...question("", "serviceaccounts", account.name), namespace: account.namespace };
 }
 
+const dnsLabel = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
+/** As the upstream tells accounts from users: by what namespaces and accounts can be called. */
+const accountUser = new RegExp(
+  `^system:serviceaccount:(?=[^:]{1,63}:)(${dnsLabel}):(?=.{1,253}$)(${dnsLabel}(?:\\.${dnsLabel})*)$`,
+);
+
 function serviceAccount(name: string): { namespace: string; name: string } | undefined {
-  const match = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name);
+  const match = accountUser.exec(name);
   const [, namespace, account] = match ?? [];
   return namespace === undefined || account === undefined
     ? undefined

@@ -134,7 +134,12 @@ export class RelayedPlane {
   ask(door: Door, method: string, path: string, sent: Sent = {}): Promise<Answered> {
     // Bytes: with a text as body Node encodes the head as UTF-8, too.
     const body = sent.body === undefined ? undefined : Buffer.from(JSON.stringify(sent.body));
+    const { hostname: host, port } = new URL(this.url(door));
+    // Not as a URL, which would encode the path.
     const options = {
+      host,
+      port,
+      path,
       method,
       agent: false as const,
       ca: this.pki.authority.certificate,
@@ -145,7 +150,7 @@ export class RelayedPlane {
       ...(sent.as === undefined ? {} : { cert: sent.as.certificate, key: sent.as.privateKey }),
     };
     return new Promise((resolve, reject) => {
-      const call = request(`${this.url(door)}${path}`, options, (response) => {
+      const call = request(options, (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("error", reject);
