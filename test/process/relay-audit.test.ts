@@ -70,6 +70,26 @@ void describe("pilothouse relay --audit-log", { timeout: 120_000 }, () => {
     });
   }
 
+  void it("is the plane's, of a relay beside it", async () => {
+    const file = join(directory, "beside.log");
+    const data = join(directory, "beside");
+    const args = ["--data-dir", data, "--port", "0", "--nodes", "0", "--audit-log", file];
+    const beside = await startUp([...args, "--relay", "127.0.0.1:0"]);
+    const url = /relay\s+(https:\S+)/.exec(beside.output())?.[1] ?? "";
+    const { cert, key, ca } = credentialsOf(beside.kubeconfig);
+    const admin = new KubeHttp({ server: url, cert, key, ca });
+    await admin.request("GET", "/api/v1/nodes?resourceVersion=0");
+    admin.close();
+    assert.equal((await fetchWith(url, "/api/v1/nodes?resourceVersion=0", "")).status, 401);
+    assert.equal(await beside.stop(), 0, beside.output());
+    const lines = readFileSync(file, "utf8").trim().split("\n");
+    const seen = lines
+      .map((line) => JSON.parse(line) as Line)
+      .filter(({ servedFrom }) => servedFrom !== undefined)
+      .map(({ user, code, servedFrom }) => [user?.name ?? "-", code, servedFrom].join(" "));
+    assert.deepEqual(seen, ["kubernetes-admin 200 mirror", "- 401 refused"]);
+  });
+
   void it("refuses to start with a file it cannot write, and says how to go on", () => {
     for (const workers of ["0", "1"]) {
       const result = pilothouse([
