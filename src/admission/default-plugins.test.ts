@@ -30,6 +30,7 @@ test("the order is upstream's", () => {
   assert.deepEqual(
     setup().plugins.map((plugin) => plugin.name),
     [
+      "UnservedKinds",
       "NamespaceLifecycle",
       "LimitRanger",
       "ServiceAccount",

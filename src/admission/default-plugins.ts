@@ -2,8 +2,9 @@
  * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
  * refusal ends the chain, so order decides which refusal a client sees.
  *
- * Places  ServiceAddresses, CertificateRequester and CertificateConditions, which upstream has in storage,
- *         run after all that may change an object; CertificateProof before the plugins that upstream runs after validation;
+ * Places  UnservedKinds, which upstream does not need, comes first. ServiceAddresses, CertificateRequester and
+ *         CertificateConditions, which upstream has in storage, run after all that may change an object;
+ *         CertificateProof before the plugins that upstream runs after validation;
  *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -42,6 +43,7 @@ import {
   storageObjectInUseProtection,
 } from "./storage.ts";
 import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
+import { unservedKindsPlugin } from "./unserved-kinds.ts";
 
 export interface DefaultPluginDeps {
   readonly lookup: Lookup;
@@ -58,6 +60,7 @@ export interface DefaultPluginDeps {
 
 export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugin[] {
   return [
+    unservedKindsPlugin,
     namespaceLifecycle(deps),
     limitRanger(deps),
     serviceAccount(deps),

@@ -26,7 +26,9 @@ export type StatusReason =
   | "UnsupportedMediaType"
   | "InternalError"
   | "Expired"
-  | "ServiceUnavailable";
+  | "ServiceUnavailable"
+  /** Not upstream's: a kind this server stores, but does not act on (501). */
+  | "NotImplemented";
 
 export interface StatusCause {
   readonly reason?: string;

@@ -24,7 +24,7 @@ export function admissionRequest(
     ...facts,
     verb: context.info.verb,
     info: kind.info,
-    namespace: kind.info.namespaced ? context.info.namespace : "",
+    namespace: context.place.namespace,
     user: context.user,
     warn: (text) => context.warnings.add(text),
   };

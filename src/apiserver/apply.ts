@@ -23,8 +23,8 @@ export function applyObject(
   patch: Document,
 ): ReturnType<typeof writeThrough> {
   checkRepeats(context, query, patch);
-  const { namespace, pathName, subresource } = context.info;
-  const configuration = named(applyConfiguration(patch, kind), kind, namespace, pathName);
+  const { subresource } = context.info;
+  const configuration = named(applyConfiguration(patch, kind), kind, context.place);
   return writeThrough(deps, context, kind, query, {
     subresource,
     createIfMissing: subresource === "",

@@ -55,8 +55,10 @@ export async function bindPod(
   const binding = await readTyped(context, bindingKind, deps.limits.bodyBytesMax, "Ignore");
   if (binding === undefined) throw badRequest("the body of the request holds no Binding");
   const name = boundName(context, binding);
+  context.note.createdName = name;
   const node = targetNode(binding);
-  const inPod = { ...context, info: { ...context.info, pathName: name, name } };
+  // `bindings` names its pod in the body: one of the namespace that was authorised.
+  const inPod = { ...context, place: context.place.named(name) };
   await writeThrough(deps, inPod, pods, query, {
     subresource: "binding",
     createIfMissing: false,
@@ -77,7 +79,7 @@ export async function bindPod(
 
 function boundName(context: RequestContext, binding: AnyObject): string {
   const own = binding.metadata?.name ?? "";
-  const path = context.info.pathName;
+  const path = context.place.name;
   if (path !== "" && own !== "" && own !== path) {
     throw badRequest("name in URL does not match name in Binding object");
   }

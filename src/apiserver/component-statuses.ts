@@ -27,10 +27,10 @@ export function serveComponents(
   const form = formFor(context, kind);
   context.warnings.add(deprecated);
   const items = components.map(componentStatus);
-  const { pathName } = context.info;
-  if (pathName !== "") {
-    const found = items.find((item) => item.metadata?.name === pathName);
-    if (found === undefined) throw notFound(kind.info, pathName);
+  const { name } = context.place;
+  if (name !== "") {
+    const found = items.find((item) => item.metadata?.name === name);
+    if (found === undefined) throw notFound(kind.info, name);
     return answerObject(context, kind, form, 200, found);
   }
   if (form.transform?.kind === "Table") {

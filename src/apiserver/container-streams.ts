@@ -50,8 +50,9 @@ export async function podStream(
 
 /** nodes/proxy and services/proxy. */
 export function unproxied(context: RequestContext): never {
-  const { resource, pathName } = context.info;
-  const text = `proxying to ${resource} is not served: cannot reach ${resource} ${JSON.stringify(pathName)}`;
+  const { resource } = context.info;
+  const name = JSON.stringify(context.place.name);
+  const text = `proxying to ${resource} is not served: cannot reach ${resource} ${name}`;
   throw failure(503, "ServiceUnavailable", text);
 }
 
@@ -59,10 +60,10 @@ async function podOf(
   context: RequestContext,
   pods: StoredKind,
 ): Promise<{ pod: AnyObject; spec: PodSpec; where: string }> {
-  const { namespace, pathName } = context.info;
-  const pod = (await pods.store.get(namespace, pathName, {})).object;
+  const { namespace, name } = context.place;
+  const pod = (await pods.store.get(namespace, name, {})).object;
   const spec = (pod["spec"] ?? {}) as PodSpec; // a stored pod
-  return { pod, spec, where: `${namespace}/${pathName}` };
+  return { pod, spec, where: `${namespace}/${name}` };
 }
 
 function assignedNode(pod: AnyObject, spec: PodSpec): string {

@@ -6,12 +6,12 @@ import type { AnyObject } from "#api/object.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import type { Place } from "#server/place.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
-import { namespaceOf } from "./get.ts";
 import { tracked } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -24,8 +24,9 @@ export async function createObject(
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
   const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
-  const object = placed(sent, kind, context.info.namespace);
+  const object = placed(sent, kind, context.place);
   const cached = await createIn(deps, context, kind, object, query);
+  context.note.createdName = nameOf(cached.object);
   return answerCached(context, kind, form, 201, cached);
 }
 
@@ -49,7 +50,7 @@ async function createIn(
   });
   const mutated = await deps.admission.mutate(request);
   return abandoning(deps.admission, { ...request, object: mutated }, () =>
-    kind.store.create(namespaceOf(kind, context.info.namespace), mutated, {
+    kind.store.create(context.place.namespace, mutated, {
       dryRun: query.dryRun,
       admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),
       warn: (text) => context.warnings.add(text),
@@ -75,8 +76,8 @@ export async function abandoning<T>(
   }
 }
 
-/** The namespace of the path, which the object may repeat but not contradict. */
-export function placed(object: AnyObject, kind: StoredKind, namespace: string): AnyObject {
+/** The namespace of the path, which the object may repeat but not contradict; none of a cluster-scoped kind. */
+export function placed(object: AnyObject, kind: StoredKind, { namespace }: Place): AnyObject {
   const own = object.metadata?.namespace ?? "";
   if (!kind.info.namespaced) {
     if (own === "") return object;

@@ -11,7 +11,6 @@ import { formFor } from "./answer.ts";
 import { deleteOne, readDeleteQuery } from "./delete.ts";
 import type { DeleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
-import { namespaceOf } from "./get.ts";
 import { kindless, pageOptions } from "./list.ts";
 import { listQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -24,7 +23,7 @@ export async function deleteCollection(
   const form = formFor(context, kind);
   const query = listQuery(kind.info, context.query, false, kind.selectableFields);
   const deletion = await readDeleteQuery(deps, context);
-  const namespace = namespaceOf(kind, context.info.namespace);
+  const { namespace } = context.place;
   const found: CachedObject[] = [];
   let token = "";
   let resourceVersion = "";
@@ -55,7 +54,7 @@ async function deleteAll(
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let item = items[next++]; item !== undefined; item = items[next++]) {
-      await deleteOne(deps, context, kind, query, item.name, item.namespace).catch(unlessGone);
+      await deleteOne(deps, context, kind, query, context.place.named(item.name)).catch(unlessGone);
     }
   };
   const workers = Math.min(deps.limits.deletesInFlightMax, items.length);

@@ -4,12 +4,12 @@ import type { Status } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { DeleteResult } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
+import type { Place } from "#server/place.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, answerPlain, formFor } from "./answer.ts";
 import { readDocument } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { type DeleteQuery, deleteQuery } from "./delete-options.ts";
-import { namespaceOf } from "./get.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
 /** Kinds whose deletion answers with the object even when it is gone. */
@@ -35,7 +35,7 @@ export async function deleteObject(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = await readDeleteQuery(deps, context);
-  const result = await deleteOne(deps, context, kind, query, context.info.pathName);
+  const result = await deleteOne(deps, context, kind, query, context.place);
   const orphaning = query.options.orphanDependents;
   const status = result.kind === "pending" && orphaning === false ? 202 : 200;
   const whole = answersWithObject.has(kind.info.resource);
@@ -63,8 +63,7 @@ export function deleteOne(
   context: RequestContext,
   kind: StoredKind,
   query: DeleteQuery,
-  name: string,
-  namespace = context.info.namespace,
+  { namespace, name }: Place,
 ): Promise<DeleteResult> {
   const { dryRun } = query;
   const facts = {
@@ -74,11 +73,11 @@ export function deleteOne(
     dryRun,
     attempt: {},
   } as const;
-  return kind.store.delete(namespaceOf(kind, namespace), name, query.options, {
+  return kind.store.delete(namespace, name, query.options, {
     dryRun,
     admit: (_next, old) => {
       const request = admissionRequest(context, kind, { ...facts, name, oldObject: old });
-      return deps.admission.validate({ ...request, namespace: namespaceOf(kind, namespace) });
+      return deps.admission.validate(request);
     },
     warn: (text) => context.warnings.add(text),
   });
@@ -89,9 +88,9 @@ export function deleteAdmitted(
   context: RequestContext,
   kind: StoredKind,
   query: DeleteQuery,
-  name: string,
+  place: Place,
 ): Promise<DeleteResult> {
-  return kind.store.delete(namespaceOf(kind, context.info.namespace), name, query.options, {
+  return kind.store.delete(place.namespace, place.name, query.options, {
     dryRun: query.dryRun,
     warn: (text) => context.warnings.add(text),
   });

@@ -54,17 +54,17 @@ export async function evictPod(
   pods: StoredKind,
 ): Promise<PlainResponse> {
   const form = plainForm(context);
-  const { namespace, pathName } = context.info;
+  const { namespace, name } = context.place;
   const eviction = await readTyped(context, evictionKind, deps.limits.bodyBytesMax, "Ignore");
   const own = eviction?.metadata?.name ?? "";
-  if (own !== "" && own !== pathName) {
+  if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
   const query = deleteQuery(eviction?.["deleteOptions"] as AnyObject | undefined, context.query);
   await admitEviction(deps, context, pods, eviction ?? {}, query);
-  const pod = (await pods.store.get(namespace, pathName, {})).object;
+  const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
-  await deleteAdmitted(context, pods, evicting(pod, query), pathName);
+  await deleteAdmitted(context, pods, evicting(pod, query), context.place);
   const done: Status = {
     kind: "Status",
     apiVersion: "v1",
@@ -86,7 +86,7 @@ async function admitEviction(
   const request = admissionRequest(context, pods, {
     operation: "CREATE",
     subresource: "eviction",
-    name: context.info.pathName,
+    name: context.place.name,
     object: eviction,
     oldObject: undefined,
     dryRun: query.dryRun,
@@ -117,7 +117,7 @@ async function chargeBudget(
   pod: AnyObject,
   query: DeleteQuery,
 ): Promise<void> {
-  const { namespace, pathName } = context.info;
+  const { namespace, name: podName } = context.place;
   const covering = budgetsOf(deps, namespace, pod);
   if (covering.length > 1) {
     const text =
@@ -134,7 +134,7 @@ async function chargeBudget(
     name,
     (current) => {
       if (current === undefined) throw notFound(budgets, name);
-      return charged(current, pathName, context.nowMs);
+      return charged(current, podName, context.nowMs);
     },
     { subresource: "status", dryRun: query.dryRun },
   );

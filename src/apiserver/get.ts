@@ -8,12 +8,7 @@ export async function getObject(context: RequestContext, kind: StoredKind): Prom
   const form = formFor(context, kind);
   const resourceVersion = context.query.get("resourceVersion");
   const options = resourceVersion === null ? {} : { resourceVersion };
-  const { namespace, pathName } = context.info;
-  const cached = await kind.store.get(namespaceOf(kind, namespace), pathName, options);
+  const { namespace, name } = context.place;
+  const cached = await kind.store.get(namespace, name, options);
   return answerCached(context, kind, form, 200, cached);
-}
-
-/** Cluster-scoped objects live in namespace "", whatever the path says (`namespaces/x/status`). */
-export function namespaceOf(kind: StoredKind, namespace: string): string {
-  return kind.info.namespaced ? namespace : "";
 }

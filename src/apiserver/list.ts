@@ -10,7 +10,6 @@ import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
 import { bytesResponse, compressed, objectResponse } from "#server/respond.ts";
 import { contentHeaders, formFor, goType } from "./answer.ts";
-import { namespaceOf } from "./get.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { includeObject, metadataType, partial, tableOf } from "./table.ts";
@@ -21,7 +20,7 @@ export async function listObjects(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = listQuery(kind.info, context.query, false, kind.selectableFields);
-  const page = await kind.store.list(namespaceOf(kind, context.info.namespace), pageOptions(query));
+  const page = await kind.store.list(context.place.namespace, pageOptions(query));
   const response = answerList(context, kind, form, page);
   return compressed(context.request, response);
 }

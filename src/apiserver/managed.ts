@@ -64,5 +64,6 @@ export function applied(
 }
 
 function managerOf(context: RequestContext, query: WriteQuery): string {
-  return managerName(query.fieldManager, context.request.headers["user-agent"] ?? "");
+  const userAgent = context.request.headers["user-agent"] ?? "";
+  return managerName(query.fieldManager, userAgent.toWellFormed());
 }

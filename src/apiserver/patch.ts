@@ -93,7 +93,7 @@ function patchThrough(
     subresource: context.info.subresource,
     createIfMissing: false,
     next: (current) => {
-      if (current === undefined) throw notFound(kind.info, context.info.pathName);
+      if (current === undefined) throw notFound(kind.info, context.place.name);
       const original = kind.fromStored(current);
       const patched = patchedObject(kind, original, type, patch.value);
       const object = decodedPatched(context, kind, query, { original, patched, patch, type });

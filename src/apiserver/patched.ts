@@ -28,9 +28,8 @@ export function decodedPatched(
   result: Patched,
 ): AnyObject {
   const object = checked(context, kind, query, result);
-  const { namespace, pathName } = context.info;
   checkUid(kind, object, result.original);
-  return named(object, kind, namespace, pathName);
+  return named(object, kind, context.place);
 }
 
 function checked(

@@ -52,9 +52,9 @@ export async function createReview(
 }
 
 /** Upstream treats one of the reviews as an object that is made, and none but the local one has a place. */
-function reviewMetadata({ info, nowMs }: RequestContext, kind: ServedKind): ObjectMeta {
+function reviewMetadata({ place, nowMs }: RequestContext, kind: ServedKind): ObjectMeta {
   if (kind.info.resource === "selfsubjectreviews") return { creationTimestamp: formatTime(nowMs) };
-  return info.namespace === "" ? {} : { namespace: info.namespace };
+  return place.namespace === "" ? {} : { namespace: place.namespace };
 }
 
 interface AccessSpec {
@@ -137,7 +137,7 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
 
 function localAccessReview(deps: ApiDeps, context: RequestContext, object: AnyObject): object {
   const namespace = accessSpec(object).resourceAttributes?.["namespace"] ?? "";
-  if (namespace !== context.info.namespace) {
+  if (namespace !== context.place.namespace) {
     const given = JSON.stringify(namespace);
     throw invalid({ group: "authorization.k8s.io", kind: "" }, "", [
       {

@@ -1,7 +1,9 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
-import { failure } from "#api/status.ts";
+import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
+import { badRequest, failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import { pathSegmentProblem } from "#server/request-info.ts";
 import { bindPod } from "./binding.ts";
 import { serveComponents, type Component } from "./component-statuses.ts";
 import { createObject } from "./create.ts";
@@ -29,25 +31,25 @@ export async function serveResource(
 ): Promise<PlainResponse> {
   const { info } = context;
   const kind = deps.catalog.find(info.group, info.version, info.resource);
-  if (kind === undefined || !fits(context, kind)) throw noSuchPath();
+  if (kind === undefined) throw noSuchPath();
+  // The path says watch: of other methods upstream's router knows none there.
+  if (info.verbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
   // Upstream routes GET only; a proxied HEAD is the container's business.
   if (context.request.method === "HEAD" && info.subresource !== "proxy")
     throw methodNotAllowed(kind);
   warnOfDeprecation(context, kind);
+  if (kind.store !== undefined) checkName(context);
+  warnOfStored(context, kind);
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return virtual(deps, context, kind);
   return ordinary(deps, context, storedKind(kind));
 }
 
-/** The path's shape: namespaces only where they belong, nothing after what is no proxy. */
-function fits(context: RequestContext, kind: ServedKind): boolean {
-  const { info } = context;
-  const inNamespace = info.namespace !== "" && info.resource !== "namespaces";
-  if (inNamespace && !kind.info.namespaced) return false;
-  const byCollection = info.verb === "list" || info.verb === "watch";
-  if (kind.info.namespaced && info.namespace === "" && info.pathName !== "" && !byCollection)
-    return false;
-  return info.parts.length <= 3 || info.subresource === "proxy";
+/** Upstream finds it where it makes the key of the object. */
+function checkName({ place }: RequestContext): void {
+  const problem = pathSegmentProblem(place.name);
+  if (problem === undefined) return;
+  throw badRequest(`Name parameter invalid: ${JSON.stringify(place.name)}: ${problem}`);
 }
 
 /** Versions on their way out, of those served by default: by resource of the core group. */
@@ -61,6 +63,14 @@ function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   if (group !== "" || context.info.subresource !== "") return;
   const text = Object.hasOwn(deprecated, resource) ? deprecated[resource] : undefined;
   if (text !== undefined) context.warnings.add(text);
+}
+
+/** A reader of a policy that an older release stored must not believe that it is enforced. */
+function warnOfStored(context: RequestContext, kind: ServedKind): void {
+  const reads = context.info.verb === "get" || context.info.verb === "list";
+  if (!reads || (kind.store?.size ?? 0) === 0) return;
+  const row = unservedKind(kind.info);
+  if (row?.onWrite === "refuse") context.warnings.add(unservedText(row));
 }
 
 function noSuchPath(): Error {
@@ -84,12 +94,15 @@ async function virtual(
   context: RequestContext,
   kind: ServedKind,
 ): Promise<PlainResponse> {
-  const { verb, pathName } = context.info;
+  const { verb } = context.info;
+  const { name, namespace } = context.place;
+  // Reviews and bindings over all namespaces: upstream has no such path.
+  if (kind.info.namespaced && namespace === "") throw noSuchPath();
   if (!kind.info.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
   if (kind.info.resource === "componentstatuses") {
     return serveComponents(context, kind, deps.components());
   }
-  if (pathName !== "" || verb !== "create") throw methodNotAllowed(kind);
+  if (name !== "" || verb !== "create") throw methodNotAllowed(kind);
   if (isReview(kind)) return createReview(deps, context, kind);
   const pods = deps.catalog.find("", "v1", "pods");
   if (kind.info.resource !== "bindings" || pods === undefined) throw methodNotAllowed(kind);
@@ -101,7 +114,8 @@ function ordinary(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  const { verb, pathName, namespace } = context.info;
+  const { verb } = context.info;
+  const { namespace, name } = context.place;
   const allowed = kind.info.verbs.some((candidate) => candidate === verb);
   if (!allowed) throw methodNotAllowed(kind);
   // Across all namespaces there is only reading; reviews and bindings are `virtual`.
@@ -115,13 +129,13 @@ function ordinary(
     case "watch":
       return watchObjects(deps, context, kind);
     case "create":
-      if (pathName !== "") throw methodNotAllowed(kind);
+      if (name !== "") throw methodNotAllowed(kind);
       return createObject(deps, context, kind);
     case "update":
-      if (pathName === "") throw methodNotAllowed(kind);
+      if (name === "") throw methodNotAllowed(kind);
       return updateObject(deps, context, kind);
     case "patch":
-      if (pathName === "") throw methodNotAllowed(kind);
+      if (name === "") throw methodNotAllowed(kind);
       return patchObject(deps, context, kind);
     case "delete":
       return deleteObject(deps, context, kind);

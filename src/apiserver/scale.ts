@@ -12,7 +12,6 @@ import { contentType } from "#server/negotiate.ts";
 import { answerPlain, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
-import { namespaceOf } from "./get.ts";
 import { patchedObject, patchTypes, readPatch, unsupportedPatch } from "./patch.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
@@ -22,8 +21,7 @@ const scaleKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 export async function getScale(context: RequestContext, kind: StoredKind): Promise<PlainResponse> {
   const form = plainForm(context);
-  const { namespace, pathName } = context.info;
-  const cached = await kind.store.get(namespaceOf(kind, namespace), pathName, {});
+  const cached = await kind.store.get(context.place.namespace, context.place.name, {});
   return answerPlain(context, form, 200, scaleOf(kind, cached.object));
 }
 
@@ -37,10 +35,10 @@ export async function updateScale(
   const scale = await readTyped(context, scaleKind, limit, query.fieldValidation);
   if (scale === undefined) throw badRequest("the body of the request holds no Scale");
   const { name = "" } = scale.metadata ?? {};
-  const { pathName } = context.info;
-  if (name !== "" && name !== pathName) {
+  const { place } = context;
+  if (name !== "" && name !== place.name) {
     const said = `the name of the object (${name})`;
-    throw badRequest(`${said} does not match the name on the URL (${pathName})`);
+    throw badRequest(`${said} does not match the name on the URL (${place.name})`);
   }
   return writeScale(deps, context, kind, query, () => scale);
 }
@@ -79,7 +77,7 @@ async function writeScale(
     subresource: "scale",
     createIfMissing: false,
     next: (current) => {
-      if (current === undefined) throw notFound(kind.info, context.info.pathName);
+      if (current === undefined) throw notFound(kind.info, context.place.name);
       const scale = wanted(scaleOf(kind, current)) as unknown as Scale; // checked by readTyped, or made from one
       const scaled = must(applyScale(group, resource, current, scale), `${resource} has a scale`);
       return { object: scaled, tracked: false };

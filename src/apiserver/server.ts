@@ -10,16 +10,18 @@ import type { Lookup } from "#api/lookup.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { PlainHandler } from "#platform/http.ts";
+import type { PlainHandler, RefusedFacts } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Registry } from "#registry/resource-store.ts";
-import type { Audit } from "#server/audit.ts";
+import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import { chain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, ping } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
+import type { Scope } from "#server/place.ts";
+import type { RequestInfo } from "#server/request-info.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
@@ -47,7 +49,8 @@ export interface ApiServerDeps {
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
   readonly gate?: Gate;
-  readonly audit?: Audit;
+  /** Where audit lines go; absent: nowhere. */
+  readonly audit?: AuditSink;
   /** Beyond ping, informer-sync and shutdown; shown by livez and readyz. */
   readonly checks?: readonly HealthCheck[];
   readonly components?: () => readonly Component[];
@@ -70,6 +73,8 @@ export interface ApiServer {
   readonly catalog: ResourceCatalog;
   /** Resolves when every cache has its first snapshot; /readyz is well from then on. */
   ready(): Promise<void>;
+  /** For the HTTP rim: a request that it refused itself, for the audit trail. */
+  refused(facts: RefusedFacts): void;
   shutdown(): void;
   /** Ends all watches cleanly; registry and store are their owners' to close. */
   close(): void;
@@ -85,16 +90,19 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const streams = new Set<WatchStream>();
   const life: Life = { synced: false, leaving: false };
   const requestMetrics = new RequestMetrics(deps.metrics);
-  const { version, metrics, log } = deps;
+  const { version, metrics, log, audit: sink, ...plain } = deps;
+  const audit = sink === undefined ? undefined : new AuditTrail({ sink, metrics, log });
   const route = routeDeps(deps, options, catalog, streams, requestMetrics);
   const documents = documentsOf(deps, catalog);
-  const nonResource = { health: healthOf(deps, life), metrics, version, documents, log };
+  const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
   storageMetrics(deps, catalog);
   const handler = chain(
     {
-      ...deps,
+      ...plain,
+      ...(audit === undefined ? {} : { audit }),
+      log,
       metrics: requestMetrics,
-      isKnown: ({ group, version: v, resource }) => catalog.find(group, v, resource) !== undefined,
+      scopeOf: (info) => scopeOf(catalog, info),
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) =>
@@ -109,6 +117,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       await deps.registry.ready();
       life.synced = true;
     },
+    refused: (facts) => audit?.recordRefused(facts, deps.random.uuid(), deps.clock.nowMs()),
     shutdown: () => {
       life.leaving = true;
     },
@@ -116,6 +125,15 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       for (const stream of streams) stream.end();
     },
   };
+}
+
+function scopeOf(
+  catalog: ResourceCatalog,
+  { group, version, resource }: RequestInfo,
+): Scope | undefined {
+  const kind = catalog.find(group, version, resource);
+  if (kind === undefined) return undefined;
+  return kind.info.namespaced ? "namespaced" : "cluster";
 }
 
 function documentsOf(deps: ApiServerDeps, catalog: ResourceCatalog): readonly Documents[] {
@@ -153,7 +171,7 @@ function routeDeps(
   };
 }
 
-function healthOf(deps: ApiServerDeps, life: Life): Health {
+function healthOf(deps: ApiServerDeps, life: Life, audit: AuditTrail | undefined): Health {
   const more = deps.checks ?? [];
   const synced: HealthCheck = {
     name: "informer-sync",
@@ -164,7 +182,8 @@ function healthOf(deps: ApiServerDeps, life: Life): Health {
     check: () => (life.leaving ? "process is shutting down" : undefined),
   };
   const alive = [ping, ...more];
-  return { healthz: alive, livez: alive, readyz: [...alive, synced, shutdown] };
+  const audited = audit === undefined ? [] : [audit.check];
+  return { healthz: alive, livez: alive, readyz: [...alive, synced, shutdown, ...audited] };
 }
 
 function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {

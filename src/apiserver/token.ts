@@ -21,11 +21,11 @@ export async function mintToken(
   }
   const sent = await readTyped(context, tokenKind, deps.limits.bodyBytesMax, "Ignore");
   if (sent === undefined) throw badRequest("the body of the request holds no TokenRequest");
-  const { namespace, pathName } = context.info;
+  const { namespace, name } = context.place;
   const request = admissionRequest(context, accounts, {
     operation: "CREATE",
     subresource: "token",
-    name: pathName,
+    name,
     object: sent,
     oldObject: undefined,
     dryRun: false,
@@ -33,5 +33,5 @@ export async function mintToken(
   });
   const mutated = await deps.admission.mutate(request);
   await deps.admission.validate({ ...request, object: mutated });
-  return answerPlain(context, form, 201, deps.tokenMinter(namespace, pathName, mutated));
+  return answerPlain(context, form, 201, deps.tokenMinter(namespace, name, mutated));
 }

@@ -7,14 +7,14 @@ import type { AnyObject } from "#api/object.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { UpdateResult } from "#registry/resource-store.ts";
-import { attributesOf } from "#server/attributes.ts";
 import type { RequestContext } from "#server/context.ts";
+import type { Place } from "#server/place.ts";
 import { forbiddenError } from "#auth/forbidden.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
+import { placed } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
-import { namespaceOf } from "./get.ts";
 import { tracked } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -27,7 +27,7 @@ export async function updateObject(
   const form = formFor(context, kind);
   const query = writeQuery("UpdateOptions", context.query);
   const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
-  const object = named(sent, kind, context.info.namespace, context.info.pathName);
+  const object = named(sent, kind, context.place);
   const createIfMissing = kind.allowCreateOnUpdate && context.info.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {
     subresource: context.info.subresource,
@@ -66,9 +66,9 @@ export async function writeThrough(
     const object = next.tracked ? next.object : tracked(context, kind, query, current, next.object);
     return attempts.mutate(current, kind.toStored(object));
   };
-  const namespace = namespaceOf(kind, context.info.namespace);
+  const { namespace, name } = context.place;
   try {
-    return await kind.store.update(namespace, context.info.pathName, transform, {
+    return await kind.store.update(namespace, name, transform, {
       subresource: write.subresource,
       createIfMissing: write.createIfMissing,
       dryRun: query.dryRun,
@@ -100,7 +100,7 @@ class Attempts {
       admissionRequest(context, kind, {
         operation: oldObject === undefined ? "CREATE" : "UPDATE",
         subresource,
-        name: context.info.pathName,
+        name: context.place.name,
         object,
         oldObject,
         dryRun,
@@ -128,20 +128,15 @@ class Attempts {
 
 /** A write that creates needs the right to create. */
 function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
-  const asked = attributesOf(context.user, context.info, context.query);
-  const attributes = { ...asked, verb: "create" };
+  const attributes = { ...context.attributes, verb: "create" };
   const decision = deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
 }
 
 /** The body must name the object of the path. */
-export function named(
-  object: AnyObject,
-  kind: StoredKind,
-  namespace: string,
-  name: string,
-): AnyObject {
-  const { name: ownName = "", namespace: ownNamespace = "" } = object.metadata ?? {};
+export function named(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
+  const { name } = place;
+  const { name: ownName = "" } = object.metadata ?? {};
   if (ownName === "") {
     const why = "name must be provided";
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: ${why}`);
@@ -150,9 +145,5 @@ export function named(
     const said = `the name of the object (${ownName})`;
     throw badRequest(`${said} does not match the name on the URL (${name})`);
   }
-  if (!kind.info.namespaced) return object;
-  if (ownNamespace === "") return { ...object, metadata: { ...object.metadata, namespace } };
-  if (ownNamespace === namespace) return object;
-  const said = "the namespace of the provided object";
-  throw badRequest(`${said} does not match the namespace sent on the request`);
+  return placed(object, kind, place);
 }

@@ -4,7 +4,8 @@
  * A start below history is HTTP 200 with one ERROR event holding the 410, as upstream; a
  * resourceVersion that makes no sense is refused before the stream begins.
  */
-import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
+import type { FieldSelector } from "#api/field-selector.ts";
+import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { streamable, streamType } from "#server/negotiate.ts";
@@ -12,7 +13,6 @@ import { isExpired } from "#server/watch-frames.ts";
 import { WatchStream } from "#server/watch-stream.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
-import { namespaceOf } from "./get.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { watchFormat } from "./watch-format.ts";
@@ -37,8 +37,8 @@ async function attach(
   query: ListQuery,
   stream: WatchStream,
 ): Promise<void> {
-  const namespace = namespaceOf(kind, context.info.namespace);
-  const fields = pinned(query.fields, context.info.pathName);
+  const { namespace, name } = context.place;
+  const fields = pinned(query.fields, name);
   const options = {
     ...(query.labels === undefined ? {} : { labels: query.labels }),
     ...(fields === undefined ? {} : { fields }),
@@ -56,11 +56,18 @@ async function attach(
   }
 }
 
-/** `/watch/pods/x`: the name in the path is one more condition. */
+/** `/watch/pods/x`: the name in the path selects; a selector beside it may only say the same. */
 function pinned(fields: FieldSelector | undefined, name: string): FieldSelector | undefined {
   if (name === "") return fields;
-  const byName = parseFieldSelector(`metadata.name=${name}`);
-  return { requirements: [...(fields?.requirements ?? []), ...byName.requirements] };
+  if (fields === undefined || fields.requirements.length === 0) {
+    // Not parsed: a name may hold a comma.
+    return { requirements: [{ field: "metadata.name", operator: "=", value: name }] };
+  }
+  const named = fields.requirements.find(
+    ({ field, operator }) => field === "metadata.name" && operator === "=",
+  );
+  if (named?.value === name) return fields;
+  throw badRequest("fieldSelector metadata.name doesn't match requested name");
 }
 
 function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {

@@ -86,11 +86,11 @@ test("a certificate that expires on an open connection stops being good", async 
   assert.equal((await authenticator.authenticate(request({ peer }))).kind, "rejected");
 });
 
-test("rubbish in place of a certificate has no identity", async () => {
+test("rubbish in place of a certificate is a bad credential", async () => {
   const { authenticator } = setup();
   for (let length = 0; length < certificate.length; length += 7) {
     const peer = { ...socket, certificate: certificate.slice(0, length) };
-    assert.equal((await authenticator.authenticate(request({ peer }))).kind, "none");
+    assert.equal((await authenticator.authenticate(request({ peer }))).kind, "rejected");
   }
 });
 

@@ -59,6 +59,7 @@ export function createAuthenticator(
       const byCertificate = await deps.certificates.authenticate(request);
       if (byCertificate.kind !== "none") return byCertificate;
       const token = bearerToken(request);
+      if (token !== undefined && !token.isWellFormed()) return authenticateBearer({ kind: "none" });
       if (token !== undefined) return authenticateBearer(authenticateToken(token, []));
       return anonymousMay(options.anonymousPaths, request.path)
         ? { kind: "user", user: anonymous }

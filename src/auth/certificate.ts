@@ -3,8 +3,10 @@
  * and the validity, straight from DER.
  *
  * Not from X509Certificate.subject: that is a printed form in which a comma in a name and a
- * separator look alike. A certificate this reader does not understand has no identity.
+ * separator look alike. A certificate this reader does not understand has no identity; nor has one
+ * with a name that is no text (certificate-text.ts), of which upstream refuses the handshake.
  */
+import { textOfName } from "./certificate-text.ts";
 import { derChildren, derRead, derTimeMs, Tag } from "./der.ts";
 import type { DerValue } from "./der.ts";
 
@@ -49,7 +51,8 @@ function certificateIdentityOf(
     return undefined;
   }
   const all = (oid: string): string[] => attributes.filter((a) => a.oid === oid).map((a) => a.text);
-  const uid = all(attributeOids.uid)[0];
+  const [uid, ...moreUids] = all(attributeOids.uid);
+  if (moreUids.length > 0) return undefined;
   return {
     commonName: all(attributeOids.commonName).at(-1) ?? "",
     organizations: all(attributeOids.organization),
@@ -70,10 +73,14 @@ function subjectAttributes(subject: DerValue): readonly SubjectAttribute[] | und
   if (sets === undefined) return undefined;
   const attributes: SubjectAttribute[] = [];
   for (const set of sets) {
-    for (const pair of derChildren(set.content) ?? []) {
+    const pairs = derChildren(set.content);
+    if (pairs === undefined) return undefined;
+    for (const pair of pairs) {
       const [type, value] = derChildren(pair.content) ?? [];
       if (type?.tag !== Tag.oid || value === undefined) return undefined;
-      attributes.push({ oid: hex(type.content), text: new TextDecoder().decode(value.content) });
+      const text = textOfName(value);
+      if (text === undefined) return undefined;
+      attributes.push({ oid: hex(type.content), text });
     }
   }
   return attributes;

@@ -16,8 +16,13 @@ export const Tag = {
   octetString: 0x04,
   oid: 0x06,
   utf8: 0x0c,
+  numeric: 0x12,
+  printable: 0x13,
+  t61: 0x14,
+  ia5: 0x16,
   utcTime: 0x17,
   generalizedTime: 0x18,
+  bmp: 0x1e,
   sequence: 0x30,
   set: 0x31,
 } as const;

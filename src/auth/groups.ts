@@ -22,13 +22,21 @@ export function serviceAccountGroups(namespace: string): readonly string[] {
   return [groups.serviceAccounts, `${groups.serviceAccounts}:${namespace}`];
 }
 
-/** The inverse of serviceAccountUser; undefined for any other user name. */
+const namespaceName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const accountName =
+  /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/**
+ * The inverse of serviceAccountUser; undefined for any other user name, also where a namespace or account could
+ * not be called so: to act as such a user takes the right to act as that user, not as an account.
+ */
 export function splitServiceAccount(
   user: string,
 ): { readonly namespace: string; readonly name: string } | undefined {
   if (!user.startsWith(serviceAccountPrefix)) return undefined;
   const [namespace = "", name = "", ...rest] = user.slice(serviceAccountPrefix.length).split(":");
-  return rest.length === 0 && namespace !== "" && name !== "" ? { namespace, name } : undefined;
+  const isAccount = rest.length === 0 && namespaceName.test(namespace) && accountName.test(name);
+  return isAccount ? { namespace, name } : undefined;
 }
 
 /** Adds system:authenticated, as every successful authentication does; anonymous stays as it is. */

@@ -110,3 +110,23 @@ test("groups without a user are a bad request", () => {
     message: "requested [{Group  g    }] without impersonating a user",
   });
 });
+
+test("an account that could not be called so is a user, and takes the right to act as one", () => {
+  for (const name of ["system:serviceaccount:ns:A b", "system:serviceaccount:n.s:app"]) {
+    const asked: string[] = [];
+    const authorizer = {
+      ...anyone,
+      authorize: (attributes: Attributes) => {
+        asked.push(`${attributes.resource} ${attributes.name}`);
+        return { allowed: true, denied: false, reason: "" };
+      },
+    };
+    const result = impersonate(
+      request({ headers: { "impersonate-user": name } }),
+      admin,
+      authorizer,
+    );
+    assert.deepEqual(asked, [`users ${name}`]);
+    assert.deepEqual(result, { kind: "user", user: { name, groups: ["system:authenticated"] } });
+  }
+});

@@ -3,7 +3,8 @@
  *
  * Holds  each part asked for is authorised for the real user as verb `impersonate`; nothing is taken
  *        from the real user. A line is one group or value, whatever commas it holds; only of a caller that
- *        does not keep lines apart (in process) is a value a list.
+ *        does not keep lines apart (in process) is a value a list. A name is UTF-8; bytes that are not are
+ *        400, where upstream goes on with bytes it then prints as U+FFFD: two users would look like one.
  * Absent the constrained verbs (`impersonate:...`).
  */
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
@@ -45,6 +46,7 @@ export function impersonate(
 ): Impersonation {
   const parts = requestedParts(request);
   if (parts.length === 0) return { kind: "none" };
+  if (!parts.every(isText)) return { kind: "bad-request", message: notText };
   if (parts.length > partsMax) return { kind: "bad-request", message: "too much to impersonate" };
   if (parts[0]?.kind !== "User" && parts[0]?.kind !== "ServiceAccount") {
     const list = parts.map(printPart).join(" ");
@@ -58,6 +60,12 @@ export function impersonate(
   return { kind: "user", user: impersonatedUser(parts) };
 }
 
+const notText = "impersonation headers must be valid UTF-8";
+
+function isText({ namespace, name, key }: Part): boolean {
+  return [namespace, name, key].every((text) => text.isWellFormed());
+}
+
 /** The user first, when there is one. */
 function requestedParts(request: PlainRequest): readonly Part[] {
   const { headers } = request;
@@ -65,7 +73,7 @@ function requestedParts(request: PlainRequest): readonly Part[] {
   const add = (kind: Part["kind"], name: string, namespace = "", key = ""): void => {
     parts.push({ kind, name, namespace, key });
   };
-  const user = headers["impersonate-user"] ?? "";
+  const user = firstLine(request, "impersonate-user");
   const account = splitServiceAccount(user);
   if (account !== undefined) add("ServiceAccount", account.name, account.namespace);
   else if (user !== "") add("User", user);
@@ -75,7 +83,7 @@ function requestedParts(request: PlainRequest): readonly Part[] {
     const key = unescapeKey(header.slice(extraPrefix.length));
     for (const entry of linesOf(request, header)) add("UserExtra", entry, "", key);
   }
-  const uid = headers["impersonate-uid"] ?? "";
+  const uid = firstLine(request, "impersonate-uid");
   if (uid !== "") add("UID", uid);
   return parts;
 }
@@ -86,12 +94,19 @@ function linesOf({ headers, impersonateLines }: PlainRequest, header: string): r
   return impersonateLines?.[header] ?? joined.split(",").map((entry) => entry.trim());
 }
 
+/** Of a header that has one value: the first line counts, as upstream. */
+function firstLine({ headers, impersonateLines }: PlainRequest, header: string): string {
+  return impersonateLines?.[header]?.[0] ?? headers[header] ?? "";
+}
+
 /** Keys are percent-encoded in the header name; one that is not well formed is taken as it is. */
 function unescapeKey(key: string): string {
+  if (/%(?![0-9a-f]{2})/i.test(key)) return key;
   try {
     return decodeURIComponent(key);
   } catch {
-    return key;
+    // Encoded bytes that are no UTF-8: a text that is not well-formed, which `isText` refuses.
+    return `${key}\udfff`;
   }
 }
 
@@ -125,15 +140,16 @@ function impersonatedUser(parts: readonly Part[]): UserInfo {
   const named = parts.filter((part) => part.kind === "Group").map((part) => part.name);
   const given = named.length === 0 && account ? serviceAccountGroups(account.namespace) : named;
   const uid = parts.find((part) => part.kind === "UID")?.name;
-  const extra: Record<string, string[]> = {};
+  const extra = new Map<string, string[]>();
   for (const part of parts) {
-    if (part.kind === "UserExtra") (extra[part.key] ??= []).push(part.name);
+    if (part.kind !== "UserExtra") continue;
+    extra.set(part.key, [...(extra.get(part.key) ?? []), part.name]);
   }
   return {
     name,
     groups: withStanding(name, given),
     ...(uid === undefined ? {} : { uid }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+    ...(extra.size === 0 ? {} : { extra: Object.fromEntries(extra) }),
   };
 }
 

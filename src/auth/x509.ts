@@ -17,8 +17,10 @@ import { withAuthenticated } from "./groups.ts";
 const certificatesMax = 65_536;
 
 interface KnownCertificate {
-  /** Absent: not readable, or without a common name. */
+  /** Absent: without a common name. */
   readonly user?: UserInfo;
+  /** Upstream ends the handshake; a bad credential is not the absence of one. */
+  readonly unreadable?: true;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
@@ -48,6 +50,9 @@ export class CertificateAuthenticator implements Authenticator {
   }
 
   #decide(known: KnownCertificate): AuthenticationResult {
+    if (known.unreadable === true) {
+      return { kind: "rejected", message: "x509: the certificate's names cannot be read" };
+    }
     if (known.user === undefined) return { kind: "none" };
     const now = this.#clock.nowMs();
     if (now < known.notBeforeMs || now > known.notAfterMs) {
@@ -72,8 +77,8 @@ export class CertificateAuthenticator implements Authenticator {
 
 function readCertificate(certificate: Uint8Array, fingerprint: string): KnownCertificate {
   const identity = certificateIdentity(certificate);
-  if (identity === undefined || identity.commonName === "")
-    return { notBeforeMs: 0, notAfterMs: 0 };
+  if (identity === undefined) return { unreadable: true, notBeforeMs: 0, notAfterMs: 0 };
+  if (identity.commonName === "") return { notBeforeMs: 0, notAfterMs: 0 };
   const user = withAuthenticated({
     name: identity.commonName,
     ...(identity.uid === undefined ? {} : { uid: identity.uid }),

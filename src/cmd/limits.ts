@@ -33,3 +33,6 @@ export const localEngine = {
 
 /** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
 export const hollowStartMs = 100;
+
+/** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
+export const auditBufferBytesMax = 16 * 2 ** 20;

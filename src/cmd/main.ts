@@ -34,7 +34,10 @@ program
       .choices(["debug", "info", "warn", "error", "silent"])
       .default("warn"),
   )
-  .option("--audit-log <file>", "append one JSON line per request")
+  .option(
+    "--audit-log <file>",
+    "append one JSON line per request; SIGHUP opens the file again after a rotation",
+  )
   .option(
     "--relay <address:port>",
     "also serve through a relay here, for clients that come in crowds",
@@ -196,6 +199,10 @@ program
     "other relays before the same upstream, comma separated: streams are balanced",
   )
   .option("--peers-ca <file>", "PEM authorities of the peers' certificates")
+  .option(
+    "--audit-log <file>",
+    "append one JSON line per request, with who answered it; opened again on SIGHUP",
+  )
   .option(
     "--serving-workers <count>",
     "processes that serve clients, all fed by this one; 0: this process serves them itself",

@@ -19,6 +19,7 @@ import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
+import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { Client } from "#client/client.ts";
@@ -35,7 +36,7 @@ import {
   recommendedRegistryOptions,
   type OpenRegistry,
 } from "#registry/registry.ts";
-import type { Audit } from "#server/audit.ts";
+import type { AuditSink } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/full-store.ts";
@@ -60,7 +61,7 @@ export interface PlaneOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
-  readonly audit?: Audit;
+  readonly audit?: AuditSink;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -98,6 +99,7 @@ async function startOn(
 ): Promise<Plane> {
   const server = makeServer(host, options, registry);
   await server.ready();
+  logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   await bootstrap({ ...host, catalog: server.catalog }, bootstrapFacts(options, listening));
@@ -242,6 +244,7 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
     },
     server.handler,
     host.log,
+    (facts) => server.refused(facts),
   );
 }
 

@@ -17,6 +17,7 @@ export interface RelayFlags extends UpstreamFlags {
   readonly shadow?: number;
   readonly peers?: string;
   readonly peersCa?: string;
+  readonly auditLog?: string;
   readonly logLevel: LogLevel;
 }
 

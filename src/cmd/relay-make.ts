@@ -15,6 +15,7 @@ import {
   type ViewDefinition,
   ViewFileError,
 } from "#relay/view-definition.ts";
+import type { AuditSink } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
@@ -34,6 +35,7 @@ export interface Made {
 interface MoreOfRelay {
   readonly metrics: MetricSet;
   readonly metricsText?: () => Promise<string>;
+  readonly audit?: AuditSink;
   /** False: the views' resources are mirrored, and the views are left to others. */
   readonly followsViews?: boolean;
 }
@@ -89,6 +91,7 @@ export async function endRelay(made: Made): Promise<void> {
   await made.running.stop();
   made.up.http.close();
   made.up.passHttp.close();
+  made.up.anonymousHttp.close();
 }
 
 /** What views are of is mirrored as well. */

@@ -22,12 +22,15 @@ export interface Upstreams {
   readonly clock: NodeClock;
   readonly http: ByteTransport;
   readonly passHttp: ByteTransport;
+  readonly anonymousHttp: ByteTransport;
   readonly client: ReturnType<typeof socketClient>;
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
+/** `outside`: the API server itself, where `access` is a serving worker's way to its owner. */
 export function upstreamOf(
-  access: Omit<KubeAccess, "namespace"> & { readonly socketPath?: string },
+  access: UpstreamAccess & { readonly socketPath?: string },
+  outside: UpstreamAccess = access,
 ): Upstreams {
   const { bearerToken } = access;
   const http = httpClient({ ...access, limits: httpClientLimits });
@@ -40,9 +43,23 @@ export function upstreamOf(
     clock: new NodeClock(),
     http,
     passHttp,
+    anonymousHttp: anonymousTo(outside),
     client: socketClient({ http }, { userAgent, ...token, ...socketClientLimits }),
     headers: () => (bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken()}` }),
   };
+}
+
+type UpstreamAccess = Omit<KubeAccess, "namespace">;
+
+/** As anybody: the server's address and what proves it to be the server, and nothing of ours. */
+function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): ByteTransport {
+  return httpClient({
+    server,
+    ...(ca === undefined ? {} : { ca }),
+    ...(serverName === undefined ? {} : { serverName }),
+    ...(insecure === undefined ? {} : { insecure }),
+    limits: httpClientLimits,
+  });
 }
 
 /** Empty when we are stopped first; an upstream that is away at the start is waited for. */

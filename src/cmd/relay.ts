@@ -2,12 +2,15 @@
  * `pilothouse relay`: a coalescing proxy before any Kubernetes API server, until SIGTERM. Alone in
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
+import { NodeClock } from "#platform/node/clock.ts";
 import { httpLimits, listen } from "#platform/node/http.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { kindId } from "#relay/mirrored-kind.ts";
+import type { AuditSink } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
+import { openAuditFile } from "./audit-file.ts";
 import { shutdownMs } from "./limits.ts";
 import { productVersion } from "./product.ts";
 import { accessOf } from "./relay-access.ts";
@@ -44,8 +47,10 @@ export async function relay(flags: RelayFlags): Promise<void> {
 async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
   const address = addressOf(flags);
   const access = await accessOf(flags, process.env);
-  const made = await makeRelay(flags, upstreamOf(access), stopping);
-  if (made === undefined) return;
+  const audit = await auditOf(flags);
+  const more = { metrics: new MetricSet(), ...audit.of };
+  const made = await makeRelay(flags, upstreamOf(access), stopping, more);
+  if (made === undefined) return audit.close();
   const listening = await listenTo(flags, address, made.running, made.log);
   await made.running.untilReady(stopping);
   if (!stopping.aborted) {
@@ -53,7 +58,22 @@ async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<voi
   }
   await aborted(stopping);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
+  await audit.close();
   process.stdout.write("stopped\n");
+}
+
+interface RelayAuditFile {
+  /** Absent members: no log was asked for. */
+  readonly of: { readonly audit?: AuditSink };
+  close(): Promise<void>;
+}
+
+async function auditOf({ auditLog, logLevel }: RelayFlags): Promise<RelayAuditFile> {
+  if (auditLog === undefined) return { of: {}, close: () => Promise.resolve() };
+  const log = nodeLog({ level: logLevel, destination: 2 });
+  const audit = await openAuditFile({ clock: new NodeClock(), log }, auditLog);
+  process.on("SIGHUP", () => audit.reopen());
+  return { of: { audit }, close: () => audit.close() };
 }
 
 /** The upstream's one reader; whoever serves clients reads from it. */
@@ -63,6 +83,8 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
   const access = await accessOf(flags, process.env);
+  // Each worker writes the lines of its clients; that they can is found out now.
+  await (await auditOf(flags)).close();
   const socket = makeInnerSocket();
   const metrics = new MetricSet();
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
@@ -94,15 +116,19 @@ async function serveAsWorker(
   onOwnerGone(() => stopping.abort());
   const { signal } = stopping;
   const metrics = new MetricSet();
-  const upstream = upstreamOf({ server: "http://owner", socketPath });
+  // At the owner's socket who says nothing is the relay itself: what is anonymous goes past it.
+  const outside = await accessOf(flags, process.env);
+  const upstream = upstreamOf({ server: "http://owner", socketPath }, outside);
   const metricsText = (): Promise<string> => ownersMetrics(upstream, signal);
-  const made = await makeRelay(flags, upstream, signal, { metrics, metricsText });
-  if (made === undefined) return;
+  const audit = await auditOf(flags);
+  const made = await makeRelay(flags, upstream, signal, { metrics, metricsText, ...audit.of });
+  if (made === undefined) return audit.close();
   await made.running.untilReady(signal);
   const listening = await listenTo(flags, addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
   await aborted(signal);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
+  await audit.close();
   process.exit(0);
 }
 

@@ -4,6 +4,8 @@
  */
 import type { Pki } from "#auth/pki-files.ts";
 import { listen } from "#platform/node/http.ts";
+import type { AuditSink } from "#server/audit.ts";
+import { MetricSet } from "#server/metric-set.ts";
 import type { Host, Plane } from "./plane.ts";
 import { addressOf, relayHttpLimits } from "./relay-listen.ts";
 import { endRelay, makeRelay, stopRelay } from "./relay-make.ts";
@@ -14,6 +16,8 @@ export interface UpRelayFlags {
   readonly relay: string;
   readonly relayResources: string;
   readonly logLevel: LogLevel;
+  /** The plane's: its own lines do not name who reads the relay's mirrors. */
+  readonly audit?: AuditSink;
 }
 
 export interface BesideRelay {
@@ -29,7 +33,7 @@ export async function startRelayBeside(
   pki: Pki,
   flags: UpRelayFlags,
 ): Promise<BesideRelay> {
-  const { relay, relayResources: resources, logLevel } = flags;
+  const { relay, relayResources: resources, logLevel, audit } = flags;
   const { admin, authority, server } = pki;
   const ends = new AbortController();
   const upstream = upstreamOf({
@@ -44,7 +48,9 @@ export async function startRelayBeside(
     clientCa: authority.certificate,
   };
   const at = addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
-  const made = await makeRelay({ resources, reads: "verify", logLevel }, upstream, ends.signal);
+  const more = { metrics: new MetricSet(), ...(audit === undefined ? {} : { audit }) };
+  const mirrors = { resources, reads: "verify", logLevel } as const;
+  const made = await makeRelay(mirrors, upstream, ends.signal, more);
   if (made === undefined) throw new Error("a relay that nobody stopped was not made");
   const options = { ...at, ...keys, limits: relayHttpLimits };
   const listening = await listen(options, made.running.handler, host.log).catch(async (error) => {

@@ -1,5 +1,5 @@
 /** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
-import { appendFileSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import { ensurePki, PkiError, type Pki } from "#auth/pki-files.ts";
@@ -8,7 +8,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import type { Audit } from "#server/audit.ts";
+import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
@@ -21,16 +21,18 @@ import { UsageError } from "./usage-error.ts";
 export async function up(flags: UpFlags): Promise<void> {
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
+  const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
-  const plane = await start(host, directory, pki, flags);
-  const relay = await relayBeside(host, plane, pki, flags);
+  const plane = await start(host, directory, pki, flags, audit);
+  const relay = await relayBeside(host, plane, pki, flags, audit);
   writeKubeconfig(directory, pki, plane);
   process.stdout.write(readyText(plane, directory, flags, relay));
   const failure = await Promise.race([stopped, plane.failed]);
   if (failure instanceof Error) return die(failure);
   await relay?.stop();
   await plane.stop();
+  await audit?.close();
   await directory.lock.release();
   process.stdout.write("stopped\n");
 }
@@ -62,6 +64,7 @@ async function start(
   directory: DataDirectory,
   pki: Pki,
   flags: UpFlags,
+  audit: AuditFile | undefined,
 ): Promise<Plane> {
   try {
     return await startPlane(host, {
@@ -70,7 +73,7 @@ async function start(
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
-      ...(flags.auditLog === undefined ? {} : { audit: auditTo(flags.auditLog) }),
+      ...(audit === undefined ? {} : { audit }),
     });
   } catch (error) {
     throw startError(error, directory, flags);
@@ -83,11 +86,13 @@ async function relayBeside(
   plane: Plane,
   pki: Pki,
   flags: UpFlags,
+  audit: AuditFile | undefined,
 ): Promise<BesideRelay | undefined> {
   if (flags.relay === undefined) return undefined;
   try {
     const { startRelayBeside } = await import("./up-relay.ts");
-    return await startRelayBeside(host, plane, pki, { ...flags, relay: flags.relay });
+    const more = audit === undefined ? {} : { audit };
+    return await startRelayBeside(host, plane, pki, { ...flags, relay: flags.relay, ...more });
   } catch (error) {
     await plane.stop();
     throw error;
@@ -117,8 +122,12 @@ function startError(error: unknown, directory: DataDirectory, flags: UpFlags): u
   });
 }
 
-function auditTo(file: string): Audit {
-  return (line) => appendFileSync(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+/** Before anything else is opened: a path that cannot be written must not cost a started plane. */
+async function auditOf(host: Host, flags: UpFlags): Promise<AuditFile | undefined> {
+  if (flags.auditLog === undefined) return undefined;
+  const audit = await openAuditFile(host, flags.auditLog);
+  process.on("SIGHUP", () => audit.reopen());
+  return audit;
 }
 
 function writeKubeconfig(directory: DataDirectory, pki: Pki, plane: Plane): void {

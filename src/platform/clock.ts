@@ -20,6 +20,7 @@ export type TimerName =
   | "server.deadline"
   | "server.watch"
   | "server.drain"
+  | "server.audit"
   | "auth.rotate"
   | "admission.wait"
   | "flowcontrol.wait"

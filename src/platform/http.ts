@@ -3,6 +3,17 @@
  * adapters at the rim of the same handler chain: `(PlainRequest) => Promise<PlainResponse>`.
  */
 
+/** A request that the rim refused itself: no handler saw it. */
+export interface RefusedFacts {
+  readonly address: string;
+  /** "" when the head could not be read so far. */
+  readonly method: string;
+  /** As it came, however broken. */
+  readonly target: string;
+  readonly code: number;
+  readonly why: string;
+}
+
 /** Who is at the other end, as far as the transport can tell. */
 export type Peer =
   /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
@@ -45,7 +56,10 @@ export interface PlainRequest {
   readonly path: string;
   /** Raw query without "?"; "" when none. */
   readonly query: string;
-  /** Lower-case names; repeated headers joined with ", ". */
+  /**
+   * Lower-case names; repeated headers joined with ", ". Values are text: of a socket, the UTF-8 its bytes
+   * are; bytes that are none make a text that is not well-formed, which names nobody.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: PlainBody;
   readonly peer: Peer;

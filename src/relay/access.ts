@@ -3,18 +3,25 @@
  *
  *   certificate   verified by the listener against the shared authority; names and groups are in it
  *   bearer token  TokenReview
- *   neither       system:anonymous, for whom the upstream has rules as for anybody
+ *   neither       nobody, until the upstream takes such requests at the path (anonymous.ts); then
+ *                 system:anonymous, for whom it has rules as for anybody
  *   may they      SubjectAccessReview with what the request says, selectors included
  *
  * Holds  no byte of a mirrored object leaves before the upstream said yes to this user, this verb and
- *        this place; a bad credential is 401 even where anonymous is allowed.
+ *        this place; a bad credential is 401 even where anonymous is allowed. Credentials nobody vouches
+ *        for are asked about within a budget (refusal-budget.ts), then 429.
  */
 import { hash } from "node:crypto";
 import { type ApiError, failure, forbidden } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
+import { resourcePath } from "#client/path.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { RelayLimits } from "./limits.ts";
+import { AnonymousPaths, isNobody, type Nobody, nobodyAt } from "./anonymous.ts";
+import { isImpersonating } from "./impersonation.ts";
+import { RefusalBudget, type RefusalCounts } from "./refusal-budget.ts";
 import { ReviewCache, type ReviewCounts } from "./review-cache.ts";
 
 /** What the listener knows of the peer: auth's certificate authenticator fits. */
@@ -50,13 +57,14 @@ interface Answer {
 
 type Extra = Readonly<Record<string, readonly string[]>>;
 
-const anonymous: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 const authenticatedGroup = "system:authenticated";
 
 export interface AccessDeps {
   readonly clock: Clock;
   /** As the relay itself: may create reviews. */
   readonly client: Client;
+  /** As nobody: it shows no credential. */
+  readonly anonymousHttp: ByteTransport;
   readonly peers: PeerIdentity;
 }
 
@@ -64,11 +72,15 @@ export class Access {
   readonly #deps: AccessDeps;
   readonly #tokens: ReviewCache<UserInfo | undefined>;
   readonly #decisions: ReviewCache<Answer>;
+  readonly #anonymous: AnonymousPaths;
+  readonly #budget: RefusalBudget;
 
   constructor(deps: AccessDeps, limits: RelayLimits) {
     this.#deps = deps;
     this.#tokens = new ReviewCache(deps, limits, (user) => user !== undefined);
     this.#decisions = new ReviewCache(deps, limits, (answer) => answer.allowed);
+    this.#anonymous = new AnonymousPaths(deps, limits);
+    this.#budget = new RefusalBudget(deps, limits);
   }
 
   get tokenCounts(): ReviewCounts {
@@ -79,7 +91,15 @@ export class Access {
     return this.#decisions.counts;
   }
 
-  /** Throws 401 for a credential nobody vouches for, 503 when the upstream cannot be asked. */
+  get anonymousCounts(): ReviewCounts {
+    return this.#anonymous.counts;
+  }
+
+  get refusalCounts(): RefusalCounts {
+    return this.#budget.counts;
+  }
+
+  /** Throws 401 for a credential nobody vouches for, 429 when there were too many of them, 503 when the upstream cannot be asked. */
   async identify(request: PlainRequest): Promise<UserInfo> {
     const { peer } = request;
     if (peer.kind === "direct") return peer.user;
@@ -87,19 +107,36 @@ export class Access {
     if (byCertificate.kind === "user") return byCertificate.user;
     if (byCertificate.kind === "rejected") throw unauthorized();
     const token = bearerToken(request);
-    if (token === undefined) {
-      if (peer.certificateProblem !== undefined) throw unauthorized();
-      return anonymous;
-    }
-    const user = await this.#tokens
-      .get(tokenKey(token), () => this.#reviewToken(token))
-      .catch(unavailable);
+    if (token !== undefined) return this.#identifyToken(token, peer.address);
+    if (peer.certificateProblem !== undefined) throw unauthorized();
+    return nobodyAt(peer.address);
+  }
+
+  async #identifyToken(token: string, address: string): Promise<UserInfo> {
+    if (!token.isWellFormed()) throw unauthorized();
+    const key = tokenKey(token);
+    const ask = (): Promise<UserInfo | undefined> =>
+      this.#tokens.get(key, () => this.#reviewToken(token)).catch(unavailable);
+    const isSomebody = (user: UserInfo | undefined): boolean => user !== undefined;
+    const user = this.#tokens.isKnown(key)
+      ? await ask()
+      : await this.#budget.spend(address, ask, isSomebody);
     if (user === undefined) throw unauthorized();
     return user;
   }
 
+  /** Throws 401 where the upstream takes no request without credentials, 429 and 503. */
+  async admitNobody({ address }: Nobody, path: string): Promise<void> {
+    const ask = (): Promise<boolean> => this.#anonymous.isAdmitted(path).catch(unavailable);
+    const isAdmitted = this.#anonymous.isKnown(path)
+      ? await ask()
+      : await this.#budget.spend(address, ask, Boolean);
+    if (!isAdmitted) throw unauthorized();
+  }
+
   /** Throws 403 worded as the upstream words it, 503 when it cannot be asked. */
   async authorize(user: UserInfo, question: Question): Promise<void> {
+    if (isNobody(user)) await this.admitNobody(user, pathOf(question));
     const answer = await this.#decide(reviewSpec(user, attributes(question)));
     if (!answer.allowed) throw refused(user, question, answer.reason);
   }
@@ -115,6 +152,7 @@ export class Access {
       const spec = reviewSpec(user, attributes(asked));
       return this.#decisions.recall(JSON.stringify(spec), () => this.#review(spec));
     });
+    if (isNobody(user)) checks.push(...questions.map((one) => this.#anonymous.recall(pathOf(one))));
     checks.push(this.#recallUser(request, peer.certificate !== undefined));
     return () => checks.every((isAllowed) => isAllowed());
   }
@@ -130,6 +168,7 @@ export class Access {
   }
 
   async authorizePath(user: UserInfo, path: string): Promise<void> {
+    if (isNobody(user)) await this.admitNobody(user, path);
     const answer = await this.#decide(
       reviewSpec(user, { nonResourceAttributes: { path, verb: "get" } }),
     );
@@ -161,7 +200,8 @@ export class Access {
       spec: { token },
     } as ReviewObject);
     const { authenticated = false, user } = made.status ?? {};
-    if (!authenticated || user?.username === undefined) return undefined;
+    // Nobody is called "": as that user the relay would ask for itself.
+    if (!authenticated || user?.username === undefined || user.username === "") return undefined;
     const { username: name, uid, groups = [], extra } = user;
     return {
       name,
@@ -189,6 +229,15 @@ interface ReviewObject {
       readonly extra?: Extra;
     };
   };
+}
+
+/** The path a question is about, as the upstream knows it. */
+function pathOf(question: Question): string {
+  const { verb, group, version, resource, subresource } = question;
+  // A Namespace is authorised in itself; a selector may have named the object of a list.
+  const namespace = group === "" && resource === "namespaces" ? "" : question.namespace;
+  const name = verb === "list" || verb === "watch" ? "" : question.name;
+  return resourcePath({ group, version, resource }, namespace, name, subresource);
 }
 
 function tokenKey(token: string): string {
@@ -221,10 +270,6 @@ function attributes(question: Question): object {
   };
 }
 
-function isImpersonating({ headers }: PlainRequest): boolean {
-  return Object.keys(headers).some((name) => name.startsWith("impersonate-"));
-}
-
 function bearerToken(request: PlainRequest): string | undefined {
   const match = /^bearer +([^\s]+) *$/i.exec(request.headers["authorization"] ?? "");
   return match?.[1];
@@ -242,7 +287,7 @@ function refused(user: UserInfo, question: Question, reason: string): ApiError {
   const { verb, group, resource, subresource, namespace, name } = question;
   const what = subresource === "" ? resource : `${resource}/${subresource}`;
   const where = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
-  const why = `User "${user.name}" cannot ${verb} resource "${what}" in API group "${group}" ${where}`;
+  const why = `User ${JSON.stringify(user.name)} cannot ${verb} resource "${what}" in API group "${group}" ${where}`;
   return forbidden({ group, resource }, name, reason === "" ? why : `${why}: ${reason}`);
 }
 

@@ -1,8 +1,10 @@
 /** A request on its way: which door it came in by, for whom, and what that is to an authorizer. */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import { type Place, type Target, targetOf } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import type { Question } from "./access.ts";
 import type { Caller, Door } from "./door.ts";
+import type { MirroredKind } from "./mirrored-kind.ts";
 import { reviewed, type StreamReviewDeps } from "./stream-review.ts";
 
 export interface Asked {
@@ -12,11 +14,27 @@ export interface Asked {
   readonly caller: Caller;
 }
 
-export function question(info: RequestInfo, query: URLSearchParams): Question {
-  const { verb, group, version, resource, subresource, namespace, name } = info;
+/** What the upstream is asked about a read, and the place the mirror is read at: of one value. */
+export interface AskedPlace {
+  readonly question: Question;
+  /** Undefined: the path does not fit the scope of the kind. */
+  readonly place: Place | undefined;
+}
+
+export function askedPlace(
+  kind: MirroredKind,
+  info: RequestInfo,
+  query: URLSearchParams,
+): AskedPlace {
+  const target = targetOf(info, kind.namespaced ? "namespaced" : "cluster");
+  return { question: question(info, target, query), place: target.place };
+}
+
+function question(info: RequestInfo, target: Target, query: URLSearchParams): Question {
+  const { verb, group, version, resource, subresource } = info;
   const fieldSelector = query.get("fieldSelector") ?? "";
   const labelSelector = query.get("labelSelector") ?? "";
-  const asked = { verb, group, version, resource, subresource, namespace, name };
+  const asked = { verb, group, version, resource, subresource, ...target.asked };
   return verb === "get" ? asked : { ...asked, fieldSelector, labelSelector };
 }
 

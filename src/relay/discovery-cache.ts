@@ -33,8 +33,14 @@ const discoveryPath =
 const formHeaders = ["accept", "accept-encoding"] as const;
 const passedHeaders = ["content-type", "content-encoding", "vary", "last-modified"] as const;
 
-export function isDiscovery(request: PlainRequest): boolean {
-  return request.method === "GET" && discoveryPath.test(request.path);
+/**
+ * Whoever may read `/openapi/` may not thereby read what a balancer before the upstream makes of
+ * `/openapi/../api/v1/secrets`, which the relay would ask for as itself.
+ */
+const dotSegment = /(^|\/)\.{1,2}(\/|$)/;
+
+export function isDiscovery({ method, path }: PlainRequest): boolean {
+  return method === "GET" && discoveryPath.test(path) && !dotSegment.test(path);
 }
 
 export class DiscoveryCache {

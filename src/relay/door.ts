@@ -4,17 +4,28 @@
  * who their headers say - or the relay itself, when they say nothing - and may read what is mirrored.
  * What passes through the inner door to the upstream is decided there, as always.
  */
+import { failure } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Access, Question } from "./access.ts";
-import { actingUser, wishedUser } from "./impersonation.ts";
+import { isNobody } from "./anonymous.ts";
+import { actingUser, isImpersonating, wishedUser } from "./impersonation.ts";
 
 /** Undefined: the relay itself. */
 export type Caller = UserInfo | undefined;
 
+/** What is known of a caller so far, also when the request is refused on the way. */
+export interface CallerNote {
+  user?: UserInfo;
+  /** Who acts as `user`. */
+  impersonator?: UserInfo;
+}
+
 export interface Door {
-  /** Throws 401, 403 (may not act for somebody) and 503. */
-  caller(request: PlainRequest): Promise<Caller>;
-  /** Throws 403 and 503. */
+  /** Throws 401, 403 (may not act for somebody), 429 (too many unknown credentials) and 503. */
+  caller(request: PlainRequest, note?: CallerNote): Promise<Caller>;
+  /** Throws 401 for a caller without credentials whom the upstream would not take at `path`. */
+  admit(caller: Caller, path: string): Promise<void>;
+  /** Throws 401 as `admit`, 403 and 503. */
   authorize(caller: Caller, question: Question): Promise<void>;
   authorizePath(caller: Caller, path: string): Promise<void>;
   /** Whether all of it would be a yes again from memory alone; see Access. */
@@ -24,7 +35,10 @@ export interface Door {
 /** The relay itself may do what its credential upstream may: nothing is refused to it here. */
 export function publicDoor(access: Access): Door {
   return {
-    caller: async (request) => actingUser(access, await access.identify(request), request),
+    caller: (request, note = {}) => publicCaller(access, request, note),
+    admit: async (caller, path) => {
+      if (caller !== undefined && isNobody(caller)) await access.admitNobody(caller, path);
+    },
     authorize: async (caller, question) => {
       if (caller !== undefined) await access.authorize(caller, question);
     },
@@ -36,9 +50,26 @@ export function publicDoor(access: Access): Door {
   };
 }
 
+async function publicCaller(
+  access: Access,
+  request: PlainRequest,
+  note: CallerNote,
+): Promise<Caller> {
+  const user = await access.identify(request);
+  // Who does not say who they are acts for nobody else.
+  if (isNobody(user) && isImpersonating(request))
+    throw failure(401, "Unauthorized", "Unauthorized");
+  note.user = user;
+  const acting = await actingUser(access, user, request);
+  if (acting !== user) note.impersonator = user;
+  note.user = acting;
+  return acting;
+}
+
 /** Only for a listener that nobody but the relay's own processes can reach. */
 export const innerDoor: Door = {
-  caller: (request) => Promise.resolve(wishedUser(request)),
+  caller: async (request) => wishedUser(request),
+  admit: () => Promise.resolve(),
   authorize: () => Promise.resolve(),
   authorizePath: () => Promise.resolve(),
   recall: () => () => false,

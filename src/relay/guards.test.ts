@@ -42,6 +42,7 @@ class World {
         metrics: this.metrics,
         http: upstream,
         passHttp: upstream,
+        anonymousHttp: upstream,
         client: reviewer,
         headers: () => ({}),
         peers: { authenticate: () => Promise.resolve({ kind: "none" }) },

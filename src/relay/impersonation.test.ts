@@ -24,8 +24,17 @@ function asking(
 test("a group's name may hold a comma where the lines were kept apart", () => {
   const joined = { "impersonate-user": "ann", "impersonate-group": "cn=a,dc=b, c" };
   const lines = { "impersonate-group": ["cn=a,dc=b", "c"] };
-  assert.deepEqual(wishedUser(asking(joined, lines))?.groups, ["cn=a,dc=b", "c"]);
-  assert.deepEqual(wishedUser(asking(joined))?.groups, ["cn=a", "dc=b", "c"]);
+  assert.deepEqual(wishedUser(asking(joined, lines))?.groups, [
+    "cn=a,dc=b",
+    "c",
+    "system:authenticated",
+  ]);
+  assert.deepEqual(wishedUser(asking(joined))?.groups, [
+    "cn=a",
+    "dc=b",
+    "c",
+    "system:authenticated",
+  ]);
 });
 
 test("extras keep their commas as well, and go upstream as they came", () => {

@@ -30,7 +30,7 @@ export class KubernetesFace {
   }
 
   async answer(read: Read): Promise<Answer> {
-    switch (read.info.verb) {
+    switch (read.verb) {
       case "get":
         return this.#get(read);
       case "list":
@@ -43,7 +43,7 @@ export class KubernetesFace {
   }
 
   async #get(read: Read): Promise<Answer> {
-    const { resource, request, info, query } = read;
+    const { resource, request, place, query } = read;
     const version = getVersion(query);
     const negotiated = formOf(resource.kind, request, query);
     if (version === "pass" || negotiated === "pass") return "pass";
@@ -55,10 +55,10 @@ export class KubernetesFace {
     const headers = await freshEnough(this.#deps, resource, version);
     const { kind, mirror } = resource;
     if (!mirror.serving) return "pass";
-    const name = keyOfText(info.pathName);
-    const key = kind.namespaced ? `${keyOfText(info.namespace)}/${name}` : name;
+    const name = keyOfText(place.name);
+    const key = kind.namespaced ? `${keyOfText(place.namespace)}/${name}` : name;
     const object = mirror.cache.state.get(key);
-    if (object === undefined) throw notFound(kind, info.pathName);
+    if (object === undefined) throw notFound(kind, place.name);
     const body = this.#one(resource, form, object);
     return bytesResponse(200, [body], form.contentType, headers);
   }
@@ -71,8 +71,8 @@ export class KubernetesFace {
   }
 
   async #list(read: Read): Promise<Answer> {
-    const { resource, request, info, query } = read;
-    const asked = listQuery(resource.kind, info, request, query);
+    const { resource, request, place, query } = read;
+    const asked = listQuery(resource.kind, place, request, query);
     if (asked === "pass") return "pass";
     const form = readForm(resource, asked.form, query);
     if (form === undefined || (form.kind === "metadata" && !isListForm(asked))) return "pass";
@@ -81,7 +81,7 @@ export class KubernetesFace {
     if (form.kind !== "table" && isWholePresent(asked)) {
       return this.#wholeList(read, asked, form, headers);
     }
-    const page = pageOf(resource, asked, info.namespace);
+    const page = pageOf(resource, asked, place);
     if (page === undefined) return "pass";
     const body = this.#pageBody(resource, form, page);
     return compressed(request, bytesResponse(200, body, form.contentType, headers));

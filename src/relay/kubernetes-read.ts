@@ -9,7 +9,7 @@ import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
-import type { RequestInfo } from "#server/request-info.ts";
+import type { Place } from "#server/place.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { Herd } from "./herd.ts";
 import type { RelayMetrics } from "./metrics.ts";
@@ -30,7 +30,9 @@ export interface FaceDeps {
 export interface Read {
   readonly resource: Mirrored;
   readonly request: PlainRequest;
-  readonly info: RequestInfo;
+  readonly verb: string;
+  /** What was authorised, and the only place to read at. */
+  readonly place: Place;
   readonly query: URLSearchParams;
 }
 

@@ -16,10 +16,10 @@ export interface WatchLimits {
 
 export async function answerWatch(
   deps: FaceDeps,
-  { resource, request, info, query }: Read,
+  { resource, request, place, query }: Read,
   limits: WatchLimits,
 ): Promise<Answer> {
-  const asked = watchQuery(resource.kind, info, request, query);
+  const asked = watchQuery(resource.kind, place, request, query);
   if (asked === "pass") return "pass";
   const form = readForm(resource, asked.form, query);
   if (form === undefined) return "pass";

@@ -1,8 +1,9 @@
 /** Every limit of a relay, named; `cmd` passes them on. */
+import type { RefusalLimits } from "./refusal-budget.ts";
 import type { ShrinkLimits } from "./shrink-guard.ts";
 
 /** All of a relay's. */
-export interface RelayLimits extends ShrinkLimits {
+export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   /** History per resource: a client that was away resumes while it lasts. */
   readonly ringItemsMax: number;
   readonly ringBytesMax: number;
@@ -106,6 +107,12 @@ export const relayLimits: RelayLimits = {
   allowedMs: 10_000,
   deniedMs: 5_000,
   graceMs: 3_600_000,
+  // A crowd behind one address whose tokens ran out comes by itself again; 500 made-up ones cost 50 questions.
+  refusalBurst: 50,
+  refusalsPerSecond: 5,
+  refusalTotalBurst: 500,
+  refusalsTotalPerSecond: 50,
+  refusalAddressesMax: 4_096,
   reviewStreamsMs: 30_000,
   streamsMax: 50_000,
   tunnelsMax: 4_096,

@@ -4,6 +4,7 @@
  *
  * Holds  the revision a page names is the newest at which what it shows is proven (mirror.ts).
  */
+import type { Place } from "#server/place.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
@@ -21,8 +22,12 @@ export interface Page {
 }
 
 /** Undefined: of a moment the mirror does not know; the upstream may. */
-export function pageOf(resource: Mirrored, asked: ListQuery, namespace: string): Page | undefined {
-  const prefix = namespaceRange(resource.kind.namespaced ? keyOfText(namespace) : "").from;
+export function pageOf(
+  resource: Mirrored,
+  asked: ListQuery,
+  { namespace }: Place,
+): Page | undefined {
+  const prefix = namespaceRange(keyOfText(namespace)).from;
   const { from } = asked.predicate;
   if (asked.continue !== "") {
     const token = decodeContinue(asked.continue);

@@ -146,6 +146,9 @@ export function describeRelay(
       [["token", "upstream"], access.tokenCounts.asked],
       [["token", "memory"], access.tokenCounts.kept],
       [["token", "grace"], access.tokenCounts.graced],
+      [["anonymous", "upstream"], access.anonymousCounts.asked],
+      [["anonymous", "memory"], access.anonymousCounts.kept],
+      [["anonymous", "grace"], access.anonymousCounts.graced],
       [["access", "upstream"], access.decisionCounts.asked],
       [["access", "memory"], access.decisionCounts.kept],
       [["access", "grace"], access.decisionCounts.graced],
@@ -254,4 +257,18 @@ export function describeHerd(set: MetricSet, herd: Herd): void {
   one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);
   one("relay_herd_admitted_total", "Large answers admitted.", () => herd.admitted);
   one("relay_herd_refused_total", "Large answers told to come again.", () => herd.refused);
+}
+
+/** Credentials nobody vouches for: how many were asked about, and how many there was no budget for. */
+export function describeRefusals(set: MetricSet, { refusalCounts }: Access): void {
+  set.gaugeOf(
+    "relay_credentials_refused_total",
+    "Unknown credentials by outcome: refused by the upstream, or not asked about by the limit of an address or of all.",
+    ["outcome"],
+    () => [
+      [["refused"], refusalCounts.refused],
+      [["limited_address"], refusalCounts.limitedAddress],
+      [["limited_total"], refusalCounts.limitedTotal],
+    ],
+  );
 }

@@ -2,8 +2,8 @@
 import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
-import type { RequestInfo } from "#server/request-info.ts";
-import { type Asked, question, reviewedAnswer } from "./asked.ts";
+import { pathSegmentProblem, type RequestInfo } from "#server/request-info.ts";
+import { type Asked, askedPlace, reviewedAnswer } from "./asked.ts";
 import type { KubernetesFace } from "./kubernetes-face.ts";
 import type { Mirrored } from "./mirrored.ts";
 import { kindId } from "./mirrored-kind.ts";
@@ -55,7 +55,9 @@ export class MirroredReads {
     read: Asked & { readonly info: RequestInfo },
   ): Promise<PlainResponse | "pass"> {
     const { request, info, query, door, caller } = read;
-    const asked = question(info, query);
+    const { question: asked, place } = askedPlace(resource.kind, info, query);
+    // A path that fits no object of this kind has an answer of the upstream's own.
+    if (place === undefined || pathSegmentProblem(place.name) !== undefined) return "pass";
     await door.authorize(caller, asked);
     // What the relay may not mirror it still passes on.
     const { mirror, upstream } = resource;
@@ -64,7 +66,13 @@ export class MirroredReads {
       return "pass";
     await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#deps.streams.admit();
-    const response = await this.#deps.face.answer({ resource, request, info, query });
+    const response = await this.#deps.face.answer({
+      resource,
+      request,
+      verb: info.verb,
+      place,
+      query,
+    });
     if (response === "pass") return response;
     if (response.kind === "stream")
       return reviewedAnswer(this.#deps.reviews, response, read, [asked]);

@@ -50,6 +50,11 @@ const notForUpstream = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+/**
+ * Who it is, the relay says. `x-remote-`: to an upstream that trusts the relay's certificate as that of a
+ * front proxy, a client's own headers would be anybody.
+ */
+const identityPrefixes = ["impersonate-", "x-remote-"];
 const notForClient = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
 
 export async function passThrough(
@@ -172,7 +177,8 @@ async function oneWay(from: ByteDuplex, to: ByteDuplex): Promise<void> {
 function clientHeaders(request: PlainRequest): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
-    if (notForUpstream.has(name) || name.startsWith("impersonate-")) continue;
+    if (notForUpstream.has(name) || identityPrefixes.some((prefix) => name.startsWith(prefix)))
+      continue;
     headers[name] = value;
   }
   return headers;

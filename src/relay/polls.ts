@@ -4,10 +4,10 @@ import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo } from "#server/request-info.ts";
 import { textResponse } from "#server/respond.ts";
 import type { Question } from "./access.ts";
-import { type Asked, question, reviewedAnswer } from "./asked.ts";
+import { type Asked, askedPlace, reviewedAnswer } from "./asked.ts";
 import { asksForEvents, type EtagFace, type EtagRead } from "./etag-face.ts";
 import type { Mirrored } from "./mirrored.ts";
-import { kindId } from "./mirrored-kind.ts";
+import { collectionPath, kindId } from "./mirrored-kind.ts";
 import type { MirrorSet } from "./mirror-set.ts";
 import type { NamedView } from "./named-view.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -35,6 +35,15 @@ export class Polls {
     this.#deps = deps;
   }
 
+  /** The path of the list that a poll reads; undefined: it is no poll. */
+  listPath(path: string): string | undefined {
+    if (path.startsWith(`${etagPrefix}/`)) return path.slice(etagPrefix.length);
+    if (!path.startsWith(viewsPrefix)) return undefined;
+    const [name = ""] = path.slice(viewsPrefix.length).split("/");
+    const view = this.#deps.views.get(name);
+    return view === undefined ? undefined : collectionPath(view.resource.kind);
+  }
+
   /** Undefined: it is none. */
   answer(asked: Asked): Promise<PlainResponse> | undefined {
     const { path } = asked.request;
@@ -53,12 +62,15 @@ export class Polls {
     }
     const selectors = selectorsOf(resource.kind, query);
     if (selectors === "pass") throw badRequest("the selector does not parse, or names no field");
-    const namespace = resource.kind.namespaced ? info.namespace : "";
     const labels = query.get("labelSelector") ?? "";
+    const { question: asked, place } = askedPlace(resource.kind, info, query);
     // The answer tells of changes as well, so it takes the right to both.
-    const asked = question({ ...info, verb: "list" }, query);
     const questions = [asked, { ...asked, verb: "watch" }];
-    const view = (): View => resource.views.get(namespace, labels, selectors);
+    if (place === undefined) {
+      for (const one of questions) await read.door.authorize(read.caller, one);
+      throw notFound({ group: info.group, resource: path }, "");
+    }
+    const view = (): View => resource.views.get(place, labels, selectors);
     return this.#answerPoll(read, { resource, view, zone: "" }, questions);
   }
 

@@ -9,7 +9,8 @@ import { type LabelSelector, parseLabelSelector } from "#api/label-selector.ts";
 import { checkFieldSelector } from "#api/selectable-fields.ts";
 import { negotiate, type Negotiated, protobufType } from "#server/negotiate.ts";
 import { hasProtobufForm } from "#server/protobuf/envelope.ts";
-import { isTrue, type RequestInfo } from "#server/request-info.ts";
+import type { Place } from "#server/place.ts";
+import { isTrue } from "#server/request-info.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import { compilePredicate, type Predicate } from "#watch/predicate.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
@@ -63,7 +64,7 @@ const latestOnlyParameter = "latestOnly";
 
 export function listQuery(
   kind: MirroredKind,
-  info: RequestInfo,
+  place: Place,
   request: PlainRequest,
   query: URLSearchParams,
 ): ListQuery | Pass {
@@ -79,7 +80,7 @@ export function listQuery(
   return {
     ...selectors,
     form,
-    predicate: predicateOf(kind, info.namespace, selectors),
+    predicate: predicateOf(kind, place.namespace, selectors),
     plain: isPlain(selectors),
     version,
     limit: version.kind === "any" ? 0 : limit,
@@ -90,7 +91,7 @@ export function listQuery(
 /** The watch that is asked for. */
 export function watchQuery(
   kind: MirroredKind,
-  info: RequestInfo,
+  place: Place,
   request: PlainRequest,
   query: URLSearchParams,
 ): WatchQuery | Pass {
@@ -98,12 +99,12 @@ export function watchQuery(
   const selectors = selectorsOf(kind, query);
   const timeoutSeconds = count(query.get("timeoutSeconds"));
   if (form === "pass" || selectors === "pass" || timeoutSeconds === "pass") return "pass";
-  if (info.pathName !== "" || query.has("continue")) return "pass";
+  if (place.name !== "" || query.has("continue")) return "pass";
   const start = watchStart(query);
   if (start === "pass") return "pass";
   return {
     form,
-    predicate: predicateOf(kind, info.namespace, selectors),
+    predicate: predicateOf(kind, place.namespace, selectors),
     ...start,
     allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
     checksums: query.get(checksumsParameter) === "true",

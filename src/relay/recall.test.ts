@@ -6,6 +6,8 @@ import { FakeClock } from "#client/testing/fake-clock.ts";
 import type { Peer, PlainRequest, UserInfo } from "#platform/http.ts";
 import { Access, type PeerIdentity, type Question } from "./access.ts";
 import { relayLimits } from "./limits.ts";
+import { FakeUpstream } from "./testing/fake-upstream.ts";
+import { relayDeps } from "./testing/relay-fixture.ts";
 
 const question: Question = {
   verb: "list",
@@ -36,7 +38,7 @@ class World {
     };
     const client = { create } as unknown as Client;
     this.#access = new Access(
-      { clock: this.clock, client, peers: peers ?? this.#peers },
+      { ...relayDeps(this.clock, new FakeUpstream()), client, peers: peers ?? this.#peers },
       relayLimits,
     );
   }

@@ -18,12 +18,14 @@ import { type Clock, sleep } from "#platform/clock.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import { type AuditSink, AuditTrail } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity } from "./access.ts";
+import { RelayAudit } from "./audit.ts";
 import { balance } from "./balance.ts";
 import { DiscoveryCache } from "./discovery-cache.ts";
 import { innerDoor, publicDoor } from "./door.ts";
@@ -32,7 +34,13 @@ import { Herd } from "./herd.ts";
 import { KubernetesFace } from "./kubernetes-face.ts";
 import type { RelayLimits } from "./limits.ts";
 import { LoopGuard } from "./loop-guard.ts";
-import { describeHerd, describeRelay, describeViews, RelayMetrics } from "./metrics.ts";
+import {
+  describeHerd,
+  describeRefusals,
+  describeRelay,
+  describeViews,
+  RelayMetrics,
+} from "./metrics.ts";
 import { Mirror } from "./mirror.ts";
 import { mirrored, type Mirrored } from "./mirrored.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
@@ -58,6 +66,11 @@ export interface RelayDeps {
   readonly http: ByteTransport;
   /** For what passes through: a crowd here must not keep the mirrors from a connection. */
   readonly passHttp: ByteTransport;
+  /**
+   * To the upstream as anybody: no credential of the relay's own, neither a token nor a certificate. Never by
+   * the socket of serving workers, where who says nothing is the relay itself.
+   */
+  readonly anonymousHttp: ByteTransport;
   /** As the relay itself. */
   readonly client: Client;
   /** The relay's own credential, asked per request. */
@@ -65,6 +78,8 @@ export interface RelayDeps {
   readonly peers: PeerIdentity;
   /** Streams of each other relay that answers; absent: there are none to balance with. */
   readonly peerStreams?: () => Promise<readonly number[]>;
+  /** Where audit lines go; absent: nowhere. */
+  readonly audit?: AuditSink;
   /** Of all processes of this relay; absent: this one is the only one. */
   readonly metricsText?: () => Promise<string>;
 }
@@ -137,12 +152,15 @@ class RelayServer implements Relay {
       options,
       limits,
     );
-    const access = new Access(deps, limits);
+    const anonymousHttp = loop.around(deps.anonymousHttp);
+    const access = new Access({ ...deps, anonymousHttp }, limits);
     const herd = new Herd(deps, limits);
     const own = new OwnPages({ ...deps, mirrors: this.#mirrors, streams: this.#streams }, limits);
     const router = new Router(
       {
+        clock,
         log: deps.log,
+        ...this.#audit(),
         loop,
         metrics: this.#metrics,
         own,
@@ -233,6 +251,12 @@ class RelayServer implements Relay {
     };
   }
 
+  #audit(): { readonly audit?: RelayAudit } {
+    const { audit: sink, ...deps } = this.#deps;
+    if (sink === undefined) return {};
+    return { audit: new RelayAudit({ ...deps, trail: new AuditTrail({ ...deps, sink }) }) };
+  }
+
   #describe(access: Access, herd: Herd): void {
     const { metrics } = this.#deps;
     describeViews(metrics, () => this.#views.values());
@@ -243,6 +267,7 @@ class RelayServer implements Relay {
       () => this.#streams.size,
     );
     describeHerd(metrics, herd);
+    describeRefusals(metrics, access);
   }
 
   /** Undefined: nobody asked for it. */

@@ -50,10 +50,17 @@ export class ReviewCache<V> {
     this.#isYes = isYes;
   }
 
+  /** Whether `get` would answer from memory, wait for a question under way, or ask again about a yes. */
+  isKnown(key: string): boolean {
+    const known = this.#entries.get(key);
+    if (this.#asking.has(key)) return true;
+    return known !== undefined && (this.#isYes(known.value) || this.#isFresh(known));
+  }
+
   /** Rejects when the upstream cannot be asked and there is no answer to stand in. */
   get(key: string, ask: () => Promise<V>): Promise<V> {
     const known = this.#entries.get(key);
-    if (known === undefined || this.#age(known) >= this.#lifeMs(known.value)) {
+    if (known === undefined || !this.#isFresh(known)) {
       const answer = this.#asking.get(key) ?? this.#ask(key, ask);
       return answer.catch((error: unknown) => this.#standIn(key, error));
     }
@@ -126,6 +133,10 @@ export class ReviewCache<V> {
       this.#entries.delete(oldest);
       return;
     }
+  }
+
+  #isFresh(entry: Entry<V>): boolean {
+    return this.#age(entry) < this.#lifeMs(entry.value);
   }
 
   #age(entry: Entry<V>): number {

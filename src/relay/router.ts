@@ -3,12 +3,14 @@
  * the rest; and what every answer has, whoever gave it.
  */
 import { ApiError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
-import { requestInfo } from "#server/request-info.ts";
+import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { statusResponse } from "#server/status.ts";
+import type { RelayAudit } from "./audit.ts";
 import { type DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
-import type { Door } from "./door.ts";
+import type { CallerNote, Door } from "./door.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { LoopGuard } from "./loop-guard.ts";
 import type { RelayMetrics } from "./metrics.ts";
@@ -18,7 +20,10 @@ import { type PassDeps, passThrough } from "./pass-through.ts";
 import type { Polls } from "./polls.ts";
 
 export interface RouterDeps {
+  readonly clock: Clock;
   readonly log: Log;
+  /** Absent: no line is kept. */
+  readonly audit?: RelayAudit;
   readonly loop: LoopGuard;
   readonly metrics: RelayMetrics;
   readonly own: OwnPages;
@@ -39,20 +44,42 @@ export class Router {
 
   /** Answers everything, errors too. */
   async handle(request: PlainRequest, door: Door): Promise<PlainResponse> {
+    const { audit, clock } = this.#deps;
+    if (audit === undefined) {
+      return (await this.#handle(request, door, {})).response;
+    }
+    const caller: CallerNote = {};
+    const receivedMs = clock.nowMs();
+    const startedMs = clock.monotonicMs();
+    const { by, response } = await this.#handle(request, door, caller);
+    const info = this.#auditInfo(request);
+    return audit.audited({ request, info, caller, receivedMs, startedMs, by }, response);
+  }
+
+  async #handle(request: PlainRequest, door: Door, caller: CallerNote): Promise<Routed> {
     const query = new URLSearchParams(request.query);
     const { via } = request.headers;
     try {
       if (via !== undefined) this.#deps.loop.check(via);
-      const [by, response] = await this.#route(request, query, door);
-      this.#deps.metrics.answered(by, response, query);
+      const routed = await this.#route(request, query, door, caller);
+      this.#deps.metrics.answered(routed.by, routed.response, query);
       // To a relay: who stands behind this one.
-      return via === undefined ? response : withHeader(response, "via", this.#deps.loop.answer);
+      if (via === undefined) return routed;
+      return { ...routed, response: withHeader(routed.response, "via", this.#deps.loop.answer) };
     } catch (error) {
       const response = uncached(statusResponse(request, query, error));
       this.#deps.metrics.requests.add(["refused", String(response.status)]);
       if (!(error instanceof ApiError)) this.#failed(request, error);
-      return response;
+      return { by: "refused", response };
     }
+  }
+
+  /** A poll reads a list, whatever its path. */
+  #auditInfo({ method, path, query }: PlainRequest): RequestInfo {
+    const polled = this.#deps.polls.listPath(path);
+    const asked = polled === undefined ? method : "GET";
+    const info = requestInfo(asked, polled ?? path, new URLSearchParams(query));
+    return polled === undefined ? info : { ...info, path };
   }
 
   #failed(request: PlainRequest, error: unknown): void {
@@ -64,25 +91,34 @@ export class Router {
     request: PlainRequest,
     query: URLSearchParams,
     door: Door,
-  ): Promise<readonly [string, PlainResponse]> {
+    note: CallerNote,
+  ): Promise<Routed> {
     const own = request.path.startsWith(ownPrefix);
     const page = own ? this.#deps.own.open(request.path) : undefined;
-    if (page !== undefined) return ["relay", page];
-    const caller = await door.caller(request);
-    if (own) return ["relay", await this.#deps.own.answer(request, door, caller)];
+    if (page !== undefined) return { by: "relay", response: page };
+    const caller = await door.caller(request, note);
+    if (own) return { by: "relay", response: await this.#deps.own.answer(request, door, caller) };
     const asked = { request, query, door, caller };
     const poll = await this.#deps.polls.answer(asked);
-    if (poll !== undefined) return ["etag", poll];
+    if (poll !== undefined) return { by: "etag", response: poll };
     const info = requestInfo(request.method, request.path, query);
     const read = await this.#deps.reads.answer(asked, info);
-    if (read !== "pass") return ["mirror", uncached(read)];
+    if (read !== "pass") return { by: "mirror", response: uncached(read) };
     if (isDiscovery(request)) {
       await door.authorizePath(caller, request.path);
       const response = await this.#deps.discovery.answer(request);
-      if (response !== undefined) return ["discovery", response];
+      if (response !== undefined) return { by: "discovery", response };
     }
-    return ["upstream", await passThrough(this.#deps.pass, this.#limits, request, caller)];
+    await door.admit(caller, request.path);
+    const response = await passThrough(this.#deps.pass, this.#limits, request, caller);
+    return { by: "upstream", response };
   }
+}
+
+/** Who answered, and what. */
+interface Routed {
+  readonly by: string;
+  readonly response: PlainResponse;
 }
 
 function withHeader(response: PlainResponse, name: string, value: string): PlainResponse {

@@ -1,4 +1,5 @@
 /** The views of one resource, by what they select; the one asked for longest ago goes when they are many. */
+import type { Place } from "#server/place.ts";
 import type { RelayLimits } from "./limits.ts";
 import { type Selectors, fieldText, predicateOf } from "./read-query.ts";
 import { objectsForm } from "./view-form.ts";
@@ -24,8 +25,9 @@ export class Views {
     return sum;
   }
 
-  get(namespace: string, labelSelector: string, selectors: Selectors): View {
-    const key = [namespace, labelSelector, fieldText(selectors)].join("\n");
+  get({ namespace }: Place, labelSelector: string, selectors: Selectors): View {
+    // Not joined: a namespace of a path and a selector may hold any separator.
+    const key = JSON.stringify([namespace, labelSelector, fieldText(selectors)]);
     const known = this.#views.get(key);
     this.#views.delete(key);
     const view = known === undefined || known.ended ? this.#make(namespace, selectors) : known;

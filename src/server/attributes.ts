@@ -2,15 +2,16 @@
 import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
 import type { Attributes } from "#auth/auth.ts";
 import type { UserInfo } from "#platform/http.ts";
+import type { Target } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 export function attributesOf(
   user: UserInfo,
   info: RequestInfo,
+  { asked }: Target,
   query: URLSearchParams,
 ): Attributes {
   const { verb, path, resourceRequest, group, version, resource, subresource } = info;
-  const { namespace, name } = info;
   const fieldSelector = selectorOf(info, query);
   return {
     user,
@@ -21,8 +22,7 @@ export function attributesOf(
     version,
     resource,
     subresource,
-    namespace,
-    name,
+    ...asked,
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
   };
 }
@@ -30,7 +30,9 @@ export function attributesOf(
 /** One that does not parse is as good as none here; the handler answers it with 400. */
 function selectorOf(info: RequestInfo, query: URLSearchParams): FieldSelector | undefined {
   const text = query.get("fieldSelector");
-  if (text === null || text === "" || !selective.has(info.verb)) return undefined;
+  // As upstream: the prefixed watch of one object takes no selector.
+  if (text === null || text === "" || info.verbInPath || !selective.has(info.verb))
+    return undefined;
   try {
     return parseFieldSelector(text);
   } catch {

@@ -1,6 +1,16 @@
-/** One line per request, for whoever keeps them. Holds no body, no token. */
-import type { UserInfo } from "#platform/http.ts";
-import type { RequestInfo } from "./request-info.ts";
+/**
+ * The audit trail: one line per request, for a sink that keeps them. A line holds no body and no token.
+ *
+ * Holds  `record` never throws and never waits: what a sink does wrong is counted, logged once, and
+ *        shown by the check `audit`; no request, stream or process ends by it.
+ * Check  informational. A full disk below the audit log must not take the API from its clients, nor
+ *        from the operator who would mend it; /readyz/audit alone fails, for who wants an alert.
+ */
+import type { RefusedFacts, UserInfo } from "#platform/http.ts";
+import type { Log } from "#platform/log.ts";
+import type { HealthCheck } from "./health.ts";
+import type { Counter, MetricSet } from "./metric-set.ts";
+import { type RequestInfo, requestInfo } from "./request-info.ts";
 
 export interface AuditLine {
   readonly auditId: string;
@@ -14,9 +24,85 @@ export interface AuditLine {
   readonly sourceAddress: string;
   readonly userAgent: string;
   readonly info: RequestInfo;
+  /** Of the object: from the path, or of what was created. */
+  readonly name: string;
   readonly method: string;
   readonly query: string;
   readonly code: number;
+  /** Of a relay's line: who answered, its mirrors or the upstream. */
+  readonly servedFrom?: string;
+  /** Only where the HTTP rim refused the request, which then has no user: why. */
+  readonly refused?: string;
 }
 
-export type Audit = (line: AuditLine) => void;
+/** Keeps lines. */
+export interface AuditSink {
+  /** @returns false when the line was dropped. May throw: the trail counts it. */
+  write(line: AuditLine): boolean;
+  /** Why lines cannot be written now; undefined when they can. */
+  problem?(): string | undefined;
+}
+
+/** Of a target that no handler saw, so much is kept. */
+const targetLengthMax = 1_024;
+
+export class AuditTrail {
+  readonly #sink: AuditSink;
+  readonly #log: Log;
+  readonly #lines: Counter;
+  readonly #errors: Counter;
+  #thrown: string | undefined;
+
+  constructor(deps: { readonly sink: AuditSink; readonly metrics: MetricSet; readonly log: Log }) {
+    this.#sink = deps.sink;
+    this.#log = deps.log;
+    this.#lines = deps.metrics.counter(
+      "apiserver_audit_event_total",
+      "Audit lines handed to the sink.",
+      [],
+    );
+    this.#errors = deps.metrics.counter(
+      "apiserver_audit_error_total",
+      "Audit lines that are lost: dropped at the buffer's limit, or refused by the sink.",
+      ["plugin"],
+    );
+  }
+
+  record(line: AuditLine): void {
+    try {
+      this.#lines.add([]);
+      if (!this.#sink.write(line)) this.#errors.add(["log"]);
+      this.#thrown = undefined;
+    } catch (error) {
+      this.#errors.add(["log"]);
+      if (this.#thrown === undefined)
+        this.#log.error("audit sink failed", { error: String(error) });
+      this.#thrown = String(error);
+    }
+  }
+
+  recordRefused(facts: RefusedFacts, auditId: string, receivedMs: number): void {
+    const { method, code, why, address } = facts;
+    const target = facts.target.slice(0, targetLengthMax);
+    this.record({
+      auditId,
+      receivedMs,
+      seconds: 0,
+      user: undefined,
+      impersonator: undefined,
+      sourceAddress: address,
+      userAgent: "",
+      info: { ...requestInfo(method, "/", new URLSearchParams()), path: target },
+      name: "",
+      method,
+      query: "",
+      code,
+      refused: why,
+    });
+  }
+
+  get check(): HealthCheck {
+    const check = (): string | undefined => this.#thrown ?? this.#sink.problem?.();
+    return { name: "audit", informational: true, check };
+  }
+}

@@ -4,12 +4,14 @@
  * authorization, handler.
  *
  * Holds  every request leaves by exactly one answer, one audit line and one latency sample; a watch
- *        leaves its sample when it closes. Identity is settled before a body byte is read.
+ *        leaves its sample when it closes. Identity is settled before a body byte is read. What is
+ *        authorised and what a handler may reach are one value (place.ts); a path that does not fit the
+ *        scope of its kind is 404 after authorization, as upstream's router answers it.
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
 import { failure } from "#api/status.ts";
-import type { Authenticator, Authorizer } from "#auth/auth.ts";
+import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
 import { forbiddenError } from "#auth/forbidden.ts";
 import { anonymousName } from "#auth/groups.ts";
 import { impersonate } from "#auth/impersonation.ts";
@@ -26,11 +28,12 @@ import type {
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
-import type { Audit } from "./audit.ts";
-import type { RequestContext } from "./context.ts";
+import type { AuditTrail } from "./audit.ts";
+import type { AuditNote, RequestContext } from "./context.ts";
 import { deadlined, requestTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
+import { type Place, type Scope, targetOf } from "./place.ts";
 import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
 import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
@@ -47,9 +50,9 @@ export interface ChainDeps {
   /** Absent: every request passes. */
   readonly gate?: Gate;
   readonly metrics: RequestMetrics;
-  readonly audit?: Audit;
-  /** Whether the path leads to a resource this server has: bounds the metrics' label sets. */
-  readonly isKnown: (info: RequestInfo) => boolean;
+  readonly audit?: AuditTrail;
+  /** Of the kind the path leads to; undefined: this server has none. */
+  readonly scopeOf: (info: RequestInfo) => Scope | undefined;
 }
 
 export interface ChainOptions {
@@ -65,6 +68,7 @@ interface Walk {
   readonly receivedMs: number;
   readonly receivedWallMs: number;
   readonly warnings: Warnings;
+  readonly note: AuditNote;
   user: UserInfo | undefined;
   impersonator: UserInfo | undefined;
   gateHeaders: Headers;
@@ -98,6 +102,7 @@ function begin(deps: ChainDeps, request: PlainRequest): Walk {
     receivedMs: deps.clock.monotonicMs(),
     receivedWallMs: deps.clock.nowMs(),
     warnings: new Warnings(),
+    note: {},
     user: undefined,
     impersonator: undefined,
     gateHeaders: {},
@@ -123,7 +128,7 @@ async function down(
   ending: { readonly signal: AbortSignal },
   handler: Handler,
 ): Promise<PlainResponse> {
-  const { request, info, query, auditId, receivedMs, warnings } = walk;
+  const { request, info, query, auditId, receivedMs, warnings, note } = walk;
   const user = await downIdentity(deps, walk);
   const seat = await deps.gate?.enter({
     info,
@@ -136,16 +141,17 @@ async function down(
   if (seat !== undefined) walk.gateHeaders = seat.headers;
   if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
   try {
-    downAuthorize(deps, user, info, query);
-    walk.refusing = false;
+    const granted = downAuthorize(deps, walk, user);
     const nowMs = walk.receivedWallMs;
     return await handler({
       request,
       info,
+      ...granted,
       query,
       auditId,
       user,
       warnings,
+      note,
       get signal() {
         return ending.signal;
       },
@@ -184,15 +190,24 @@ async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
   }
 }
 
-function downAuthorize(
-  deps: ChainDeps,
-  user: UserInfo,
-  info: RequestInfo,
-  query: URLSearchParams,
-): void {
-  const attributes = attributesOf(user, info, query);
+interface Granted {
+  readonly place: Place;
+  readonly attributes: Attributes;
+}
+
+function downAuthorize(deps: ChainDeps, walk: Walk, user: UserInfo): Granted {
+  const { info, query } = walk;
+  const target = targetOf(info, info.resourceRequest ? deps.scopeOf(info) : undefined);
+  const attributes = attributesOf(user, info, target, query);
   const decision = deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+  walk.refusing = false;
+  if (target.place === undefined) throw noSuchPath();
+  return { place: target.place, attributes };
+}
+
+function noSuchPath(): Error {
+  return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 function unauthorized(): Error {
@@ -259,9 +274,12 @@ function opened<S>(
     return () => {
       if (done) return;
       done = true;
-      close();
-      closed();
-      finishSample(deps, walk, response);
+      try {
+        close();
+      } finally {
+        closed();
+        finishSample(deps, walk, response);
+      }
     };
   };
 }
@@ -290,22 +308,23 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
   const seconds = (deps.clock.monotonicMs() - walk.receivedMs) / 1000;
   deps.metrics.end({
     info,
-    known: deps.isKnown(info),
+    known: deps.scopeOf(info) !== undefined,
     method: request.method,
     code: response.status,
     seconds,
     bytes: response.kind === "bytes" ? bodyLength(response.body) : 0,
     dryRun: walk.query.has("dryRun"),
   });
-  deps.audit?.({
+  deps.audit?.record({
     auditId: walk.auditId,
     receivedMs: walk.receivedWallMs,
     seconds,
     user: walk.user,
     impersonator: walk.impersonator,
     sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
-    userAgent: request.headers["user-agent"] ?? "",
+    userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
     info,
+    name: walk.note.createdName ?? info.name,
     method: request.method,
     query: request.query,
     code: response.status,

@@ -1,20 +1,39 @@
 /** One request on its way through the chain, as every handler sees it. */
+import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
 
+/** Request info without what could be taken for a place: handlers act at `RequestContext.place` only. */
+export type HandlerInfo = Omit<
+  RequestInfo,
+  "namespace" | "inNamespace" | "name" | "pathName" | "parts"
+>;
+
 export interface RequestContext {
   readonly request: PlainRequest;
-  readonly info: RequestInfo;
+  readonly info: HandlerInfo;
+  /** Where the request acts: made with `attributes` from one value (place.ts). */
+  readonly place: Place;
+  /** What the authorizer was asked, and allowed. */
+  readonly attributes: Attributes;
   readonly query: URLSearchParams;
   readonly auditId: string;
   /** Who acts: after impersonation. */
   readonly user: UserInfo;
   readonly warnings: Warnings;
+  /** What a handler adds to the audit line. */
+  readonly note: AuditNote;
   /** Aborts when the client goes away or the deadline passes. */
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
   readonly receivedMs: number;
   /** Wall clock, the same moment; ages in tables are told from here. */
   readonly nowMs: number;
+}
+
+export interface AuditNote {
+  /** Of the object that a POST made: its path names none. */
+  createdName?: string;
 }

@@ -11,6 +11,8 @@ import { textResponse } from "./respond.ts";
 export interface HealthCheck {
   /** `ping`, `etcd`, `informer-sync`, `poststarthook/...`. */
   readonly name: string;
+  /** Shown, and failing at its own path; the group does not fail by it. */
+  readonly informational?: true;
   /** Undefined when well, else why not. */
   check(): string | undefined;
 }
@@ -70,6 +72,9 @@ function groupResponse(
 function checkLine(check: HealthCheck, failed: string[]): string {
   const why = check.check();
   if (why === undefined) return `[+]${check.name} ok`;
+  if (check.informational === true) {
+    return `[-]${check.name} failed: reason withheld (informational)`;
+  }
   failed.push(`${check.name}: ${why}`);
   return `[-]${check.name} failed: reason withheld`;
 }

@@ -3,22 +3,31 @@
  *
  * Rules and odd corners are upstream's (apiserver pkg/endpoints/request/requestinfo.go): `/watch/` and
  * `/proxy/` prefixes, namespace sub-paths, list/watch/deletecollection told from get/delete by the
- * absence of a name, and a `fieldSelector=metadata.name=x` that names the object for authorization.
+ * absence of a name, slashes trimmed at both ends and kept inside, and a `fieldSelector=metadata.name=x`
+ * that names the object of a list or a watch for authorization.
+ *
+ * Which object a request reaches is not said here: a path means another place for a namespaced kind than
+ * for a cluster-scoped one. See place.ts.
  */
+import { parseFieldSelector } from "#api/field-selector.ts";
 
 export interface RequestInfo {
   readonly resourceRequest: boolean;
   readonly path: string;
   /** get, list, watch, create, update, patch, delete, deletecollection, proxy; else the method, lower case. */
   readonly verb: string;
+  /** The verb is `watch` or `proxy` because the path says so, whatever the method. */
+  readonly verbInPath: boolean;
   /** "api", "apis", or "" for other paths. */
   readonly prefix: string;
   readonly group: string;
   readonly version: string;
   readonly namespace: string;
+  /** The path is `namespaces/NAMESPACE/RESOURCE...`; false for `namespaces/NAME[/status|/finalize]`. */
+  readonly inNamespace: boolean;
   readonly resource: string;
   readonly subresource: string;
-  /** From the path, or from a single-object field selector on list, watch and deletecollection. */
+  /** From the path, or from a single-object field selector on list and watch. */
   readonly name: string;
   /** From the path only. */
   readonly pathName: string;
@@ -26,21 +35,22 @@ export interface RequestInfo {
   readonly parts: readonly string[];
 }
 
-const methodVerbs: Readonly<Record<string, string>> = {
-  POST: "create",
-  GET: "get",
-  HEAD: "get",
-  PUT: "update",
-  PATCH: "patch",
-  DELETE: "delete",
-};
+/** A Map, because HTTP/2 lets a client choose any method, `constructor` too. */
+const methodVerbs = new Map([
+  ["POST", "create"],
+  ["GET", "get"],
+  ["HEAD", "get"],
+  ["PUT", "update"],
+  ["PATCH", "patch"],
+  ["DELETE", "delete"],
+]);
 /** Segments after namespaces/NAME that are subresources of the namespace itself. */
 const namespaceSubresources = new Set(["status", "finalize"]);
 /** Verb prefixes of old: `/api/v1/watch/pods`. */
 const prefixVerbs = new Set(["watch", "proxy"]);
 
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
-  const segments = path.split("/").filter((segment) => segment !== "");
+  const segments = trimSlashes(path).split("/");
   const prefix = segments[0];
   if (segments.length < 3 || (prefix !== "api" && prefix !== "apis")) {
     return nonResource(method, path);
@@ -50,12 +60,23 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   const version = (prefix === "api" ? segments[1] : segments[2]) ?? "";
   const rest = segments.slice(prefix === "api" ? 2 : 3);
   const special = prefixVerbs.has(rest[0] ?? "") && rest.length > 1;
-  const verb = special ? (rest[0] ?? "") : (methodVerbs[method] ?? "");
+  const verb = special ? (rest[0] ?? "") : (methodVerbs.get(method) ?? "");
+  // As upstream: only a plain GET reads its selector; the prefixed forms have no use for one.
+  const selects = !special && verb === "get" ? query : undefined;
   return resourceInfo(
-    { path, prefix, group, version, verb },
+    { path, prefix, group, version, verb, verbInPath: special },
     special ? rest.slice(1) : rest,
-    query,
+    selects,
   );
+}
+
+/** As a loop: a pattern of slashes at the end takes quadratic time on a path full of them. */
+function trimSlashes(path: string): string {
+  let start = 0;
+  let end = path.length;
+  while (start < end && path[start] === "/") start++;
+  while (end > start && path[end - 1] === "/") end--;
+  return path.slice(start, end);
 }
 
 function nonResource(method: string, path: string): RequestInfo {
@@ -63,10 +84,12 @@ function nonResource(method: string, path: string): RequestInfo {
     resourceRequest: false,
     path,
     verb: method.toLowerCase(),
+    verbInPath: false,
     prefix: "",
     group: "",
     version: "",
     namespace: "",
+    inNamespace: false,
     resource: "",
     subresource: "",
     name: "",
@@ -81,47 +104,73 @@ interface Head {
   readonly group: string;
   readonly version: string;
   readonly verb: string;
+  readonly verbInPath: boolean;
 }
 
-function resourceInfo(head: Head, rest: readonly string[], query: URLSearchParams): RequestInfo {
-  const namespaced = rest[0] === "namespaces" && rest.length > 1;
-  const namespace = namespaced ? (rest[1] ?? "") : "";
-  const inner = namespaced && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? "");
-  const parts = inner ? rest.slice(2) : rest;
+/** `selects`: the query of a request whose field selector may name its object. */
+function resourceInfo(
+  head: Head,
+  rest: readonly string[],
+  selects: URLSearchParams | undefined,
+): RequestInfo {
+  const named = rest[0] === "namespaces" && rest.length > 1;
+  const namespace = named ? (rest[1] ?? "") : "";
+  const inNamespace = named && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? "");
+  const parts = inNamespace ? rest.slice(2) : rest;
   const pathName = parts[1] ?? "";
   const subresource = head.verb === "proxy" ? "" : (parts[2] ?? "");
-  const verb = resourceVerb(head.verb, pathName, query);
-  const byCollection = pathName === "" && verb !== "create";
+  const verb = resourceVerb(head.verb, pathName, selects);
+  const selected = pathName === "" && selects !== undefined ? selectedName(selects) : "";
   return {
     ...head,
     resourceRequest: true,
     verb,
     namespace,
+    inNamespace,
     resource: parts[0] ?? "",
     subresource,
-    name: byCollection ? selectedName(query) : pathName,
+    name: pathName === "" ? selected : pathName,
     pathName,
     parts,
   };
 }
 
-function resourceVerb(verb: string, name: string, query: URLSearchParams): string {
+function resourceVerb(verb: string, name: string, selects: URLSearchParams | undefined): string {
   if (name !== "") return verb;
   if (verb === "delete") return "deletecollection";
   if (verb !== "get") return verb;
-  return isTrue(query.get("watch")) ? "watch" : "list";
+  return isTrue(selects?.get("watch")) ? "watch" : "list";
 }
 
-/** The name a field selector pins, "" when it pins none or the name could not be one. */
+/**
+ * The name a field selector pins, "" when it pins none or the name could not be one. Read by the parser
+ * the list itself uses: a second reading of the text could name an object the list is not limited to.
+ */
 function selectedName(query: URLSearchParams): string {
-  const selector = query.get("fieldSelector");
-  if (selector === null || selector === "") return "";
-  for (const term of selector.split(",")) {
-    const match = /^metadata\.name==?([^=!\\]*)$/.exec(term.trim());
-    const name = match?.[1] ?? "";
-    if (name !== "" && name !== "." && name !== ".." && !/[/%]/.test(name)) return name;
+  const text = query.get("fieldSelector") ?? "";
+  if (text === "" || !listOptionsParse(query)) return "";
+  try {
+    const { requirements } = parseFieldSelector(text);
+    const pinned = requirements.find(
+      (one) => one.field === "metadata.name" && one.operator === "=",
+    );
+    const name = pinned?.value ?? "";
+    return pathSegmentProblem(name) === undefined ? name : "";
+  } catch {
+    return "";
   }
-  return "";
+}
+
+/** Upstream ignores the selector of options it cannot read. */
+function listOptionsParse(query: URLSearchParams): boolean {
+  return ["limit", "timeoutSeconds"].every((name) => /^-?\d*$/.test(query.get(name) ?? ""));
+}
+
+/** Why a name cannot be a segment of a path, in upstream's words. */
+export function pathSegmentProblem(name: string): string | undefined {
+  if (name === "." || name === "..") return `may not be '${name}'`;
+  const wrong = ["/", "%"].find((character) => name.includes(character));
+  return wrong === undefined ? undefined : `may not contain '${wrong}'`;
 }
 
 /** A boolean parameter as upstream converts it: present and neither "false" nor "0". */

@@ -23,6 +23,13 @@ function shared(value: Uint8Array, bytesMax = 1 << 20): { object: SharedObject; 
   return { object: new SharedObject(source, "ns/a", value, 5), memos };
 }
 
+void describe("key text", () => {
+  void it("is the name again, whatever characters it has", () => {
+    const names = fc.oneof(fc.string({ unit: "binary" }), fc.constant("\ufeffadmin"));
+    fc.assert(fc.property(names, (name) => assert.equal(textOfKey(keyOfText(name)), name)));
+  });
+});
+
 void describe("stored bytes", () => {
   void it("carry no resourceVersion and give wire JSON with the revision spliced in", () => {
     const value = encodeObject(pod);

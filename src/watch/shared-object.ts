@@ -144,6 +144,9 @@ export class SharedObject implements CachedObject, MemoHolder {
   }
 }
 
+/** A byte order mark is a character of a name like any other: without it, it would be another name. */
+const keyText = new TextDecoder("utf-8", { ignoreBOM: true });
+
 /** Key text is UTF-8 bytes as chars 0..255; names beyond ASCII are rare but legal for RBAC. */
 export function keyOfText(text: string): string {
   if (isAscii(text)) return text;
@@ -152,7 +155,7 @@ export function keyOfText(text: string): string {
 
 export function textOfKey(key: string): string {
   if (isAscii(key)) return key;
-  return new TextDecoder().decode(Uint8Array.from(key, (char) => char.charCodeAt(0)));
+  return keyText.decode(Uint8Array.from(key, (char) => char.charCodeAt(0)));
 }
 
 function isAscii(text: string): boolean {

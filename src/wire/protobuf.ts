@@ -96,7 +96,8 @@ export interface ProtobufEnvelope {
 }
 
 const magic = [0x6b, 0x38, 0x73, 0x00];
-const text = new TextDecoder("utf-8", { fatal: true });
+/** A byte order mark is a character: without it, a name would be another name. */
+const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Throws ProtobufError when the bytes do not start with `k8s\0` or the envelope is broken. */
 export function readEnvelope(bytes: Uint8Array): ProtobufEnvelope {

@@ -101,6 +101,7 @@ const relay = createRelay(
     metrics,
     http,
     passHttp: http,
+    anonymousHttp: http,
     // Reviews are all that is asked of it.
     client: { create: review } as unknown as Client,
     headers: () => ({}),

@@ -117,6 +117,7 @@ const relay = createRelay(
     metrics: new MetricSet(),
     http,
     passHttp: http,
+    anonymousHttp: http,
     // Reviews are all that is asked of it.
     client: { create: review } as unknown as Client,
     headers: () => ({}),

@@ -37,6 +37,15 @@ export const known: readonly Known[] = [
     at: / > body (?:serverAddressByClientCIDRs 0 serverAddress|spec ports 0 targetPort)$/,
     reason: "each server tells its own address",
   },
+  {
+    at: /(?:Validating|Mutating)(?:AdmissionPolicy|AdmissionPolicyBinding|WebhookConfiguration) > /,
+    reason: "admission policies and webhooks are refused with 501 until they work",
+  },
+  {
+    at: /> headers warning/,
+    ours: /is stored(?:,| but not served)/,
+    reason: "kinds that wait for a controller or a server of their own carry a warning",
+  },
   { at: /GET \/version > body /, reason: "each server tells what it is" },
   {
     at: /^server: bootstrap > .* > body (?:items \d+ )?metadata (?:managedFields|uid|resourceVersion)/,

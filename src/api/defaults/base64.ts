@@ -38,7 +38,7 @@ export function decodeBase64Text(encoded: string): string | undefined {
   const bytes = decodeBase64(encoded);
   if (bytes === undefined) return undefined;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;
   }

@@ -7,12 +7,13 @@ import { strategyFor } from "#api/strategies.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Status } from "#api/status.ts";
 import { alwaysAllow } from "#auth/authorize.ts";
-import type { Authorizer } from "#auth/auth.ts";
+import type { Authenticator, Authorizer } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { createLookup } from "#registry/lookup.ts";
 import { createRegistry, recommendedRegistryOptions } from "#registry/registry.ts";
+import type { Registry } from "#registry/resource-store.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import { SimClock } from "#sim/clock.ts";
@@ -35,9 +36,17 @@ export interface Plane extends RunningPlane {
 export interface PlaneOptions {
   readonly plugins?: readonly AdmissionPlugin[];
   readonly authorizer?: Authorizer;
+  /** Absent: everybody is `tester`. */
+  readonly authenticator?: Authenticator;
+  /** Put between the handlers and the registry, to see what they reach for. */
+  readonly around?: (registry: Registry) => Registry;
 }
 
 export const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
+
+const everybodyIsTester: Authenticator = {
+  authenticate: () => Promise.resolve({ kind: "user", user: tester }),
+};
 
 /** On virtual time. */
 export async function openPlane(options: PlaneOptions = {}): Promise<Plane> {
@@ -63,10 +72,10 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
   const server = createApiServer(
     {
       ...deps,
-      registry,
+      registry: options.around?.(registry) ?? registry,
       metrics,
       lookup: createLookup(registry),
-      authenticator: { authenticate: () => Promise.resolve({ kind: "user", user: tester }) },
+      authenticator: options.authenticator ?? everybodyIsTester,
       authorizer: options.authorizer ?? alwaysAllow,
       admission: createAdmission(options.plugins ?? []),
       version: versionInfo(build),

@@ -5,7 +5,8 @@
  * Fails  with an Error when the client goes away in the middle.
  */
 import type { Readable } from "node:stream";
-import type { PlainBody, TakeChunk } from "../http.ts";
+import type { Peer, PlainBody, RefusedFacts, TakeChunk } from "../http.ts";
+import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
 
@@ -87,7 +88,8 @@ export function declaredLength(header: string | undefined): number | undefined {
 
 /** Splits a request target into its decoded path and raw query; undefined when it is malformed. */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
-  const start = target.startsWith("/") ? target : absoluteForm(target);
+  const ascii = asciiTarget(target);
+  const start = ascii.startsWith("/") ? ascii : absoluteForm(ascii);
   if (start === undefined) return undefined;
   const mark = start.indexOf("?");
   const raw = mark < 0 ? start : start.slice(0, mark);
@@ -104,4 +106,10 @@ function absoluteForm(target: string): string | undefined {
   if (match === null) return undefined;
   const rest = match[1] ?? "";
   return rest.startsWith("/") ? rest : `/${rest}`;
+}
+
+/** For the audit trail: `splitTarget` found no path in it. */
+export function badTarget(peer: Peer, method: string, target: string): RefusedFacts {
+  const address = peer.kind === "socket" ? peer.address : "direct";
+  return { address, method, target, code: 400, why: "malformed path" };
 }

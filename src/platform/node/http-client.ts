@@ -18,6 +18,7 @@ import type {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { ByteTransportError } from "../byte-transport.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "../byte-transport.ts";
+import { headersOf, textOf } from "./header-text.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 export interface HttpClientLimits {
@@ -66,7 +67,7 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
     const { method } = request;
     const path = base + request.target;
     const chosen = request.upgrade === undefined ? agent : tunnels;
-    const headers = headersOf(request);
+    const headers = sentHeaders(request);
     return exchange(request, options.limits, () =>
       start({ ...fixed, agent: chosen, method, path, headers }),
     );
@@ -87,9 +88,8 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
   };
 }
 
-function headersOf(request: ByteRequest): OutgoingHttpHeaders {
-  // Node takes lists of values as they are; its type only wants them mutable.
-  const headers = request.headers as OutgoingHttpHeaders;
+function sentHeaders(request: ByteRequest): OutgoingHttpHeaders {
+  const headers = headersOf(request.headers);
   const { upgrade } = request;
   return upgrade === undefined ? headers : { ...headers, connection: "Upgrade", upgrade };
 }
@@ -235,7 +235,8 @@ function streamAll(
 function plainHeaders(incoming: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+    if (value === undefined) continue;
+    headers[name] = textOf(Array.isArray(value) ? value.join(", ") : value);
   }
   return headers;
 }

@@ -1,5 +1,6 @@
 /** Header lines that must not be joined: a group's name may hold a comma. */
 import type { PlainRequest } from "../http.ts";
+import { textOf } from "./header-text.ts";
 
 const prefix = "impersonate-";
 
@@ -12,7 +13,7 @@ export function impersonateLines(
     const name = raw[at] ?? "";
     if (!isImpersonation(name)) continue;
     lines ??= {};
-    (lines[name.toLowerCase()] ??= []).push(raw[at + 1] ?? "");
+    (lines[name.toLowerCase()] ??= []).push(textOf(raw[at + 1] ?? ""));
   }
   return lines === undefined ? undefined : { impersonateLines: lines };
 }

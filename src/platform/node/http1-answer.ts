@@ -1,6 +1,7 @@
 /** The head of an answer on HTTP/1.1, as node:http would write it. */
 import { STATUS_CODES } from "node:http";
 import type { Headers } from "../http.ts";
+import { headerOf } from "./header-text.ts";
 
 /** What would end a line, or is no byte: an answer that holds it is a bug of its maker, never sent. */
 const refused = /[^\t\x20-\x7e\x80-\xff]/;
@@ -16,7 +17,8 @@ export function answerHead(
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
   for (const [name, value] of Object.entries({ ...more, ...headers })) {
     if (name.toLowerCase() === "connection") continue;
-    for (const one of typeof value === "string" ? [value] : value) text += line(name, one);
+    for (const one of typeof value === "string" ? [value] : value)
+      text += line(name, headerOf(one));
   }
   if (headers["date"] === undefined) text += `Date: ${dateText()}\r\n`;
   return `${text}${connection}\r\n`;

@@ -6,6 +6,7 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { Peer, PlainResponse } from "../http.ts";
+import { headerOf } from "./header-text.ts";
 import { isAnswering, serveHttp1 } from "./http1.ts";
 import type { Rim } from "./http-rim.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
@@ -37,7 +38,7 @@ export async function serveUpgrade(
   response.on("finish", () => socket.end());
   await serveHttp1(rim, peer, message, response, (answer) => {
     response.detachSocket(socket as Socket);
-    socket.write(headText(answer));
+    socket.write(headText(answer), "latin1");
     answer.open(new SocketDuplex(socket, head));
   });
 }
@@ -46,7 +47,7 @@ export type Tunnel = Extract<PlainResponse, { kind: "tunnel" }>;
 
 function headText({ status, headers }: Tunnel): string {
   const lines = Object.entries(headers).flatMap(([name, value]) =>
-    (typeof value === "string" ? [value] : value).map((one) => `${name}: ${one}\r\n`),
+    (typeof value === "string" ? [value] : value).map((one) => `${name}: ${headerOf(one)}\r\n`),
   );
   return `HTTP/1.1 ${status} Switching Protocols\r\n${lines.join("")}\r\n`;
 }

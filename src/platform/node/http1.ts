@@ -14,7 +14,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
-import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { badTarget, declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { headersOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
@@ -53,7 +54,10 @@ export async function serveHttp1(
   if (response.socket === null) await assigned(message, response);
   if (response.socket === null) return;
   const target = splitTarget(message.url ?? "");
-  if (target === undefined) return refuse(response, 400, "400 Bad Request");
+  if (target === undefined) {
+    rim.refused(badTarget(peer, message.method ?? "", message.url ?? ""));
+    return refuse(response, 400, "400 Bad Request");
+  }
   const plain = plainRequest(message, target, peer, gone);
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
@@ -148,7 +152,8 @@ function plainRequest(
 function flatHeaders(headers: IncomingMessage["headers"]): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) flat[name] = typeof value === "string" ? value : value.join(", ");
+    if (value !== undefined)
+      flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
   }
   return flat;
 }
@@ -299,11 +304,7 @@ function writeHead(
   headers: Headers,
   more: Record<string, string | number>,
 ): void {
-  const all: Record<string, string | number | string[]> = { ...more };
-  for (const [name, value] of Object.entries(headers)) {
-    all[name] = typeof value === "string" ? value : [...value];
-  }
-  response.writeHead(status, all);
+  response.writeHead(status, { ...more, ...headersOf(headers) });
 }
 
 function drained(response: ServerResponse): Promise<void> {

@@ -6,7 +6,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ByteSink, HeadAlone, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
-import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { badTarget, declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { headerOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
 import { closedSink } from "./http1.ts";
@@ -30,7 +31,10 @@ export async function serveHttp2(
   stream.on("close", leave);
   stream.on("error", leave);
   const target = splitTarget(headers[":path"] ?? "");
-  if (target === undefined) return refuse(stream, 400, "400 Bad Request");
+  if (target === undefined) {
+    rim.refused(badTarget(peer, headers[":method"] ?? "", headers[":path"] ?? ""));
+    return refuse(stream, 400, "400 Bad Request");
+  }
   const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
@@ -87,7 +91,7 @@ function flatHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || name.startsWith(":")) continue;
-    flat[name] = typeof value === "string" ? value : value.join(", ");
+    flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
   }
   const authority = headers[":authority"];
   if (authority !== undefined && flat["host"] === undefined) flat["host"] = authority;
@@ -191,7 +195,7 @@ function headOf(status: number, headers: Headers): Record<string, string | numbe
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (connectionHeaders.has(lower)) continue;
-    head[lower] = typeof value === "string" ? value : [...value];
+    head[lower] = typeof value === "string" ? headerOf(value) : value.map(headerOf);
   }
   return head;
 }

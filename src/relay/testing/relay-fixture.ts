@@ -12,6 +12,18 @@ const allowing = {
   create: () => Promise.resolve({ status: { allowed: true } }),
 } as unknown as Client;
 
+/** An upstream that takes requests without credentials, and says no more than that. */
+const takesAnonymous: ByteTransport = {
+  send: () =>
+    Promise.resolve({
+      status: 403,
+      headers: {},
+      read: () => Promise.resolve(new Uint8Array(0)),
+      stream: () => Promise.resolve(),
+    }),
+  close() {},
+};
+
 export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
   return {
     clock,
@@ -20,6 +32,7 @@ export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps 
     metrics: new MetricSet(),
     http: upstream,
     passHttp: upstream,
+    anonymousHttp: takesAnonymous,
     client: allowing,
     headers: () => ({}),
     peers: { authenticate: () => Promise.resolve({ kind: "none" }) },
