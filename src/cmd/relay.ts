@@ -42,7 +42,7 @@ export async function relay(flags: RelayFlags): Promise<void> {
 }
 
 async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
-  const address = addressOf(flags);
+  const address = await addressOf(flags);
   const access = await accessOf(flags, process.env);
   const made = await makeRelay(flags, upstreamOf(access), stopping);
   if (made === undefined) return;
@@ -58,7 +58,7 @@ async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<voi
 
 /** The upstream's one reader; whoever serves clients reads from it. */
 async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
-  addressOf(flags);
+  await addressOf(flags);
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
@@ -99,7 +99,7 @@ async function serveAsWorker(
   const made = await makeRelay(flags, upstream, signal, { metrics, metricsText });
   if (made === undefined) return;
   await made.running.untilReady(signal);
-  const listening = await listenTo(flags, addressOf(flags), made.running, made.log);
+  const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
   await aborted(signal);
   await stopRelay(made, listening, flags.drainSeconds * 1000);

@@ -43,7 +43,7 @@ export async function startRelayBeside(
     key: server.privateKey,
     clientCa: authority.certificate,
   };
-  const at = addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
+  const at = await addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
   const made = await makeRelay({ resources, reads: "verify", logLevel }, upstream, ends.signal);
   if (made === undefined) throw new Error("a relay that nobody stopped was not made");
   const options = { ...at, ...keys, limits: relayHttpLimits };
