@@ -45,7 +45,7 @@ export async function relay(flags: RelayFlags): Promise<void> {
 }
 
 async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
-  const address = addressOf(flags);
+  const address = await addressOf(flags);
   const access = await accessOf(flags, process.env);
   const audit = await auditOf(flags);
   const more = { metrics: new MetricSet(), ...audit.of };
@@ -78,7 +78,7 @@ async function auditOf({ auditLog, logLevel }: RelayFlags): Promise<RelayAuditFi
 
 /** The upstream's one reader; whoever serves clients reads from it. */
 async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
-  addressOf(flags);
+  await addressOf(flags);
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
@@ -124,7 +124,7 @@ async function serveAsWorker(
   const made = await makeRelay(flags, upstream, signal, { metrics, metricsText, ...audit.of });
   if (made === undefined) return audit.close();
   await made.running.untilReady(signal);
-  const listening = await listenTo(flags, addressOf(flags), made.running, made.log);
+  const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
   await aborted(signal);
   await stopRelay(made, listening, flags.drainSeconds * 1000);

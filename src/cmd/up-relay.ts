@@ -47,7 +47,7 @@ export async function startRelayBeside(
     key: server.privateKey,
     clientCa: authority.certificate,
   };
-  const at = addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
+  const at = await addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
   const more = { metrics: new MetricSet(), ...(audit === undefined ? {} : { audit }) };
   const mirrors = { resources, reads: "verify", logLevel } as const;
   const made = await makeRelay(mirrors, upstream, ends.signal, more);
