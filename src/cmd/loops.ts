@@ -12,7 +12,7 @@ import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs } from "./limits.ts";
-import type { Host } from "./plane.ts";
+import type { SupervisedHost } from "./plane.ts";
 
 export interface LoopOptions {
   readonly nodes: number;
@@ -31,7 +31,11 @@ export interface Loops {
 
 const systemNamespace = "kube-system";
 
-export function startLoops(host: Host, handler: PlainHandler, options: LoopOptions): Loops {
+export function startLoops(
+  host: SupervisedHost,
+  handler: PlainHandler,
+  options: LoopOptions,
+): Loops {
   const stopping = new AbortController();
   const { signal } = stopping;
   const clientOf = (name: string, ...userGroups: string[]): Client =>
@@ -57,12 +61,15 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
     schedulerDefaults,
   );
   const hollow = hollowNodes(host, clientOf("pilothouse:hollow-nodes", groups.masters), options);
+  // Controllers and informers are supervised one by one inside.
+  const run = (name: string, f: () => Promise<void>): Promise<void> =>
+    host.supervisor.run(name, signal, f);
   const running = [
     controllers.run(signal),
     managerInformers.run(signal),
-    scheduler.run(signal),
+    run("scheduler", () => scheduler.run(signal)),
     schedulerInformers.run(signal),
-    ...(hollow === undefined ? [] : [hollow.run(signal)]),
+    ...(hollow === undefined ? [] : [run("hollow", () => hollow.run(signal))]),
   ];
   return {
     scheduler,
@@ -75,7 +82,11 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
   };
 }
 
-function hollowNodes(host: Host, client: Client, { nodes }: LoopOptions): Hollow | undefined {
+function hollowNodes(
+  host: SupervisedHost,
+  client: Client,
+  { nodes }: LoopOptions,
+): Hollow | undefined {
   if (nodes === 0) return undefined;
   const options = { ...hollowDefaults, count: nodes, startMs: hollowStartMs };
   return createHollowNodes({ ...host, client }, options);

@@ -29,6 +29,7 @@ import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
 import type { Random } from "#platform/random.ts";
+import type { Supervisor } from "#platform/supervisor.ts";
 import { createLookup } from "#registry/lookup.ts";
 import {
   createRegistry,
@@ -45,13 +46,19 @@ import { changesOf, serverAccess } from "./access.ts";
 import * as limits from "./limits.ts";
 import { startLoops } from "./loops.ts";
 import { productVersion } from "./product.ts";
+import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
 export interface Host {
   readonly clock: Clock;
   readonly random: Random;
   readonly disk: Disk;
   readonly log: Log;
+  /** Absent: one of its own, on `clock`; a bug is then thrown for the embedding program to see. */
+  readonly supervisor?: Supervisor;
 }
+
+/** A host whose clock is its supervisor's. */
+export type SupervisedHost = Host & { readonly supervisor: Supervisor };
 
 export interface PlaneOptions {
   /** Where the store lives; absent: in memory, gone at the end. */
@@ -78,7 +85,8 @@ export interface Plane {
 }
 
 /** A start that fails half way closes what it had opened, then rejects with the cause. */
-export async function startPlane(host: Host, options: PlaneOptions): Promise<Plane> {
+export async function startPlane(given: Host, options: PlaneOptions): Promise<Plane> {
+  const host = hostWithSupervisor(given);
   const store = await openPlaneStore(host, options);
   const registry = openPlaneRegistry(host, store);
   try {
@@ -90,8 +98,13 @@ export async function startPlane(host: Host, options: PlaneOptions): Promise<Pla
   }
 }
 
+function hostWithSupervisor(given: Host): SupervisedHost {
+  const supervisor = given.supervisor ?? embeddedSupervisor(given);
+  return { ...given, clock: supervisor.clock, supervisor };
+}
+
 async function startOn(
-  host: Host,
+  host: SupervisedHost,
   options: PlaneOptions,
   store: OpenedStore,
   registry: OpenRegistry,
@@ -160,7 +173,11 @@ function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
   );
 }
 
-function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): ApiServer {
+function makeServer(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  registry: OpenRegistry,
+): ApiServer {
   const lookup = createLookup(registry);
   const access = serverAccess({ ...host, lookup, registry, pki: options.pki });
   const plugins = defaultPlugins({
@@ -171,6 +188,8 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
     serviceAddresses: limits.serviceAddresses,
     extra: [],
   });
+  const metrics = new MetricSet();
+  countFailures(metrics, host.supervisor);
   return createApiServer(
     {
       ...host,
@@ -179,7 +198,7 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
       authenticator: access.authenticator,
       authorizer: access.authorizer,
       admission: createAdmission(plugins),
-      metrics: new MetricSet(),
+      metrics,
       version,
       issuer: access.issuer,
       gate: createGate(

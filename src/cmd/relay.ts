@@ -2,7 +2,10 @@
  * `pilothouse relay`: a coalescing proxy before any Kubernetes API server, until SIGTERM. Alone in
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
+import { NodeClock } from "#platform/node/clock.ts";
 import { httpLimits, listen } from "#platform/node/http.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
@@ -24,6 +27,7 @@ import {
   Workers,
 } from "./relay-workers.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { countFailures, supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function relay(flags: RelayFlags): Promise<void> {
@@ -32,19 +36,39 @@ export async function relay(flags: RelayFlags): Promise<void> {
   // Timers of the platform do not keep a process alive, and before we listen nothing else would.
   const alive = setInterval(() => {}, 60_000);
   const inner = innerSocket();
+  const own = relayProcess(flags);
   try {
-    if (inner !== undefined) await serveAsWorker(flags, inner, stopping);
-    else if (flags.servingWorkers > 0) await ownForWorkers(flags, stopping.signal);
-    else await serveAlone(flags, stopping.signal);
+    if (inner !== undefined) await serveAsWorker(own, flags, inner, stopping);
+    else if (flags.servingWorkers > 0) await ownForWorkers(own, flags, stopping.signal);
+    else await serveAlone(own, flags, stopping.signal);
   } finally {
     clearInterval(alive);
   }
 }
 
-async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
+interface RelayProcess {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: MetricSet;
+}
+
+/** Timers, uncaught errors and rejections end up at one supervisor. */
+function relayProcess({ logLevel }: RelayFlags): RelayProcess {
+  const log = nodeLog({ level: logLevel, destination: 2 });
+  const { clock, supervisor } = supervised({ clock: new NodeClock(), log });
+  const metrics = new MetricSet();
+  countFailures(metrics, supervisor);
+  return { clock, log, metrics };
+}
+
+async function serveAlone(
+  { clock, metrics }: RelayProcess,
+  flags: RelayFlags,
+  stopping: AbortSignal,
+): Promise<void> {
   const address = addressOf(flags);
   const access = await accessOf(flags, process.env);
-  const made = await makeRelay(flags, upstreamOf(access), stopping);
+  const made = await makeRelay(flags, upstreamOf(access, clock), stopping, { metrics });
   if (made === undefined) return;
   const listening = await listenTo(flags, address, made.running, made.log);
   await made.running.untilReady(stopping);
@@ -57,19 +81,21 @@ async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<voi
 }
 
 /** The upstream's one reader; whoever serves clients reads from it. */
-async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
+async function ownForWorkers(
+  { clock, log, metrics }: RelayProcess,
+  flags: RelayFlags,
+  stopping: AbortSignal,
+): Promise<void> {
   addressOf(flags);
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
   const access = await accessOf(flags, process.env);
   const socket = makeInnerSocket();
-  const metrics = new MetricSet();
-  const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const workers = new Workers({ log }, { socketPath: socket.path });
   const metricsText = (): Promise<string> => workers.metrics(metrics.text());
   const more = { metrics, metricsText, followsViews: false };
-  const made = await makeRelay(flags, upstreamOf(access), stopping, more);
+  const made = await makeRelay(flags, upstreamOf(access, clock), stopping, more);
   if (made === undefined) return socket.remove();
   const { innerHandler } = made.running;
   const at = { host: "", port: 0, socketPath: socket.path };
@@ -87,14 +113,14 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
 }
 
 async function serveAsWorker(
+  { clock, metrics }: RelayProcess,
   flags: RelayFlags,
   socketPath: string,
   stopping: AbortController,
 ): Promise<void> {
   onOwnerGone(() => stopping.abort());
   const { signal } = stopping;
-  const metrics = new MetricSet();
-  const upstream = upstreamOf({ server: "http://owner", socketPath });
+  const upstream = upstreamOf({ server: "http://owner", socketPath }, clock);
   const metricsText = (): Promise<string> => ownersMetrics(upstream, signal);
   const made = await makeRelay(flags, upstream, signal, { metrics, metricsText });
   if (made === undefined) return;

@@ -12,9 +12,10 @@ import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
-import { startPlane, type Host, type Plane } from "./plane.ts";
+import { startPlane, type Host, type Plane, type SupervisedHost } from "./plane.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { supervised } from "./supervise.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -37,13 +38,13 @@ export async function up(flags: UpFlags): Promise<void> {
   process.stdout.write("stopped\n");
 }
 
-function hostOf(flags: UpFlags): Host & { readonly disk: NodeDisk } {
-  return {
+function hostOf(flags: UpFlags): SupervisedHost & { readonly disk: NodeDisk } {
+  return supervised({
     clock: new NodeClock(),
     random: new NodeRandom(),
     disk: new NodeDisk(),
     log: nodeLog({ level: flags.logLevel, destination: 2 }),
-  };
+  });
 }
 
 function pkiOf(host: Host, directory: DataDirectory, flags: UpFlags): Pki {

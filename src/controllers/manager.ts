@@ -11,6 +11,7 @@ import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { Supervisor } from "#platform/supervisor.ts";
 import { horizontalPodAutoscalerController } from "./autoscaling/controller.ts";
 import { clusterRoleAggregationController } from "./clusterrole/controller.ts";
 import { endpointSliceMirroringController } from "./endpoints/mirroring.ts";
@@ -40,6 +41,7 @@ export interface ManagerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly supervisor: Supervisor;
 }
 
 export interface ManagerOptions {
@@ -109,7 +111,12 @@ export function createControllerManager(
     metrics: () =>
       new Map(controllers.map((controller) => [controller.name, controller.metrics()])),
     async run(signal) {
-      await Promise.all(controllers.map((controller) => controller.run(signal)));
+      const { supervisor } = deps;
+      await Promise.all(
+        controllers.map((controller) =>
+          supervisor.run(`controllers.${controller.name}`, signal, () => controller.run(signal)),
+        ),
+      );
     },
   };
 }

@@ -249,12 +249,12 @@ class FlowGate implements Gate {
 
   #arm(): void {
     this.#timer = this.#deps.clock.after("flowcontrol.borrow", this.#config.borrowMs, () => {
+      this.#arm();
       if (this.#deps.configVersion === undefined && this.#deps.lookup !== undefined) {
         this.#configure();
       } else {
         this.#share();
       }
-      this.#arm();
     });
   }
 

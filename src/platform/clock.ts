@@ -22,6 +22,7 @@ export type TimerName =
   | "server.drain"
   | "server.audit"
   | "auth.rotate"
+  | "supervisor.retry"
   | "admission.wait"
   | "flowcontrol.wait"
   | "flowcontrol.borrow"
