@@ -71,6 +71,14 @@ export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Pro
   ]);
 }
 
+/** Flow control alone: what is missing, and what must be as it was. */
+export function ensureFlowControl(deps: BootstrapDeps): Promise<void> {
+  return ensureAll(deps, [
+    [bootstrapPriorityLevels(), reconcileFlowControl],
+    [bootstrapFlowSchemas(), reconcileFlowControl],
+  ]);
+}
+
 type Batch = readonly [objects: readonly AnyObject[], reconcile: Reconcile];
 
 async function ensureAll(deps: BootstrapDeps, batches: readonly Batch[]): Promise<void> {

@@ -18,6 +18,7 @@ import { discoveryDocument, keySet } from "#auth/oidc.ts";
 import type { IssuerFacts } from "#apiserver/issuer-http.ts";
 import { RbacAuthorizer } from "#auth/rbac.ts";
 import { ServiceAccountTokens } from "#auth/service-account-token.ts";
+import type { StaticTokens } from "#auth/token-file.ts";
 import { serveTokenRequest } from "#auth/token-request.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -36,6 +37,7 @@ export interface AccessDeps {
   readonly lookup: Lookup;
   readonly registry: OpenRegistry;
   readonly pki: Pki;
+  readonly staticTokens?: StaticTokens;
 }
 
 export interface ServerAccess {
@@ -54,12 +56,16 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     issuer,
     apiAudiences: [issuer],
     privateKey: pki.serviceAccount.privateKey,
-    olderPublicKeys: [],
+    olderPublicKeys: pki.serviceAccount.olderPublicKeys,
   });
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator(deps),
-      tokens: [tokens, new BootstrapTokens(deps)],
+      tokens: [
+        ...(deps.staticTokens === undefined ? [] : [deps.staticTokens]),
+        tokens,
+        new BootstrapTokens(deps),
+      ],
     },
     { anonymousPaths: healthAndVersion },
   );

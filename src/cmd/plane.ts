@@ -17,15 +17,16 @@ import { strategyFor } from "#api/strategies.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
+import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
+import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
-import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
 import type { Random } from "#platform/random.ts";
@@ -44,6 +45,7 @@ import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, serverAccess } from "./access.ts";
 import * as limits from "./limits.ts";
+import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
@@ -68,6 +70,8 @@ export interface PlaneOptions {
   readonly port: number;
   readonly nodes: number;
   readonly audit?: AuditSink;
+  /** Lines of `--token-auth-file`. */
+  readonly staticTokens?: StaticTokens;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -115,6 +119,8 @@ async function startOn(
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   await bootstrap({ ...host, catalog: server.catalog }, bootstrapFacts(options, listening));
+  const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
+  keeper.start();
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, {
     name: "kubernetes-admin",
@@ -135,6 +141,7 @@ async function startOn(
     async stop() {
       server.shutdown();
       await loops?.stop();
+      await keeper.close();
       server.close();
       await listening.close(limits.shutdownMs);
       await registry.close();
@@ -179,7 +186,9 @@ function makeServer(
   registry: OpenRegistry,
 ): ApiServer {
   const lookup = createLookup(registry);
-  const access = serverAccess({ ...host, lookup, registry, pki: options.pki });
+  const { pki, staticTokens } = options;
+  const more = staticTokens === undefined ? {} : { staticTokens };
+  const access = serverAccess({ ...host, lookup, registry, pki, ...more });
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -201,9 +210,14 @@ function makeServer(
       metrics,
       version,
       issuer: access.issuer,
-      gate: createGate(
-        { ...host, lookup, configVersion: changesOf(registry, flowKinds) },
-        gateDefaults,
+      gate: measuredGate(
+        {
+          ...host,
+          lookup,
+          configVersion: changesOf(registry, flowKinds),
+          load: serverLoad(registry),
+        },
+        metrics,
       ),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,

@@ -26,6 +26,7 @@ export type TimerName =
   | "admission.wait"
   | "flowcontrol.wait"
   | "flowcontrol.borrow"
+  | "flowcontrol.ensure"
   | "client.backoff"
   | "client.resync"
   | "client.delay"

@@ -34,7 +34,7 @@ export interface PromisedPlane {
   stop(): Promise<void>;
 }
 
-type Wished = Partial<Host> & Partial<Omit<PlaneOptions, "pki">>;
+type Wished = Partial<Host> & Partial<PlaneOptions>;
 
 export async function startPromised(wished: Wished = {}): Promise<PromisedPlane> {
   const { clock, random, disk, log, ...options } = wished;
@@ -46,7 +46,8 @@ export async function startPromised(wished: Wished = {}): Promise<PromisedPlane>
   };
   const directory = mkdtempSync(join(tmpdir(), "pilothouse-attacks-"));
   const { serviceAddress } = limits;
-  const pki = ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
+  const pki =
+    options.pki ?? ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
   const base = { host: "127.0.0.1", port: 0, nodes: 0, loops: "none" } as const;
   const plane = await startPlane(host, { ...base, ...options, pki });
   const ca = pki.authority.certificate;
