@@ -28,6 +28,7 @@ import {
   kubernetesEndpoints,
   kubernetesEndpointSlice,
   kubernetesService,
+  legacyTokenTracking,
   namespaceObjects,
   priorityClassObjects,
   serviceCidrObject,
@@ -65,7 +66,7 @@ export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Pro
     [policy.filter((object) => !namespaced(object)), reconcilePolicy],
   ]);
   await ensureAll(deps, [
-    [[kubernetesService(facts), authenticationConfigMap(facts)], keep],
+    [[kubernetesService(facts), authenticationConfigMap(facts), legacyTokenTracking(now)], keep],
     [endpoints, replaceEndpoints],
     [policy.filter(namespaced), reconcilePolicy],
   ]);

@@ -58,6 +58,8 @@ export class FlowControlKeeper {
 
   /** Never rejects. */
   async #runWhileDue(): Promise<void> {
+    // A watch delivers while it opens: by then `#running` must be set.
+    await Promise.resolve();
     let nextMs = everyMs;
     while (this.#isDue && !this.#closed) {
       this.#isDue = false;

@@ -7,6 +7,7 @@ import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
+import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
@@ -18,6 +19,7 @@ export interface LoopOptions {
   readonly nodes: number;
   /** PEM. */
   readonly rootCa: string;
+  readonly mintLegacyToken: LegacyTokens["mint"];
 }
 
 export interface Loops {
@@ -46,13 +48,12 @@ export function startLoops(
       groups: serviceAccountGroups(systemNamespace),
     });
 
-  const managerInformers = createInformerSet({
-    ...host,
-    client: clientOf("system:kube-controller-manager"),
-  });
+  const managerClient = clientOf("system:kube-controller-manager");
+  const managerInformers = createInformerSet({ ...host, client: managerClient });
+  const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
   const controllers = createControllerManager(
     { ...host, clientFor, informers: managerInformers },
-    { rootCa: options.rootCa },
+    { rootCa: options.rootCa, legacyTokens },
   );
   const schedulerClient = clientOf("system:kube-scheduler");
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });

@@ -43,7 +43,7 @@ import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
-import { changesOf, serverAccess } from "./access.ts";
+import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
@@ -113,7 +113,8 @@ async function startOn(
   store: OpenedStore,
   registry: OpenRegistry,
 ): Promise<Plane> {
-  const server = makeServer(host, options, registry);
+  const access = planeAccess(host, options, registry);
+  const server = makeServer(host, options, registry, access);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -132,6 +133,7 @@ async function startOn(
       : startLoops(host, server.handler, {
           nodes: options.nodes,
           rootCa: options.pki.authority.certificate,
+          mintLegacyToken: access.mintLegacyToken,
         });
   return {
     url,
@@ -180,15 +182,22 @@ function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
   );
 }
 
+function planeAccess(
+  host: SupervisedHost,
+  { pki, staticTokens }: PlaneOptions,
+  registry: OpenRegistry,
+): ServerAccess {
+  const more = staticTokens === undefined ? {} : { staticTokens };
+  return serverAccess({ ...host, lookup: createLookup(registry), registry, pki, ...more });
+}
+
 function makeServer(
   host: SupervisedHost,
   options: PlaneOptions,
   registry: OpenRegistry,
+  access: ServerAccess,
 ): ApiServer {
   const lookup = createLookup(registry);
-  const { pki, staticTokens } = options;
-  const more = staticTokens === undefined ? {} : { staticTokens };
-  const access = serverAccess({ ...host, lookup, registry, pki, ...more });
   const plugins = defaultPlugins({
     ...host,
     lookup,

@@ -30,6 +30,7 @@ import { claimProtectionController, volumeProtectionController } from "./protect
 import { podGarbageCollector } from "./podgc/controller.ts";
 import { resourceQuotaController } from "./quota/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
+import { type LegacyTokens, legacyTokenController } from "./serviceaccount/token-controller.ts";
 import { statefulSetController } from "./statefulset/controller.ts";
 import { ttlAfterFinishedController } from "./ttl/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
@@ -47,6 +48,8 @@ export interface ManagerDeps {
 export interface ManagerOptions {
   /** PEM of the authority that pods check the API server by. */
   readonly rootCa: string;
+  /** Absent: nobody fills the Secrets of legacy tokens. */
+  readonly legacyTokens?: LegacyTokens;
 }
 
 export interface ControllerManager {
@@ -101,7 +104,18 @@ export function createControllerManager(
   deps: ManagerDeps,
   options: ManagerOptions,
 ): ControllerManager {
-  const controllers = factories.map(([component, account, factory]) => {
+  const { rootCa, legacyTokens } = options;
+  const more: typeof factories =
+    legacyTokens === undefined
+      ? []
+      : [
+          [
+            "serviceaccount-token-controller",
+            "service-account-controller",
+            (made) => legacyTokenController(made, { ...legacyTokens, rootCa }),
+          ],
+        ];
+  const controllers = [...factories, ...more].map(([component, account, factory]) => {
     const client = deps.clientFor(account);
     const recorder = createEventRecorder({ ...deps, client }, { component });
     const log = deps.log.child({ controller: component });
