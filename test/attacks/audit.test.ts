@@ -157,8 +157,8 @@ describe("the file of --audit-log", () => {
     } finally {
       assert.equal(await up.stop(), 0);
     }
-    assert.match(readFileSync(`${path}.1`, "utf8"), /"method":"POST"/);
-    assert.match(readFileSync(path, "utf8"), /"path":"\/readyz"/);
+    const has = (file: string): boolean => readFileSync(file, "utf8").includes('"path":"/readyz"');
+    assert.deepEqual([has(`${path}.1`), has(path)], [false, true]);
   });
 
   test("lines follow the path after a rotation and after a removal", async () => {
