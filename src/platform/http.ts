@@ -3,17 +3,6 @@
  * adapters at the rim of the same handler chain: `(PlainRequest) => Promise<PlainResponse>`.
  */
 
-/** A request that the rim refused itself: no handler saw it. */
-export interface RefusedFacts {
-  readonly address: string;
-  /** "" when the head could not be read so far. */
-  readonly method: string;
-  /** As it came, however broken. */
-  readonly target: string;
-  readonly code: number;
-  readonly why: string;
-}
-
 /** Who is at the other end, as far as the transport can tell. */
 export type Peer =
   /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */

@@ -1,6 +1,6 @@
 /** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
 import type { EventEmitter } from "node:events";
-import type { ByteSink, PlainHandler, RefusedFacts } from "../http.ts";
+import type { ByteSink, PlainHandler } from "../http.ts";
 import type { Log } from "../log.ts";
 
 /** The client's departure; the signal is made when somebody asks for it, and few do. */
@@ -27,17 +27,14 @@ export class Departure {
 export class Rim {
   readonly handler: PlainHandler;
   readonly log: Log;
-  /** Told of requests that are refused here, for the audit trail. */
-  readonly refused: (facts: RefusedFacts) => void;
   /** Of clients that read (http1-connection.ts). */
   readonly connections = new Set<{ drain(): void }>();
   readonly #open = new Map<ByteSink, () => void>();
   #draining = false;
 
-  constructor(handler: PlainHandler, log: Log, refused: (facts: RefusedFacts) => void = () => {}) {
+  constructor(handler: PlainHandler, log: Log) {
     this.handler = handler;
     this.log = log;
-    this.refused = refused;
   }
 
   /** The server is closing: keep-alive is over. */

@@ -17,7 +17,7 @@ import {
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Peer, PlainHandler, RefusedFacts } from "../http.ts";
+import type { Peer, PlainHandler } from "../http.ts";
 import type { Log } from "../log.ts";
 import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
@@ -78,9 +78,8 @@ export async function listen(
   options: ListenOptions,
   handler: PlainHandler,
   log: Log,
-  refused?: (facts: RefusedFacts) => void,
 ): Promise<Listening> {
-  const rim = new Rim(handler, log, refused);
+  const rim = new Rim(handler, log);
   const server = options.key === undefined ? clearServer(options, rim) : secureServer(options, rim);
   const sockets = new Set<Socket>();
   // Not closures of each socket: an idle one is as small as it can be.

@@ -14,7 +14,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
-import { badTarget, declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
@@ -53,10 +53,7 @@ export async function serveHttp1(
   if (response.socket === null) await assigned(message, response);
   if (response.socket === null) return;
   const target = splitTarget(message.url ?? "");
-  if (target === undefined) {
-    rim.refused(badTarget(peer, message.method ?? "", message.url ?? ""));
-    return refuse(response, 400, "400 Bad Request");
-  }
+  if (target === undefined) return refuse(response, 400, "400 Bad Request");
   const plain = plainRequest(message, target, peer, gone);
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ByteSink, HeadAlone, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
-import { badTarget, declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
 import { closedSink } from "./http1.ts";
@@ -30,10 +30,7 @@ export async function serveHttp2(
   stream.on("close", leave);
   stream.on("error", leave);
   const target = splitTarget(headers[":path"] ?? "");
-  if (target === undefined) {
-    rim.refused(badTarget(peer, headers[":method"] ?? "", headers[":path"] ?? ""));
-    return refuse(stream, 400, "400 Bad Request");
-  }
+  if (target === undefined) return refuse(stream, 400, "400 Bad Request");
   const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
