@@ -281,10 +281,10 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
       cert: pki.server.certificate,
       clientCa: pki.authority.certificate,
       limits: httpLimits,
+      refused: (request) => server.refused(request),
     },
     server.handler,
     host.log,
-    (facts) => server.refused(facts),
   );
 }
 
