@@ -11,7 +11,12 @@ import { builtinResources } from "#api/resources.ts";
 import { ensurePki } from "#auth/pki-files.ts";
 import { makeKeyPair } from "#auth/pki.ts";
 import { StaticTokens } from "#auth/token-file.ts";
-import { serviceAddress } from "#cmd/limits.ts";
+import { localEngine, serviceAddress } from "#cmd/limits.ts";
+import { silentLog } from "#platform/log.ts";
+import { NodeDisk } from "#platform/node/disk.ts";
+import { objectKey, resourcePrefix, storeKey } from "#registry/keys.ts";
+import { openStore } from "#store/open.ts";
+import { recommendedOptions } from "#store/options.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "../process/harness.ts";
@@ -132,6 +137,44 @@ describe("policies of an older data directory", () => {
     assert.equal((await ask(plane, "GET", `${base}/old`)).status, 404);
     await plane.close();
   });
+});
+
+test("`up` tells at its start of policies in its data directory", async () => {
+  const directory = temporaryDirectory("old-data");
+  const host = {
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    disk: new NodeDisk(),
+    log: silentLog,
+  };
+  const storeDirectory = join(directory, "store");
+  try {
+    const where = { engine: "local", directory: storeDirectory, ...localEngine } as const;
+    const store = await openStore(host, { ...recommendedOptions, ...where });
+    const group = "admissionregistration.k8s.io";
+    const prefix = resourcePrefix({ group, resource: "validatingadmissionpolicies" });
+    const policy = {
+      apiVersion: `${group}/v1`,
+      kind: "ValidatingAdmissionPolicy",
+      metadata: { name: "deny-all", uid: "1" },
+      spec: {},
+    };
+    const value = Buffer.from(JSON.stringify(policy));
+    await store.put(storeKey(prefix, objectKey("", "deny-all")), value, {});
+    await store.close();
+    const { log, lines } = keptLog();
+    const promised = await startPromised({ storeDirectory, log });
+    const told = lines.filter(({ message }) =>
+      message.startsWith("stored objects are not enforced"),
+    );
+    assert.deepEqual(
+      told.map(({ fields }) => fields),
+      [{ count: 1, names: ["deny-all"] }],
+    );
+    await promised.stop();
+  } finally {
+    removeDirectory(directory);
+  }
 });
 
 describe("kinds that wait for a controller", () => {

@@ -16,6 +16,13 @@ import { runWorkers } from "#client/run-workers.ts";
 import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
 import { WorkQueue } from "#client/workqueue.ts";
+import { createControllerManager } from "#controllers/manager.ts";
+import { nodeLifecycleController } from "#controllers/nodelifecycle/controller.ts";
+import { createWorld } from "#controllers/testing/world.ts";
+import { Identity } from "#etcd/identity.ts";
+import { recommendedEtcdLimits } from "#etcd/services.ts";
+import { WatchService } from "#etcd/watch.ts";
+import * as m from "#wire/etcd-messages.ts";
 import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import { Wheel } from "#hollow/wheel.ts";
 import type { TimerName } from "#platform/clock.ts";
@@ -25,6 +32,8 @@ import { Supervisor } from "#platform/supervisor.ts";
 import { balance } from "#relay/balance.ts";
 import { startCompaction } from "#registry/compaction.ts";
 import { DispatchWindow } from "#registry/dispatch-window.ts";
+import { podInfo } from "#scheduler/pod-info.ts";
+import { queueTimes, SchedulingQueue } from "#scheduler/queue.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
 import { makeNode, makePod, nodesRef, podsRef } from "#scheduler/testing.ts";
 import { FrameJoiner, jsonFormat } from "#server/watch-frames.ts";
@@ -209,6 +218,123 @@ describe("a periodic loop whose turn throws goes on:", () => {
     await s.host.advance(1_000);
     assert.equal(served, 1);
     assert.equal(s.count("watch.flush"), 1);
+  });
+
+  test("pods that wait for their backoff", async () => {
+    const s = supervised();
+    let wake = (): void => {};
+    const queue = new SchedulingQueue(
+      { clock: s.supervisor.clock, wake: () => wake() },
+      queueTimes,
+    );
+    for (const name of ["a", "b"]) {
+      queue.put(podInfo({ ...makePod(name), metadata: { name, namespace: "n", uid: name } }));
+    }
+    for (let pod = queue.pop(); pod !== undefined; pod = queue.pop()) {
+      queue.failed(pod);
+      await s.host.advance(10);
+    }
+    wake = once();
+    await s.host.advance(60_000);
+    assert.equal(s.count("scheduler.backoff"), 1);
+    assert.equal(queue.activeCount, 2, "both came back");
+  });
+
+  test("the look at silent nodes", async () => {
+    const s = supervised();
+    const world = createWorld();
+    let looks = 0;
+    await world.start((deps) => {
+      const informer = (...args: Parameters<typeof deps.informers.informer>): never => {
+        const real = deps.informers.informer(...args);
+        const broken = (): ReturnType<typeof real.values> => {
+          looks++;
+          // The first is at the start.
+          if (looks === 2) throw new Error("the disk is gone");
+          return real.values();
+        };
+        const wrapped = new Proxy(real, {
+          get(target, key) {
+            if (key === "values" && args[0].resource === "nodes") return broken;
+            const value: unknown = Reflect.get(target, key, target);
+            return typeof value === "function" ? value.bind(target) : value;
+          },
+        });
+        return wrapped as never;
+      };
+      const informers = { ...deps.informers, informer, synced: () => Promise.resolve() };
+      return nodeLifecycleController({ ...deps, informers, clock: s.supervisor.clock });
+    });
+    await s.host.advance(11_000);
+    assert.equal(s.count("controllers.resync"), 1);
+    assert.ok(looks > 2, "no look after the throw");
+    await world.stop();
+  });
+
+  test("a controller whose loop rejects begins again, and the others run on", async () => {
+    const s = supervised();
+    const world = createWorld();
+    let refusals = 1;
+    const runs: string[] = [];
+    await world.start((deps) => {
+      const informers = {
+        informer: (...args: Parameters<typeof deps.informers.informer>) =>
+          deps.informers.informer(...args) as never,
+        run: (signal: AbortSignal) => deps.informers.run(signal),
+        synced: (signal: AbortSignal) => {
+          runs.push("run");
+          if (refusals-- > 0) return Promise.reject(new Error("refused"));
+          return deps.informers.synced(signal);
+        },
+      };
+      const made = createControllerManager(
+        { ...deps, informers, supervisor: s.supervisor },
+        { rootCa: "ca" },
+      );
+      return {
+        name: "all",
+        metrics: () => [...made.metrics().values()][0]!,
+        run: (signal) => made.run(signal),
+      };
+    });
+    const before = runs.length;
+    await s.host.advance(1_000);
+    assert.equal(runs.length, before + 1);
+    assert.equal([...s.supervisor.failures()].length, 1);
+    await world.stop();
+  });
+
+  test("progress of etcd's watches", async () => {
+    const s = supervised();
+    const { clock } = s.supervisor;
+    const deps = { clock, random: fakeRandom(), log: silentLog };
+    const store = await openMemoryStore(deps, recommendedOptions);
+    const identity = new Identity({ clusterId: 1n, memberId: 1n });
+    const limits = { ...recommendedEtcdLimits, progressMs: 1_000 };
+    const { Watch } = new WatchService({ store, clock, identity }, limits).methods();
+    assert.ok(Watch?.kind === "stream");
+    let sent = 0;
+    const progress = once();
+    const opened = Watch.open({
+      // The first says that the watch was created.
+      send: () => {
+        sent++;
+        if (sent > 1) progress();
+      },
+      sendPieces: () => {},
+      backlogBytes: 0,
+      onDrain: () => {},
+      end: () => {},
+      fail: () => {},
+      closed: false,
+    });
+    const create = { key: "a", rangeEnd: "", progressNotify: true, watchId: 7 };
+    opened.message(Buffer.from(m.watchRequest.encode({ create } as never)));
+    await s.host.advance(3_500);
+    assert.equal(s.count("etcd.progress"), 1);
+    assert.ok(sent >= 3, "no progress after the throw");
+    opened.closed();
+    await store.close();
   });
 
   test("compaction, of a plane and of a store", async () => {
