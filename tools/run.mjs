@@ -54,8 +54,8 @@ function runTests(files) {
   process.env.PILOTHOUSE_SEED ??= String(treeSeed());
   console.log(`seed of the random tests: PILOTHOUSE_SEED=${process.env.PILOTHOUSE_SEED}`);
   const before = pathToFileURL(join(root, "tools", "property-seed.mjs")).href;
-  const flags = ["--import", before, "--test", "--test-timeout=300000", "--test-reporter=dot"];
-  run(node, [...flags, ...files]);
+  const reporter = `--test-reporter=${pathToFileURL(join(root, "tools", "report.mjs")).href}`;
+  run(node, ["--import", before, "--test", "--test-timeout=300000", reporter, ...files]);
 }
 
 /** The same sources are tested with the same samples wherever that is, the next ones with others. 1 outside of git. */
