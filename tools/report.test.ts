@@ -45,6 +45,17 @@ test("a run ends with every skipped test under its reason, and three counts", ()
   ]);
 });
 
+test("of many tests with one reason the first are named, all are counted", () => {
+  const { stdout } = runOf(`
+    for (let at = 0; at < 30; at++) test(\`number \${at}\`, { skip: "no samples" }, () => {});
+  `);
+  assert.match(
+    stdout,
+    /  30 because: no samples\n(?:      some\.test\.mjs: number \d\n){8}      and 22 more\n/,
+  );
+  assert.match(stdout, /\n0 passed, 0 failed, 30 skipped\n$/);
+});
+
 test("failures are printed with their text, and counted once", () => {
   const { stdout, status } = runOf(`
     test("a", () => {});
