@@ -148,4 +148,21 @@ export type PlainResponse =
       open(sink: ObjectEventSink): () => void;
     };
 
+/** A request that no handler saw: the rim could not read it. For audit and metrics. */
+export interface RefusedRequest {
+  readonly status: number;
+  /** The words of the refusal. */
+  readonly reason: string;
+  /** Of the client. */
+  readonly address: string;
+  /** `HTTP/1.1`, `HTTP/2.0` */
+  readonly protocol: string;
+  /** As they came, undecoded; "" where nothing of them could be read. */
+  readonly method: string;
+  readonly target: string;
+}
+
+/** Called once per refusal, synchronously; must not throw. */
+export type TakeRefused = (request: RefusedRequest) => void;
+
 export type PlainHandler = (request: PlainRequest) => Promise<PlainResponse>;

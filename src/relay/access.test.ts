@@ -10,8 +10,13 @@ import { Access } from "./access.ts";
 import { relayLimits } from "./limits.ts";
 
 const question = {
-  ...{ verb: "list", group: "", version: "v1", resource: "pods" },
-  ...{ subresource: "", namespace: "", name: "" },
+  verb: "list",
+  group: "",
+  version: "v1",
+  resource: "pods",
+  subresource: "",
+  namespace: "",
+  name: "",
 };
 const ann = { name: "ann", groups: [] };
 
@@ -35,7 +40,10 @@ function accessTo(answers: readonly (Error | object)[]) {
 
 function withToken(token: string): PlainRequest {
   return {
-    ...{ method: "GET", path: "/api/v1/pods", query: "", body: { kind: "none" } },
+    method: "GET",
+    path: "/api/v1/pods",
+    query: "",
+    body: { kind: "none" },
     headers: { authorization: `Bearer ${token}` },
     peer: { kind: "socket", address: "127.0.0.1" },
     signal: new AbortController().signal,
