@@ -151,3 +151,15 @@ test("a refused client that goes on sending reads its refusal, and is not read f
   assert.match(all, /^HTTP\/1\.1 400 Bad Request/);
   assert.equal(served.refused.length, 1);
 });
+
+test("a client that is answered while it still sends its body reads the answer", async (context) => {
+  const served = await Served.start(context, () => Promise.resolve(text("refused unread", 401)));
+  const bytes = 2 ** 25;
+  const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const socket = served.open(head);
+  socket.write(Buffer.alloc(bytes / 2));
+  let all = "";
+  socket.on("data", (chunk: Buffer) => (all += String(chunk))).on("error", () => {});
+  await once(socket, "close");
+  assert.match(all, /^HTTP\/1\.1 401 Unauthorized[\s\S]*refused unread$/);
+});

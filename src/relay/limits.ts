@@ -45,6 +45,8 @@ export interface RelayLimits extends ShrinkLimits {
   readonly deniedMs: number;
   /** While the upstream cannot be asked, a yes it gave earlier counts this long. */
   readonly graceMs: number;
+  /** And whoever has such a yes waits this long for a new one. */
+  readonly reviewWaitMs: number;
   /** Open streams are authorised again this often. */
   readonly reviewStreamsMs: number;
   readonly streamsMax: number;
@@ -106,6 +108,7 @@ export const relayLimits: RelayLimits = {
   allowedMs: 10_000,
   deniedMs: 5_000,
   graceMs: 3_600_000,
+  reviewWaitMs: 1_000,
   reviewStreamsMs: 30_000,
   streamsMax: 50_000,
   tunnelsMax: 4_096,

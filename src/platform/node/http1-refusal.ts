@@ -4,7 +4,7 @@
  *
  * Holds  a refusal leaves behind the answers that are due before it, and once per connection, which it ends.
  *        The client is read for `lingerMs` more: it may still be sending, and a reset would take the
- *        refusal from it.
+ *        refusal from it. Likewise behind an answer to a request whose body was not all read.
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -119,6 +119,14 @@ function endWith(rim: Rim, socket: Socket, refusal: Refusal, message?: IncomingM
   const head = `HTTP/1.1 ${line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n`;
   socket.end(`${head}\r\n${line}`);
   linger(socket);
+}
+
+/** node:http then ends the connection so, and not at once, behind an answer that is its last. */
+export function lingerAtEnd(socket: Socket): void {
+  socket.destroySoon = function () {
+    this.end();
+    linger(this);
+  };
 }
 
 function linger(socket: Socket): void {

@@ -17,7 +17,13 @@ import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts"
 import { impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
-import { badRequest, hostRefusal, type Refusal, refusedRequest } from "./http1-refusal.ts";
+import {
+  badRequest,
+  hostRefusal,
+  lingerAtEnd,
+  type Refusal,
+  refusedRequest,
+} from "./http1-refusal.ts";
 import { takeTurn } from "./http1-turns.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
@@ -53,7 +59,10 @@ export async function serveHttp1(
   if (answer.kind === "bytes" && answer.left !== undefined) response.once("close", answer.left);
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (rim.draining) response.setHeader("connection", "close");
-  if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
+  if (!message.complete && message.method !== "GET") {
+    response.setHeader("connection", "close");
+    lingerAtEnd(response.socket);
+  }
   // Node's parser swallows a broken request behind an upgrade not taken (26.10), and waits.
   if (message.headers.upgrade !== undefined) response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
