@@ -39,6 +39,10 @@ program
     "append one JSON line per request; SIGHUP opens the file again after a rotation",
   )
   .option(
+    "--token-auth-file <file>",
+    'bearer tokens, one a line: token,user,uid,"group1,group2"; read at the start',
+  )
+  .option(
     "--relay <address:port>",
     "also serve through a relay here, for clients that come in crowds",
   )
@@ -249,6 +253,7 @@ export interface UpFlags {
   readonly nodes: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;
+  readonly tokenAuthFile?: string;
   readonly relay?: string;
   readonly relayResources: string;
 }

@@ -32,6 +32,7 @@ import { isLoopback } from "./loopback.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface StoreFlags {
@@ -54,7 +55,7 @@ type Host = ReturnType<typeof hostOf>;
 export async function serveStore(flags: StoreFlags): Promise<void> {
   countOffHeapWithHeap();
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
-  const host = hostOf(flags);
+  const host = supervised(hostOf(flags));
   const address = parseAddress(flags.listen);
   const near = await isLoopback(address.host, "--listen");
   checkTransport(flags, near);

@@ -36,12 +36,15 @@ export async function startRelayBeside(
   const { relay, relayResources: resources, logLevel, audit } = flags;
   const { admin, authority, server } = pki;
   const ends = new AbortController();
-  const upstream = upstreamOf({
-    server: plane.url,
-    ca: authority.certificate,
-    certificate: admin.certificate,
-    key: admin.privateKey,
-  });
+  const upstream = upstreamOf(
+    {
+      server: plane.url,
+      ca: authority.certificate,
+      certificate: admin.certificate,
+      key: admin.privateKey,
+    },
+    host.clock,
+  );
   const keys = {
     cert: server.certificate,
     key: server.privateKey,
