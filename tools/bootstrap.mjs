@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withNpmCache } from "./npm-cache.mjs";
 import { pinnedNode } from "./node-path.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -18,7 +19,9 @@ function install() {
   console.log("pilothouse: installing dependencies (once; about 10 s) ...");
   // Not `npm ci`: it refuses a lock file made where optional packages of other platforms were not to be had.
   const args = ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
-  run(process.platform === "win32" ? "npm.cmd" : "npm", args, "install dependencies");
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const status = withNpmCache(process.env, (env) => statusOf(npm, args, env));
+  endUnless(status, npm, args, "install dependencies");
 }
 
 /** npm leaves a copy of what it installed; same versions of the same packages means nothing to do. */
@@ -37,13 +40,20 @@ function packagesOf(lockFile) {
 }
 
 function generate() {
-  run(pinnedNode(root), [join(root, "tools", "generate", "main.ts")], "generate the schema");
+  const args = [join(root, "tools", "generate", "main.ts")];
+  const node = pinnedNode(root);
+  endUnless(statusOf(node, args, process.env), node, args, "generate the schema");
 }
 
-function run(command, args, what) {
-  const result = spawnSync(command, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
-  if (result.status === 0) return;
-  const why = result.error ? result.error.message : `exit ${result.status}`;
-  console.error(`pilothouse: could not ${what} (${why}); run: ${command} ${args.join(" ")}`);
+/** 0, or why not. */
+function statusOf(command, args, env) {
+  const stdio = ["ignore", "inherit", "inherit"];
+  const { status, error } = spawnSync(command, args, { cwd: root, env, stdio });
+  return status === 0 ? 0 : (error?.message ?? `exit ${status}`);
+}
+
+function endUnless(status, command, args, what) {
+  if (status === 0) return;
+  console.error(`pilothouse: could not ${what} (${status}); run: ${command} ${args.join(" ")}`);
   process.exit(1);
 }

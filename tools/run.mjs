@@ -16,11 +16,13 @@ const benches = ["up", "store", "fanout", "poll", "herd", "crowd", "writes"];
 
 const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),
-  check() {
+  /** `--no-tests`: for who runs all of them anyway. */
+  check(...args) {
     run(join(binaries, "tsc"), ["-p", "."]);
     run(join(binaries, "tsc"), ["-p", "tsconfig.pure.json"]);
     run(join(binaries, "oxlint"), ["--type-aware", "src", "tools", "test"]);
     run(join(binaries, "oxfmt"), ["--check", "src", "tools", "test"]);
+    if (args.includes("--no-tests")) return;
     runTests(testFiles(["tools"]).concat(testFiles(["src"]).filter(fast)));
   },
   test: () => runTests(testFiles(["tools", "src", "test"])),
@@ -54,8 +56,8 @@ function runTests(files) {
   process.env.PILOTHOUSE_SEED ??= String(treeSeed());
   console.log(`seed of the random tests: PILOTHOUSE_SEED=${process.env.PILOTHOUSE_SEED}`);
   const before = pathToFileURL(join(root, "tools", "property-seed.mjs")).href;
-  const flags = ["--import", before, "--test", "--test-timeout=300000", "--test-reporter=dot"];
-  run(node, [...flags, ...files]);
+  const reporter = `--test-reporter=${pathToFileURL(join(root, "tools", "report.mjs")).href}`;
+  run(node, ["--import", before, "--test", "--test-timeout=300000", reporter, ...files]);
 }
 
 /** The same sources are tested with the same samples wherever that is, the next ones with others. 1 outside of git. */

@@ -120,7 +120,12 @@ class QuotaCharges {
     for (;;) {
       const waiters = this.#waiting.get(namespace)?.splice(0) ?? [];
       if (waiters.length === 0) break;
-      await this.#round(namespace, waiters);
+      try {
+        await this.#round(namespace, waiters);
+      } catch (error) {
+        // Of those without an answer nobody waits for ever, and the next round begins.
+        for (const waiter of waiters) waiter.reject(error);
+      }
     }
     this.#waiting.delete(namespace);
   }

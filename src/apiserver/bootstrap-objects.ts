@@ -138,6 +138,19 @@ export function kubernetesEndpointSlice(facts: BootstrapFacts): AnyObject {
   };
 }
 
+/** Since when the last use of legacy tokens is noted on their Secrets: upstream's cleaner reads it. */
+export function legacyTokenTracking(now: string): AnyObject {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: "kube-apiserver-legacy-service-account-token-tracking",
+      namespace: "kube-system",
+    },
+    data: { since: now.slice(0, 10) },
+  };
+}
+
 /** What delegating servers read to trust the same callers. */
 export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
   const { clientCa, requestHeader: front } = facts;

@@ -28,6 +28,7 @@ import {
   kubernetesEndpoints,
   kubernetesEndpointSlice,
   kubernetesService,
+  legacyTokenTracking,
   namespaceObjects,
   priorityClassObjects,
   serviceCidrObject,
@@ -65,9 +66,17 @@ export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Pro
     [policy.filter((object) => !namespaced(object)), reconcilePolicy],
   ]);
   await ensureAll(deps, [
-    [[kubernetesService(facts), authenticationConfigMap(facts)], keep],
+    [[kubernetesService(facts), authenticationConfigMap(facts), legacyTokenTracking(now)], keep],
     [endpoints, replaceEndpoints],
     [policy.filter(namespaced), reconcilePolicy],
+  ]);
+}
+
+/** Flow control alone: what is missing, and what must be as it was. */
+export function ensureFlowControl(deps: BootstrapDeps): Promise<void> {
+  return ensureAll(deps, [
+    [bootstrapPriorityLevels(), reconcileFlowControl],
+    [bootstrapFlowSchemas(), reconcileFlowControl],
   ]);
 }
 

@@ -96,15 +96,29 @@ void test("a client that ends or resets before its first byte leaves nothing beh
   await server.close(600_000);
 });
 
-void test("what is no TLS is refused", async (context) => {
+void test("what is no TLS is refused, and plain HTTP is told so", async (context) => {
   const server = await listening(context);
-  const socket = connect(server.address.port, "127.0.0.1");
-  socket.on("error", () => {});
-  socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${"x: y\r\n".repeat(400)}\r\n`);
-  const [first] = (await Promise.race([once(socket, "data"), once(socket, "close")])) as [unknown];
-  // An alert, at most.
-  if (first instanceof Buffer) assert.equal(first[0], 0x15);
-  socket.destroy();
+  const send = async (bytes: string): Promise<Buffer | undefined> => {
+    const socket = connect(server.address.port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write(bytes, "latin1");
+    const [first] = (await Promise.race([once(socket, "data"), once(socket, "close")])) as [
+      unknown,
+    ];
+    socket.destroy();
+    return first instanceof Buffer ? first : undefined;
+  };
+  for (const bytes of [
+    "\x01\x02\x03\x04\x05\x06\x07",
+    "GET",
+    `SSH-2.0-x\r\n${"x".repeat(4_000)}`,
+  ]) {
+    const alert = await send(bytes);
+    // At most.
+    if (alert !== undefined) assert.equal(alert[0], 0x15);
+  }
+  const text = await send(`GET / HTTP/1.1\r\nHost: x\r\n${"x: y\r\n".repeat(400)}\r\n`);
+  assert.match(String(text), /^HTTP\/1\.0 400 Bad Request\r\n\r\nClient sent an HTTP request/);
 });
 
 async function answer(socket: TLSSocket): Promise<string> {

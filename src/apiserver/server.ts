@@ -10,7 +10,7 @@ import type { Lookup } from "#api/lookup.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { PlainHandler, RefusedFacts } from "#platform/http.ts";
+import type { PlainHandler, RefusedRequest } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Registry } from "#registry/resource-store.ts";
@@ -74,7 +74,7 @@ export interface ApiServer {
   /** Resolves when every cache has its first snapshot; /readyz is well from then on. */
   ready(): Promise<void>;
   /** For the HTTP rim: a request that it refused itself, for the audit trail. */
-  refused(facts: RefusedFacts): void;
+  refused(request: RefusedRequest): void;
   shutdown(): void;
   /** Ends all watches cleanly; registry and store are their owners' to close. */
   close(): void;
@@ -117,7 +117,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       await deps.registry.ready();
       life.synced = true;
     },
-    refused: (facts) => audit?.recordRefused(facts, deps.random.uuid(), deps.clock.nowMs()),
+    refused: (request) => audit?.recordRefused(request, deps.random.uuid(), deps.clock.nowMs()),
     shutdown: () => {
       life.leaving = true;
     },

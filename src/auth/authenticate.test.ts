@@ -142,6 +142,20 @@ test("a WebSocket client brings its token as a subprotocol", async () => {
   assert.equal(result.kind === "user" && result.user.name, "bob");
 });
 
+test("a subprotocol that is no base64url is a token nobody vouches for, not none", async () => {
+  const { authenticator } = setup("all");
+  const encoded = Buffer.from("secret").toString("base64url");
+  for (const other of [
+    `${encoded}=`,
+    `${encoded}!`,
+    `${encoded.slice(0, 3)} ${encoded.slice(3)}`,
+  ]) {
+    const protocol = `base64url.bearer.authorization.k8s.io.${other}`;
+    const headers = { "sec-websocket-protocol": protocol };
+    assert.equal((await authenticator.authenticate(request({ headers }))).kind, "rejected", other);
+  }
+});
+
 test("anonymous sees health and version, and nothing else by default", async () => {
   const { authenticator } = setup();
   const kindAt = async (path: string) => (await authenticator.authenticate(request({ path }))).kind;

@@ -12,6 +12,7 @@ import type {
   TokenResult,
 } from "./auth.ts";
 import { anonymousName, groups, withAuthenticated } from "./groups.ts";
+import { strictBase64url } from "./jwt.ts";
 
 /** The server's authenticator; TokenReview asks its tokens directly. */
 export type ServerAuthenticator = Authenticator & TokenAuthenticator;
@@ -101,7 +102,9 @@ export function bearerToken(request: PlainRequest): string | undefined {
   const encoded = offered.split(",").map((protocol) => protocol.trim());
   const found = encoded.find((protocol) => protocol.startsWith(subprotocolPrefix));
   if (found === undefined) return undefined;
-  return Buffer.from(found.slice(subprotocolPrefix.length), "base64url").toString("utf8");
+  const text = found.slice(subprotocolPrefix.length);
+  // What is no base64url is a token that nobody vouches for, not the lack of one.
+  return strictBase64url(text)?.toString("utf8") ?? text;
 }
 
 function anonymousMay(paths: readonly string[] | "all", path: string): boolean {

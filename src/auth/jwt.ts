@@ -23,6 +23,8 @@ export interface SigningKey extends VerifyKey {
 export type RawClaims = Readonly<Record<string, unknown>>;
 
 const tokenLengthMax = 16_384;
+/** Throws where bytes are no text. */
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function verifyKey(publicKeyPem: string): VerifyKey {
   const publicKey = createPublicKey(publicKeyPem);
@@ -69,7 +71,8 @@ export function hasValidSignature(token: string, keys: readonly VerifyKey[]): bo
   const [header = "", claims = "", signature = ""] = token.split(".");
   const keyId = parseObject(header)?.["kid"];
   const named = keys.filter((key) => key.keyId === keyId);
-  const bytes = Buffer.from(signature, "base64url");
+  const bytes = strictBase64url(signature);
+  if (bytes === undefined) return false;
   const signed = Buffer.from(`${header}.${claims}`);
   return (named.length > 0 ? named : keys).some(
     (key) =>
@@ -78,9 +81,20 @@ export function hasValidSignature(token: string, keys: readonly VerifyKey[]): bo
   );
 }
 
+/**
+ * Undefined unless `text` is the one spelling of its bytes (RFC 7515 2, RFC 4648 3.5): otherwise a token has
+ * others that are as good, and one that was told from it, by a cache or a list of revoked ones, is used again.
+ */
+export function strictBase64url(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.toString("base64url") === text ? bytes : undefined;
+}
+
 function parseObject(base64url: string): RawClaims | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(base64url, "base64url").toString("utf8"));
+    const bytes = strictBase64url(base64url);
+    if (bytes === undefined) return undefined;
+    const value: unknown = JSON.parse(utf8.decode(bytes));
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as RawClaims) : undefined;
   } catch {

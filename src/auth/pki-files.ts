@@ -4,7 +4,7 @@
  *
  * Holds  authorities and the service-account pair are made once and never overwritten; a leaf is
  *        replaced only when it has expired or is about to, or its hosts changed. Private keys are
- *        0600, the directory 0700. A file is whole or absent (written beside, then renamed).
+ *        0600, the directory 0700. The public key of a new sa.key is added to sa.pub; the older ones stay. A file is whole or absent (written beside, then renamed).
  * Fails  with PkiError, one sentence that names the file and the remedy, rather than guess.
  * Layout ca.{crt,key} apiserver.{crt,key} front-proxy-ca.{crt,key} front-proxy-client.{crt,key}
  *        admin|scheduler|controller-manager.{crt,key} sa.{pub,key}: kubeadm's names where it has them.
@@ -35,9 +35,15 @@ export interface Pki {
   /** Signs for, and is trusted by, aggregated API servers only. */
   readonly frontProxyAuthority: IssuedCertificate;
   readonly frontProxyClient: IssuedCertificate;
-  readonly serviceAccount: KeyPair;
+  readonly serviceAccount: TokenKeys;
   /** File names made or renewed by this call; for one log line. */
   readonly written: readonly string[];
+}
+
+/** What signs service-account tokens, and what their signatures are checked by. */
+export interface TokenKeys extends KeyPair {
+  /** PEM, newest first: keys that signed before; their tokens are good for as long as these are here. */
+  readonly olderPublicKeys: readonly string[];
 }
 
 export interface PkiOptions {
@@ -147,22 +153,40 @@ class PkiDirectory {
     );
   }
 
-  serviceAccount(): KeyPair {
+  /** sa.key signs; sa.pub holds its public half first, then the public keys from before rotations. */
+  serviceAccount(): TokenKeys {
     const privateKey = this.#read("sa.key");
-    const publicKey = this.#read("sa.pub");
-    if (privateKey === undefined && publicKey === undefined) {
+    const published = this.#read("sa.pub");
+    if (privateKey === undefined && published === undefined) {
       const made = makeKeyPair();
       this.#write("sa.key", made.privateKey, 0o600);
       this.#write("sa.pub", made.publicKey, 0o644);
-      return made;
+      return { ...made, olderPublicKeys: [] };
     }
     if (privateKey === undefined) {
       throw this.#error("sa.key", "is missing beside sa.pub: put it back, or remove both");
     }
-    const derived = this.#derivePublicKey(privateKey);
-    // The public half follows from the private one: a missing copy is no reason to stop.
-    if (publicKey === undefined) this.#write("sa.pub", derived, 0o644);
-    return { privateKey, publicKey: derived };
+    const publicKey = this.#derivePublicKey(privateKey);
+    const known = this.#publicKeys(published ?? "");
+    const olderPublicKeys = known.filter((key) => key !== publicKey);
+    // The public half follows from the private one: a copy that is missing is made, none is taken away.
+    if (known.length === olderPublicKeys.length) {
+      this.#write("sa.pub", [publicKey, ...olderPublicKeys].join(""), 0o644);
+    }
+    return { privateKey, publicKey, olderPublicKeys };
+  }
+
+  #publicKeys(text: string): readonly string[] {
+    const blocks = text.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? [];
+    if (blocks.length === 0 && text.trim() !== "") {
+      throw this.#error("sa.pub", "holds no public key in PEM: remove it to make it anew");
+    }
+    try {
+      const spki = { type: "spki", format: "pem" } as const;
+      return [...new Set(blocks.map((pem) => createPublicKey(pem).export(spki).toString()))];
+    } catch (cause) {
+      throw this.#error("sa.pub", "holds a block that is no public key: take it out", cause);
+    }
   }
 
   #derivePublicKey(privateKey: string): string {

@@ -15,6 +15,13 @@ import { BoundedCache } from "./bounded-cache.ts";
 import { serviceAccountGroups, serviceAccountUser, withAuthenticated } from "./groups.ts";
 import { hasValidSignature, peekClaims, signingKey, signToken, verifyKey } from "./jwt.ts";
 import type { SigningKey, VerifyKey } from "./jwt.ts";
+import {
+  type LegacyClaims,
+  legacyClaims,
+  legacyFault,
+  legacyIssuer,
+  readLegacyClaims,
+} from "./legacy-token.ts";
 import { claimsFault, readClaims } from "./service-account-claims.ts";
 import type { BoundReference, ServiceAccountClaims } from "./service-account-claims.ts";
 
@@ -37,6 +44,8 @@ export interface ServiceAccountTokenOptions {
   readonly privateKey: string;
   /** PEM; older keys whose tokens are still good. */
   readonly olderPublicKeys: readonly string[];
+  /** Called with each use of a legacy token. Returns at once. */
+  readonly legacyUsed?: (namespace: string, secretName: string) => void;
 }
 
 const verifiedTokensMax = 10_000;
@@ -48,6 +57,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #issuer: string;
   readonly #key: SigningKey;
   readonly #verified = new BoundedCache<ServiceAccountClaims>({ entriesMax: verifiedTokensMax });
+  readonly #verifiedLegacy = new BoundedCache<LegacyClaims>({ entriesMax: verifiedTokensMax });
+  readonly #legacyUsed: (namespace: string, secretName: string) => void;
   readonly apiAudiences: readonly string[];
   /** Signing key first; what JWKS publishes. */
   readonly keys: readonly VerifyKey[];
@@ -62,6 +73,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     this.#issuer = options.issuer;
     this.#key = signingKey(options.privateKey);
     this.apiAudiences = options.apiAudiences;
+    this.#legacyUsed = options.legacyUsed ?? (() => {});
     this.keys = [this.#key, ...options.olderPublicKeys.map(verifyKey)];
   }
 
@@ -86,8 +98,14 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return { token, expiresAtMs: expiresAt * 1000 };
   }
 
+  /** A token without an end, for the Secret of this name to hold. */
+  issueLegacy(claims: LegacyClaims): string {
+    return signToken(this.#key, legacyClaims(claims));
+  }
+
   authenticateToken(token: string, audiences: readonly string[]): TokenResult {
     const raw = peekClaims(token);
+    if (raw?.["iss"] === legacyIssuer) return this.#authenticateLegacy(token, audiences);
     if (raw === undefined || raw["iss"] !== this.#issuer) return { kind: "none" };
     const claims = this.#verify(token);
     if (claims === undefined) return { kind: "rejected", message: "invalid bearer token" };
@@ -97,6 +115,33 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     const fault = claimsFault(claims, this.#lookup, this.#clock.nowMs());
     if (fault !== undefined) return { kind: "rejected", message: fault };
     return { kind: "user", user: userOf(claims), audiences: good };
+  }
+
+  /** They name no audience: they are for the API server's. */
+  #authenticateLegacy(token: string, audiences: readonly string[]): TokenResult {
+    const claims = this.#verifyLegacy(token);
+    if (claims === undefined) return { kind: "rejected", message: "invalid bearer token" };
+    const wanted = audiences.length > 0 ? audiences : this.apiAudiences;
+    const good = wanted.filter((audience) => this.apiAudiences.includes(audience));
+    if (good.length === 0) {
+      const message = audienceFault({ audiences: this.apiAudiences }, wanted);
+      return { kind: "rejected", message };
+    }
+    const fault = legacyFault(claims, token, this.#lookup);
+    if (fault !== undefined) return { kind: "rejected", message: fault };
+    const { namespace, account, secretName } = claims;
+    this.#legacyUsed(namespace, secretName);
+    return { kind: "user", user: accountUser(namespace, account), audiences: good };
+  }
+
+  #verifyLegacy(token: string): LegacyClaims | undefined {
+    const digest = createHash("sha256").update(token).digest("base64");
+    const known = this.#verifiedLegacy.get(digest);
+    if (known !== undefined) return known;
+    if (!hasValidSignature(token, this.keys)) return undefined;
+    const claims = readLegacyClaims(peekClaims(token) ?? {});
+    if (claims !== undefined) this.#verifiedLegacy.set(digest, claims);
+    return claims;
   }
 
   #verify(token: string): ServiceAccountClaims | undefined {
@@ -110,7 +155,10 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }
 }
 
-function audienceFault(claims: ServiceAccountClaims, wanted: readonly string[]): string {
+function audienceFault(
+  claims: Pick<ServiceAccountClaims, "audiences">,
+  wanted: readonly string[],
+): string {
   const quote = (list: readonly string[]): string =>
     `[${list.map((entry) => JSON.stringify(entry)).join(" ")}]`;
   return `token audiences ${quote(claims.audiences)} is invalid for the target audiences ${quote(wanted)}`;
@@ -126,10 +174,13 @@ function userOf(claims: ServiceAccountClaims): UserInfo {
   put("pod-uid", claims.pod?.uid);
   put("node-name", claims.node?.name);
   put("node-uid", claims.node?.uid);
+  return { ...accountUser(claims.namespace, claims.account), extra };
+}
+
+function accountUser(namespace: string, account: BoundReference): UserInfo {
   return withAuthenticated({
-    name: serviceAccountUser(claims.namespace, claims.account.name),
-    uid: claims.account.uid,
-    groups: serviceAccountGroups(claims.namespace),
-    extra,
+    name: serviceAccountUser(namespace, account.name),
+    uid: account.uid,
+    groups: serviceAccountGroups(namespace),
   });
 }

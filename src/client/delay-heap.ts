@@ -66,14 +66,17 @@ export class DelayHeap {
     this.#timer = undefined;
     this.#timerDueMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.monotonicMs();
-    for (;;) {
-      const top = this.#heap.peek();
-      if (top === undefined || top.dueMs > nowMs) break;
-      this.#heap.pop();
-      if (this.#dueMs.get(top.key) !== top.dueMs) continue;
-      this.#dueMs.delete(top.key);
-      this.#due(top.key);
+    try {
+      for (;;) {
+        const top = this.#heap.peek();
+        if (top === undefined || top.dueMs > nowMs) break;
+        this.#heap.pop();
+        if (this.#dueMs.get(top.key) !== top.dueMs) continue;
+        this.#dueMs.delete(top.key);
+        this.#due(top.key);
+      }
+    } finally {
+      this.#arm();
     }
-    this.#arm();
   }
 }

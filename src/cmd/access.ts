@@ -16,13 +16,17 @@ import { NodeAuthorizer } from "#auth/node-authorizer.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { discoveryDocument, keySet } from "#auth/oidc.ts";
 import type { IssuerFacts } from "#apiserver/issuer-http.ts";
+import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { RbacAuthorizer } from "#auth/rbac.ts";
 import { ServiceAccountTokens } from "#auth/service-account-token.ts";
+import type { StaticTokens } from "#auth/token-file.ts";
 import { serveTokenRequest } from "#auth/token-request.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
+import { legacyUseNoter } from "./legacy-use.ts";
 
 /** Upstream's default issuer for clusters that name none. */
 const issuer = "https://kubernetes.default.svc.cluster.local";
@@ -35,7 +39,9 @@ export interface AccessDeps {
   readonly random: Random;
   readonly lookup: Lookup;
   readonly registry: OpenRegistry;
+  readonly log: Log;
   readonly pki: Pki;
+  readonly staticTokens?: StaticTokens;
 }
 
 export interface ServerAccess {
@@ -46,6 +52,8 @@ export interface ServerAccess {
   /** What lets others check service account tokens. */
   readonly issuer: IssuerFacts;
   readonly mintToken: (namespace: string, name: string, request: AnyObject) => AnyObject;
+  /** For the Secrets that keep one. */
+  readonly mintLegacyToken: LegacyTokens["mint"];
 }
 
 export function serverAccess(deps: AccessDeps): ServerAccess {
@@ -54,12 +62,17 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     issuer,
     apiAudiences: [issuer],
     privateKey: pki.serviceAccount.privateKey,
-    olderPublicKeys: [],
+    olderPublicKeys: pki.serviceAccount.olderPublicKeys,
+    legacyUsed: legacyUseNoter(deps),
   });
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator(deps),
-      tokens: [tokens, new BootstrapTokens(deps)],
+      tokens: [
+        ...(deps.staticTokens === undefined ? [] : [deps.staticTokens]),
+        tokens,
+        new BootstrapTokens(deps),
+      ],
     },
     { anonymousPaths: healthAndVersion },
   );
@@ -76,6 +89,8 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
     },
     mintToken: (namespace, name, request) =>
       serveTokenRequest({ ...deps, tokens }, namespace, name, request),
+    mintLegacyToken: (namespace, account, secretName) =>
+      tokens.issueLegacy({ namespace, account, secretName }),
   };
 }
 

@@ -7,17 +7,19 @@ import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
+import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs } from "./limits.ts";
-import type { Host } from "./plane.ts";
+import type { SupervisedHost } from "./plane.ts";
 
 export interface LoopOptions {
   readonly nodes: number;
   /** PEM. */
   readonly rootCa: string;
+  readonly mintLegacyToken: LegacyTokens["mint"];
 }
 
 export interface Loops {
@@ -31,7 +33,11 @@ export interface Loops {
 
 const systemNamespace = "kube-system";
 
-export function startLoops(host: Host, handler: PlainHandler, options: LoopOptions): Loops {
+export function startLoops(
+  host: SupervisedHost,
+  handler: PlainHandler,
+  options: LoopOptions,
+): Loops {
   const stopping = new AbortController();
   const { signal } = stopping;
   const clientOf = (name: string, ...userGroups: string[]): Client =>
@@ -42,13 +48,12 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
       groups: serviceAccountGroups(systemNamespace),
     });
 
-  const managerInformers = createInformerSet({
-    ...host,
-    client: clientOf("system:kube-controller-manager"),
-  });
+  const managerClient = clientOf("system:kube-controller-manager");
+  const managerInformers = createInformerSet({ ...host, client: managerClient });
+  const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
   const controllers = createControllerManager(
     { ...host, clientFor, informers: managerInformers },
-    { rootCa: options.rootCa },
+    { rootCa: options.rootCa, legacyTokens },
   );
   const schedulerClient = clientOf("system:kube-scheduler");
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });
@@ -57,12 +62,15 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
     schedulerDefaults,
   );
   const hollow = hollowNodes(host, clientOf("pilothouse:hollow-nodes", groups.masters), options);
+  // Controllers and informers are supervised one by one inside.
+  const run = (name: string, f: () => Promise<void>): Promise<void> =>
+    host.supervisor.run(name, signal, f);
   const running = [
     controllers.run(signal),
     managerInformers.run(signal),
-    scheduler.run(signal),
+    run("scheduler", () => scheduler.run(signal)),
     schedulerInformers.run(signal),
-    ...(hollow === undefined ? [] : [hollow.run(signal)]),
+    ...(hollow === undefined ? [] : [run("hollow", () => hollow.run(signal))]),
   ];
   return {
     scheduler,
@@ -75,7 +83,11 @@ export function startLoops(host: Host, handler: PlainHandler, options: LoopOptio
   };
 }
 
-function hollowNodes(host: Host, client: Client, { nodes }: LoopOptions): Hollow | undefined {
+function hollowNodes(
+  host: SupervisedHost,
+  client: Client,
+  { nodes }: LoopOptions,
+): Hollow | undefined {
   if (nodes === 0) return undefined;
   const options = { ...hollowDefaults, count: nodes, startMs: hollowStartMs };
   return createHollowNodes({ ...host, client }, options);

@@ -39,6 +39,10 @@ program
     "append one JSON line per request; SIGHUP opens the file again after a rotation",
   )
   .option(
+    "--token-auth-file <file>",
+    'bearer tokens, one a line: token,user,uid,"group1,group2"; read at the start',
+  )
+  .option(
     "--relay <address:port>",
     "also serve through a relay here, for clients that come in crowds",
   )
@@ -64,12 +68,21 @@ const store = program
   .option("--memory", "keep everything in memory, nothing on disk")
   .option(
     "--listen <host:port>",
-    "address to listen on; port 0 takes any free one",
+    "address to listen on, off loopback with TLS only; port 0 takes any free one",
     "127.0.0.1:2379",
   )
   .option("--cert <file>", "serve TLS with this certificate chain, PEM")
   .option("--key <file>", "its private key, PEM")
   .option("--client-ca <file>", "demand client certificates of this authority, PEM")
+  .option(
+    "--allow-cn <names>",
+    "with --client-ca: serve only certificates of these common names, comma separated or given again",
+    names,
+  )
+  .option(
+    "--insecure-transport",
+    "serve in the clear off loopback: whoever reaches the address reads and writes every key",
+  )
   .option(
     "--quota <bytes>",
     "database quota; beyond it puts answer NOSPACE",
@@ -100,6 +113,8 @@ Examples:
   pilothouse store --data-dir data                        then: etcdctl put a b; etcdctl get a
   pilothouse store --data-dir data --compact-every 300    forgets what is older than five minutes
   kube-apiserver --etcd-servers http://127.0.0.1:2379 ... on it instead of etcd
+  pilothouse store --listen 0.0.0.0:2379 --cert server.crt --key server.key \\
+    --client-ca ca.crt --allow-cn kube-apiserver          for that client alone, from anywhere
   pilothouse store check data                             is every record whole
   etcdctl snapshot save s.db; pilothouse store restore s.db new-data`,
   )
@@ -238,8 +253,16 @@ export interface UpFlags {
   readonly nodes: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;
+  readonly tokenAuthFile?: string;
   readonly relay?: string;
   readonly relayResources: string;
+}
+
+/** Of a flag that may be given again. */
+function names(text: string, before: readonly string[] = []): readonly string[] {
+  const given = text.split(",").map((name) => name.trim());
+  if (given.includes("")) throw new InvalidArgumentError("a common name is empty.");
+  return [...before, ...given];
 }
 
 function share(text: string): number {

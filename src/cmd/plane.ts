@@ -17,19 +17,21 @@ import { strategyFor } from "#api/strategies.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
+import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
+import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
-import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
 import type { Random } from "#platform/random.ts";
+import type { Supervisor } from "#platform/supervisor.ts";
 import { createLookup } from "#registry/lookup.ts";
 import {
   createRegistry,
@@ -42,17 +44,24 @@ import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
-import { changesOf, serverAccess } from "./access.ts";
+import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
 import * as limits from "./limits.ts";
+import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { productVersion } from "./product.ts";
+import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
 export interface Host {
   readonly clock: Clock;
   readonly random: Random;
   readonly disk: Disk;
   readonly log: Log;
+  /** Absent: one of its own, on `clock`; a bug is then thrown for the embedding program to see. */
+  readonly supervisor?: Supervisor;
 }
+
+/** A host whose clock is its supervisor's. */
+export type SupervisedHost = Host & { readonly supervisor: Supervisor };
 
 export interface PlaneOptions {
   /** Where the store lives; absent: in memory, gone at the end. */
@@ -62,6 +71,8 @@ export interface PlaneOptions {
   readonly port: number;
   readonly nodes: number;
   readonly audit?: AuditSink;
+  /** Lines of `--token-auth-file`. */
+  readonly staticTokens?: StaticTokens;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -79,7 +90,8 @@ export interface Plane {
 }
 
 /** A start that fails half way closes what it had opened, then rejects with the cause. */
-export async function startPlane(host: Host, options: PlaneOptions): Promise<Plane> {
+export async function startPlane(given: Host, options: PlaneOptions): Promise<Plane> {
+  const host = hostWithSupervisor(given);
   const store = await openPlaneStore(host, options);
   const registry = openPlaneRegistry(host, store);
   try {
@@ -91,18 +103,26 @@ export async function startPlane(host: Host, options: PlaneOptions): Promise<Pla
   }
 }
 
+function hostWithSupervisor(given: Host): SupervisedHost {
+  const supervisor = given.supervisor ?? embeddedSupervisor(given);
+  return { ...given, clock: supervisor.clock, supervisor };
+}
+
 async function startOn(
-  host: Host,
+  host: SupervisedHost,
   options: PlaneOptions,
   store: OpenedStore,
   registry: OpenRegistry,
 ): Promise<Plane> {
-  const server = makeServer(host, options, registry);
+  const access = planeAccess(host, options, registry);
+  const server = makeServer(host, options, registry, access);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
   await bootstrap({ ...host, catalog: server.catalog }, bootstrapFacts(options, listening));
+  const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
+  keeper.start();
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, {
     name: "kubernetes-admin",
@@ -114,6 +134,7 @@ async function startOn(
       : startLoops(host, server.handler, {
           nodes: options.nodes,
           rootCa: options.pki.authority.certificate,
+          mintLegacyToken: access.mintLegacyToken,
         });
   return {
     url,
@@ -123,6 +144,7 @@ async function startOn(
     async stop() {
       server.shutdown();
       await loops?.stop();
+      await keeper.close();
       server.close();
       await listening.close(limits.shutdownMs);
       await registry.close();
@@ -161,9 +183,22 @@ function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
   );
 }
 
-function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): ApiServer {
+function planeAccess(
+  host: SupervisedHost,
+  { pki, staticTokens }: PlaneOptions,
+  registry: OpenRegistry,
+): ServerAccess {
+  const more = staticTokens === undefined ? {} : { staticTokens };
+  return serverAccess({ ...host, lookup: createLookup(registry), registry, pki, ...more });
+}
+
+function makeServer(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  registry: OpenRegistry,
+  access: ServerAccess,
+): ApiServer {
   const lookup = createLookup(registry);
-  const access = serverAccess({ ...host, lookup, registry, pki: options.pki });
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -173,6 +208,8 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
     serviceAddresses: limits.serviceAddresses,
     extra: [],
   });
+  const metrics = new MetricSet();
+  countFailures(metrics, host.supervisor);
   return createApiServer(
     {
       ...host,
@@ -181,12 +218,17 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
       authenticator: access.authenticator,
       authorizer: access.authorizer,
       admission: createAdmission(plugins),
-      metrics: new MetricSet(),
+      metrics,
       version,
       issuer: access.issuer,
-      gate: createGate(
-        { ...host, lookup, configVersion: changesOf(registry, flowKinds) },
-        gateDefaults,
+      gate: measuredGate(
+        {
+          ...host,
+          lookup,
+          configVersion: changesOf(registry, flowKinds),
+          load: serverLoad(registry),
+        },
+        metrics,
       ),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
@@ -241,10 +283,10 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
       cert: pki.server.certificate,
       clientCa: pki.authority.certificate,
       limits: httpLimits,
+      refused: (request) => server.refused(request),
     },
     server.handler,
     host.log,
-    (facts) => server.refused(facts),
   );
 }
 

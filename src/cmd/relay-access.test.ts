@@ -1,6 +1,6 @@
 /** Ways upstream as operators name them, and what is told of those that lead nowhere. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -53,6 +53,11 @@ test("in the clear on loopback only", async () => {
     assert.equal((await accessOf({ upstream }, {})).server, upstream);
   }
   await refused({ upstream: "http://127.0.0.1.example:8001" }, /in the clear: use https/);
+  const config = (server: string): string =>
+    file("clear", readFileSync(kubeconfig, "utf8").replace("https://c:1", server));
+  await refused({ upstream: config("http://c:1") }, /in the clear: use https/);
+  const near = "http://127.0.0.1:1";
+  assert.equal((await accessOf({ upstream: config(near) }, {})).server, near);
 });
 
 test("without --upstream what kubectl would read is read", async () => {

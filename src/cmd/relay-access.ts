@@ -23,7 +23,9 @@ export async function accessOf(flags: UpstreamFlags, env: Environment): Promise<
     if (upstream !== undefined && isUrl(upstream)) return urlAccess(upstream, flags);
     refuseUrlFlags(flags);
     const own = upstream === undefined && context === undefined ? inClusterAccess(env) : undefined;
-    return own ?? (await loadKubeconfig(upstream ?? defaultKubeconfigPath(env), context));
+    if (own !== undefined) return own;
+    const access = await loadKubeconfig(upstream ?? defaultKubeconfigPath(env), context);
+    return { ...access, server: serverOf(access.server) };
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     const hint = upstream === undefined ? "; name the API server with --upstream" : "";
@@ -55,12 +57,14 @@ function urlAccess(upstream: string, flags: UpstreamFlags): KubeAccess {
 /** In the clear on loopback only (`kubectl proxy`): tokens of the relay and of its clients pass there. */
 function serverOf(upstream: string): string {
   const url = URL.parse(upstream);
-  if (url === null) throw new UsageError(`--upstream ${upstream} is no URL`);
+  if (url === null) throw new UsageError(`the upstream ${upstream} is no URL`);
   if (url.username !== "" || url.search !== "" || url.hash !== "") {
-    throw new UsageError("--upstream takes a URL without user, query and fragment");
+    throw new UsageError("the upstream is a URL without user, query and fragment");
   }
   if (url.protocol === "http:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)) {
-    throw new UsageError(`--upstream ${upstream} would send tokens in the clear: use https://`);
+    throw new UsageError(
+      `the upstream ${upstream} would be sent tokens in the clear: use https://`,
+    );
   }
   return upstream;
 }

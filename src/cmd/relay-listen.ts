@@ -2,6 +2,7 @@
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Relay } from "#relay/relay.ts";
+import { isLoopback } from "./loopback.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import type { ListenFlags, RelayFlags } from "./relay-flags.ts";
 import type { Address } from "./relay-workers.ts";
@@ -10,7 +11,7 @@ import { UsageError } from "./usage-error.ts";
 /** A crowd is what a relay is for. */
 export const relayHttpLimits = { ...httpLimits, connectionsMax: 60_000 };
 
-export function addressOf(flags: ListenFlags, flag = "--listen"): Address {
+export async function addressOf(flags: ListenFlags, flag = "--listen"): Promise<Address> {
   const match = /^\[?([^\]]*?)\]?:([0-9]{1,5})$/.exec(flags.listen);
   const [, host = "", port = ""] = match ?? [];
   if (match === null || Number(port) > 65_535) {
@@ -23,9 +24,9 @@ export function addressOf(flags: ListenFlags, flag = "--listen"): Address {
   if (flags.cert === undefined && flags.tlsCurvePreferences !== undefined) {
     throw new UsageError("--tls-curve-preferences is for TLS: give --cert and --key with it");
   }
-  if (flags.cert === undefined && !/^(127\.|::1$|localhost$)/.test(address.host)) {
+  if (flags.cert === undefined && !(await isLoopback(address.host, flag))) {
     throw new UsageError(
-      `bearer tokens must not cross a network in the clear: give --cert and --key, or listen on 127.0.0.1`,
+      `${flag} ${flags.listen}: bearer tokens must not cross a network in the clear: give --cert and --key, or listen on 127.0.0.1`,
     );
   }
   return address;

@@ -1,9 +1,8 @@
 /** A relay's way upstream: transports, and what the upstream says it has. */
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import { ByteTransportError, type ByteTransport } from "#platform/byte-transport.ts";
-import { sleep } from "#platform/clock.ts";
+import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { NodeClock } from "#platform/node/clock.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { relayLimits } from "#relay/limits.ts";
@@ -19,7 +18,7 @@ const retryMs = 1_000;
 const distrust = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|ERR_TLS_CERT_ALTNAME_INVALID/;
 
 export interface Upstreams {
-  readonly clock: NodeClock;
+  readonly clock: Clock;
   readonly http: ByteTransport;
   readonly passHttp: ByteTransport;
   readonly anonymousHttp: ByteTransport;
@@ -30,6 +29,7 @@ export interface Upstreams {
 /** `outside`: the API server itself, where `access` is a serving worker's way to its owner. */
 export function upstreamOf(
   access: UpstreamAccess & { readonly socketPath?: string },
+  clock: Clock,
   outside: UpstreamAccess = access,
 ): Upstreams {
   const { bearerToken } = access;
@@ -40,7 +40,7 @@ export function upstreamOf(
   const passHttp = httpClient({ ...access, limits: passLimits });
   const token = bearerToken === undefined ? {} : { bearerToken };
   return {
-    clock: new NodeClock(),
+    clock,
     http,
     passHttp,
     anonymousHttp: anonymousTo(outside),

@@ -4,6 +4,8 @@
  */
 import { NodeClock } from "#platform/node/clock.ts";
 import { httpLimits, listen } from "#platform/node/http.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
@@ -27,6 +29,7 @@ import {
   Workers,
 } from "./relay-workers.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { countFailures, supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function relay(flags: RelayFlags): Promise<void> {
@@ -35,21 +38,43 @@ export async function relay(flags: RelayFlags): Promise<void> {
   // Timers of the platform do not keep a process alive, and before we listen nothing else would.
   const alive = setInterval(() => {}, 60_000);
   const inner = innerSocket();
+  const own = relayProcess(flags);
   try {
-    if (inner !== undefined) await serveAsWorker(flags, inner, stopping);
-    else if (flags.servingWorkers > 0) await ownForWorkers(flags, stopping.signal);
-    else await serveAlone(flags, stopping.signal);
+    if (inner !== undefined) await serveAsWorker(own, flags, inner, stopping);
+    else if (flags.servingWorkers > 0) await ownForWorkers(own, flags, stopping.signal);
+    else await serveAlone(own, flags, stopping.signal);
   } finally {
     clearInterval(alive);
   }
 }
 
-async function serveAlone(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
-  const address = addressOf(flags);
+interface RelayProcess {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: MetricSet;
+}
+
+/** Timers, uncaught errors and rejections end up at one supervisor. */
+function relayProcess({ logLevel }: RelayFlags): RelayProcess {
+  const log = nodeLog({ level: logLevel, destination: 2 });
+  const { clock, supervisor } = supervised({ clock: new NodeClock(), log });
+  const metrics = new MetricSet();
+  countFailures(metrics, supervisor);
+  return { clock, log, metrics };
+}
+
+async function serveAlone(
+  { clock, log, metrics }: RelayProcess,
+  flags: RelayFlags,
+  stopping: AbortSignal,
+): Promise<void> {
+  const address = await addressOf(flags);
   const access = await accessOf(flags, process.env);
-  const audit = await auditOf(flags);
-  const more = { metrics: new MetricSet(), ...audit.of };
-  const made = await makeRelay(flags, upstreamOf(access), stopping, more);
+  const audit = await auditOf({ clock, log }, flags);
+  const made = await makeRelay(flags, upstreamOf(access, clock), stopping, {
+    metrics,
+    ...audit.of,
+  });
   if (made === undefined) return audit.close();
   const listening = await listenTo(flags, address, made.running, made.log);
   await made.running.untilReady(stopping);
@@ -68,30 +93,34 @@ interface RelayAuditFile {
   close(): Promise<void>;
 }
 
-async function auditOf({ auditLog, logLevel }: RelayFlags): Promise<RelayAuditFile> {
+async function auditOf(
+  deps: Pick<RelayProcess, "clock" | "log">,
+  { auditLog }: RelayFlags,
+): Promise<RelayAuditFile> {
   if (auditLog === undefined) return { of: {}, close: () => Promise.resolve() };
-  const log = nodeLog({ level: logLevel, destination: 2 });
-  const audit = await openAuditFile({ clock: new NodeClock(), log }, auditLog);
+  const audit = await openAuditFile(deps, auditLog);
   process.on("SIGHUP", () => audit.reopen());
   return { of: { audit }, close: () => audit.close() };
 }
 
 /** The upstream's one reader; whoever serves clients reads from it. */
-async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<void> {
-  addressOf(flags);
+async function ownForWorkers(
+  { clock, log, metrics }: RelayProcess,
+  flags: RelayFlags,
+  stopping: AbortSignal,
+): Promise<void> {
+  await addressOf(flags);
   if (flags.peers !== undefined) {
     throw new UsageError("--peers balances whole processes: leave --serving-workers at 0 with it");
   }
   const access = await accessOf(flags, process.env);
   // Each worker writes the lines of its clients; that they can is found out now.
-  await (await auditOf(flags)).close();
+  await (await auditOf({ clock, log }, flags)).close();
   const socket = makeInnerSocket();
-  const metrics = new MetricSet();
-  const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const workers = new Workers({ log }, { socketPath: socket.path });
   const metricsText = (): Promise<string> => workers.metrics(metrics.text());
   const more = { metrics, metricsText, followsViews: false };
-  const made = await makeRelay(flags, upstreamOf(access), stopping, more);
+  const made = await makeRelay(flags, upstreamOf(access, clock), stopping, more);
   if (made === undefined) return socket.remove();
   const { innerHandler } = made.running;
   const at = { host: "", port: 0, socketPath: socket.path };
@@ -109,22 +138,22 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
 }
 
 async function serveAsWorker(
+  { clock, log, metrics }: RelayProcess,
   flags: RelayFlags,
   socketPath: string,
   stopping: AbortController,
 ): Promise<void> {
   onOwnerGone(() => stopping.abort());
   const { signal } = stopping;
-  const metrics = new MetricSet();
-  // At the owner's socket who says nothing is the relay itself: what is anonymous goes past it.
+  // At the owner's socket a request without credentials is the relay's own, so anonymous probes go past it.
   const outside = await accessOf(flags, process.env);
-  const upstream = upstreamOf({ server: "http://owner", socketPath }, outside);
+  const upstream = upstreamOf({ server: "http://owner", socketPath }, clock, outside);
   const metricsText = (): Promise<string> => ownersMetrics(upstream, signal);
-  const audit = await auditOf(flags);
+  const audit = await auditOf({ clock, log }, flags);
   const made = await makeRelay(flags, upstream, signal, { metrics, metricsText, ...audit.of });
   if (made === undefined) return audit.close();
   await made.running.untilReady(signal);
-  const listening = await listenTo(flags, addressOf(flags), made.running, made.log);
+  const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
   await aborted(signal);
   await stopRelay(made, listening, flags.drainSeconds * 1000);

@@ -5,11 +5,17 @@ import { createHash, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
+import { certificateIdentity } from "#auth/certificate.ts";
 import { AlarmFile } from "#etcd/alarm-file.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
 import { etcdHttpFace } from "#etcd/http-face.ts";
-import { listenEtcd, recommendedServerLimits, type EtcdListening } from "#etcd/server.ts";
+import {
+  listenEtcd,
+  recommendedServerLimits,
+  type EtcdListening,
+  type ListenTls,
+} from "#etcd/server.ts";
 import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import { DiskError } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
@@ -22,9 +28,11 @@ import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { localEngine } from "./limits.ts";
+import { isLoopback } from "./loopback.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface StoreFlags {
@@ -34,6 +42,8 @@ export interface StoreFlags {
   readonly cert?: string;
   readonly key?: string;
   readonly clientCa?: string;
+  readonly allowCn?: readonly string[];
+  readonly insecureTransport?: boolean;
   readonly quota: number;
   readonly compactEvery: number;
   readonly progressEvery: number;
@@ -45,9 +55,12 @@ type Host = ReturnType<typeof hostOf>;
 export async function serveStore(flags: StoreFlags): Promise<void> {
   countOffHeapWithHeap();
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
-  const host = hostOf(flags);
+  const host = supervised(hostOf(flags));
   const address = parseAddress(flags.listen);
+  const near = await isLoopback(address.host, "--listen");
+  checkTransport(flags, near);
   const tls = readTls(flags);
+  if (!near && tls?.clientCa === undefined) warnOpen(host, flags);
   const store = await open(host, flags);
   const alarms = await openAlarms(host, store, flags);
   const listening = await listen({ ...host, store, alarms }, flags, { ...address, tls });
@@ -83,13 +96,29 @@ function parseAddress(text: string): { readonly host: string; readonly port: num
   return { host: (match[1] ?? match[2]) as string, port };
 }
 
-interface Tls {
-  readonly cert: string;
-  readonly key: string;
-  readonly clientCa?: string;
+/** Whoever reaches the store in the clear reads and writes every key, Secrets too. */
+function checkTransport({ listen, cert, insecureTransport }: StoreFlags, near: boolean): void {
+  if (cert !== undefined && insecureTransport === true) {
+    throw new UsageError("--insecure-transport is for a listener without --cert and --key");
+  }
+  if (near || cert !== undefined || insecureTransport === true) return;
+  throw new UsageError(
+    `--listen ${listen} would serve every key in the clear to whoever reaches it: give --cert, --key and --client-ca, listen on 127.0.0.1, or accept it with --insecure-transport`,
+  );
 }
 
-function readTls({ cert, key, clientCa }: StoreFlags): Tls | undefined {
+function warnOpen({ log }: Host, { listen }: StoreFlags): void {
+  log.warn("every client is served, none has to say who it is", {
+    listen,
+    hint: "limit it with --client-ca, and --allow-cn",
+  });
+}
+
+function readTls(flags: StoreFlags): ListenTls | undefined {
+  const { cert, key, clientCa, allowCn } = flags;
+  if (allowCn !== undefined && clientCa === undefined) {
+    throw new UsageError("--allow-cn limits the certificates of --client-ca: give it too");
+  }
   if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
   if (cert === undefined || key === undefined) {
     throw new UsageError("TLS needs both --cert and --key");
@@ -98,11 +127,21 @@ function readTls({ cert, key, clientCa }: StoreFlags): Tls | undefined {
     cert: readOperatorFile(cert),
     key: readOperatorFile(key),
     ...(clientCa === undefined ? {} : { clientCa: readOperatorFile(clientCa) }),
+    ...(allowCn === undefined ? {} : { refuse: refuseOthers(allowCn) }),
   };
   usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
   // A context passes over an authority that is none, and would then refuse every client.
   if (clientCa !== undefined) usable("--client-ca", () => new X509Certificate(tls.clientCa ?? ""));
   return tls;
+}
+
+/** As etcd's --client-cert-allowed-cn: the common name is one of them, letter by letter. */
+function refuseOthers(names: readonly string[]): (certificate: Uint8Array) => string | undefined {
+  return (certificate) => {
+    const { commonName = "" } = certificateIdentity(certificate) ?? {};
+    if (commonName !== "" && names.includes(commonName)) return undefined;
+    return `client certificate authentication failed: CN ${JSON.stringify(commonName)} is not in --allow-cn`;
+  };
 }
 
 function usable(what: string, use: () => unknown): void {
@@ -147,7 +186,7 @@ export function openError(error: unknown, directory: string): unknown {
 async function listen(
   host: Host & { readonly store: FullStore; readonly alarms: Alarms },
   flags: StoreFlags,
-  address: { readonly host: string; readonly port: number; readonly tls: Tls | undefined },
+  address: { readonly host: string; readonly port: number; readonly tls: ListenTls | undefined },
 ): Promise<EtcdListening> {
   let port = address.port;
   const scheme = address.tls === undefined ? "http" : "https";

@@ -36,18 +36,21 @@ export async function startRelayBeside(
   const { relay, relayResources: resources, logLevel, audit } = flags;
   const { admin, authority, server } = pki;
   const ends = new AbortController();
-  const upstream = upstreamOf({
-    server: plane.url,
-    ca: authority.certificate,
-    certificate: admin.certificate,
-    key: admin.privateKey,
-  });
+  const upstream = upstreamOf(
+    {
+      server: plane.url,
+      ca: authority.certificate,
+      certificate: admin.certificate,
+      key: admin.privateKey,
+    },
+    host.clock,
+  );
   const keys = {
     cert: server.certificate,
     key: server.privateKey,
     clientCa: authority.certificate,
   };
-  const at = addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
+  const at = await addressOf({ listen: relay, cert: keys.cert, key: keys.key }, "--relay");
   const more = { metrics: new MetricSet(), ...(audit === undefined ? {} : { audit }) };
   const mirrors = { resources, reads: "verify", logLevel } as const;
   const made = await makeRelay(mirrors, upstream, ends.signal, more);

@@ -3,6 +3,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import { ensurePki, PkiError, type Pki } from "#auth/pki-files.ts";
+import { StaticTokens } from "#auth/token-file.ts";
 import { DiskError } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
@@ -12,19 +13,31 @@ import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
-import { startPlane, type Host, type Plane } from "./plane.ts";
+import {
+  startPlane,
+  type Host,
+  type Plane,
+  type PlaneOptions,
+  type SupervisedHost,
+} from "./plane.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { supervised } from "./supervise.ts";
+import { readOperatorFile } from "./operator-file.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function up(flags: UpFlags): Promise<void> {
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
+  const staticTokens = staticTokensOf(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
-  const plane = await start(host, directory, pki, flags, audit);
+  const plane = await start(host, directory, pki, flags, {
+    ...(audit === undefined ? {} : { audit }),
+    ...(staticTokens === undefined ? {} : { staticTokens }),
+  });
   const relay = await relayBeside(host, plane, pki, flags, audit);
   writeKubeconfig(directory, pki, plane);
   process.stdout.write(readyText(plane, directory, flags, relay));
@@ -37,13 +50,13 @@ export async function up(flags: UpFlags): Promise<void> {
   process.stdout.write("stopped\n");
 }
 
-function hostOf(flags: UpFlags): Host & { readonly disk: NodeDisk } {
-  return {
+function hostOf(flags: UpFlags): SupervisedHost & { readonly disk: NodeDisk } {
+  return supervised({
     clock: new NodeClock(),
     random: new NodeRandom(),
     disk: new NodeDisk(),
     log: nodeLog({ level: flags.logLevel, destination: 2 }),
-  };
+  });
 }
 
 function pkiOf(host: Host, directory: DataDirectory, flags: UpFlags): Pki {
@@ -64,7 +77,7 @@ async function start(
   directory: DataDirectory,
   pki: Pki,
   flags: UpFlags,
-  audit: AuditFile | undefined,
+  more: Pick<PlaneOptions, "audit" | "staticTokens">,
 ): Promise<Plane> {
   try {
     return await startPlane(host, {
@@ -73,7 +86,7 @@ async function start(
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
-      ...(audit === undefined ? {} : { audit }),
+      ...more,
     });
   } catch (error) {
     throw startError(error, directory, flags);
@@ -120,6 +133,18 @@ function startError(error: unknown, directory: DataDirectory, flags: UpFlags): u
   return new UsageError(`cannot open the store in ${directory.store}: ${error.message}`, {
     cause: error,
   });
+}
+
+function staticTokensOf({ tokenAuthFile }: UpFlags): StaticTokens | undefined {
+  if (tokenAuthFile === undefined) return undefined;
+  const text = readOperatorFile(tokenAuthFile);
+  try {
+    return new StaticTokens(text);
+  } catch (error) {
+    throw new UsageError(`--token-auth-file ${tokenAuthFile}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }
 
 /** Before anything else is opened: a path that cannot be written must not cost a started plane. */

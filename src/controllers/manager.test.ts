@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controllerRoleRules } from "#auth/bootstrap-controller-roles.ts";
 import type { Client } from "#client/client.ts";
+import { Supervisor } from "#platform/supervisor.ts";
 import { createControllerManager, type ControllerManager } from "./manager.ts";
 import { documents } from "./testing/discovery.ts";
 import { createWorld } from "./testing/world.ts";
@@ -29,7 +30,9 @@ function managerIn(world: ReturnType<typeof createWorld>): {
           accounts.add(account);
           return world.api;
         };
-        const made = createControllerManager({ ...deps, clientFor }, { rootCa });
+        const onBug = (bug: Error): void => assert.fail(bug);
+        const supervisor = new Supervisor({ ...deps, onBug });
+        const made = createControllerManager({ ...deps, clientFor, supervisor }, { rootCa });
         manager = made;
         return {
           name: "all",

@@ -11,6 +11,7 @@ import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { Supervisor } from "#platform/supervisor.ts";
 import { horizontalPodAutoscalerController } from "./autoscaling/controller.ts";
 import { clusterRoleAggregationController } from "./clusterrole/controller.ts";
 import { endpointSliceMirroringController } from "./endpoints/mirroring.ts";
@@ -29,6 +30,7 @@ import { claimProtectionController, volumeProtectionController } from "./protect
 import { podGarbageCollector } from "./podgc/controller.ts";
 import { resourceQuotaController } from "./quota/controller.ts";
 import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
+import { type LegacyTokens, legacyTokenController } from "./serviceaccount/token-controller.ts";
 import { statefulSetController } from "./statefulset/controller.ts";
 import { ttlAfterFinishedController } from "./ttl/controller.ts";
 import type { Controller, ControllerDeps } from "./shared/controller.ts";
@@ -40,11 +42,14 @@ export interface ManagerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly supervisor: Supervisor;
 }
 
 export interface ManagerOptions {
   /** PEM of the authority that pods check the API server by. */
   readonly rootCa: string;
+  /** Absent: nobody fills the Secrets of legacy tokens. */
+  readonly legacyTokens?: LegacyTokens;
 }
 
 export interface ControllerManager {
@@ -99,7 +104,18 @@ export function createControllerManager(
   deps: ManagerDeps,
   options: ManagerOptions,
 ): ControllerManager {
-  const controllers = factories.map(([component, account, factory]) => {
+  const { rootCa, legacyTokens } = options;
+  const more: typeof factories =
+    legacyTokens === undefined
+      ? []
+      : [
+          [
+            "serviceaccount-token-controller",
+            "service-account-controller",
+            (made) => legacyTokenController(made, { ...legacyTokens, rootCa }),
+          ],
+        ];
+  const controllers = [...factories, ...more].map(([component, account, factory]) => {
     const client = deps.clientFor(account);
     const recorder = createEventRecorder({ ...deps, client }, { component });
     const log = deps.log.child({ controller: component });
@@ -109,7 +125,12 @@ export function createControllerManager(
     metrics: () =>
       new Map(controllers.map((controller) => [controller.name, controller.metrics()])),
     async run(signal) {
-      await Promise.all(controllers.map((controller) => controller.run(signal)));
+      const { supervisor } = deps;
+      await Promise.all(
+        controllers.map((controller) =>
+          supervisor.run(`controllers.${controller.name}`, signal, () => controller.run(signal)),
+        ),
+      );
     },
   };
 }

@@ -10,6 +10,8 @@ export interface CallHead {
   readonly contentType: string;
   readonly encoding: string;
   readonly timeout: string;
+  /** What the body adds up to, if it was said. */
+  readonly contentLength: number | undefined;
 }
 
 /** Refused before gRPC begins: with an HTTP status of its own. */

@@ -6,15 +6,14 @@
  *
  * H1  Frames of one stream keep their order; data is sent only within both windows of the peer.
  * H2  All that is sent within one turn of the loop goes out as one write.
- * H3  What a peer can make us hold is bounded: header blocks, streams, control frames waiting to be
- *     sent (reading stops while the socket does not take what we send), messages (by the caller).
- * H4  A frame that breaks the protocol ends the connection with GOAWAY and its reason.
+ * H3  What a peer can make us hold, and do, is bounded: `h2-limits.ts` says by what, and what is
+ *     answered there. One connection's requests run for `turnMs` at most before others get their turn.
+ * H4  A frame that breaks the protocol ends its stream with RST_STREAM or the connection with GOAWAY,
+ *     with the code that RFC 9113 has for it.
  */
 import type { Duplex } from "node:stream";
-import type { Clock } from "#platform/clock.ts";
-import { directWriter, type SocketWriter } from "#platform/node/socket-writer.ts";
-import { pieces } from "#wire/buffer-pool.ts";
-import { HpackDecoder, HpackError } from "#wire/grpc-hpack.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import { headerListBytesMax, HpackDecoder, HpackError } from "#wire/grpc-hpack.ts";
 import {
   defaultWindowBytes,
   ErrorCode,
@@ -27,20 +26,19 @@ import {
 } from "#wire/grpc-frames.ts";
 import { BandwidthPings } from "./bandwidth-pings.ts";
 import type { CallHead } from "./call-head.ts";
+import type { H2Limits } from "./h2-limits.ts";
 import {
   FrameReader,
   type FrameSink,
   frameBytesMax,
-  headerBlockBytesMax,
   protocol,
   ProtocolError,
 } from "./h2-reader.ts";
+import { H2Sender } from "./h2-sender.ts";
 import { H2Stream, wholeAnswer } from "./h2-stream.ts";
-import { Outbox, sent, type Outgoing } from "./outbox.ts";
-
-export interface H2Limits {
-  readonly streamsPerConnectionMax: number;
-}
+import { areTrailers, requestHead } from "./request-fields.ts";
+import { PeerAccount } from "./peer-account.ts";
+import type { ServerLoad } from "./server-load.ts";
 
 /** What the connection calls upon a new stream. Must set the stream's `take`. */
 export type OpenStream = (stream: H2Stream, head: CallHead) => void;
@@ -48,57 +46,101 @@ export type OpenStream = (stream: H2Stream, head: CallHead) => void;
 /** Per stream, so that a put of 1.5 MiB does not wait for us. */
 const streamWindowBytes = 2 * 2 ** 20;
 const connectionWindowBytes = 16 * 2 ** 20;
+const windowMax = 0x7fff_ffff;
 /** With more than this unsent, nothing more is read. */
 const outputHighBytes = 32 * 2 ** 20;
-/** Small frames are joined into one buffer up to this size; larger ones are handed on as they are. */
-const joinBytesMax = 64 * 1024;
+/** What one read's requests may take before the loop goes on with others. */
+const turnMs = 10;
+/** A reset of a stream that lived longer was paid for by the stream. */
+const youngMs = 1000;
+/** A frame of data with less in it, which is neither the last nor ends a message, carries little forward. */
+const smallDataBytes = 256;
+/** An answer to a peer that does not read costs as many idle frames. */
+const unreadAnswerCost = 10;
+/** Streams that we reset: what the peer had sent before it knew is dropped. */
+const resetHereMax = 1000;
+/** For the peer to read GOAWAY before its connection is gone, with what waits before it. */
+const closeMs = 1000;
+const leftBytesMax = 2 ** 20;
+
+const nothing = Buffer.alloc(0);
 
 export class H2Connection implements FrameSink {
   readonly #reader = new FrameReader(this);
   readonly #socket: Duplex;
+  readonly #clock: Clock;
   readonly #limits: H2Limits;
   readonly #open: OpenStream;
   readonly #hpack = new HpackDecoder();
+  readonly #sender: H2Sender;
+  readonly #pings: BandwidthPings;
+  readonly account: PeerAccount;
   readonly #streams = new Map<number, H2Stream>();
-  /** Streams with data that the peer's windows did not let out. */
+  /** Streams with data that the connection's window did not let out. */
   readonly #blocked = new Set<H2Stream>();
-  readonly #waitingForDrain = new Set<() => void>();
+  /** Opened by the bytes that are being read. */
+  readonly #opened: H2Stream[] = [];
+  readonly #resetHere = new Set<number>();
   #lastStream = 0;
+  #greeted = false;
+  /** Data since the connection's window was last renewed. */
   #received = 0;
   #sendWindow = defaultWindowBytes;
   #peerStreamWindow = defaultWindowBytes;
   #peerFrameBytes = frameBytesMax;
-  readonly #out = new Outbox();
-  /** Where the socket allows it, for what goes out in one piece. */
-  readonly #direct: SocketWriter | undefined;
-  readonly #pings: BandwidthPings;
-  #flushing = false;
+  #headTimer: Timer | undefined;
+  #closeTimer: Timer | undefined;
+  #readMs = 0;
+  #calls = 0;
+  #yielding = false;
+  #paused = false;
   #ended = false;
 
-  constructor(socket: Duplex, clock: Clock, limits: H2Limits, open: OpenStream) {
+  constructor(
+    socket: Duplex,
+    deps: { readonly clock: Clock; readonly load: ServerLoad },
+    limits: H2Limits,
+    open: OpenStream,
+  ) {
     this.#socket = socket;
+    this.#clock = deps.clock;
     this.#limits = limits;
     this.#open = open;
-    this.#pings = new BandwidthPings(clock, (payload) => this.#pong(payload));
-    this.#direct = directWriter(socket);
+    this.#pings = new BandwidthPings(deps.clock, (payload) => this.#pong(payload));
+    this.#sender = new H2Sender(socket, {
+      flushing: (bytes) => this.#pings.sent(bytes),
+      flushed: () => this.#flushed(),
+      drained: () => this.#drained(),
+    });
+    const sender = this.#sender;
+    const connection = {
+      get unsentBytes() {
+        return sender.unsentBytes;
+      },
+      get takenBytes() {
+        return sender.takenBytes;
+      },
+      runningChanged: () => this.#updateReading(),
+      endUnread: () => this.#goaway(ErrorCode.enhanceYourCalm, "answers are not read"),
+    };
+    this.account = new PeerAccount({ ...deps, connection }, limits);
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
-    socket.on("drain", () => this.#drained());
     socket.on("error", () => undefined);
     socket.on("end", () => socket.destroy());
     socket.on("close", () => this.#closed());
+    this.#greet();
+  }
+
+  #greet(): void {
     const settings = settingsPayload([
-      [Setting.maxConcurrentStreams, limits.streamsPerConnectionMax],
+      [Setting.maxConcurrentStreams, this.#limits.streamsPerConnectionMax],
       [Setting.initialWindowSize, streamWindowBytes],
-      [Setting.maxHeaderListSize, headerBlockBytesMax],
+      [Setting.maxHeaderListSize, headerListBytesMax],
     ]);
     this.#control(FrameType.settings, 0, 0, settings);
     const more = connectionWindowBytes - defaultWindowBytes;
     this.#control(FrameType.windowUpdate, 0, 0, uint32(more));
-  }
-
-  /** Bytes that the socket has not taken yet. */
-  get unsentBytes(): number {
-    return this.#out.bytes + this.#socket.writableLength;
+    this.#armHead();
   }
 
   /** Tells the peer, then ends. */
@@ -109,11 +151,18 @@ export class H2Connection implements FrameSink {
 
   // For its streams.
 
+  /** Bytes that the socket has not taken yet. */
+  get unsentBytes(): number {
+    return this.#sender.unsentBytes;
+  }
+
+  get peerStreamWindow(): number {
+    return this.#peerStreamWindow;
+  }
+
   /** Sends bytes that are whole frames. */
   write(bytes: Buffer): void {
-    if (this.#ended) return;
-    this.#out.push(bytes);
-    this.#flushLater();
+    this.#sender.write(bytes);
   }
 
   /** How much of `wanted` bytes of data may go out now, of a stream with this window. */
@@ -125,14 +174,8 @@ export class H2Connection implements FrameSink {
   writeData(stream: number, bytes: Buffer): void {
     if (this.#ended) return;
     this.#sendWindow -= bytes.length;
-    const step = this.#peerFrameBytes;
-    if (bytes.length <= step) this.#out.dataFrame(stream, bytes);
-    else {
-      for (let at = 0; at < bytes.length; at += step) {
-        this.#out.dataFrame(stream, bytes.subarray(at, at + step));
-      }
-    }
-    this.#flushLater();
+    this.#sender.writeData(stream, bytes, this.#peerFrameBytes);
+    this.account.earnData(bytes.length);
   }
 
   /** A whole unary answer. The caller asked for the allowance. */
@@ -143,11 +186,7 @@ export class H2Connection implements FrameSink {
 
   /** The answer is sent, and what the peer still sends is of no interest. */
   stopPeer(stream: number): void {
-    this.#control(FrameType.reset, 0, stream, uint32(ErrorCode.none));
-  }
-
-  get peerStreamWindow(): number {
-    return this.#peerStreamWindow;
+    this.#reset(stream, ErrorCode.none);
   }
 
   block(stream: H2Stream): void {
@@ -160,14 +199,7 @@ export class H2Connection implements FrameSink {
   }
 
   onDrain(f: () => void): void {
-    this.#waitingForDrain.add(f);
-    if (!this.#flushing) this.#checkDrained();
-  }
-
-  /** A socket that took everything tells nobody: whoever waits is called in a later turn. */
-  #checkDrained(): void {
-    if (this.#waitingForDrain.size === 0 || this.#socket.writableNeedDrain) return;
-    setImmediate(() => this.#drained());
+    this.#sender.onDrain(f);
   }
 
   // Writing.
@@ -180,107 +212,138 @@ export class H2Connection implements FrameSink {
     this.write(Buffer.concat([frameHead(type, flags, stream, payload.length), payload]));
   }
 
-  #flushLater(): void {
-    if (this.#flushing) return;
-    this.#flushing = true;
-    process.nextTick(() => this.#flush());
+  #reset(stream: number, code: number): void {
+    if (this.#resetHere.size >= resetHereMax) {
+      const [oldest] = this.#resetHere;
+      if (oldest !== undefined) this.#resetHere.delete(oldest);
+    }
+    this.#resetHere.add(stream);
+    this.#control(FrameType.reset, 0, stream, uint32(code));
   }
 
-  #flush(): void {
-    this.#pings.sent(this.#out.bytes);
-    this.#flushing = false;
-    const out = this.#out.take();
-    if (this.#socket.destroyed) return;
-    if (out.parts.length > 0) this.#send(out);
-    if (this.#socket.writableLength > outputHighBytes) this.#socket.pause();
-    this.#checkDrained();
-  }
-
-  #send(out: Outgoing): void {
-    const { parts, bytes } = out;
-    const copied = parts.length > 1;
-    if (bytes > joinBytesMax || (!copied && this.#direct === undefined))
-      return this.#sendParts(out);
-    const whole = copied ? Buffer.concat(parts, bytes) : (parts[0] as Buffer);
-    const writer = this.#direct ?? this.#socket;
-    // What has to wait and is no copy is left to the garbage collector.
-    if (writer.write(whole) || copied) taken(out);
-  }
-
-  #sendParts(out: Outgoing): void {
-    const { parts } = out;
-    const last = parts.length - 1;
-    this.#socket.cork();
-    for (let i = 0; i < last; i++) this.#socket.write(parts[i]);
-    this.#socket.write(parts[last], (error) => {
-      // Of a lost connection somebody may still hold them.
-      if (!error) taken(out);
-    });
-    this.#socket.uncork();
+  #flushed(): void {
+    this.account.report();
+    if (this.#socket.writableLength > outputHighBytes) this.#updateReading();
   }
 
   #drained(): void {
-    if (this.#ended) return;
-    this.#socket.resume();
-    const waiting = [...this.#waitingForDrain];
-    this.#waitingForDrain.clear();
-    for (const f of waiting) f();
+    this.account.taken();
+    this.account.report();
+    this.#updateReading();
   }
 
   #goaway(code: number, reason: string): void {
+    if (this.#ended) return;
     const payload = Buffer.concat([uint32(this.#lastStream), uint32(code), Buffer.from(reason)]);
     this.#control(FrameType.goaway, 0, 0, payload);
-    this.#flush();
-    this.#ended = true;
-    this.#socket.end(() => this.#socket.destroy());
+    this.#sender.flush();
     this.#closed();
+    // What a peer that does not read left here is not kept for it.
+    if (this.#socket.writableLength > leftBytesMax) return void this.#socket.destroy();
+    this.#socket.resume();
+    // Of a peer that did nothing wrong, nothing more is waited for.
+    this.#socket.end(() => {
+      if (code === ErrorCode.none) this.#socket.destroy();
+    });
+    this.#closeTimer = this.#clock.after("etcd.close", closeMs, () => this.#socket.destroy());
   }
 
   #closed(): void {
+    this.#closeTimer?.cancel();
+    if (this.#ended) return;
     this.#ended = true;
     this.#pings.close();
+    this.#sender.close();
+    this.#headTimer?.cancel();
     for (const stream of this.#streams.values()) stream.lost();
-    this.#streams.clear();
-    this.#blocked.clear();
-    this.#waitingForDrain.clear();
+    this.account.close();
+  }
+
+  // Time.
+
+  /** For whatever is not whole. One timer, which looks again when it is about something newer by then. */
+  #armHead(): void {
+    if (this.#headTimer !== undefined || this.#ended) return;
+    const begun = this.#reader.whole;
+    this.#headTimer = this.#clock.after("etcd.head", this.#limits.headMs, () => {
+      this.#headTimer = undefined;
+      const late = this.#reader.partial && this.#reader.whole === begun && !this.#paused;
+      if (late || !this.#greeted) {
+        this.#goaway(ErrorCode.enhanceYourCalm, "a frame or header block took too long");
+      } else if (this.#reader.partial) this.#armHead();
+    });
   }
 
   // Reading.
 
   #read(chunk: Buffer): void {
     if (this.#ended) return;
+    this.#readMs = this.#clock.monotonicMs();
     try {
       this.#reader.read(chunk);
     } catch (error) {
-      if (error instanceof ProtocolError) this.#goaway(error.code, error.message);
-      else if (error instanceof HpackError) this.#goaway(ErrorCode.compression, error.message);
-      else throw error;
+      if (error instanceof ProtocolError) return this.#goaway(error.code, error.message);
+      if (!(error instanceof HpackError)) throw error;
+      const code = error.tooLarge ? ErrorCode.enhanceYourCalm : ErrorCode.compression;
+      return this.#goaway(code, error.message);
     }
+    this.#readOpened();
+    if (this.#yielding) this.#yield();
+    else if (this.#reader.partial) this.#armHead();
+  }
+
+  #readOpened(): void {
+    if (this.#opened.length === 0) return;
+    for (const stream of this.#opened) stream.headRead();
+    this.#opened.length = 0;
+  }
+
+  /** The rest of what was read waits until others have had their turn. */
+  #yield(): void {
+    this.#updateReading();
+    setImmediate(() => {
+      this.#yielding = false;
+      this.#read(nothing);
+      this.#updateReading();
+    });
+  }
+
+  #updateReading(): void {
+    const pause =
+      this.#yielding || this.account.isRunningFull || this.#socket.writableLength > outputHighBytes;
+    if (pause === this.#paused || this.#ended) return;
+    this.#paused = pause;
+    if (pause) this.#socket.pause();
+    else this.#socket.resume();
   }
 
   // From the reader.
 
-  get ended(): boolean {
-    return this.#ended;
+  get pausing(): boolean {
+    return this.#ended || this.#yielding;
   }
 
   control(type: number, flags: number, stream: number, payload: Buffer): void {
+    if (!this.#greeted && type !== FrameType.settings) throw protocol("no SETTINGS first");
     switch (type) {
       case FrameType.reset:
-        return this.#streams.get(stream)?.lost();
+        return this.#peerReset(stream, payload);
       case FrameType.settings:
-        return this.#settings(flags, payload);
+        return this.#settings(flags, stream, payload);
       case FrameType.ping:
-        if (payload.length !== 8) throw new ProtocolError(ErrorCode.frameSize, "ping");
-        if ((flags & Flag.ack) === 0 && !this.#pings.take(payload)) this.#pong(payload);
-        return undefined;
+        return this.#ping(flags, stream, payload);
       case FrameType.windowUpdate:
         return this.#windowUpdate(stream, payload);
+      case FrameType.priority:
+        return this.#priority(stream, payload);
       case FrameType.pushPromise:
         throw protocol("clients do not push");
+      case FrameType.goaway:
+        if (stream !== 0) throw protocol("goaway of a stream");
+        return this.account.idle(1);
       default:
-        // Priority, goaway, and what is yet to be invented: nothing to do.
-        return undefined;
+        // What is yet to be invented: nothing to do.
+        return this.account.idle(1);
     }
   }
 
@@ -291,85 +354,174 @@ export class H2Connection implements FrameSink {
       this.#control(FrameType.windowUpdate, 0, 0, uint32(this.#received));
       this.#received = 0;
     }
+    if (bytes.length < smallDataBytes && !last) this.account.idle(1);
     const stream = this.#streams.get(id);
-    // Of a stream that was answered already: dropped.
-    if (stream === undefined) return;
+    if (stream === undefined) return this.#stale(id);
+    if (stream.peerHasEnded) return this.#streamError(stream, ErrorCode.streamClosed);
+    if (!stream.bodyFits(bytes.length, last)) return this.#streamError(stream, ErrorCode.protocol);
     const renewal = stream.received(length, streamWindowBytes / 2);
     if (renewal > 0) this.#control(FrameType.windowUpdate, 0, id, uint32(renewal));
     if (last) stream.peerWillEnd();
     if (bytes.length > 0) stream.take?.data(bytes);
     if (last) stream.peerEnded();
+    if (last || stream.isPaced) this.#checkTurn();
   }
 
   headerBlock(id: number, endStream: boolean, block: Buffer): void {
     const fields = this.#hpack.decode(block);
+    if (!this.#greeted || id % 2 === 0) throw protocol("headers of no stream");
     if (id <= this.#lastStream) {
-      // Trailers of a request say nothing that gRPC uses.
-      if (endStream) this.#streams.get(id)?.peerEnded();
-      return;
+      return this.#trailers(id, endStream && areTrailers(fields));
     }
-    if (id % 2 === 0) throw protocol("a stream of even number");
     this.#lastStream = id;
-    if (this.#streams.size >= this.#limits.streamsPerConnectionMax) {
-      this.#control(FrameType.reset, 0, id, uint32(ErrorCode.refusedStream));
-      return;
+    if (!this.account.hasStream) {
+      this.account.idle(1);
+      return this.#reset(id, ErrorCode.refusedStream);
     }
-    const stream = new H2Stream(this, id);
+    const head = requestHead(fields);
+    if (head === undefined || (endStream && (head.contentLength ?? 0) > 0)) {
+      this.account.spendReset();
+      return this.#reset(id, ErrorCode.protocol);
+    }
+    this.#begin(id, endStream, head);
+    if (endStream) this.#checkTurn();
+  }
+
+  #begin(id: number, endStream: boolean, head: CallHead): void {
+    const stream = new H2Stream(this, id, this.#readMs, head.contentLength ?? -1);
     this.#streams.set(id, stream);
-    const head = { method: "", path: "", contentType: "", encoding: "", timeout: "" };
-    for (const [name, value] of fields) {
-      if (name === ":path") head.path = value;
-      else if (name === ":method") head.method = value;
-      else if (name === "content-type") head.contentType = value;
-      else if (name === "grpc-encoding") head.encoding = value;
-      else if (name === "grpc-timeout") head.timeout = value;
-    }
+    this.account.streamOpened();
+    this.account.earn();
+    if (endStream) stream.peerWillEnd();
+    else this.#opened.push(stream);
     this.#open(stream, head);
     if (endStream) stream.peerEnded();
   }
 
-  #settings(flags: number, payload: Buffer): void {
-    if ((flags & Flag.ack) !== 0) return;
-    if (payload.length % 6 !== 0) throw new ProtocolError(ErrorCode.frameSize, "settings");
+  #trailers(id: number, wellFormed: boolean): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) {
+      if (this.#resetHere.has(id)) return this.account.idle(1);
+      throw new ProtocolError(ErrorCode.streamClosed, "headers of a closed stream");
+    }
+    if (stream.peerHasEnded) return this.#streamError(stream, ErrorCode.streamClosed);
+    if (!wellFormed || !stream.bodyFits(0, true)) {
+      return this.#streamError(stream, ErrorCode.protocol);
+    }
+    stream.peerEnded();
+  }
+
+  /** A frame of data of a stream that is over. */
+  #stale(id: number): void {
+    // The peer had sent it before it knew.
+    if (this.#resetHere.has(id)) return;
+    this.account.idle(1);
+    this.account.spendReset();
+    this.#reset(id, ErrorCode.streamClosed);
+  }
+
+  #streamError(stream: H2Stream, code: number): void {
+    this.account.spendReset();
+    this.#reset(stream.id, code);
+    stream.lost();
+  }
+
+  /** One request after the other, in one read, must not keep the loop from other connections. */
+  #checkTurn(): void {
+    // The clock costs as much as a small frame.
+    if ((++this.#calls & 3) !== 0) return;
+    if (this.#clock.monotonicMs() - this.#readMs > turnMs) this.#yielding = true;
+  }
+
+  #peerReset(id: number, payload: Buffer): void {
+    if (payload.length !== 4) throw new ProtocolError(ErrorCode.frameSize, "reset");
+    if (id === 0 || id > this.#lastStream) throw protocol("reset of no stream");
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return this.account.idle(1);
+    stream.lost();
+    if (this.#readMs - stream.openedMs < youngMs) this.account.spendReset();
+    else this.account.idle(1);
+  }
+
+  #ping(flags: number, stream: number, payload: Buffer): void {
+    if (stream !== 0) throw protocol("ping of a stream");
+    if (payload.length !== 8) throw new ProtocolError(ErrorCode.frameSize, "ping");
+    const asks = (flags & Flag.ack) === 0 && !this.#pings.take(payload);
+    this.account.idle(asks ? this.#answerCost() : 1);
+    if (asks) this.#pong(Buffer.from(payload));
+  }
+
+  /** What the peer makes us send piles up when it does not read. */
+  #answerCost(): number {
+    return this.#socket.writableLength > 0 ? unreadAnswerCost : 1;
+  }
+
+  #priority(stream: number, payload: Buffer): void {
+    if (stream === 0) throw protocol("priority of no stream");
+    if (payload.length !== 5) throw new ProtocolError(ErrorCode.frameSize, "priority");
+    if ((payload.readUInt32BE(0) & 0x7fff_ffff) === stream) throw protocol("depends on itself");
+    this.account.idle(1);
+  }
+
+  #settings(flags: number, stream: number, payload: Buffer): void {
+    if (stream !== 0) throw protocol("settings of a stream");
+    const isAck = (flags & Flag.ack) !== 0;
+    if (payload.length % 6 !== 0 || (isAck && payload.length > 0)) {
+      throw new ProtocolError(ErrorCode.frameSize, "settings");
+    }
+    if (isAck) return this.account.idle(1);
+    this.#greeted = true;
+    this.account.idle(this.#answerCost() + payload.length / 60);
+    const before = this.#peerStreamWindow;
     for (let at = 0; at < payload.length; at += 6) {
       this.#setting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
     }
-    this.#control(FrameType.settings, Flag.ack, 0, Buffer.alloc(0));
-    this.#unblock();
+    this.#control(FrameType.settings, Flag.ack, 0, nothing);
+    if (this.#peerStreamWindow !== before) this.#windowsChanged();
   }
 
   #setting(id: number, value: number): void {
     if (id === Setting.initialWindowSize) {
-      if (value > 0x7fff_ffff) throw new ProtocolError(ErrorCode.flowControl, "window too large");
-      const change = value - this.#peerStreamWindow;
+      if (value > windowMax) throw new ProtocolError(ErrorCode.flowControl, "window too large");
       this.#peerStreamWindow = value;
-      for (const stream of this.#streams.values()) stream.widen(change);
     } else if (id === Setting.maxFrameSize) {
       if (value < frameBytesMax || value > 0xff_ffff) throw protocol("frame size out of range");
       this.#peerFrameBytes = value;
+    } else if (id === Setting.enablePush && value > 1) throw protocol("push is 0 or 1");
+  }
+
+  /** Of all streams at once: they are looked at once for a whole frame of settings. */
+  #windowsChanged(): void {
+    this.account.idle(this.#streams.size / 64);
+    for (const stream of this.#streams.values()) {
+      if (!stream.widen(0)) throw new ProtocolError(ErrorCode.flowControl, "window too large");
     }
   }
 
   #windowUpdate(id: number, payload: Buffer): void {
     if (payload.length !== 4) throw new ProtocolError(ErrorCode.frameSize, "window update");
+    if (id > this.#lastStream) throw protocol("window update of no stream");
+    this.account.idle(1);
     const by = payload.readUInt32BE(0) & 0x7fff_ffff;
-    if (by === 0) throw protocol("a window update of nothing");
+    const stream = this.#streams.get(id);
     if (id === 0) {
+      if (by === 0) throw protocol("a window update of nothing");
       this.#sendWindow += by;
-      if (this.#sendWindow > 0x7fff_ffff) throw new ProtocolError(ErrorCode.flowControl, "window");
+      if (this.#sendWindow > windowMax) throw new ProtocolError(ErrorCode.flowControl, "window");
       this.#unblock();
-    } else this.#streams.get(id)?.widen(by);
+    } else if (stream !== undefined) {
+      if (by === 0) this.#streamError(stream, ErrorCode.protocol);
+      else if (!stream.widen(by)) this.#streamError(stream, ErrorCode.flowControl);
+    }
+    this.account.taken();
   }
 
+  /** One after the other, until the window is used up: each that is still blocked waits behind the others. */
   #unblock(): void {
-    const blocked = [...this.#blocked];
-    this.#blocked.clear();
-    for (const stream of blocked) stream.pump();
+    for (const stream of this.#blocked) {
+      if (this.#sendWindow === 0) return;
+      this.#blocked.delete(stream);
+      stream.pump();
+    }
   }
-}
-
-/** The bytes were taken by the host, or copied. */
-function taken(out: Outgoing): void {
-  pieces.sent(out.parts);
-  sent(out);
 }

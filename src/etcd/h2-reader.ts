@@ -3,13 +3,16 @@
  * blocks that are spread over several frames.
  *
  * Holds  a frame that breaks the protocol is a ProtocolError, thrown where its bytes came in.
- * Bounds what is kept between two reads: one frame, one header block.
+ * Bounds what is kept between two reads: one frame, one header block, each copied once however its
+ *        bytes come in.
  */
 import { ErrorCode, Flag, frameHeadBytes, FrameType, preface } from "#wire/grpc-frames.ts";
 
 /** HTTP/2's least, and what we take. */
 export const frameBytesMax = 16_384;
 export const headerBlockBytesMax = 64 * 1024;
+/** A client fills its frames: `headerBlockBytesMax` is four of them. */
+const continuationsMax = 16;
 
 export class ProtocolError extends Error {
   readonly code: number;
@@ -28,8 +31,8 @@ const nothing = Buffer.alloc(0);
 
 /** What is handed over is borrowed until return. */
 export interface FrameSink {
-  /** Nothing more is wanted. */
-  readonly ended: boolean;
+  /** Nothing more is wanted for now: what is left is kept until the next read. */
+  readonly pausing: boolean;
   headerBlock(stream: number, endStream: boolean, block: Buffer): void;
   /** `bytes` is the payload without padding, `length` what it counts in windows. */
   data(stream: number, bytes: Buffer, length: number, endStream: boolean): void;
@@ -37,48 +40,90 @@ export interface FrameSink {
   control(type: number, flags: number, stream: number, payload: Buffer): void;
 }
 
+/** A header block that goes on in CONTINUATION frames. */
+interface Block {
+  readonly stream: number;
+  readonly endStream: boolean;
+  room: Buffer;
+  length: number;
+  continuations: number;
+}
+
 export class FrameReader {
   readonly #sink: FrameSink;
-  #held: Buffer = nothing;
+  /** What did not make a whole frame. */
+  readonly #rest = new Bytes();
   #prefaceSeen = false;
-  #headers: { readonly stream: number; readonly endStream: boolean; block: Buffer } | undefined;
+  #block: Block | undefined;
+  #whole = 0;
 
   constructor(sink: FrameSink) {
     this.#sink = sink;
   }
 
+  /** Something has begun and is not whole: the preface, a frame, or a header block. */
+  get partial(): boolean {
+    return this.#rest.length > 0 || this.#block !== undefined || !this.#prefaceSeen;
+  }
+
+  /** Grows by one with each of those that is whole. */
+  get whole(): number {
+    return this.#whole;
+  }
+
   read(chunk: Buffer): void {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    const whole = this.#frames(bytes);
+    let bytes = chunk;
+    // What is held is completed to one frame, so that it is not joined with all that follows.
+    while (this.#rest.length > 0 && bytes.length > 0) {
+      const missing = this.#missing(this.#rest.bytes);
+      if (missing <= 0) break;
+      this.#rest.add(bytes.subarray(0, missing));
+      bytes = bytes.subarray(missing);
+    }
+    if (this.#rest.length > 0) {
+      const taken = this.#frames(this.#rest.bytes);
+      this.#rest.drop(taken);
+      // It pauses, or its frame is not whole.
+      if (this.#rest.length > 0) return this.#rest.add(bytes);
+    }
+    const taken = this.#frames(bytes);
     // Mostly all of it: then the chunk is free.
-    this.#held = whole === bytes.length ? nothing : bytes.subarray(whole);
+    if (taken < bytes.length) this.#rest.add(bytes.subarray(taken));
+  }
+
+  /** How many bytes the first frame in `bytes`, or its head, lacks. */
+  #missing(bytes: Buffer): number {
+    if (!this.#prefaceSeen) return preface.length - bytes.length;
+    if (bytes.length < frameHeadBytes) return frameHeadBytes - bytes.length;
+    return frameHeadBytes + lengthAt(bytes, 0) - bytes.length;
   }
 
   /** @returns how many bytes were whole frames. */
   #frames(bytes: Buffer): number {
     let at = 0;
     if (!this.#prefaceSeen) {
+      if (!preface.subarray(0, bytes.length).equals(bytes.subarray(0, preface.length))) {
+        throw protocol("no HTTP/2 preface");
+      }
       if (bytes.length < preface.length) return 0;
-      if (!bytes.subarray(0, preface.length).equals(preface)) throw protocol("no HTTP/2 preface");
       this.#prefaceSeen = true;
+      this.#whole++;
       at = preface.length;
     }
-    while (bytes.length - at >= frameHeadBytes && !this.#sink.ended) {
-      const length = bytes.readUIntBE(at, 3);
-      if (length > frameBytesMax)
-        throw new ProtocolError(ErrorCode.frameSize, `frame of ${length}`);
-      const end = at + frameHeadBytes + length;
+    while (bytes.length - at >= frameHeadBytes && !this.#sink.pausing) {
+      const end = at + frameHeadBytes + lengthAt(bytes, at);
       if (bytes.length < end) break;
       const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
       const payload = bytes.subarray(at + frameHeadBytes, end);
       this.#frame(bytes[at + 3] as number, bytes[at + 4] as number, stream, payload);
+      if (this.#block === undefined) this.#whole++;
       at = end;
     }
     return at;
   }
 
   #frame(type: number, flags: number, stream: number, payload: Buffer): void {
-    if (this.#headers !== undefined && type !== FrameType.continuation) {
+    if (this.#block !== undefined && type !== FrameType.continuation) {
       throw protocol("a header block was interrupted");
     }
     if (type === FrameType.data) {
@@ -91,24 +136,76 @@ export class FrameReader {
 
   #begin(flags: number, stream: number, payload: Buffer): void {
     let block = unpad(flags, payload);
-    if ((flags & Flag.priority) !== 0) block = block.subarray(5);
+    if ((flags & Flag.priority) !== 0) {
+      if (block.length < 5) throw new ProtocolError(ErrorCode.frameSize, "priority");
+      if ((block.readUInt32BE(0) & 0x7fff_ffff) === stream) throw protocol("depends on itself");
+      block = block.subarray(5);
+    }
     const endStream = (flags & Flag.endStream) !== 0;
-    if ((flags & Flag.endHeaders) !== 0) this.#sink.headerBlock(stream, endStream, block);
-    else this.#headers = { stream, endStream, block: Buffer.from(block) };
+    if ((flags & Flag.endHeaders) !== 0) return this.#sink.headerBlock(stream, endStream, block);
+    const { length } = block;
+    this.#block = { stream, endStream, room: Buffer.from(block), length, continuations: 0 };
   }
 
   #continue(flags: number, stream: number, payload: Buffer): void {
-    const headers = this.#headers;
-    if (headers === undefined || headers.stream !== stream)
-      throw protocol("continuation of nothing");
-    headers.block = Buffer.concat([headers.block, payload]);
-    if (headers.block.length > headerBlockBytesMax) {
+    const block = this.#block;
+    if (block === undefined || block.stream !== stream) throw protocol("continuation of nothing");
+    const length = block.length + payload.length;
+    if (length > headerBlockBytesMax || ++block.continuations > continuationsMax) {
       throw new ProtocolError(ErrorCode.enhanceYourCalm, "header block too large");
     }
+    block.room = withRoom(block.room, block.length, length);
+    payload.copy(block.room, block.length);
+    block.length = length;
     if ((flags & Flag.endHeaders) === 0) return;
-    this.#headers = undefined;
-    this.#sink.headerBlock(stream, headers.endStream, headers.block);
+    this.#block = undefined;
+    this.#sink.headerBlock(stream, block.endStream, block.room.subarray(0, length));
   }
+}
+
+/** Bytes that wait for more, in memory of their own. */
+class Bytes {
+  #room: Buffer = nothing;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get bytes(): Buffer {
+    return this.#room.subarray(0, this.#length);
+  }
+
+  add(more: Buffer): void {
+    if (more.length === 0) return;
+    const length = this.#length + more.length;
+    this.#room = withRoom(this.#room, this.#length, length);
+    more.copy(this.#room, this.#length);
+    this.#length = length;
+  }
+
+  /** Of the beginning. */
+  drop(bytes: number): void {
+    if (bytes === 0) return;
+    if (bytes < this.#length) this.#room = Buffer.from(this.#room.subarray(bytes, this.#length));
+    else this.#room = nothing;
+    this.#length -= bytes;
+  }
+}
+
+/** `room` with its first `used` bytes, made at least `needed` long. */
+function withRoom(room: Buffer, used: number, needed: number): Buffer {
+  if (needed <= room.length) return room;
+  const larger = Buffer.allocUnsafe(Math.max(needed, room.length * 2));
+  room.copy(larger, 0, 0, used);
+  return larger;
+}
+
+/** Of the payload of the frame whose head is there. */
+function lengthAt(bytes: Buffer, at: number): number {
+  const length = bytes.readUIntBE(at, 3);
+  if (length > frameBytesMax) throw new ProtocolError(ErrorCode.frameSize, `frame of ${length}`);
+  return length;
 }
 
 function unpad(flags: number, payload: Buffer): Buffer {

@@ -22,15 +22,24 @@ import type { H2Connection } from "./h2-connection.ts";
 export interface Take {
   /** Borrowed until return. */
   data(bytes: Buffer): void;
+  /** What the client sent along with the head has been read, and the client may send more. */
+  waits?(): void;
   ended(): void;
   closed(): void;
 }
+
+const windowMax = 0x7fff_ffff;
+/** With more streams of a connection that wait for their peer, each may have less waiting. */
+const fullBacklogs = 16;
 
 export class H2Stream {
   readonly id: number;
   take: Take | undefined;
   readonly #connection: H2Connection;
-  #window: number;
+  /** When its head came. */
+  readonly openedMs: number;
+  /** The window is the peer's initial one and this: updates less what was sent. */
+  #credit = 0;
   #headSent = false;
   #peerEnded = false;
   #over = false;
@@ -40,11 +49,27 @@ export class H2Stream {
   /** To be sent once all data is out. */
   #trailers: Buffer | undefined;
   #received = 0;
+  /** What the body must add up to; -1: not said. */
+  #bodyLeft: number;
+  /** Bytes of its request, while its call runs whether or not the stream is over. */
+  #runningBytes = 0;
+  /** It looks at its backlog before it sends. */
+  isPaced = false;
 
-  constructor(connection: H2Connection, id: number) {
+  // One is made per call, and so without an object of options.
+  constructor(connection: H2Connection, id: number, openedMs: number, bodyBytes: number) {
     this.#connection = connection;
     this.id = id;
-    this.#window = connection.peerStreamWindow;
+    this.openedMs = openedMs;
+    this.#bodyLeft = bodyBytes;
+  }
+
+  get #window(): number {
+    return this.#connection.peerStreamWindow + this.#credit;
+  }
+
+  get peerHasEnded(): boolean {
+    return this.#peerEnded;
   }
 
   /** Nothing that is sent from now on would reach the peer. */
@@ -52,8 +77,15 @@ export class H2Stream {
     return this.#over || this.#trailers !== undefined;
   }
 
+  /**
+   * Where many streams of a connection wait for their windows, each counts as more than it is; where the
+   * whole server holds too much for slow peers, whoever waits counts as full.
+   */
   get backlogBytes(): number {
-    return this.#pendingBytes + this.#connection.unsentBytes;
+    const { unsentBytes, account } = this.#connection;
+    if (this.#pendingBytes === 0) return unsentBytes;
+    if (account.isServerFull) return Number.POSITIVE_INFINITY;
+    return this.#pendingBytes * Math.max(1, account.pacedWaiting / fullBacklogs) + unsentBytes;
   }
 
   onDrain(f: () => void): void {
@@ -80,13 +112,24 @@ export class H2Stream {
     const { length } = frame;
     const free = this.#pending.length === 0;
     if (free && this.#connection.allowance(length, this.#window) === length) {
-      this.#window -= length;
+      this.#credit -= length;
       this.#connection.writeData(this.id, frame);
       return;
     }
     this.#pending.push(frame);
-    this.#pendingBytes += frame.length;
+    this.#wait(frame.length);
     this.pump();
+  }
+
+  /** So many bytes more, or less, wait for windows. */
+  #wait(change: number): void {
+    const before = this.#pendingBytes;
+    this.#pendingBytes += change;
+    this.#connection.account.waiting(
+      change,
+      this.isPaced,
+      (before === 0) !== (this.#pendingBytes === 0),
+    );
   }
 
   /** The whole answer of a unary call in one piece, where windows allow: the usual case. */
@@ -125,6 +168,13 @@ export class H2Stream {
     this.pump();
   }
 
+  /** Ends it without an answer. */
+  reset(): void {
+    if (this.#over) return;
+    this.#connection.stopPeer(this.id);
+    this.#finish();
+  }
+
   fail(code: number, message: string): void {
     const trailers = grpcTrailers(code, encodeGrpcMessage(message));
     if (this.#headSent) this.end(trailers);
@@ -135,11 +185,16 @@ export class H2Stream {
   pump(): void {
     while (this.#pending.length > 0 && !this.#over) {
       const first = this.#pending[0] as Buffer;
-      const allowed = this.#connection.allowance(first.length, this.#window);
-      if (allowed === 0) return this.#connection.block(this);
+      const window = this.#window;
+      const allowed = this.#connection.allowance(first.length, window);
+      // Without a window of its own, only an update of that helps.
+      if (allowed === 0 && first.length > 0) {
+        if (window > 0) this.#connection.block(this);
+        return;
+      }
       this.#connection.writeData(this.id, first.subarray(0, allowed));
-      this.#window -= allowed;
-      this.#pendingBytes -= allowed;
+      this.#credit -= allowed;
+      this.#wait(-allowed);
       if (allowed === first.length) this.#pending.shift();
       else this.#pending[0] = first.subarray(allowed);
     }
@@ -154,9 +209,20 @@ export class H2Stream {
 
   // From the connection.
 
-  widen(by: number): void {
-    this.#window += by;
+  /** @returns false when that is more than a window can be. */
+  widen(by: number): boolean {
+    this.#credit += by;
+    if (this.#window > windowMax) return false;
     if (this.#pendingBytes > 0) this.pump();
+    return true;
+  }
+
+  /** @returns false when the body is not what its head said. */
+  bodyFits(bytes: number, last: boolean): boolean {
+    if (this.#bodyLeft < 0) return true;
+    if (bytes > this.#bodyLeft) return false;
+    this.#bodyLeft -= bytes;
+    return !last || this.#bodyLeft === 0;
   }
 
   /** @returns how much of the stream's window to give back to the peer, if it is time to. */
@@ -183,6 +249,62 @@ export class H2Stream {
     this.#finish();
   }
 
+  /** What came with its head has been read. */
+  headRead(): void {
+    if (!this.#over && !this.#peerEnded) this.take?.waits?.();
+  }
+
+  // Of its call.
+
+  /** A message of it is whole. */
+  messageTaken(): void {
+    this.#connection.account.earn();
+  }
+
+  /**
+   * The call goes on without its client, until `rest`: till then it keeps the stream's slot, and its
+   * request counts.
+   */
+  run(requestBytes: number): void {
+    this.#runningBytes = requestBytes + 1;
+    this.#connection.account.run(this.#runningBytes);
+  }
+
+  rest(): void {
+    const bytes = this.#runningBytes;
+    this.#runningBytes = 0;
+    if (bytes === 0) return;
+    this.#connection.account.rest(bytes);
+    if (this.#over) this.#connection.account.streamGone();
+  }
+
+  /** Bytes, and frames, that wait for windows. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  get pendingFrames(): number {
+    return this.#pending.length;
+  }
+
+  /** @returns false when the connection's unfinished messages have more room than they may. */
+  messageRoom(change: number): boolean {
+    return this.#connection.account.messageRoom(change);
+  }
+
+  get isServerBusy(): boolean {
+    return this.#connection.account.isServerBusy;
+  }
+
+  /** Its connection's peer does not take what it asked for: new calls wait for `whenTaken`. */
+  get mustWait(): boolean {
+    return this.#connection.account.isUnreadFull;
+  }
+
+  whenTaken(f: () => void): void {
+    this.#connection.account.postpone(f);
+  }
+
   #answered(): void {
     if (!this.#peerEnded) this.#connection.stopPeer(this.id);
     this.#finish();
@@ -192,8 +314,9 @@ export class H2Stream {
     if (this.#over) return;
     this.#over = true;
     this.#pending = [];
-    this.#pendingBytes = 0;
+    if (this.#pendingBytes > 0) this.#wait(-this.#pendingBytes);
     this.#connection.forget(this);
+    if (this.#runningBytes === 0) this.#connection.account.streamGone();
     this.take?.closed();
   }
 

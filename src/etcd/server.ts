@@ -1,43 +1,48 @@
 /**
- * The gRPC server: HTTP/2 streams in, calls of `call.ts` out, over TCP or TLS.
+ * The gRPC server: connections over TCP or TLS, each told apart by protocol and served.
  *
- * G1  A stream is answered at most once, and never touched after it is closed.
- * G2  A request's length is bounded before it is kept; streams, connections and watches have limits.
- * G3  A call whose client no longer waits is ended; its write may still be made.
+ * G1  A connection is admitted before a byte of it is read (`ConnectionGate`), and has `headMs` to say
+ *     what it speaks.
+ * G2  With an authority for clients nobody else is served, and with allowed names only those.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import type { Clock, Timer } from "#platform/clock.ts";
+import { createServer as createTlsServer, TLSSocket } from "node:tls";
+import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { grpcOkTrailers, grpcRefusal, httpHead } from "#wire/grpc-frames.ts";
-import { Code, Deframer, encodeGrpcMessage, framed, GrpcError } from "#wire/grpc.ts";
-import { ProtobufError } from "#wire/protobuf.ts";
-import type { Method, ServerStream, StreamEnd } from "./call.ts";
-import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
-import { H2Connection, type H2Limits } from "./h2-connection.ts";
-import type { H2Stream } from "./h2-stream.ts";
+import type { Method } from "./call.ts";
+import { ConnectionGate, type GateLimits } from "./connection-gate.ts";
+import { H2Connection } from "./h2-connection.ts";
+import { recommendedH2Limits, type H2Limits } from "./h2-limits.ts";
 import type { HttpFace } from "./http-face.ts";
 import { http1Server, tellProtocol } from "./port.ts";
+import { serveCall } from "./serve-call.ts";
+import { ServerLoad } from "./server-load.ts";
 
-export interface ServerLimits extends H2Limits {
+export interface ServerLimits extends H2Limits, GateLimits {
   /** A message of more bytes ends its call: etcd's request limit and its overhead. */
   readonly messageBytesMax: number;
-  /** A connection beyond it is closed at once. */
-  readonly connectionsMax: number;
 }
 
 export const recommendedServerLimits = {
+  ...recommendedH2Limits,
   messageBytesMax: 2 * 2 ** 20,
-  // Beyond it, a client's further calls on that connection wait, as HTTP/2 says.
-  streamsPerConnectionMax: 10_000,
   connectionsMax: 10_000,
+  connectionsPerAddressMax: 5_000,
 } as const satisfies ServerLimits;
+
+export interface ListenTls {
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCa?: string;
+  /** Of a client's certificate, DER, whose authority is known: why it does not count, if so. */
+  readonly refuse?: (certificate: Uint8Array) => string | undefined;
+}
 
 export interface ListenOptions {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
-  readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
+  readonly tls?: ListenTls;
   readonly limits: ServerLimits;
 }
 
@@ -57,24 +62,27 @@ export interface ServerDeps {
 
 export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Promise<EtcdListening> {
   const { limits, tls } = options;
-  const served = { ...deps, limits, plainHttp2: tls !== undefined };
-  const connections = new Map<Socket, H2Connection | undefined>();
-  const http1 = http1Server(deps.http);
-  const server = makeServer(deps, options, (socket) => {
-    if (connections.size >= limits.connectionsMax) {
-      socket.destroy();
-      return;
-    }
+  const load = new ServerLoad(deps.clock, limits);
+  const served = { ...deps, load, limits, plainHttp2: tls !== undefined };
+  const connections = new Map<Socket, H2Connection>();
+  const http1 = http1Server(deps.http, limits.headMs);
+  const gate = new ConnectionGate(deps, limits);
+  const tell = tellRefused(deps);
+  const mayStay = clientCheck(options, tell);
+  const server = makeServer(options, tell, (socket) => {
+    if (!mayStay(socket)) return;
     socket.setNoDelay(true);
-    connections.set(socket, undefined);
-    socket.on("close", () => connections.delete(socket));
-    tellProtocol(socket, http1, () => {
-      const connection = new H2Connection(socket, deps.clock, limits, (stream, head) =>
-        serve(served, stream, head),
+    const serveHttp2 = (): void => {
+      gate.served(socket);
+      const connection = new H2Connection(socket, { ...deps, load }, limits, (stream, head) =>
+        serveCall(served, stream, head),
       );
       connections.set(socket, connection);
-    });
+      socket.on("close", () => connections.delete(socket));
+    };
+    tellProtocol(socket, { ...deps, http1, http2: serveHttp2 }, limits.headMs);
   });
+  server.prependListener("connection", (socket: Socket) => gate.admit(socket));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
@@ -87,17 +95,16 @@ export async function listenEtcd(deps: ServerDeps, options: ListenOptions): Prom
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const [socket, connection] of connections) {
-          if (connection === undefined) socket.destroy();
-          else connection.close();
-        }
+        http1.close();
+        for (const connection of connections.values()) connection.close();
+        gate.close();
       }),
   };
 }
 
 function makeServer(
-  deps: ServerDeps,
-  { tls }: ListenOptions,
+  { tls, limits }: ListenOptions,
+  tell: ReturnType<typeof tellRefused>,
   connected: (socket: Socket) => void,
 ): Server {
   if (tls === undefined) return createServer(connected);
@@ -107,6 +114,7 @@ function makeServer(
       cert,
       key,
       minVersion: "TLSv1.2",
+      handshakeTimeout: limits.headMs,
       ALPNProtocols: ["h2", "http/1.1"],
       ...(clientCa === undefined
         ? {}
@@ -114,14 +122,18 @@ function makeServer(
     },
     connected,
   );
-  server.on("tlsClientError", tellRefused(deps));
+  server.on("tlsClientError", (error, socket) => {
+    tell(error, socket);
+    // One that was too slow is left open by the host.
+    socket.destroy();
+  });
   return server;
 }
 
 const tellEveryMs = 1000;
 
 /**
- * A handshake that failed: its socket is closed already. A client without a certificate was told why
+ * A handshake that failed. A client without a certificate was told why
  * by an alert; one whose certificate is of somebody else hears nothing, for the host checks that when
  * the handshake is over. So the log says it, a line a second at most.
  */
@@ -138,206 +150,15 @@ function tellRefused({ clock, log }: ServerDeps): (error: Error, socket: TLSSock
   };
 }
 
-interface Served extends ServerDeps {
-  readonly limits: ServerLimits;
-  /** Plain HTTP is spoken over HTTP/2 too: as in etcd, only where TLS told the protocols apart. */
-  readonly plainHttp2: boolean;
-}
-
-/** What its client waits for less long is not worth beginning: it has given up already. */
-const timeoutMsLeast = 0.01;
-
-function serve(served: Served, stream: H2Stream, head: CallHead): void {
-  if (served.plainHttp2 && !isGrpc(head)) return serveHttp(served, stream, head);
-  const refused = refuseHead(head);
-  if (refused !== undefined) {
-    const { status, code, message } = refused;
-    return stream.end(grpcRefusal(status, code, encodeGrpcMessage(message)));
-  }
-  const method = served.methods.get(head.path);
-  const call = new Call(stream, served.log, head.path);
-  if (timeoutMs(head) < timeoutMsLeast) call.fail(deadlineExceeded());
-  else if (method === undefined) call.fail(unknownMethod(served.methods, head.path));
-  else if (method.kind === "unary") serveUnary(served, call, head, method.answer);
-  else serveStream(served, call, head, method.open);
-}
-
-function serveHttp({ http }: Served, stream: H2Stream, { method, path }: CallHead): void {
-  const { status, headers, body } = http(method, path);
-  stream.take = { data: () => undefined, ended: () => undefined, closed: () => undefined };
-  stream.reply(httpHead(status, headers), method === "HEAD" ? Buffer.alloc(0) : body);
-}
-
-/** In the words of grpc-go. */
-function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): GrpcError {
-  const slash = path.lastIndexOf("/");
-  if (slash < (path.startsWith("/") ? 1 : 0)) {
-    const text = `malformed method name: ${JSON.stringify(path)}`;
-    return new GrpcError(Code.unimplemented, text);
-  }
-  const service = path.slice(path.startsWith("/") ? 1 : 0, slash);
-  const known = methods.keys().some((one) => one.startsWith(`/${service}/`));
-  const text = known
-    ? `unknown method ${path.slice(slash + 1)} for service ${service}`
-    : `unknown service ${service}`;
-  return new GrpcError(Code.unimplemented, text);
-}
-
-/** One stream of HTTP/2 as the services see it. */
-class Call implements ServerStream {
-  readonly stream: H2Stream;
-  readonly #log: Log;
-  readonly #path: string;
-
-  constructor(stream: H2Stream, log: Log, path: string) {
-    this.stream = stream;
-    this.#log = log;
-    this.#path = path;
-  }
-
-  get closed(): boolean {
-    return this.stream.closed;
-  }
-
-  get backlogBytes(): number {
-    return this.stream.backlogBytes;
-  }
-
-  send(withHeadroom: Buffer): void {
-    this.stream.send(framed(withHeadroom));
-  }
-
-  sendPieces(pieces: readonly Buffer[]): void {
-    for (const piece of pieces) this.stream.send(piece);
-  }
-
-  onDrain(f: () => void): void {
-    this.stream.onDrain(f);
-  }
-
-  end(): void {
-    this.stream.sendHead();
-    this.stream.end(grpcOkTrailers);
-  }
-
-  fail(error: unknown): void {
-    const { code, message } = this.#errorOf(error);
-    this.stream.fail(code, message);
-  }
-
-  #errorOf(error: unknown): { readonly code: Code; readonly message: string } {
-    if (error instanceof GrpcError) return error;
-    if (error instanceof ProtobufError) {
-      const message = `grpc: error unmarshalling request: ${error.message}`;
-      return { code: Code.internal, message };
-    }
-    this.#log.error("a call failed", { path: this.#path, error: String(error) });
-    return { code: Code.internal, message: "internal error" };
-  }
-}
-
-function serveUnary(
-  served: Served,
-  call: Call,
-  head: CallHead,
-  answer: Extract<Method, { kind: "unary" }>["answer"],
-): void {
-  const deframer = new Deframer(served.limits.messageBytesMax, head.encoding);
-  const { stream } = call;
-  let answered = false;
-  let deadline: Timer | undefined;
-  const arm = (): void => {
-    if (!stream.closed) deadline ??= armDeadline(served, call, head);
+/** Refuses certificates that do not count, before a byte of the client's is read. */
+function clientCheck({ tls }: ListenOptions, tell: ReturnType<typeof tellRefused>) {
+  return (socket: Socket): boolean => {
+    if (tls?.refuse === undefined || !(socket instanceof TLSSocket)) return true;
+    const { raw } = socket.getPeerCertificate();
+    const why = raw === undefined ? "no client certificate" : tls.refuse(raw);
+    if (why === undefined) return true;
+    tell(new Error(why), socket);
+    socket.destroy();
+    return false;
   };
-  const fail = (error: unknown): void => call.fail(error);
-  const take = (message: Buffer): void => {
-    // One message is one call; what else comes is dropped.
-    if (answered) return;
-    answered = true;
-    const frame = answer(message);
-    if (Buffer.isBuffer(frame)) return stream.answer(frame);
-    if (!(frame instanceof Promise)) return stream.answerPieces(frame);
-    arm();
-    frame.then((bytes) => stream.answer(bytes), fail);
-  };
-  // The message mostly comes in the same packet, and many are answered at once: no timer for those.
-  if (head.timeout !== "") {
-    queueMicrotask(() => {
-      if (!answered) arm();
-    });
-  }
-  stream.take = {
-    data: (bytes) => {
-      if (stream.closed) return;
-      try {
-        deframer.push(bytes, take);
-      } catch (error) {
-        fail(error);
-      }
-    },
-    ended: () => {
-      if (!answered) fail(endedEarly(deframer));
-    },
-    closed: () => deadline?.cancel(),
-  };
-}
-
-/** In the words of grpc-go, which passes on what its reader says. */
-function endedEarly({ partial }: Deframer): GrpcError {
-  return new GrpcError(Code.unknown, partial ? "unexpected EOF" : "EOF");
-}
-
-/** Long waits end a little late, so that the host keeps few timers of different lengths. */
-function armDeadline({ clock }: Served, call: Call, head: CallHead): Timer | undefined {
-  const waitMs = timeoutMs(head);
-  if (waitMs > timerMsMax) return undefined;
-  const delayMs = waitMs < 1000 ? Math.ceil(waitMs) : Math.ceil(waitMs / 100) * 100;
-  return clock.after("etcd.deadline", delayMs, () => call.fail(deadlineExceeded()));
-}
-
-/** Nobody waits a day for an answer, and hosts count delays in 31 bits. */
-const timerMsMax = 24 * 3600 * 1000;
-
-function serveStream(
-  served: Served,
-  call: Call,
-  head: CallHead,
-  open: (call: ServerStream) => StreamEnd,
-): void {
-  const deframer = new Deframer(served.limits.messageBytesMax, head.encoding);
-  const { stream } = call;
-  // A client waits for the head before it believes that its stream is open.
-  stream.sendHead();
-  const end = open(call);
-  const deadline = armDeadline(served, call, head);
-  const take = (message: Buffer): void => {
-    if (!call.closed) end.message(message);
-  };
-  const orFail = (step: () => void): void => {
-    if (call.closed) return;
-    try {
-      step();
-    } catch (error) {
-      call.fail(streamError(error));
-    }
-  };
-  stream.take = {
-    data: (bytes) => orFail(() => deframer.push(bytes, take)),
-    ended: () =>
-      orFail(() => {
-        if (deframer.partial) throw new GrpcError(Code.internal, "unexpected EOF");
-        end.halfClosed();
-      }),
-    closed: () => {
-      deadline?.cancel();
-      end.closed();
-    },
-  };
-}
-
-/** grpc-go's streams have another wording for the same. */
-function streamError(error: unknown): unknown {
-  if (!(error instanceof ProtobufError)) return error;
-  const message = `grpc: failed to unmarshal the received message: ${error.message}`;
-  return new GrpcError(Code.internal, message);
 }

@@ -259,11 +259,12 @@ class WatchStream {
 
   #progressDue(): void {
     const asked = [...this.#watches.values()].filter(({ progressNotify }) => progressNotify);
+    // Armed first: an answer that fails must not be the last one.
+    if (asked.length > 0) this.#armProgress();
     for (const watch of asked) {
       if (!watch.heard) this.#progress([watch], watch.id);
       watch.heard = false;
     }
-    if (asked.length > 0) this.#armProgress();
   }
 
   #send(response: Input<m.WatchResponse>): void {

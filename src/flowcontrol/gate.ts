@@ -51,7 +51,8 @@ export type GateAnswer =
 
 /** Callbacks about what happens at the gate; for metrics. */
 export interface GateObserver {
-  seated(level: string, schema: string, waitMs: number): void;
+  /** `seats`: what the request was reckoned to take. */
+  seated(level: string, schema: string, waitMs: number, seats: number): void;
   rejected(level: string, schema: string, reason: RejectReason): void;
   finished(level: string, schema: string, executionMs: number): void;
 }
@@ -117,6 +118,7 @@ class FlowGate implements Gate {
     const flow: Flow = {
       level,
       schema: schemaName,
+      seats: 1,
       headers: {
         "x-kubernetes-pf-flowschema-uid": schema?.metadata?.uid ?? "",
         "x-kubernetes-pf-prioritylevel-uid": level.uid,
@@ -142,6 +144,7 @@ class FlowGate implements Gate {
   #seat(request: FlowRequest, flow: Flow, distinguisher: string): Promise<GateAnswer> | GateAnswer {
     const { level } = flow;
     const size = estimateWork(request.info, request.query, this.#deps.load, level.requestSeatsMax);
+    flow.seats = Math.max(size.seats, size.finalSeats);
     const startMs = this.#deps.clock.monotonicMs();
     let seatedLater = (): void => {};
     const work = { ...size, onSeat: () => seatedLater() };
@@ -187,7 +190,7 @@ class FlowGate implements Gate {
     const { clock, observer } = this.#deps;
     const seatedMs = clock.monotonicMs();
     flow.level.noteSeated();
-    observer?.seated(flow.level.name, flow.schema, seatedMs - startMs);
+    observer?.seated(flow.level.name, flow.schema, seatedMs - startMs, flow.seats);
     const release = (): void => {
       flow.level.queue.finish(seating);
       observer?.finished(flow.level.name, flow.schema, clock.monotonicMs() - seatedMs);
@@ -249,12 +252,12 @@ class FlowGate implements Gate {
 
   #arm(): void {
     this.#timer = this.#deps.clock.after("flowcontrol.borrow", this.#config.borrowMs, () => {
+      this.#arm();
       if (this.#deps.configVersion === undefined && this.#deps.lookup !== undefined) {
         this.#configure();
       } else {
         this.#share();
       }
-      this.#arm();
     });
   }
 
@@ -280,6 +283,8 @@ class FlowGate implements Gate {
 interface Flow {
   readonly level: Level;
   readonly schema: string;
+  /** Reckoned once its level is known. */
+  seats: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -78,7 +78,8 @@ export class Wheel<T> {
 
   #fire(step: number): void {
     this.#step = step;
-    for (const member of this.#slots[step % slotsPerRound] ?? []) this.#turn(member);
+    // Armed first: a turn that throws must not be the last one.
     this.#arm();
+    for (const member of this.#slots[step % slotsPerRound] ?? []) this.#turn(member);
   }
 }

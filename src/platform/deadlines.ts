@@ -73,6 +73,15 @@ export class Deadlines {
     this.#members.delete(step);
     this.#timer = undefined;
     this.#arm();
-    for (const member of members ?? []) member.expire();
+    const thrown: unknown[] = [];
+    for (const member of members ?? []) {
+      try {
+        member.expire();
+      } catch (error) {
+        thrown.push(error);
+      }
+    }
+    // The others had their turn; the clock's owner hears of the first.
+    if (thrown.length > 0) throw thrown[0];
   }
 }

@@ -3,17 +3,6 @@
  * adapters at the rim of the same handler chain: `(PlainRequest) => Promise<PlainResponse>`.
  */
 
-/** A request that the rim refused itself: no handler saw it. */
-export interface RefusedFacts {
-  readonly address: string;
-  /** "" when the head could not be read so far. */
-  readonly method: string;
-  /** As it came, however broken. */
-  readonly target: string;
-  readonly code: number;
-  readonly why: string;
-}
-
 /** Who is at the other end, as far as the transport can tell. */
 export type Peer =
   /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
@@ -161,5 +150,22 @@ export type PlainResponse =
       readonly headers: Headers;
       open(sink: ObjectEventSink): () => void;
     };
+
+/** A request that no handler saw: the rim could not read it. For audit and metrics. */
+export interface RefusedRequest {
+  readonly status: number;
+  /** The words of the refusal. */
+  readonly reason: string;
+  /** Of the client. */
+  readonly address: string;
+  /** `HTTP/1.1`, `HTTP/2.0` */
+  readonly protocol: string;
+  /** As they came, undecoded; "" where nothing of them could be read. */
+  readonly method: string;
+  readonly target: string;
+}
+
+/** Called once per refusal, synchronously; must not throw. */
+export type TakeRefused = (request: RefusedRequest) => void;
 
 export type PlainHandler = (request: PlainRequest) => Promise<PlainResponse>;

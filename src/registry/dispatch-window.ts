@@ -44,6 +44,15 @@ export class DispatchWindow {
     this.#beganMs = this.#clock.monotonicMs();
     const due = [...this.#due];
     this.#due.clear();
-    for (const cache of due) cache.dispatch();
+    const thrown: unknown[] = [];
+    for (const cache of due) {
+      try {
+        cache.dispatch();
+      } catch (error) {
+        thrown.push(error);
+      }
+    }
+    // The other resources were served; the clock's owner hears of the first.
+    if (thrown.length > 0) throw thrown[0];
   }
 }

@@ -17,6 +17,8 @@ import { startBookmarks } from "#watch/bookmarks.ts";
 import type { WatchCache } from "#watch/cache.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import type { PacerOptions } from "#watch/pacer.ts";
+import { namespaceRange } from "#watch/predicate.ts";
+import { keyOfText } from "#watch/shared-object.ts";
 import { startCompaction } from "./compaction.ts";
 import { Rehoming } from "./rehoming.ts";
 import { EventLeases } from "./event-leases.ts";
@@ -86,6 +88,8 @@ export interface OpenRegistry extends Registry {
   readonly revision: number;
   /** The cache of a stored resource, by storage group and name. */
   cache(resource: GroupResource): WatchCache;
+  /** Objects in `namespace`, "" for all: for cost estimates. */
+  count(resource: GroupResource, namespace: string): number;
   /** All resources seen so far: for metrics. */
   cores(): Iterable<ResourceCore>;
 }
@@ -123,6 +127,10 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
       return known;
     },
     cache: (resource) => feed.core(resourcePrefix(resource)).cache,
+    count: (resource, namespace) => {
+      const { from, to } = namespaceRange(keyOfText(namespace));
+      return feed.core(resourcePrefix(resource)).cache.state.countRange(from, to);
+    },
     cores: () => feed.cores,
     ready: () => Promise.resolve(),
     close() {

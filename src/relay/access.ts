@@ -13,9 +13,9 @@
  */
 import { hash } from "node:crypto";
 import { type ApiError, failure, forbidden } from "#api/status.ts";
-import type { Client } from "#client/client.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
 import { resourcePath } from "#client/path.ts";
-import type { ByteTransport } from "#platform/byte-transport.ts";
+import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { RelayLimits } from "./limits.ts";
@@ -58,6 +58,7 @@ interface Answer {
 type Extra = Readonly<Record<string, readonly string[]>>;
 
 const authenticatedGroup = "system:authenticated";
+const cutCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 export interface AccessDeps {
   readonly clock: Clock;
@@ -183,22 +184,27 @@ export class Access {
 
   async #review(spec: object): Promise<Answer> {
     const ref = { group: "authorization.k8s.io", version: "v1", resource: "subjectaccessreviews" };
-    const made = await this.#deps.client.create<ReviewObject>(ref, "", {
-      apiVersion: "authorization.k8s.io/v1",
-      kind: "SubjectAccessReview",
-      spec,
-    } as ReviewObject);
+    const apiVersion = "authorization.k8s.io/v1";
+    const made = await this.#create(ref, { apiVersion, kind: "SubjectAccessReview", spec });
     const { allowed = false, denied = false, reason = "" } = made.status ?? {};
     return { allowed: allowed && !denied, reason };
   }
 
+  /** Once more after a cut: nothing is stored, so a review that was answered unseen does no harm. */
+  async #create(ref: ResourceRef, review: ReviewObject): Promise<ReviewObject> {
+    const create = (): Promise<ReviewObject> => this.#deps.client.create(ref, "", review);
+    try {
+      return await create();
+    } catch (error) {
+      if (!isCut(error)) throw error;
+      return create();
+    }
+  }
+
   async #reviewToken(token: string): Promise<UserInfo | undefined> {
     const ref = { group: "authentication.k8s.io", version: "v1", resource: "tokenreviews" };
-    const made = await this.#deps.client.create<ReviewObject>(ref, "", {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenReview",
-      spec: { token },
-    } as ReviewObject);
+    const apiVersion = "authentication.k8s.io/v1";
+    const made = await this.#create(ref, { apiVersion, kind: "TokenReview", spec: { token } });
     const { authenticated = false, user } = made.status ?? {};
     // Nobody is called "": as that user the relay would ask for itself.
     if (!authenticated || user?.username === undefined || user.username === "") return undefined;
@@ -210,6 +216,11 @@ export class Access {
       ...(extra === undefined ? {} : { extra }),
     };
   }
+}
+
+/** As of a kept connection that the upstream had just closed: it restarts, or was idle for long. */
+function isCut(error: unknown): boolean {
+  return error instanceof ByteTransportError && cutCodes.has(error.code);
 }
 
 /** Both kinds of review, as far as we read them. */

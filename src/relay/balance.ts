@@ -60,6 +60,8 @@ export interface BalancingDeps {
   readonly own: () => number;
   /** Lets up to `count` streams go. */
   readonly letGo: (count: number) => void;
+  /** A look failed; the next one comes as if it had not. */
+  readonly failed: (error: unknown) => void;
 }
 
 /** Looks and lets go until `signal` aborts. */
@@ -68,8 +70,12 @@ export async function balance(deps: BalancingDeps, signal: AbortSignal): Promise
   const balancing = new Balance(balanceLimits);
   while (!signal.aborted) {
     await sleep(clock, "relay.balance", lookEveryMs, signal);
-    const peers = await peerStreams();
-    const count = balancing.look(clock.monotonicMs(), own(), peers);
-    if (count > 0 && !signal.aborted) letGo(count);
+    try {
+      const peers = await peerStreams();
+      const count = balancing.look(clock.monotonicMs(), own(), peers);
+      if (count > 0 && !signal.aborted) letGo(count);
+    } catch (error) {
+      deps.failed(error);
+    }
   }
 }

@@ -46,6 +46,8 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   readonly deniedMs: number;
   /** While the upstream cannot be asked, a yes it gave earlier counts this long. */
   readonly graceMs: number;
+  /** And whoever has such a yes waits this long for a new one. */
+  readonly reviewWaitMs: number;
   /** Open streams are authorised again this often. */
   readonly reviewStreamsMs: number;
   readonly streamsMax: number;
@@ -113,6 +115,7 @@ export const relayLimits: RelayLimits = {
   refusalTotalBurst: 500,
   refusalsTotalPerSecond: 50,
   refusalAddressesMax: 4_096,
+  reviewWaitMs: 1_000,
   reviewStreamsMs: 30_000,
   streamsMax: 50_000,
   tunnelsMax: 4_096,

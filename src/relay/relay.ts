@@ -286,7 +286,9 @@ class RelayServer implements Relay {
     if (peerStreams === undefined) return;
     const own = (): number => this.#streams.size;
     const letGo = (count: number): void => this.#metrics.moved.add([], this.#streams.move(count));
-    await balance({ clock, peerStreams, own, letGo }, this.#stopping.signal);
+    const failed = (error: unknown): void =>
+      this.#deps.log.warn("balancing with peers failed", { error: String(error) });
+    await balance({ clock, peerStreams, own, letGo, failed }, this.#stopping.signal);
   }
 
   #starter(): MirrorSetDeps["start"] {

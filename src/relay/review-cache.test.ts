@@ -6,7 +6,7 @@ import { FakeClock } from "#client/testing/fake-clock.ts";
 import { relayLimits } from "./limits.ts";
 import { ReviewCache } from "./review-cache.ts";
 
-const { allowedMs, deniedMs } = relayLimits;
+const { allowedMs, deniedMs, reviewWaitMs } = relayLimits;
 
 /** An upstream that is asked one thing. */
 function upstream() {
@@ -96,3 +96,67 @@ void test("a crowd that came at once is not asked about at once", async () => {
   }
   assert(Math.max(...steps) <= crowd / 20, `at most ${Math.max(...steps)} in a tenth of a second`);
 });
+
+void test("an upstream that does not answer keeps nobody waiting who had a yes", async () => {
+  const { clock, cache, get } = upstream();
+  await get();
+  await clock.advance(allowedMs);
+  const asked: PromiseWithResolvers<string>[] = [];
+  const slowGet = (): Promise<string> =>
+    cache.get("somebody", () => {
+      asked.push(Promise.withResolvers<string>());
+      return asked.at(-1)?.promise ?? Promise.reject(new Error("no question"));
+    });
+  const first = settled(slowGet());
+  await clock.advance(reviewWaitMs - 1);
+  assert.equal(first.value, undefined, "it may still come");
+  await clock.advance(1);
+  assert.equal(first.value, "yes");
+  const second = settled(slowGet());
+  await clock.advance(0);
+  assert.equal(second.value, "yes", "the question has had its time");
+  assert.equal(asked.length, 1, "one question at a time");
+  asked[0]?.resolve("no");
+  await clock.advance(0);
+  assert.equal(await slowGet(), "no", "a late answer counts");
+});
+
+void test("for a second after a question failed the earlier yes is given at once", async () => {
+  const { clock, state, get } = upstream();
+  await get();
+  state.away = true;
+  await clock.advance(allowedMs);
+  for (let at = 0; at < 100; at++) assert.equal(await get(), "yes");
+  assert.equal(state.asked, 2);
+  await clock.advance(1_000);
+  state.away = false;
+  state.answer = "no";
+  assert.equal(await get(), "no");
+  assert.equal(state.asked, 3);
+});
+
+void test("an upstream that is starting, or refuses oddly, gives no verdict; one that refuses the relay does", async () => {
+  const refusals = [404, 408, 409, 429, 500, 503, 508].map((code) => failure(code, "", "no", {}));
+  for (const error of [...refusals, new Error("connection cut")]) {
+    const { clock, cache, get } = upstream();
+    await get();
+    await clock.advance(allowedMs);
+    assert.equal(await cache.get("somebody", () => Promise.reject(error)), "yes", error.message);
+    await assert.rejects(
+      cache.get("stranger", () => Promise.reject(error)),
+      "nothing is assumed",
+    );
+  }
+  for (const code of [401, 403]) {
+    const { clock, cache, get } = upstream();
+    await get();
+    await clock.advance(allowedMs);
+    await assert.rejects(cache.get("somebody", () => Promise.reject(failure(code, "", "no", {}))));
+  }
+});
+
+function settled<T>(promise: Promise<T>): { value: T | undefined } {
+  const outcome: { value: T | undefined } = { value: undefined };
+  void promise.then((value) => (outcome.value = value));
+  return outcome;
+}

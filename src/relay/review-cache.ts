@@ -4,6 +4,9 @@
  * Holds  one question is asked once at a time, however many wait for it; a yes counts `allowedMs`, a
  *        no `deniedMs`. While the upstream cannot be asked, a yes it gave earlier counts up to
  *        `graceMs`: an outage must not close every stream. Nothing else is ever assumed.
+ * Outage a yes that has run out waits `reviewWaitMs` for its question, not for as long as a transport may
+ *        take to give up; for a second after a question failed nobody waits. An answer that comes later
+ *        counts from then on.
  * Ahead  a yes that is still being used is asked about again before it runs out, each at another time of
  *        its second half: who polls never waits, and a crowd that came at once is not asked about at once.
  * Bounds `reviewsMax` answers, the one used longest ago goes.
@@ -18,6 +21,8 @@ interface Entry<V> {
   askedMs: number;
   /** Whoever uses it from then on sets off the next question. */
   renewMs: number;
+  /** The last question failed: no other before this. */
+  retryMs: number;
 }
 
 /** Of its life, before an answer is asked about again. */
@@ -27,6 +32,13 @@ const renewTo = 0.9;
 const goldenRatio = (Math.sqrt(5) - 1) / 2;
 /** While the upstream cannot be asked, each is tried this often. */
 const retryMs = 1000;
+/** Refusals of the relay's own credential: a verdict of the upstream, not an outage. */
+const ownRefusals: ReadonlySet<number> = new Set([401, 403]);
+
+interface Asking<V> {
+  readonly answer: Promise<V>;
+  readonly sinceMs: number;
+}
 
 export interface ReviewCounts {
   asked: number;
@@ -41,7 +53,7 @@ export class ReviewCache<V> {
   readonly #limits: RelayLimits;
   readonly #isYes: (value: V) => boolean;
   readonly #entries = new Map<string, Entry<V>>();
-  readonly #asking = new Map<string, Promise<V>>();
+  readonly #asking = new Map<string, Asking<V>>();
   #renewals = 0;
 
   constructor(deps: { clock: Clock }, limits: RelayLimits, isYes: (value: V) => boolean) {
@@ -60,12 +72,42 @@ export class ReviewCache<V> {
   /** Rejects when the upstream cannot be asked and there is no answer to stand in. */
   get(key: string, ask: () => Promise<V>): Promise<V> {
     const known = this.#entries.get(key);
-    if (known === undefined || !this.#isFresh(known)) {
-      const answer = this.#asking.get(key) ?? this.#ask(key, ask);
-      return answer.catch((error: unknown) => this.#standIn(key, error));
-    }
+    if (known === undefined) return this.#asked(key, ask).answer;
+    if (!this.#isFresh(known)) return this.#getAnew(key, known, ask);
     this.counts.kept++;
     this.#renewIfDue(key, known, ask);
+    return Promise.resolve(known.value);
+  }
+
+  /** Of an answer that has run out. */
+  #getAnew(key: string, known: Entry<V>, ask: () => Promise<V>): Promise<V> {
+    if (!this.#mayStandIn(known)) return this.#asked(key, ask).answer;
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.#asking.has(key) && nowMs < known.retryMs) return this.#standIn(known);
+    const { answer, sinceMs } = this.#asked(key, ask);
+    const kept = answer.catch((error: unknown) => {
+      if (!isOutage(error) || !this.#mayStandIn(known)) throw error;
+      return this.#standIn(known);
+    });
+    return this.#orStandIn(kept, known, sinceMs + this.#limits.reviewWaitMs - nowMs);
+  }
+
+  /** The answer, or the one of before when it takes longer than `waitMs`. */
+  #orStandIn(answer: Promise<V>, known: Entry<V>, waitMs: number): Promise<V> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.after("relay.review", Math.max(waitMs, 0), () => {
+        if (this.#mayStandIn(known)) resolve(this.#standIn(known));
+      });
+      answer.then(resolve, reject).finally(() => timer.cancel());
+    });
+  }
+
+  #mayStandIn(known: Entry<V>): boolean {
+    return this.#isYes(known.value) && this.#age(known) <= this.#limits.graceMs;
+  }
+
+  #standIn(known: Entry<V>): Promise<V> {
+    this.counts.graced++;
     return Promise.resolve(known.value);
   }
 
@@ -75,11 +117,14 @@ export class ReviewCache<V> {
     if (nowMs < entry.renewMs || !this.#isYes(entry.value) || this.#asking.has(key)) return;
     entry.renewMs = nowMs + retryMs;
     // What became of it is seen by whoever uses the answer next.
-    this.#ask(key, ask).catch(() => undefined);
+    this.#asked(key, ask).answer.catch(() => undefined);
   }
 
-  #ask(key: string, ask: () => Promise<V>): Promise<V> {
-    const asking = this.#answer(key, ask);
+  /** The question that is under way, or a new one. */
+  #asked(key: string, ask: () => Promise<V>): Asking<V> {
+    const running = this.#asking.get(key);
+    if (running !== undefined) return running;
+    const asking = { answer: this.#answer(key, ask), sinceMs: this.#clock.monotonicMs() };
     this.#asking.set(key, asking);
     return asking;
   }
@@ -90,18 +135,14 @@ export class ReviewCache<V> {
       const value = await ask();
       this.#keep(key, value);
       return value;
+    } catch (error) {
+      const known = this.#entries.get(key);
+      if (known !== undefined && isOutage(error))
+        known.retryMs = this.#clock.monotonicMs() + retryMs;
+      throw error;
     } finally {
       this.#asking.delete(key);
     }
-  }
-
-  #standIn(key: string, error: unknown): V {
-    const known = this.#entries.get(key);
-    const away = !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
-    if (!away || known === undefined || !this.#isYes(known.value)) throw error;
-    if (this.#age(known) > this.#limits.graceMs) throw error;
-    this.counts.graced++;
-    return known.value;
   }
 
   /** Whether the answer given now would be this one again, without waiting for a question. */
@@ -121,11 +162,12 @@ export class ReviewCache<V> {
     const askedMs = this.#clock.monotonicMs();
     const place = (this.#renewals++ * goldenRatio) % 1;
     const renewMs = askedMs + this.#lifeMs(value) * (renewFrom + (renewTo - renewFrom) * place);
-    const entry = this.#entries.get(key) ?? { value, askedMs, renewMs };
+    const entry = this.#entries.get(key) ?? { value, askedMs, renewMs, retryMs: 0 };
     // The same answer stays the same object.
     if (JSON.stringify(entry.value) !== JSON.stringify(value)) entry.value = value;
     entry.askedMs = askedMs;
     entry.renewMs = renewMs;
+    entry.retryMs = 0;
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (this.#entries.size <= this.#limits.reviewsMax) return;
@@ -146,4 +188,12 @@ export class ReviewCache<V> {
   #lifeMs(value: V): number {
     return this.#isYes(value) ? this.#limits.allowedMs : this.#limits.deniedMs;
   }
+}
+
+/**
+ * Whether the upstream gave no verdict: it is away, overloaded, or starting and does not serve reviews
+ * yet (404). A verdict about the relay itself is one.
+ */
+function isOutage(error: unknown): boolean {
+  return !(error instanceof ApiError) || !ownRefusals.has(error.code);
 }

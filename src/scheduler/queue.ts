@@ -218,21 +218,27 @@ export class SchedulingQueue {
 
   #backoffOver(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (;;) {
-      const first = this.#backoff.peek();
-      if (first === undefined || first.dueMs > nowMs) break;
-      this.#backoff.pop();
-      if (first.pod.place === "backoff") this.#activate(first.pod);
+    try {
+      for (;;) {
+        const first = this.#backoff.peek();
+        if (first === undefined || first.dueMs > nowMs) break;
+        this.#backoff.pop();
+        if (first.pod.place === "backoff") this.#activate(first.pod);
+      }
+    } finally {
+      this.#armBackoff();
     }
-    this.#armBackoff();
   }
 
   #armFlush(): void {
     if (this.#flushTimer !== undefined || this.#closed) return;
     this.#flushTimer = this.#clock.after("scheduler.flush", flushEveryMs, () => {
       this.#flushTimer = undefined;
-      this.#flush();
-      if (this.#unschedulable.size > 0) this.#armFlush();
+      try {
+        this.#flush();
+      } finally {
+        if (this.#unschedulable.size > 0) this.#armFlush();
+      }
     });
   }
 

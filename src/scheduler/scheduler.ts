@@ -15,6 +15,7 @@ import type {
   PodDisruptionBudget,
   StorageClass,
 } from "#api/gen/types.ts";
+import { AssertionError } from "#base/assert.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -294,9 +295,26 @@ class SchedulerShell implements Scheduler {
         this.#pumping = false;
         return;
       }
-      this.#scheduleOne(pod);
+      try {
+        this.#scheduleOne(pod);
+      } catch (error) {
+        this.#notDecided(pod, error);
+      }
     }
     this.#deps.clock.after("scheduler.step", 0, () => this.#pump());
+  }
+
+  /** One pod that cannot be decided must not hold up the others: it is tried again with backoff. */
+  #notDecided(pod: QueuedPod, error: unknown): void {
+    if (error instanceof AssertionError) {
+      // The cache may be broken: the process's owner decides.
+      this.#pumping = false;
+      throw error;
+    }
+    this.#cache.forget(pod.info.uid);
+    this.#queue.failed(pod, 0);
+    const stack = error instanceof Error ? error.stack : String(error);
+    this.#deps.log.error("a pod could not be decided", { pod: pod.info.key, error: stack });
   }
 
   #scheduleOne(pod: QueuedPod): void {

@@ -6,7 +6,7 @@
  * Check  informational. A full disk below the audit log must not take the API from its clients, nor
  *        from the operator who would mend it; /readyz/audit alone fails, for who wants an alert.
  */
-import type { RefusedFacts, UserInfo } from "#platform/http.ts";
+import type { RefusedRequest, UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { HealthCheck } from "./health.ts";
 import type { Counter, MetricSet } from "./metric-set.ts";
@@ -81,9 +81,9 @@ export class AuditTrail {
     }
   }
 
-  recordRefused(facts: RefusedFacts, auditId: string, receivedMs: number): void {
-    const { method, code, why, address } = facts;
-    const target = facts.target.slice(0, targetLengthMax);
+  recordRefused(request: RefusedRequest, auditId: string, receivedMs: number): void {
+    const { method, status, reason, address } = request;
+    const target = request.target.slice(0, targetLengthMax);
     this.record({
       auditId,
       receivedMs,
@@ -96,8 +96,8 @@ export class AuditTrail {
       name: "",
       method,
       query: "",
-      code,
-      refused: why,
+      code: status,
+      refused: reason,
     });
   }
 

@@ -95,7 +95,12 @@ export class WatchStream implements Expiring {
   /** For registry: false means nothing was kept. */
   deliver(items: readonly StreamItem[]): boolean {
     if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
-    if (!this.#outlet.send(items)) this.#fill(this.#outlet);
+    try {
+      if (!this.#outlet.send(items)) this.#fill(this.#outlet);
+    } catch (error) {
+      // An object that cannot be shown in this form ends this stream, with an ERROR event, and no other.
+      this.#finish(error);
+    }
     return true;
   }
 

@@ -15,7 +15,7 @@
  * The waiting queue has no bound of its own: each entry is a caller that holds a promise, and the
  * faces above the store bound their callers.
  */
-import { assert } from "#base/assert.ts";
+import { assert, AssertionError } from "#base/assert.ts";
 import type { Log } from "#platform/log.ts";
 import { Batch } from "./batch.ts";
 import type { Settlement } from "./batch.ts";
@@ -140,11 +140,14 @@ export class Committer {
   }
 
   #hop(itemsBefore: number, left: number): void {
-    void Promise.resolve().then(() => {
+    const hop = (): void => {
       const items = this.#filling.items;
       if (left > 0 && items > itemsBefore && !this.#full()) this.#hop(items, left - 1);
       else this.#start();
-    });
+    };
+    Promise.resolve()
+      .then(hop)
+      .catch((error: unknown) => this.#threw(error));
   }
 
   #start(): void {
@@ -160,10 +163,8 @@ export class Committer {
       bytes: batch.bytes,
       records: batch.items,
     });
-    append.then(
-      () => this.#appended(batch),
-      (error: unknown) => this.#failed(error),
-    );
+    // A throw while it is published leaves readers behind for good: the store stops by it, too.
+    append.then(() => this.#appended(batch)).catch((error: unknown) => this.#threw(error));
     this.#admit();
   }
 
@@ -175,11 +176,27 @@ export class Committer {
     this.#batches++;
     this.#records += batch.items;
     this.#bytes += batch.bytes;
-    this.#options.publish(batch.lastRevision);
+    this.#publish(batch);
     for (const settlement of batch.settlements) settlement.durable();
     this.#admit();
     if (this.#filling.items > 0) this.wake();
     else this.#drained();
+  }
+
+  #publish(batch: Batch): void {
+    try {
+      this.#options.publish(batch.lastRevision);
+    } catch (error) {
+      // Its writers are told with the others that the store has stopped.
+      this.#inFlight = batch;
+      throw error;
+    }
+  }
+
+  /** A bug is for the owner of the process, after the store has stopped. */
+  #threw(error: unknown): void {
+    this.#failed(error);
+    if (error instanceof AssertionError) throw error;
   }
 
   #failed(error: unknown): void {

@@ -163,13 +163,16 @@ export class Leases {
 
   #fire(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (;;) {
-      const next = this.#deadlines.peek();
-      if (next === undefined || next.dueMs > nowMs) break;
-      this.#deadlines.pop();
-      this.#due(next.lease, nowMs);
+    try {
+      for (;;) {
+        const next = this.#deadlines.peek();
+        if (next === undefined || next.dueMs > nowMs) break;
+        this.#deadlines.pop();
+        this.#due(next.lease, nowMs);
+      }
+    } finally {
+      this.#arm();
     }
-    this.#arm();
   }
 
   #due(lease: Lease, nowMs: number): void {

@@ -22,9 +22,11 @@ export function startBookmarks(
   let timer: Timer;
   const arm = (): void => {
     timer = deps.clock.after("watch.bookmark", periodMs / slots, () => {
-      for (const source of deps.sources()) source.bookmark(slot, slots);
+      // Armed first: a source that throws must not end the bookmarks.
+      const current = slot;
       slot = (slot + 1) % slots;
       arm();
+      for (const source of deps.sources()) source.bookmark(current, slots);
     });
   };
   arm();

@@ -102,6 +102,11 @@ export class CacheState {
   }
 
   /** Visits current objects in [from, to) in key order until `visit` returns false. */
+  /** Objects with keys from `from` on and below `to`. */
+  countRange(from: string, to: string): number {
+    return this.#objects.countRange(from, to);
+  }
+
   scan(from: string, to: string, visit: (object: SharedObject) => boolean): void {
     this.#objects.scan(from, to, visit);
   }

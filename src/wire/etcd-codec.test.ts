@@ -162,7 +162,7 @@ test("header blocks of RFC 7541's appendix C.4 mean what it says", () => {
   const read = (hex: string): string =>
     decoder
       .decode(Buffer.from(hex, "hex"))
-      .map(([name, value]) => `${name}=${value}`)
+      .map(({ name, value }) => `${name}=${value}`)
       .join(" ");
   const base = ":method=GET :scheme=http :path=/ :authority=www.example.com";
   assert.equal(read("828684418cf1e3c2e5f23a6ba0ab90f4ff"), base);
@@ -171,11 +171,8 @@ test("header blocks of RFC 7541's appendix C.4 mean what it says", () => {
     read("828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf"),
     ":method=GET :scheme=https :path=/index.html :authority=www.example.com custom-key=custom-value",
   );
-  assert.deepEqual(decoder.decode(grpcHead), [
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-  ]);
-  assert.equal(decoder.decode(grpcTrailers(5, "x".repeat(300)))[1]?.[1].length, 300);
+  assert.equal(read(grpcHead.toString("hex")), ":status=200 content-type=application/grpc");
+  assert.equal(decoder.decode(grpcTrailers(5, "x".repeat(300)))[1]?.value.length, 300);
 });
 
 test("the header table forgets its oldest entries, and blocks that break it are refused", () => {
@@ -188,8 +185,8 @@ test("the header table forgets its oldest entries, and blocks that break it are 
       Buffer.alloc(896, "v"),
     ]);
   for (const name of ["a", "b", "c", "d", "e"]) decoder.decode(entry(name));
-  assert.equal(decoder.decode(Buffer.from([0xbe]))[0]?.[0], "e");
-  assert.equal(decoder.decode(Buffer.from([0xc1]))[0]?.[0], "b");
+  assert.equal(decoder.decode(Buffer.from([0xbe]))[0]?.name, "e");
+  assert.equal(decoder.decode(Buffer.from([0xc1]))[0]?.name, "b");
   assert.throws(() => decoder.decode(Buffer.from([0xc2])), HpackError);
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {

@@ -9,6 +9,7 @@ export const defaultWindowBytes = 65_535;
 export const FrameType = {
   data: 0,
   headers: 1,
+  priority: 2,
   reset: 3,
   settings: 4,
   pushPromise: 5,
@@ -28,6 +29,7 @@ export const Flag = {
 } as const;
 
 export const Setting = {
+  enablePush: 2,
   maxConcurrentStreams: 3,
   initialWindowSize: 4,
   maxFrameSize: 5,
@@ -39,6 +41,7 @@ export const ErrorCode = {
   protocol: 1,
   internal: 2,
   flowControl: 3,
+  streamClosed: 5,
   frameSize: 6,
   refusedStream: 7,
   cancel: 8,

@@ -3,28 +3,52 @@
  * table: a handful of constant blocks.
  *
  * Holds  the dynamic table follows the sender's exactly, so every block must be decoded, in order,
- *        wanted or not; strings and blocks are bounded; a malformed block throws.
+ *        wanted or not; strings, blocks and what a block expands to are bounded; a malformed block throws.
  * Cost   about 0.3 us for a block of indexed fields, as clients send from their second call on.
  */
 import { Buffer } from "node:buffer";
 
 /** The connection is no longer understood, and must end. */
 export class HpackError extends Error {
-  constructor(message: string) {
+  /** The block is well-formed, and expands to more than `headerListBytesMax`. */
+  readonly tooLarge: boolean;
+
+  constructor(message: string, tooLarge: boolean = false) {
     super(message);
     this.name = "HpackError";
+    this.tooLarge = tooLarge;
   }
 }
 
-export type HeaderField = readonly [name: string, value: string];
+export interface HeaderField {
+  readonly name: string;
+  readonly value: string;
+  /** As a table and a header list count it: both texts, and 32 bytes. */
+  readonly bytes: number;
+  /** The name is a lower-case token, with or without a colon before it; the value is one line. */
+  readonly wellFormed: boolean;
+}
 
-/** What we announce: HTTP/2's default. Entries count 32 bytes besides their text. */
+/** What we announce: HTTP/2's default. */
 const tableBytesMax = 4096;
 const entryOverhead = 32;
+/**
+ * What we announce as SETTINGS_MAX_HEADER_LIST_SIZE. One byte of a block may refer to a table entry of
+ * 4 KiB, so a block of 64 KiB could otherwise expand to 256 MiB.
+ */
+export const headerListBytesMax = 64 * 1024;
+/** The table may be resized twice before a block's first field: to the least size in between, and to the last. */
+const resizesMax = 2;
 /** A decoded string; also bounds what a Huffman-coded one may grow to. */
 const stringBytesMax = 16 * 1024;
 
-const staticTable: readonly HeaderField[] = [
+const nameForm = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+// oxlint-disable-next-line no-control-regex -- these are what must not be there
+const valueBreak = /[\0\r\n]/;
+
+type Pair = readonly [name: string, value: string];
+
+const staticPairs: readonly Pair[] = [
   [":authority", ""],
   [":method", "GET"],
   [":method", "POST"],
@@ -32,7 +56,7 @@ const staticTable: readonly HeaderField[] = [
   [":path", "/index.html"],
   [":scheme", "http"],
   [":scheme", "https"],
-  ...["200", "204", "206", "304", "400", "404", "500"].map((s): HeaderField => [":status", s]),
+  ...["200", "204", "206", "304", "400", "404", "500"].map((s): Pair => [":status", s]),
   ["accept-charset", ""],
   ["accept-encoding", "gzip, deflate"],
   ...[
@@ -43,8 +67,10 @@ const staticTable: readonly HeaderField[] = [
     "location max-forwards proxy-authenticate proxy-authorization range referer refresh",
     "retry-after server set-cookie strict-transport-security transfer-encoding user-agent vary",
     "via www-authenticate",
-  ].flatMap((line) => line.split(" ").map((name): HeaderField => [name, ""])),
+  ].flatMap((line) => line.split(" ").map((name): Pair => [name, ""])),
 ];
+
+const staticTable = staticPairs.map(([name, value]) => makeField(name, value));
 
 export class HpackDecoder {
   /** Newest first. */
@@ -56,20 +82,31 @@ export class HpackDecoder {
   decode(block: Buffer): HeaderField[] {
     const fields: HeaderField[] = [];
     const reader = { block, at: 0 };
+    let bytes = 0;
+    let resizes = 0;
     while (reader.at < block.length) {
       const first = block[reader.at] as number;
-      if (first >= 0x80) fields.push(this.#field(readInteger(reader, 7)));
-      else if (first >= 0x40) fields.push(this.#insert(this.#literal(reader, 6)));
-      else if (first >= 0x20) this.#resize(readInteger(reader, 5));
-      else fields.push(this.#literal(reader, 4));
+      let field: HeaderField;
+      if (first >= 0x80) field = this.#field(readInteger(reader, 7));
+      else if (first >= 0x40) field = this.#insert(this.#literal(reader, 6));
+      else if (first < 0x20) field = this.#literal(reader, 4);
+      else {
+        if (fields.length > 0 || ++resizes > resizesMax) throw misplacedResize();
+        this.#resize(readInteger(reader, 5));
+        continue;
+      }
+      bytes += field.bytes;
+      if (bytes > headerListBytesMax) throw new HpackError("header list too large", true);
+      fields.push(field);
     }
     return fields;
   }
 
   #literal(reader: Reader, prefixBits: number): HeaderField {
     const index = readInteger(reader, prefixBits);
-    const name = index === 0 ? readString(reader) : this.#field(index)[0];
-    return [name, readString(reader)];
+    if (index === 0) return makeField(readString(reader), readString(reader));
+    const { name } = this.#field(index);
+    return makeField(name, readString(reader));
   }
 
   #field(index: number): HeaderField {
@@ -83,7 +120,7 @@ export class HpackDecoder {
 
   #insert(field: HeaderField): HeaderField {
     this.#dynamic.unshift(field);
-    this.#bytes += sizeOf(field);
+    this.#bytes += field.bytes;
     this.#evict();
     return field;
   }
@@ -96,13 +133,19 @@ export class HpackDecoder {
 
   #evict(): void {
     while (this.#bytes > this.#bytesMax) {
-      this.#bytes -= sizeOf(this.#dynamic.pop() as HeaderField);
+      this.#bytes -= (this.#dynamic.pop() as HeaderField).bytes;
     }
   }
 }
 
-function sizeOf([name, value]: HeaderField): number {
-  return name.length + value.length + entryOverhead;
+function misplacedResize(): HpackError {
+  return new HpackError("a table size update where none may be");
+}
+
+/** Looked at once: a field of a table is asked for many times. */
+function makeField(name: string, value: string): HeaderField {
+  const bytes = name.length + value.length + entryOverhead;
+  return { name, value, bytes, wellFormed: nameForm.test(name) && !valueBreak.test(value) };
 }
 
 interface Reader {

@@ -47,12 +47,21 @@ export function framed(withHeadroom: Buffer): Buffer {
   return withHeadroom;
 }
 
-/** Cuts a stream of chunks into messages. */
+/** Room for the beginning of a message; it doubles as more of it comes. */
+const roomBytesLeast = 4096;
+const nothing = Buffer.alloc(0);
+
+/**
+ * Cuts a stream of chunks into messages. A message that comes in one chunk is not copied; the beginning
+ * of one that does not is copied into room of its own, so that chunks of a byte cost a byte each.
+ */
 export class Deframer {
   readonly #bytesMax: number;
   readonly #encoding: string;
-  #chunks: Buffer[] = [];
+  #room: Buffer = nothing;
   #held = 0;
+  /** Of the message that is held, prefix included; 0: not known yet. */
+  #wanted = 0;
 
   /** `encoding`: what the peer says that its compressed messages are in. */
   constructor(bytesMax: number, encoding: string = "") {
@@ -65,22 +74,75 @@ export class Deframer {
     return this.#held > 0;
   }
 
+  /** The memory that an unfinished message takes. */
+  get roomBytes(): number {
+    return this.#room.length;
+  }
+
+  /** Forgets the unfinished message. */
+  drop(): void {
+    this.#room = nothing;
+    this.#held = 0;
+    this.#wanted = 0;
+  }
+
   /** Calls `take` with each message that is now whole. Throws GrpcError. */
   push(chunk: Buffer, take: (message: Buffer) => void): void {
-    this.#chunks.push(chunk);
-    this.#held += chunk.length;
-    while (this.#held >= prefixBytes) {
-      const head = this.#joined(prefixBytes);
-      const length = head.readUInt32BE(1);
-      const flag = head[0] as number;
-      if (flag !== 0) this.#checkFlag(flag);
-      if (length > this.#bytesMax) throw tooLarge(length, this.#bytesMax);
-      if (this.#held < prefixBytes + length) return;
-      const whole = this.#joined(prefixBytes + length);
-      this.#drop(whole, prefixBytes + length);
-      const message = whole.subarray(prefixBytes, prefixBytes + length);
-      take(flag === 0 ? message : gunzip(message, this.#bytesMax));
+    let rest = chunk;
+    while (this.#held > 0 && rest.length > 0) rest = this.#fill(rest, take);
+    let at = 0;
+    while (rest.length - at >= prefixBytes) {
+      const end = at + prefixBytes + this.#lengthAt(rest, at);
+      if (end > rest.length) break;
+      this.#take(rest, at, end, take);
+      at = end;
     }
+    if (at < rest.length) this.#hold(at === 0 ? rest : rest.subarray(at));
+  }
+
+  /** Adds to the message that is held, and takes it when it is whole. @returns what is beyond it. */
+  #fill(chunk: Buffer, take: (message: Buffer) => void): Buffer {
+    const wanted = this.#wanted === 0 ? prefixBytes : this.#wanted;
+    const part = chunk.subarray(0, wanted - this.#held);
+    this.#hold(part);
+    if (this.#held === this.#wanted) {
+      const whole = this.#room;
+      this.drop();
+      this.#take(whole, 0, wanted, take);
+    }
+    return chunk.subarray(part.length);
+  }
+
+  #take(bytes: Buffer, at: number, end: number, take: (message: Buffer) => void): void {
+    const message = bytes.subarray(at + prefixBytes, end);
+    take(bytes[at] === 0 ? message : gunzip(message, this.#bytesMax));
+  }
+
+  /** Of the message whose prefix is at `at`; refuses what must not begin. */
+  #lengthAt(bytes: Buffer, at: number): number {
+    const flag = bytes[at] as number;
+    if (flag !== 0) this.#checkFlag(flag);
+    const length = bytes.readUInt32BE(at + 1);
+    if (length > this.#bytesMax) throw tooLarge(length, this.#bytesMax);
+    return length;
+  }
+
+  #hold(part: Buffer): void {
+    const held = this.#held + part.length;
+    if (held > this.#room.length) this.#grow(held);
+    part.copy(this.#room, this.#held);
+    this.#held = held;
+    if (this.#wanted === 0 && held >= prefixBytes) {
+      this.#wanted = prefixBytes + this.#lengthAt(this.#room, 0);
+    }
+  }
+
+  #grow(needed: number): void {
+    const most = this.#wanted === 0 ? prefixBytes + this.#bytesMax : this.#wanted;
+    const bytes = Math.min(most, Math.max(needed, roomBytesLeast, this.#room.length * 2));
+    const room = Buffer.allocUnsafeSlow(Math.max(bytes, needed));
+    this.#room.copy(room, 0, 0, this.#held);
+    this.#room = room;
   }
 
   #checkFlag(flag: number): void {
@@ -96,21 +158,6 @@ export class Deframer {
       const message = `grpc: Decompressor is not installed for grpc-encoding "${encoding}"`;
       throw new GrpcError(Code.unimplemented, message);
     }
-  }
-
-  /** The first held chunk, made at least `bytes` long; that many are held. */
-  #joined(bytes: number): Buffer {
-    const first = this.#chunks[0] as Buffer;
-    if (first.length >= bytes) return first;
-    const all = Buffer.concat(this.#chunks, this.#held);
-    this.#chunks = [all];
-    return all;
-  }
-
-  #drop(first: Buffer, bytes: number): void {
-    this.#held -= bytes;
-    if (first.length === bytes) this.#chunks.shift();
-    else this.#chunks[0] = first.subarray(bytes);
   }
 }
 

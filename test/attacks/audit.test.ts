@@ -8,7 +8,8 @@ import { openAuditFile } from "#cmd/audit-file.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { AuditLine, AuditSink } from "#server/audit.ts";
-import { pilothouse, removeDirectory, temporaryDirectory } from "../process/harness.ts";
+import { fetchWith } from "../process/fetch-with.ts";
+import { pilothouse, removeDirectory, startUp, temporaryDirectory } from "../process/harness.ts";
 import { keptLog, type PromisedPlane, startPromised } from "./promised-plane.ts";
 
 const directory = temporaryDirectory("audit");
@@ -142,6 +143,22 @@ describe("the file of --audit-log", () => {
     const folder = pilothouse([...up, "--audit-log", directory]);
     assert.equal(folder.code, 1);
     assert.match(folder.stderr, /^pilothouse: cannot write the audit log .*it is a folder.*\n$/);
+  });
+
+  test("SIGHUP after a rotation: `up` writes to the path again, and lives", async () => {
+    const path = join(directory, "up.log");
+    const data = ["--port", "0", "--nodes", "0", "--data-dir", join(directory, "up")];
+    const up = await startUp([...data, "--audit-log", path]);
+    try {
+      renameSync(path, `${path}.1`);
+      up.child.kill("SIGHUP");
+      const ready = await fetchWith(up.url, "/readyz", "");
+      assert.equal(ready.status, 200, up.output());
+    } finally {
+      assert.equal(await up.stop(), 0);
+    }
+    const has = (file: string): boolean => readFileSync(file, "utf8").includes('"path":"/readyz"');
+    assert.deepEqual([has(`${path}.1`), has(path)], [false, true]);
   });
 
   test("lines follow the path after a rotation and after a removal", async () => {

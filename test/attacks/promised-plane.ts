@@ -31,13 +31,13 @@ export interface PromisedPlane {
   readonly ask: (method: string, path: string, sent?: Sent) => Promise<Answered>;
   /** Ends a watch after its first bytes. */
   watchOnce(path: string): Promise<void>;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
-type Wished = Partial<Host> & Partial<Omit<PlaneOptions, "pki">>;
+type Wished = Partial<Host> & Partial<PlaneOptions> & { readonly withLoops?: true };
 
 export async function startPromised(wished: Wished = {}): Promise<PromisedPlane> {
-  const { clock, random, disk, log, ...options } = wished;
+  const { clock, random, disk, log, withLoops, ...options } = wished;
   const host: Host = {
     clock: clock ?? new NodeClock(),
     random: random ?? new NodeRandom(),
@@ -46,9 +46,11 @@ export async function startPromised(wished: Wished = {}): Promise<PromisedPlane>
   };
   const directory = mkdtempSync(join(tmpdir(), "pilothouse-attacks-"));
   const { serviceAddress } = limits;
-  const pki = ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
-  const base = { host: "127.0.0.1", port: 0, nodes: 0, loops: "none" } as const;
-  const plane = await startPlane(host, { ...base, ...options, pki });
+  const pki =
+    options.pki ?? ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
+  const base = { host: "127.0.0.1", port: 0, nodes: 0 };
+  const loops = withLoops === true ? {} : ({ loops: "none" } as const);
+  const plane = await startPlane(host, { ...base, ...loops, ...options, pki });
   const ca = pki.authority.certificate;
   const admin = { cert: pki.admin.certificate, key: pki.admin.privateKey };
   const agents = {

@@ -61,12 +61,13 @@ export class RelayedPlane {
     const plane = await startPlane(host, { ...base, pki, audit: planeLines });
     const relayLines = new Lines();
     const metrics = new MetricSet();
-    const upstream = upstreamOf({
+    const access = {
       server: plane.url,
       ca: pki.authority.certificate,
       certificate: pki.admin.certificate,
       key: pki.admin.privateKey,
-    });
+    };
+    const upstream = upstreamOf(access, host.clock);
     const flags = { resources: "nodes,configmaps", reads: "cache", logLevel: "silent" } as const;
     const more = { metrics, audit: relayLines };
     const ends = new AbortController();

@@ -19,8 +19,7 @@ const scripts = readdirSync(join(here, "cases"))
 const only = process.env["PILOTHOUSE_CASE"];
 const throughRelay = process.env["PILOTHOUSE_THROUGH_RELAY"] === "1";
 const relayFlags = throughRelay ? ["--relay", "127.0.0.1:0", "--relay-resources", "all"] : [];
-const skip =
-  kubectl === undefined ? "kubectl is not installed: set PILOTHOUSE_KUBECTL or install it" : false;
+const skip = kubectl === undefined ? harness.noKubectl : false;
 
 describe("kubectl", { skip }, () => {
   const directory = harness.temporaryDirectory("kubectl");

@@ -129,8 +129,13 @@ export function run(
   options: { readonly cwd?: string; readonly input?: string; readonly env?: NodeJS.ProcessEnv },
 ): CommandResult {
   const result = spawnSync(command, args, { encoding: "utf8", timeout: 120_000, ...options });
-  return { code: result.status ?? 128, stdout: result.stdout ?? "", stderr: result.stderr ?? "" };
+  // A program that is not there says nothing itself.
+  const stderr = result.stderr ?? result.error?.message ?? "";
+  return { code: result.status ?? 128, stdout: result.stdout ?? "", stderr };
 }
+
+/** Why a test that needs it is skipped. */
+export const noKubectl = "no kubectl: set PILOTHOUSE_KUBECTL, or put it on the PATH";
 
 /** The kubectl to test with: PILOTHOUSE_KUBECTL, else the one on PATH; undefined when there is none. */
 export function findKubectl(): string | undefined {

@@ -11,6 +11,7 @@ import { EtcdClient } from "#etcd/client.ts";
 import {
   findKubectl,
   kubectlEnvironment,
+  noKubectl,
   pilothouse,
   removeDirectory,
   run,
@@ -23,11 +24,7 @@ import { startStore, type RunningStore } from "./store-harness.ts";
 const program = findPeer("kube-apiserver");
 const kubectl = findKubectl();
 const skip =
-  program === undefined
-    ? noPeer("kube-apiserver")
-    : kubectl === undefined
-      ? "no kubectl: set PILOTHOUSE_KUBECTL, or put it on the PATH"
-      : false;
+  program === undefined ? noPeer("kube-apiserver") : kubectl === undefined ? noKubectl : false;
 
 const maps = "/api/v1/namespaces/default/configmaps";
 const configMap = (name: string, value: string) => ({

@@ -10,6 +10,7 @@ import {
   type CommandResult,
   findKubectl,
   kubectlEnvironment,
+  noKubectl,
   removeDirectory,
   run,
   temporaryDirectory,
@@ -19,7 +20,7 @@ import { type RunningRelay, startRelay } from "./relay-harness.ts";
 
 const kubectl = findKubectl();
 const programs = stockPrograms();
-const skip = kubectl === undefined ? "no kubectl" : programs === undefined ? noStock : false;
+const skip = kubectl === undefined ? noKubectl : programs === undefined ? noStock : false;
 const widgets = "/apis/example.com/v1/widgets";
 
 void describe("a relay before a stock API server", { skip, timeout: 240_000 }, () => {

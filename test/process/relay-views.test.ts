@@ -12,6 +12,7 @@ import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import {
   findKubectl,
   kubectlEnvironment,
+  noKubectl,
   pilothouse,
   removeDirectory,
   root,
@@ -246,7 +247,8 @@ void describe("views of pilothouse relay", { timeout: 120_000 }, () => {
   void it("does what docs/views.md says, line by line", (context) => {
     const kubectl = findKubectl();
     const curl = run("curl", ["--version"], {}).code === 0;
-    if (kubectl === undefined || !curl) return context.skip("needs kubectl and curl");
+    if (kubectl === undefined) return context.skip(noKubectl);
+    if (!curl) return context.skip("no curl on the PATH");
     const lines = /```\n(export KUBECONFIG[\s\S]*?)```/.exec(document)?.[1] ?? "";
     const { host } = new URL(alone.url);
     const marked = lines

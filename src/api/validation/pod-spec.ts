@@ -19,6 +19,7 @@ import {
   textMap,
   texts,
 } from "./fields.ts";
+import { checkAppArmorAnnotations } from "./apparmor.ts";
 import {
   child,
   duplicate,
@@ -414,8 +415,10 @@ const template: PodContext = { podName: undefined, isPod: false };
 export function checkPodTemplate(out: FieldError[], holder: Fields, path: string): void {
   const metadata = part(holder, "metadata");
   out.push(...validateLabels(textMap(metadata, "labels"), child(path, "labels")));
-  out.push(...validateAnnotations(textMap(metadata, "annotations"), child(path, "annotations")));
+  const annotations = textMap(metadata, "annotations");
+  out.push(...validateAnnotations(annotations, child(path, "annotations")));
   const spec = part(holder, "spec");
+  checkAppArmorAnnotations(out, annotations, spec, child(path, "annotations"));
   checkPodSpec(out, spec, template, child(path, "spec"));
   if (count(spec, "ephemeralContainers") === 0) return;
   const at = child(path, "spec", "ephemeralContainers");

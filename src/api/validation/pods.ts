@@ -27,6 +27,11 @@ import {
   key,
   required,
 } from "./errors.ts";
+import {
+  checkAppArmorAgrees,
+  checkAppArmorAnnotations,
+  checkAppArmorUnchanged,
+} from "./apparmor.ts";
 import { describeChange } from "./describe.ts";
 import { semanticEqual } from "./equal.ts";
 import { checkAddress, isDualStack } from "./ip.ts";
@@ -69,6 +74,7 @@ function checkPodAnnotations(out: FieldError[], pod: Fields): void {
     const path = key("metadata.annotations", deletionCostAnnotation);
     out.push(invalidValue(path, cost, "must be a 32bit integer"));
   }
+  checkAppArmorAnnotations(out, annotations, part(pod, "spec"), "metadata.annotations");
 }
 
 function isInt32(value: string): boolean {
@@ -92,6 +98,7 @@ export function validatePod(pod: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkPod(out, pod);
   const spec = part(pod, "spec");
+  checkAppArmorAgrees(out, textMap(part(pod, "metadata"), "annotations"), spec);
   if (count(spec, "ephemeralContainers") > 0) {
     out.push(forbidden("spec.ephemeralContainers", "cannot be set on create"));
   }
@@ -105,7 +112,7 @@ export function validatePod(pod: Fields): FieldError[] {
 export function validatePodUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkPod(out, next);
-  checkMirrorAnnotation(out, next, old);
+  checkAnnotationChanges(out, next, old);
   const spec = part(next, "spec");
   const before = part(old, "spec");
   for (const list of ["containers", "initContainers"]) {
@@ -129,9 +136,12 @@ export function validatePodUpdate(next: Fields, old: Fields): FieldError[] {
   return out;
 }
 
-function checkMirrorAnnotation(out: FieldError[], next: Fields, old: Fields): void {
-  const value = textMap(part(next, "metadata"), "annotations")[mirrorAnnotation];
-  const before = textMap(part(old, "metadata"), "annotations")[mirrorAnnotation];
+function checkAnnotationChanges(out: FieldError[], next: Fields, old: Fields): void {
+  const annotations = textMap(part(next, "metadata"), "annotations");
+  const annotationsBefore = textMap(part(old, "metadata"), "annotations");
+  checkAppArmorUnchanged(out, annotations, annotationsBefore, "metadata.annotations");
+  const value = annotations[mirrorAnnotation];
+  const before = annotationsBefore[mirrorAnnotation];
   if (value === before) return;
   const path = key("metadata.annotations", mirrorAnnotation);
   const detail =
@@ -253,7 +263,7 @@ const systemConditions = new Set(["PodScheduled", "Ready", "Initialized"]);
 
 export function validatePodStatus(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
-  checkMirrorAnnotation(out, next, old);
+  checkAnnotationChanges(out, next, old);
   const status = part(next, "status");
   const before = part(old, "status");
   const spec = part(old, "spec");

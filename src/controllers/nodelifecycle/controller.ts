@@ -75,11 +75,12 @@ export function nodeLifecycleController(deps: ControllerDeps): Controller {
     let timer = clock.after("controllers.resync", everyMs, tick);
     signal.addEventListener("abort", () => timer.cancel(), { once: true });
     function tick(): void {
+      // Armed first: a look that throws must not be the last one.
+      timer = clock.after("controllers.resync", everyMs, tick);
       const before = zones;
       zones = lookAtZones();
       if (before.cutOff && !zones.cutOff) startAnew();
       for (const node of nodes.values()) if (isSuspect(node)) queue.add(nameOf(node));
-      timer = clock.after("controllers.resync", everyMs, tick);
     }
     await controller.run(signal);
   }

@@ -5,7 +5,7 @@
  * Fails  with an Error when the client goes away in the middle.
  */
 import type { Readable } from "node:stream";
-import type { Peer, PlainBody, RefusedFacts, TakeChunk } from "../http.ts";
+import type { PlainBody, TakeChunk } from "../http.ts";
 import { asciiTarget } from "./header-text.ts";
 
 export const noBody: PlainBody = { kind: "none" };
@@ -106,10 +106,4 @@ function absoluteForm(target: string): string | undefined {
   if (match === null) return undefined;
   const rest = match[1] ?? "";
   return rest.startsWith("/") ? rest : `/${rest}`;
-}
-
-/** For the audit trail: `splitTarget` found no path in it. */
-export function badTarget(peer: Peer, method: string, target: string): RefusedFacts {
-  const address = peer.kind === "socket" ? peer.address : "direct";
-  return { address, method, target, code: 400, why: "malformed path" };
 }

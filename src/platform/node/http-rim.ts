@@ -1,6 +1,6 @@
 /** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
 import type { EventEmitter } from "node:events";
-import type { ByteSink, PlainHandler, RefusedFacts } from "../http.ts";
+import type { ByteSink, PlainHandler, TakeRefused } from "../http.ts";
 import type { Log } from "../log.ts";
 
 /** The client's departure; the signal is made when somebody asks for it, and few do. */
@@ -27,17 +27,22 @@ export class Departure {
 export class Rim {
   readonly handler: PlainHandler;
   readonly log: Log;
-  /** Told of requests that are refused here, for the audit trail. */
-  readonly refused: (facts: RefusedFacts) => void;
+  readonly headBytesMax: number;
+  /** Is told of what the handler never sees. */
+  readonly refused: TakeRefused | undefined;
   /** Of clients that read (http1-connection.ts). */
   readonly connections = new Set<{ drain(): void }>();
   readonly #open = new Map<ByteSink, () => void>();
   #draining = false;
 
-  constructor(handler: PlainHandler, log: Log, refused: (facts: RefusedFacts) => void = () => {}) {
-    this.handler = handler;
-    this.log = log;
-    this.refused = refused;
+  constructor(
+    deps: { readonly handler: PlainHandler; readonly log: Log; readonly refused?: TakeRefused },
+    limits: { readonly headBytesMax: number },
+  ) {
+    this.handler = deps.handler;
+    this.log = deps.log;
+    this.refused = deps.refused;
+    this.headBytesMax = limits.headBytesMax;
   }
 
   /** The server is closing: keep-alive is over. */

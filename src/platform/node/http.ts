@@ -4,7 +4,7 @@
  *
  * In     sockets.                 Out  PlainRequest -> handler -> PlainResponse.
  * Limits `HttpLimits`; past them a connection is refused (count), cut (slow head, idle) or answered
- *        431 (head size) by Node. Body limits are the handler's argument to `body.read`.
+ *        431 (head size; http1-refusal.ts, http2.ts). Body limits are the handler's argument to `body.read`.
  * Close  stop accepting; end streams; let short requests finish; destroy what is left at the deadline.
  * Upgrades (WebSocket, SPDY) become raw tunnels where the handler answers with one (`http1-upgrade.ts`).
  */
@@ -17,10 +17,11 @@ import {
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Peer, PlainHandler, RefusedFacts } from "../http.ts";
+import type { Peer, PlainHandler, TakeRefused } from "../http.ts";
 import type { Log } from "../log.ts";
 import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
+import { refuseBroken, refuseConnect } from "./http1-refusal.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
@@ -64,6 +65,8 @@ export interface ListenOptions {
   /** PEM of the authorities whose client certificates count. */
   readonly clientCa?: string | readonly string[];
   readonly limits: HttpLimits;
+  /** Is told of requests that the handler never sees, as their heads could not be read. */
+  readonly refused?: TakeRefused;
 }
 
 export interface Listening {
@@ -78,9 +81,9 @@ export async function listen(
   options: ListenOptions,
   handler: PlainHandler,
   log: Log,
-  refused?: (facts: RefusedFacts) => void,
 ): Promise<Listening> {
-  const rim = new Rim(handler, log, refused);
+  const { limits, refused } = options;
+  const rim = new Rim({ handler, log, ...(refused === undefined ? {} : { refused }) }, limits);
   const server = options.key === undefined ? clearServer(options, rim) : secureServer(options, rim);
   const sockets = new Set<Socket>();
   // Not closures of each socket: an idle one is as small as it can be.
@@ -148,12 +151,25 @@ function http1Options(limits: HttpLimits): object {
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
     noDelay: true,
+    // Ours to say, in words (http1-refusal.ts).
+    requireHostHeader: false,
     shouldUpgradeCallback: mayUpgrade,
   };
 }
 
+/** What node:http would answer without a word, or by a cut; of either kind of server. */
+function refuseUnread(server: AnyServer, rim: Rim): void {
+  // By bytes alone: beyond a count Node drops headers, and credentials among them.
+  // node:http reads it off either kind of server; the type of one does not say so.
+  (server as Server).maxHeadersCount = 0;
+  server.on("clientError", (error: Error, socket: Socket) => refuseBroken(rim, error, socket));
+  server.on("connect", ((message: IncomingMessage, socket: Socket) =>
+    refuseConnect(rim, message, socket)) as never);
+}
+
 function clearServer(options: ListenOptions, rim: Rim): Server {
   const server = createServer(http1Options(options.limits));
+  refuseUnread(server, rim);
   server.on("request", (message, response) => {
     const address = message.socket.remoteAddress ?? "";
     void serveHttp1(rim, { kind: "socket", address }, message, response).catch(fault(rim));
@@ -212,10 +228,14 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     maxSessionMemory: 128,
     settings: {
       maxConcurrentStreams: options.limits.streamsPerConnectionMax,
-      maxHeaderListSize: options.limits.headBytesMax,
+      // Up to there a head is read to be answered 431 (http2.ts); past it Node resets the stream.
+      maxHeaderListSize: 2 * options.limits.headBytesMax,
       initialWindowSize: 256 * 1024,
     },
+    // By bytes alone: Node resets streams of 128 headers.
+    maxHeaderListPairs: options.limits.headBytesMax / 16,
   });
+  refuseUnread(server, rim);
   const peers = new WeakMap<object, Peer>();
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
@@ -238,6 +258,8 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
   const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
   const isHttp1 = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol !== "h2";
   inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
+  // Before whatever reads from the connection.
+  server.prependListener("secureConnection", forgetVerification);
   const behind = listenersTaken(server, "connection");
   server.on("connection", (socket: Socket) => awaitHello(socket, options.limits.headMs, behind));
   server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
@@ -245,6 +267,16 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     rim.log.debug("tls handshake failed", { error: String(error) }),
   );
   return server;
+}
+
+/**
+ * OpenSSL leaves the error of a client certificate with a wrong signature in its queue, where Node finds it
+ * when the read that ended the handshake returns, and takes it for one of the connection (26.10). That
+ * certificate is answered 401 in the handler; reading it empties the queue.
+ */
+function forgetVerification(socket: TLSSocket): void {
+  if (socket.authorizationError === undefined || socket.authorizationError === null) return;
+  socket.getPeerCertificate();
 }
 
 function guardSession(session: ServerHttp2Session, limits: HttpLimits): void {

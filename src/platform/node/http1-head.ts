@@ -6,6 +6,7 @@
  * no header about framing or hops, no empty or folded value, ASCII only - so there is nothing to smuggle.
  */
 import { splitTarget } from "./http-body.ts";
+import { isHost } from "./http1-refusal.ts";
 
 export interface PlainHead {
   readonly method: string;
@@ -57,5 +58,6 @@ function headersOf(lines: readonly string[]): Record<string, string> | undefined
     if (name === "connection" && !/^keep-alive$/i.test(value)) return undefined;
     headers[name] = value;
   }
-  return headers["host"] === undefined ? undefined : headers;
+  const { host } = headers as { host?: string };
+  return host === undefined || !isHost(host) ? undefined : headers;
 }

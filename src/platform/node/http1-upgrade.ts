@@ -7,7 +7,8 @@ import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { Peer, PlainResponse } from "../http.ts";
 import { headerOf } from "./header-text.ts";
-import { isAnswering, serveHttp1 } from "./http1.ts";
+import { serveHttp1 } from "./http1.ts";
+import { isAnswering } from "./http1-turns.ts";
 import type { Rim } from "./http-rim.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 

@@ -5,8 +5,7 @@
  * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
  *
- * Pipelined requests are handled one by one, each when the answers before it have left; of a socket
- * with more than `pipelinedMax` nothing more is read.
+ * Pipelined requests are handled one by one, each when the answers before it have left (http1-turns.ts).
  *
  * Clients that only read are served without node:http: http1-connection.ts.
  */
@@ -14,27 +13,25 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
-import { badTarget, declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headersOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
 import type { Tunnel } from "./http1-upgrade.ts";
+import {
+  badRequest,
+  hostRefusal,
+  lingerAtEnd,
+  type Refusal,
+  refusedRequest,
+} from "./http1-refusal.ts";
+import { takeTurn } from "./http1-turns.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 
 /** The chunk frame of a block many streams share; dies with the block. */
 const frames = new WeakMap<Uint8Array, Buffer>();
 const crlf = Buffer.from("\r\n");
-
-/** Those of one read, of 64 KB at most, may be more. */
-const pipelinedMax = 16;
-
-/** Requests of a connection whose answers have not left. */
-const unanswered = new WeakMap<Socket, number>();
-
-export function isAnswering(socket: Socket): boolean {
-  return (unanswered.get(socket) ?? 0) > 0;
-}
 
 export async function serveHttp1(
   rim: Rim,
@@ -50,21 +47,23 @@ export async function serveHttp1(
   });
   message.on("error", leave);
   response.on("error", leave);
-  takeTurn(message, response);
+  takeTurn({ message, response });
   if (response.socket === null) await assigned(message, response);
   if (response.socket === null) return;
   const target = splitTarget(message.url ?? "");
-  if (target === undefined) {
-    rim.refused(badTarget(peer, message.method ?? "", message.url ?? ""));
-    return refuse(response, 400, "400 Bad Request");
-  }
+  const refusal = target === undefined ? badRequest : hostRefusal(message);
+  if (target === undefined || refusal !== undefined)
+    return refuse(rim, message, response, refusal ?? badRequest);
   const plain = plainRequest(message, target, peer, gone);
   const request = dig === undefined ? plain : offering(plain, message.headers.upgrade ?? "");
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) response.once("close", answer.left);
   if (response.destroyed || response.socket === null) return abandon(answer);
   if (rim.draining) response.setHeader("connection", "close");
-  if (!message.complete && message.method !== "GET") response.setHeader("connection", "close");
+  if (!message.complete && message.method !== "GET") {
+    response.setHeader("connection", "close");
+    lingerAtEnd(response.socket);
+  }
   // Node's parser swallows a broken request behind an upgrade not taken (26.10), and waits.
   if (message.headers.upgrade !== undefined) response.setHeader("connection", "close");
   if (answer.kind === "tunnel" && dig !== undefined) return dig(answer);
@@ -76,25 +75,6 @@ export async function serveHttp1(
     response.destroy();
     throw error;
   }
-}
-
-/** Until its answer has left the connection is answering. */
-function takeTurn({ socket }: IncomingMessage, response: ServerResponse): void {
-  const count = (unanswered.get(socket) ?? 0) + 1;
-  unanswered.set(socket, count);
-  response.once("close", () => endTurn(socket));
-  if (count === pipelinedMax + 1) socket.on("resume", holdBack).pause();
-}
-
-function endTurn(socket: Socket): void {
-  const left = (unanswered.get(socket) ?? 1) - 1;
-  unanswered.set(socket, left);
-  if (left === pipelinedMax) socket.off("resume", holdBack).resume();
-}
-
-/** node:http reads on after each answer. */
-function holdBack(this: Socket): void {
-  this.pause();
 }
 
 /** Waits until the socket is the answer's own, or its client is gone. */
@@ -174,7 +154,7 @@ async function send(
     case "events":
     case "tunnel":
       rim.log.error("a socket was answered with what it cannot take", { path: message.url ?? "" });
-      return refuse(response, 500, "Internal Server Error");
+      return answerText(response, { status: 500, text: "Internal Server Error" });
     default:
       answer satisfies never;
   }
@@ -317,10 +297,26 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-function refuse(response: ServerResponse, status: number, text: string): void {
+/** No handler sees it. */
+function refuse(
+  rim: Rim,
+  message: IncomingMessage,
+  response: ServerResponse,
+  refusal: Refusal,
+): void {
+  rim.refused?.(refusedRequest(message.socket.remoteAddress, refusal, message));
+  answerText(response, refusal);
+}
+
+function answerText(response: ServerResponse, { status, text }: Refusal): void {
   if (response.destroyed || response.headersSent) return;
-  response.writeHead(status, { "content-type": "text/plain", connection: "close" });
-  response.end(`${text}\n`);
+  const body = Buffer.from(`${status} ${text}`);
+  response.writeHead(status, text, {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": body.length,
+    connection: "close",
+  });
+  response.end(body);
 }
 
 /** The client left before its answer: a stream that never opens must still be closed by its maker. */

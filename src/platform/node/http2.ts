@@ -6,11 +6,12 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ByteSink, HeadAlone, Headers, Peer, PlainRequest, PlainResponse } from "../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
-import { badTarget, declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
+import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headerOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
 import { closedSink } from "./http1.ts";
+import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
 import { recalled, remember } from "./http2-again.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 
@@ -31,10 +32,8 @@ export async function serveHttp2(
   stream.on("close", leave);
   stream.on("error", leave);
   const target = splitTarget(headers[":path"] ?? "");
-  if (target === undefined) {
-    rim.refused(badTarget(peer, headers[":method"] ?? "", headers[":path"] ?? ""));
-    return refuse(stream, 400, "400 Bad Request");
-  }
+  if (headBytes(rawHeaders) > rim.headBytesMax) return refuse(rim, peer, stream, headers, tooLarge);
+  if (target === undefined) return refuse(rim, peer, stream, headers, badRequest);
   const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
@@ -113,7 +112,7 @@ async function send(
     case "events":
     case "tunnel":
       rim.log.error("a socket was answered with objects", {});
-      return refuse(stream, 500, "Internal Server Error");
+      return answerText(stream, { status: 500, text: "Internal Server Error" });
     default:
       answer satisfies never;
   }
@@ -210,11 +209,35 @@ function drained(stream: ServerHttp2Stream): Promise<void> {
   });
 }
 
-function refuse(stream: ServerHttp2Stream, status: number, text: string): void {
+/** No handler sees it. */
+function refuse(
+  rim: Rim,
+  peer: Peer,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  refusal: Refusal,
+): void {
+  const { ":method": method = "", ":path": target = "" } = headers;
+  const address = peer.kind === "socket" ? peer.address : "";
+  const { status, text: reason } = refusal;
+  rim.refused?.({ status, reason, address, protocol: "HTTP/2.0", method, target });
+  answerText(stream, refusal);
+}
+
+function answerText(stream: ServerHttp2Stream, { status, text }: Refusal): void {
   if (stream.destroyed) return;
   if (stream.headersSent) return stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-  stream.respond({ ":status": status, "content-type": "text/plain" });
-  stream.end(`${text}\n`);
+  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8" });
+  stream.end(`${status} ${text}`);
+  // A body that nobody reads must not hold the stream's window.
+  stream.resume();
+}
+
+/** As HTTP/2 counts a head (RFC 9113 6.5.2). */
+function headBytes(rawHeaders: readonly string[]): number {
+  let bytes = rawHeaders.length * 16;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }
 
 function abandon(answer: PlainResponse): void {

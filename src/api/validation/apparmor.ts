@@ -1,0 +1,97 @@
+/**
+ * AppArmor profiles in annotations, a container's name behind the prefix: of a known container, of a known
+ * form, set when the pod is made and never changed, and not at odds with the field that replaces them.
+ */
+import type { FieldError } from "../status.ts";
+import { child, forbidden, index, invalidValue, key } from "./errors.ts";
+import type { Fields } from "./fields.ts";
+import { items, maybe, part, text } from "./fields.ts";
+
+type Annotations = Readonly<Record<string, string>>;
+
+const prefix = "container.apparmor.security.beta.kubernetes.io/";
+const localhost = "localhost/";
+const containerLists = ["containers", "initContainers", "ephemeralContainers"];
+/** By the value of the annotation. */
+const types = new Map([
+  ["runtime/default", "RuntimeDefault"],
+  ["unconfined", "Unconfined"],
+]);
+
+function profilesIn(annotations: Annotations): readonly string[] {
+  return Object.keys(annotations)
+    .filter((name) => name.startsWith(prefix))
+    .toSorted();
+}
+
+/** Of a pod, or of a template whose annotations are at `path`. */
+export function checkAppArmorAnnotations(
+  out: FieldError[],
+  annotations: Annotations,
+  spec: Fields,
+  path: string,
+): void {
+  const annotated = profilesIn(annotations);
+  if (annotated.length === 0) return;
+  const names = containerLists.flatMap((list) =>
+    items(spec, list).map((each) => text(each, "name")),
+  );
+  const known = new Set(names);
+  for (const name of annotated) {
+    const at = key(path, name);
+    const container = name.slice(prefix.length);
+    const profile = annotations[name] ?? "";
+    if (!known.has(container)) out.push(invalidValue(at, container, "container not found"));
+    if (profile === "" || types.has(profile) || profile.startsWith(localhost)) continue;
+    const detail = `invalid AppArmor profile name: ${JSON.stringify(profile)}`;
+    out.push(invalidValue(at, profile, detail));
+  }
+}
+
+export function checkAppArmorUnchanged(
+  out: FieldError[],
+  next: Annotations,
+  old: Annotations,
+  path: string,
+): void {
+  for (const name of profilesIn(old)) {
+    if (next[name] === old[name]) continue;
+    out.push(forbidden(key(path, name), "may not remove or update AppArmor annotations"));
+  }
+  for (const name of profilesIn(next)) {
+    if (old[name] !== undefined) continue;
+    out.push(forbidden(key(path, name), "may not add AppArmor annotations"));
+  }
+}
+
+/** Of a pod that is made: where both say a profile, it is one. */
+export function checkAppArmorAgrees(
+  out: FieldError[],
+  annotations: Annotations,
+  spec: Fields,
+): void {
+  if (profilesIn(annotations).length === 0) return;
+  for (const list of containerLists) {
+    items(spec, list).forEach((container, at) => {
+      const annotated = annotations[prefix + text(container, "name")] ?? "";
+      const profile = maybe(part(container, "securityContext"), "appArmorProfile");
+      if (profile === undefined || annotated === "" || annotated === localhost) return;
+      const path = child(index(child("spec", list), at), "securityContext", "appArmorProfile");
+      checkAgrees(out, annotated, profile, path);
+    });
+  }
+}
+
+function checkAgrees(out: FieldError[], annotated: string, profile: Fields, path: string): void {
+  const file = annotated.startsWith(localhost) ? annotated.slice(localhost.length) : undefined;
+  const type = file === undefined ? types.get(annotated) : "Localhost";
+  // What has no form is refused by its form.
+  if (type === undefined) return;
+  if (text(profile, "type") !== type) {
+    const detail = "apparmor type in annotation and field must match";
+    out.push(forbidden(child(path, "type"), detail));
+  } else if (file !== undefined && text(profile, "localhostProfile") !== file) {
+    const detail = "apparmor profile in annotation and field must match";
+    out.push(forbidden(child(path, "localhostProfile"), detail));
+  }
+}

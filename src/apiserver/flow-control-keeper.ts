@@ -1,0 +1,100 @@
+/**
+ * Keeps the flow control objects that a server cannot do without: the mandatory ones come back at once
+ * when they are deleted or changed; all bootstrap objects are looked at every minute, as upstream does.
+ *
+ * Holds  one run at a time; a change during a run makes another one follow.
+ * Fails  a run that is refused is logged and tried again after a second.
+ */
+import { isMandatory } from "#flowcontrol/bootstrap.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { ResourceWatch } from "#registry/resource-store.ts";
+import { ensureFlowControl } from "./bootstrap.ts";
+import type { Catalog } from "./kind.ts";
+
+/** Upstream's period. */
+const everyMs = 60_000;
+const retryMs = 1_000;
+const group = "flowcontrol.apiserver.k8s.io";
+const resources = ["flowschemas", "prioritylevelconfigurations"] as const;
+
+export interface KeeperDeps {
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class FlowControlKeeper {
+  readonly #deps: KeeperDeps;
+  readonly #watches = new Map<string, ResourceWatch>();
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+  #isDue = false;
+  #closed = false;
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#due();
+  }
+
+  /** Resolves when a run under way is over. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    for (const watch of this.#watches.values()) watch.close();
+    await this.#running;
+  }
+
+  #due(): void {
+    if (this.#closed) return;
+    this.#isDue = true;
+    this.#running ??= this.#runWhileDue().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Never rejects. */
+  async #runWhileDue(): Promise<void> {
+    // A watch delivers while it opens: by then `#running` must be set.
+    await Promise.resolve();
+    let nextMs = everyMs;
+    while (this.#isDue && !this.#closed) {
+      this.#isDue = false;
+      try {
+        for (const resource of resources) await this.#watch(resource);
+        await ensureFlowControl(this.#deps);
+        nextMs = everyMs;
+      } catch (error) {
+        this.#deps.log.warn("flow control objects were not put back", { error: String(error) });
+        nextMs = retryMs;
+      }
+    }
+    this.#timer?.cancel();
+    if (this.#closed) return;
+    this.#timer = this.#deps.clock.after("flowcontrol.ensure", nextMs, () => this.#due());
+  }
+
+  /** A watch that ended is opened again by the next run. */
+  async #watch(resource: string): Promise<void> {
+    if (this.#watches.has(resource)) return;
+    const store = this.#deps.catalog.find(group, "v1", resource)?.store;
+    if (store === undefined) return;
+    const watch = await store.watch(
+      "",
+      { allowBookmarks: false },
+      {
+        deliver: (items) => {
+          if (items.some(({ object }) => isMandatory(object?.object.metadata?.name ?? ""))) {
+            this.#due();
+          }
+          return true;
+        },
+        end: () => void this.#watches.delete(resource),
+      },
+    );
+    this.#watches.set(resource, watch);
+  }
+}

@@ -1,0 +1,40 @@
+/** Notes on a legacy token's Secret the day of its last use, as upstream: at most one write a day and secret. */
+import { resourceByPath } from "#api/resources.ts";
+import type { AnyObject } from "#api/object.ts";
+import { must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { OpenRegistry } from "#registry/registry.ts";
+
+const label = "kubernetes.io/legacy-token-last-used";
+
+/** Returns at once; the write follows. What fails is tried with the next use. */
+export function legacyUseNoter(deps: {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly registry: OpenRegistry;
+}): (namespace: string, secretName: string) => void {
+  const info = must(resourceByPath("", "v1", "secrets"), "secrets are built in");
+  const store = deps.registry.store(info);
+  const writing = new Set<string>();
+  return (namespace, name) => {
+    const today = new Date(deps.clock.nowMs()).toISOString().slice(0, 10);
+    const key = `${namespace}/${name}`;
+    const labels = store.peek(namespace, name)?.object.metadata?.labels;
+    if (labels?.[label] === today || writing.has(key)) return;
+    writing.add(key);
+    const noted = (current: AnyObject | undefined): AnyObject => ({
+      ...current,
+      metadata: {
+        ...current?.metadata,
+        labels: { ...current?.metadata?.labels, [label]: today },
+      },
+    });
+    store
+      .update(namespace, name, noted, { subresource: "", dryRun: false })
+      .catch((error: unknown) =>
+        deps.log.warn("the use of a legacy token was not noted", { key, error: String(error) }),
+      )
+      .finally(() => writing.delete(key));
+  };
+}

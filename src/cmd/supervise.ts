@@ -1,0 +1,44 @@
+/**
+ * The process's side of the supervisor: uncaught errors and unhandled rejections go to it, and a bug
+ * ends the process here and nowhere else.
+ */
+import type { AssertionError } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { Supervisor } from "#platform/supervisor.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+
+/** `host` with supervised timers, and its supervisor. Call once in a process. */
+export function supervised<H extends { readonly clock: Clock; readonly log: Log }>(
+  host: H,
+): H & { readonly supervisor: Supervisor } {
+  const supervisor = new Supervisor({ clock: host.clock, log: host.log, onBug: endOnBug });
+  process.on("uncaughtException", (error) => supervisor.failed("uncaught", error));
+  process.on("unhandledRejection", (reason) => supervisor.failed("unhandled", reason));
+  return { ...host, clock: supervisor.clock, supervisor };
+}
+
+export function countFailures(metrics: MetricSet, supervisor: Supervisor): void {
+  metrics.gaugeOf(
+    "pilothouse_background_failures_total",
+    "Failures of background work, by loop.",
+    ["loop"],
+    () => supervisor.failures(),
+  );
+}
+
+/** In a program that embeds a plane its own handlers decide: the bug is thrown where they see it. */
+export function embeddedSupervisor(deps: { readonly clock: Clock; readonly log: Log }): Supervisor {
+  const onBug = (bug: AssertionError): void => {
+    setImmediate(() => {
+      throw bug;
+    });
+  };
+  return new Supervisor({ ...deps, onBug });
+}
+
+/** Exit code 2, as for any bug. What was acknowledged is on disk: a start after it recovers. */
+function endOnBug(bug: AssertionError): void {
+  process.stderr.write(`pilothouse: this is a bug, and the process stops: ${bug.stack}\n`);
+  process.exit(2);
+}

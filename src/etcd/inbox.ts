@@ -1,0 +1,75 @@
+/**
+ * The messages of one call as they come in. What is not whole is counted, for its connection and for
+ * all of them, and is waited for until a deadline.
+ */
+import { Deframer } from "#wire/grpc.ts";
+import type { H2Stream } from "./h2-stream.ts";
+import { noRoom, type ServerLoad, type Unfinished } from "./server-load.ts";
+
+export interface InboxLimits {
+  readonly messageBytesMax: number;
+  readonly messageRoomBytesMax: number;
+}
+
+export class Inbox implements Unfinished {
+  dueMs = 0;
+  roomBytes = 0;
+  readonly fail: (error: unknown) => void;
+  readonly #stream: H2Stream;
+  readonly #load: ServerLoad;
+  readonly #limits: InboxLimits;
+  readonly #deframer: Deframer;
+  /** What the connection has counted; 0 and not waited for: nothing to forget. */
+  #counted = 0;
+  #awaited = false;
+
+  constructor(
+    deps: { stream: H2Stream; load: ServerLoad; fail: (error: unknown) => void },
+    limits: InboxLimits,
+    encoding: string,
+  ) {
+    this.#stream = deps.stream;
+    this.#load = deps.load;
+    this.fail = deps.fail;
+    this.#limits = limits;
+    this.#deframer = new Deframer(limits.messageBytesMax, encoding);
+  }
+
+  /** Whether bytes of an unfinished message are held. */
+  get partial(): boolean {
+    return this.#deframer.partial;
+  }
+
+  /** Calls `take` with each message that is now whole. Throws GrpcError. */
+  push(bytes: Buffer, take: (message: Buffer) => void): void {
+    this.#deframer.push(bytes, take);
+    if (!this.#deframer.partial || this.#stream.closed) {
+      if (this.#awaited) this.forget();
+      return;
+    }
+    this.await();
+    const { roomBytes } = this.#deframer;
+    const change = roomBytes - this.#counted;
+    if (change === 0) return;
+    this.#counted = roomBytes;
+    if (!this.#stream.messageRoom(change)) {
+      throw noRoom("a connection's unfinished messages", this.#limits.messageRoomBytesMax);
+    }
+    this.#load.giveRoom(this, roomBytes);
+  }
+
+  /** A message is to come, and begins or has begun. */
+  await(): void {
+    this.#awaited = true;
+    this.#load.awaitMessage(this);
+  }
+
+  /** What is held of a message is given up. */
+  forget(): void {
+    this.#awaited = false;
+    this.#deframer.drop();
+    if (this.#counted > 0) this.#stream.messageRoom(-this.#counted);
+    this.#counted = 0;
+    this.#load.forget(this);
+  }
+}

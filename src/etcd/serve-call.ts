@@ -1,0 +1,295 @@
+/**
+ * A stream of HTTP/2 as a call of `call.ts`: the head is looked at, messages are cut, answers are framed.
+ *
+ * C1  A stream is answered at most once, and never touched after it is closed.
+ * C2  A request's length is bounded before it is kept, and what is kept is counted (`Inbox`).
+ * C3  A call whose client no longer waits is ended; its write may still be made, and holds the stream's
+ *     slot until it is.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { grpcOkTrailers, grpcRefusal, httpHead } from "#wire/grpc-frames.ts";
+import { Code, encodeGrpcMessage, framed, GrpcError } from "#wire/grpc.ts";
+import { ProtobufError } from "#wire/protobuf.ts";
+import type { Method, ServerStream, StreamEnd } from "./call.ts";
+import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
+import type { H2Stream } from "./h2-stream.ts";
+import type { HttpFace } from "./http-face.ts";
+import { Inbox, type InboxLimits } from "./inbox.ts";
+import type { ServerLoad } from "./server-load.ts";
+
+export interface Served {
+  readonly methods: ReadonlyMap<string, Method>;
+  readonly http: HttpFace;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly load: ServerLoad;
+  readonly limits: InboxLimits;
+  /** Plain HTTP is spoken over HTTP/2 too: as in etcd, only where TLS told the protocols apart. */
+  readonly plainHttp2: boolean;
+}
+
+/** What its client waits for less long is not worth beginning: it has given up already. */
+const timeoutMsLeast = 0.01;
+
+/** A stream with its head: sets its `take`. */
+export function serveCall(served: Served, stream: H2Stream, head: CallHead): void {
+  if (served.plainHttp2 && !isGrpc(head)) return serveHttp(served, stream, head);
+  const refused = refuseHead(head);
+  if (refused !== undefined) {
+    const { status, code, message } = refused;
+    return stream.end(grpcRefusal(status, code, encodeGrpcMessage(message)));
+  }
+  const method = served.methods.get(head.path);
+  const call = new Call(stream, served.log, head.path);
+  if (timeoutMs(head) < timeoutMsLeast) call.fail(deadlineExceeded());
+  else if (method === undefined) call.fail(unknownMethod(served.methods, head.path));
+  else if (method.kind === "unary") serveUnary(served, call, head, method.answer);
+  else serveStream(served, call, head, method.open);
+}
+
+/** Answered when the request has ended; what body it has is of no interest. */
+function serveHttp(served: Served, stream: H2Stream, { method, path }: CallHead): void {
+  const fail = (): void => stream.reset();
+  const inbox = new Inbox({ stream, load: served.load, fail }, served.limits, "");
+  stream.take = {
+    data: () => undefined,
+    waits: () => inbox.await(),
+    ended: () => {
+      const { status, headers, body } = served.http(method, path);
+      stream.reply(httpHead(status, headers), method === "HEAD" ? Buffer.alloc(0) : body);
+    },
+    closed: () => inbox.forget(),
+  };
+}
+
+/** In the words of grpc-go. */
+function unknownMethod(methods: ReadonlyMap<string, Method>, path: string): GrpcError {
+  const slash = path.lastIndexOf("/");
+  if (slash < (path.startsWith("/") ? 1 : 0)) {
+    const text = `malformed method name: ${JSON.stringify(path)}`;
+    return new GrpcError(Code.unimplemented, text);
+  }
+  const service = path.slice(path.startsWith("/") ? 1 : 0, slash);
+  const known = methods.keys().some((one) => one.startsWith(`/${service}/`));
+  const text = known
+    ? `unknown method ${path.slice(slash + 1)} for service ${service}`
+    : `unknown service ${service}`;
+  return new GrpcError(Code.unimplemented, text);
+}
+
+/** One stream of HTTP/2 as the services see it. */
+class Call implements ServerStream {
+  readonly stream: H2Stream;
+  readonly #log: Log;
+  readonly #path: string;
+
+  constructor(stream: H2Stream, log: Log, path: string) {
+    this.stream = stream;
+    this.#log = log;
+    this.#path = path;
+  }
+
+  get closed(): boolean {
+    return this.stream.closed;
+  }
+
+  get backlogBytes(): number {
+    return this.stream.backlogBytes;
+  }
+
+  send(withHeadroom: Buffer): void {
+    this.stream.send(framed(withHeadroom));
+  }
+
+  sendPieces(pieces: readonly Buffer[]): void {
+    for (const piece of pieces) this.stream.send(piece);
+  }
+
+  onDrain(f: () => void): void {
+    this.stream.onDrain(f);
+  }
+
+  end(): void {
+    this.stream.sendHead();
+    this.stream.end(grpcOkTrailers);
+  }
+
+  fail(error: unknown): void {
+    const { code, message } = this.#errorOf(error);
+    this.stream.fail(code, message);
+  }
+
+  #errorOf(error: unknown): { readonly code: Code; readonly message: string } {
+    if (error instanceof GrpcError) return error;
+    if (error instanceof ProtobufError) {
+      const message = `grpc: error unmarshalling request: ${error.message}`;
+      return { code: Code.internal, message };
+    }
+    this.#log.error("a call failed", { path: this.#path, error: String(error) });
+    return { code: Code.internal, message: "internal error" };
+  }
+}
+
+function serveUnary(
+  served: Served,
+  call: Call,
+  head: CallHead,
+  answer: Extract<Method, { kind: "unary" }>["answer"],
+): void {
+  const { stream } = call;
+  const fail = (error: unknown): void => call.fail(error);
+  const inbox = new Inbox({ stream, load: served.load, fail }, served.limits, head.encoding);
+  let answered = false;
+  let deadline: Timer | undefined;
+  const arm = (): void => {
+    if (!stream.closed && head.timeout !== "") deadline ??= armDeadline(served, call, head);
+  };
+  const run = (message: Buffer): void => {
+    if (stream.isServerBusy) throw tooManyRequests();
+    const frame = answer(message);
+    if (Buffer.isBuffer(frame)) return stream.answer(frame);
+    if (!(frame instanceof Promise)) return stream.answerPieces(frame);
+    arm();
+    stream.run(message.length);
+    frame.then(
+      (bytes) => {
+        stream.rest();
+        stream.answer(bytes);
+      },
+      (error: unknown) => {
+        stream.rest();
+        fail(error);
+      },
+    );
+  };
+  const take = (message: Buffer): void => {
+    // One message is one call; what else comes is dropped.
+    if (answered) return;
+    answered = true;
+    stream.messageTaken();
+    if (!stream.mustWait) return run(message);
+    arm();
+    runLater(stream, Buffer.from(message), run, fail);
+  };
+  stream.take = {
+    data: (bytes) => {
+      if (answered || stream.closed) return;
+      try {
+        inbox.push(bytes, take);
+      } catch (error) {
+        fail(error);
+      }
+    },
+    // The message mostly comes in the same packet, and many are answered at once: no timer for those.
+    waits: () => {
+      arm();
+      if (!answered) inbox.await();
+    },
+    ended: () => {
+      if (!answered) fail(endedEarly(inbox));
+    },
+    closed: () => {
+      deadline?.cancel();
+      inbox.forget();
+    },
+  };
+}
+
+function orElse(fail: (error: unknown) => void, step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Its peer has asked for more than it reads. */
+function runLater(
+  stream: H2Stream,
+  message: Buffer,
+  run: (message: Buffer) => void,
+  fail: (error: unknown) => void,
+): void {
+  stream.run(message.length);
+  stream.whenTaken(() => {
+    stream.rest();
+    if (!stream.closed) orElse(fail, () => run(message));
+  });
+}
+
+/** As etcd's, where too many writes wait. */
+function tooManyRequests(): GrpcError {
+  return new GrpcError(Code.resourceExhausted, "etcdserver: too many requests");
+}
+
+/** In the words of grpc-go, which passes on what its reader says. */
+function endedEarly({ partial }: Inbox): GrpcError {
+  return new GrpcError(Code.unknown, partial ? "unexpected EOF" : "EOF");
+}
+
+/** Long waits end a little late, so that the host keeps few timers of different lengths. */
+function armDeadline({ clock }: Served, call: Call, head: CallHead): Timer | undefined {
+  const waitMs = timeoutMs(head);
+  if (waitMs > timerMsMax) return undefined;
+  const delayMs = waitMs < 1000 ? Math.ceil(waitMs) : Math.ceil(waitMs / 100) * 100;
+  return clock.after("etcd.deadline", delayMs, () => call.fail(deadlineExceeded()));
+}
+
+/** Nobody waits a day for an answer, and hosts count delays in 31 bits. */
+const timerMsMax = 24 * 3600 * 1000;
+
+function serveStream(
+  served: Served,
+  call: Call,
+  head: CallHead,
+  open: (call: ServerStream) => StreamEnd,
+): void {
+  const { stream } = call;
+  const fail = (error: unknown): void => call.fail(streamError(error));
+  const inbox = new Inbox({ stream, load: served.load, fail }, served.limits, head.encoding);
+  stream.isPaced = true;
+  // A client waits for the head before it believes that its stream is open.
+  stream.sendHead();
+  const end = open(call);
+  const deadline = armDeadline(served, call, head);
+  const take = (message: Buffer): void => {
+    stream.messageTaken();
+    if (call.closed) return;
+    checkRead(stream);
+    end.message(message);
+  };
+  const orFail = (step: () => void): void => {
+    if (!call.closed) orElse(fail, step);
+  };
+  stream.take = {
+    data: (bytes) => orFail(() => inbox.push(bytes, take)),
+    ended: () =>
+      orFail(() => {
+        if (inbox.partial) throw new GrpcError(Code.internal, "unexpected EOF");
+        end.halfClosed();
+      }),
+    closed: () => {
+      deadline?.cancel();
+      inbox.forget();
+      end.closed();
+    },
+  };
+}
+
+/** More than a watch's backlog and a batch of the store beyond it. */
+const unreadBytesMax = 8 * 2 ** 20;
+const unreadFramesMax = 10_000;
+
+/** Each message may be answered, so a client that only asks is not listened to any more. */
+function checkRead({ pendingBytes, pendingFrames }: H2Stream): void {
+  if (pendingBytes <= unreadBytesMax && pendingFrames <= unreadFramesMax) return;
+  throw new GrpcError(Code.resourceExhausted, "etcdserver: the stream's answers are not read");
+}
+
+/** grpc-go's streams have another wording for the same. */
+function streamError(error: unknown): unknown {
+  if (!(error instanceof ProtobufError)) return error;
+  const message = `grpc: failed to unmarshal the received message: ${error.message}`;
+  return new GrpcError(Code.internal, message);
+}

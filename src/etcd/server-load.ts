@@ -1,0 +1,139 @@
+/**
+ * What all connections of a server hold together. Each connection counts for itself and reports
+ * here; who gives way when a total is reached is decided here.
+ *
+ * L1  `streams`, `runningBytes` and `unreadBytes` are the sums of what the connections reported.
+ * L2  An unfinished message is failed `messageMs` after it began, or earlier when all of them need more
+ *     than `messageRoomTotalBytesMax`: the oldest first, for a message that is really on its way is young.
+ * L3  When unread answers are more than `unreadTotalBytesMax`, the connection that has taken nothing for
+ *     longest is ended.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import { Code, GrpcError } from "#wire/grpc.ts";
+import type { H2Limits } from "./h2-limits.ts";
+
+/** A call whose message is not whole yet. */
+export interface Unfinished {
+  /** When it is failed; the room that it takes. For `ServerLoad` only. */
+  dueMs: number;
+  roomBytes: number;
+  fail(error: GrpcError): void;
+}
+
+/** A connection, as far as what it has not sent is concerned. */
+export interface Reader {
+  /** Waits for the peer. */
+  readonly unreadBytes: number;
+  /** When the peer last took some of it. */
+  readonly takenMs: number;
+  /** Ends the connection. */
+  endUnread(): void;
+}
+
+/** A connection with less than this is not looked at when room is made. */
+const unreadBytesLeast = 2 ** 20;
+
+export class ServerLoad {
+  streams = 0;
+  runningBytes = 0;
+  #unreadBytes = 0;
+  #roomBytes = 0;
+  /** In the order in which they are due. */
+  readonly #unfinished = new Set<Unfinished>();
+  readonly #readers = new Set<Reader>();
+  readonly #clock: Clock;
+  readonly #limits: H2Limits;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, limits: H2Limits) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  get unfinishedMessages(): number {
+    return this.#unfinished.size;
+  }
+
+  /** Nothing more should be put where it waits for a slow peer. */
+  get isUnreadFull(): boolean {
+    return this.#unreadBytes > this.#limits.unreadTotalBytesMax;
+  }
+
+  /** Unless it is waited for already. */
+  awaitMessage(one: Unfinished): void {
+    if (this.#unfinished.has(one)) return;
+    one.dueMs = this.#clock.monotonicMs() + this.#limits.messageMs;
+    this.#unfinished.add(one);
+    if (this.#timer === undefined) this.#arm(this.#limits.messageMs);
+  }
+
+  /** The call has such room now. May fail others, and it. */
+  giveRoom(one: Unfinished, roomBytes: number): void {
+    this.#roomBytes += roomBytes - one.roomBytes;
+    one.roomBytes = roomBytes;
+    for (const oldest of this.#unfinished) {
+      if (this.#roomBytes <= this.#limits.messageRoomTotalBytesMax) return;
+      if (oldest.roomBytes === 0) continue;
+      this.forget(oldest);
+      oldest.fail(noRoom("all unfinished messages", this.#limits.messageRoomTotalBytesMax));
+    }
+  }
+
+  /** Its message is whole, or it is over. */
+  forget(one: Unfinished): void {
+    if (!this.#unfinished.delete(one)) return;
+    this.#roomBytes -= one.roomBytes;
+    one.roomBytes = 0;
+  }
+
+  open(reader: Reader): void {
+    this.#readers.add(reader);
+  }
+
+  close(reader: Reader): void {
+    this.#readers.delete(reader);
+  }
+
+  /** A reader's unread bytes changed. May end readers, and it. */
+  unread(change: number): void {
+    this.#unreadBytes += change;
+    while (change > 0 && this.isUnreadFull) {
+      const slowest = this.#slowest();
+      if (slowest === undefined) return;
+      slowest.endUnread();
+    }
+  }
+
+  #slowest(): Reader | undefined {
+    let slowest: Reader | undefined;
+    for (const one of this.#readers) {
+      if (one.unreadBytes < unreadBytesLeast) continue;
+      if (slowest === undefined || one.takenMs < slowest.takenMs) slowest = one;
+    }
+    return slowest;
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer = this.#clock.after("etcd.message", delayMs, () => this.#expire());
+  }
+
+  #expire(): void {
+    this.#timer = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    const seconds = this.#limits.messageMs / 1000;
+    for (const one of this.#unfinished) {
+      if (one.dueMs > nowMs) {
+        return this.#arm(one.dueMs - nowMs);
+      }
+      this.forget(one);
+      const text = `the request did not arrive within ${seconds} s`;
+      one.fail(new GrpcError(Code.deadlineExceeded, text));
+    }
+  }
+}
+
+/** Told to a call that is refused for want of memory. */
+export function noRoom(whose: string, bytesMax: number): GrpcError {
+  const text = `etcdserver: no room for the request: ${whose} take at most ${bytesMax} bytes`;
+  return new GrpcError(Code.resourceExhausted, text);
+}
