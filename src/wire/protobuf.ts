@@ -2,7 +2,7 @@
  * Reading protobuf: fields of one message, in the order they come. No schema here.
  *
  * Holds  no length from outside is believed before it is checked against what is left; groups
- *        (deprecated, unused by Kubernetes) and malformed varints are errors.
+ *        (deprecated, unused by Kubernetes) and varints of more than ten bytes are errors.
  * Bytes  values are views into the input: borrowed.
  */
 
@@ -57,7 +57,7 @@ function readValue(reader: Reader, number: number, wireType: number): ProtobufFi
   }
 }
 
-/** Most varints are small: they are read as numbers, only long ones as bigint. */
+/** Seven bits a byte, lowest first, ten bytes at most; what exceeds 64 bits is cut off. */
 function readVarint(reader: Reader): bigint {
   let value = 0n;
   for (let shift = 0n; shift < 70n; shift += 7n) {

@@ -14,7 +14,7 @@ import { semanticEqual } from "../validation/equal.ts";
 /** The rules of one kind, without its metadata's. */
 export interface Rules {
   readonly validate?: (object: Fields) => readonly FieldError[];
-  /** Also has to say what `validate` says, unless `update` is "only". */
+  /** Runs instead of `validate` on update, so it repeats what holds there too. */
   readonly validateUpdate?: (next: Fields, old: Fields) => readonly FieldError[];
   /** Of subresources, by name. */
   readonly subresources?: Readonly<
