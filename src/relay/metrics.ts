@@ -52,13 +52,13 @@ export class RelayMetrics {
   constructor(set: MetricSet) {
     this.requests = set.counter(
       "relay_requests_total",
-      "Requests by who answered them: mirror, etag, discovery, upstream, relay, and by code.",
+      "Requests by what answered them: mirror, etag, discovery, upstream, relay, and by code.",
       ["by", "code"],
     );
     this.eventsOut = set.counter("relay_watch_events_sent_total", "Watch events sent.", []);
     this.bytesOut = set.counter("relay_watch_bytes_sent_total", "Watch bytes sent.", []);
     this.notModified = set.counter("relay_not_modified_total", "Polls answered 304.", []);
-    this.expired = set.counter("relay_expired_total", "Watches and deltas told 410.", []);
+    this.expired = set.counter("relay_expired_total", "Watches and polls with since answered 410.", []);
     this.watchesStarted = set.counter(
       "relay_watches_started_total",
       "Watches by how they began: with the state, resumed after a resourceVersion, refused with 410.",
@@ -71,13 +71,13 @@ export class RelayMetrics {
     );
     this.#latency = set.histogram(
       "relay_event_to_socket_seconds",
-      "From an event's arrival until all were written to but the slices of a crowd that wait for their turn: the oldest of each batch.",
+      "From an event's arrival until it was written to all watchers except slices that wait for their turn: the oldest of each batch.",
       ["resource"],
       latencySeconds,
     );
     this.staleReads = set.counter(
       "relay_stale_reads_total",
-      "Reads of the most recent state answered from the last known one, the upstream being away.",
+      "Reads of the most recent state answered from the last known one while the upstream is away.",
       [],
     );
     this.shadowed = set.counter(
@@ -87,7 +87,7 @@ export class RelayMetrics {
     );
     this.moved = set.counter(
       "relay_streams_moved_total",
-      "Streams let go to relays that have fewer; they resume there.",
+      "Streams closed so that their clients resume at relays that have fewer.",
       [],
     );
     this.endedByReview = set.counter(
@@ -109,7 +109,7 @@ export function describeViews(set: MetricSet, views: () => Iterable<NamedView>):
   };
   perView("relay_view_rows", "Rows of a view.", (view) => view.content("").count);
   perView("relay_view_zones", "Zones followed.", (view) => view.zones);
-  perView("relay_view_zones_refused_total", "Rows of zones too many.", (v) => v.zonesRefused);
+  perView("relay_view_zones_refused_total", "Rows of zones beyond the limit.", (v) => v.zonesRefused);
   perView("relay_view_failures_total", "Rows whose paths failed.", (view) => view.failures);
   perView("relay_view_waiting", "Long polls waiting.", (view) => view.waiting);
 }
@@ -174,7 +174,7 @@ function describeUpstream(perResource: PerResource): void {
   perResource("relay_upstream_watches", "Watches open.", (r) => r.upstream.counts.watching);
   perResource(
     "relay_upstream_expired_total",
-    "Places lost: 410, disorder, or a sum that differs; a list followed.",
+    "Positions lost: 410, disorder, or a sum that differs; a list followed.",
     (r) => r.upstream.counts.expired,
   );
   perResource(
@@ -185,7 +185,7 @@ function describeUpstream(perResource: PerResource): void {
   perResource("relay_events_received_total", "Events received.", (r) => r.mirror.counts.events);
   perResource(
     "relay_events_repeated_total",
-    "Events told again, and dropped.",
+    "Events that the upstream repeated, dropped.",
     (r) => r.mirror.counts.duplicates,
   );
   perResource(
@@ -205,17 +205,17 @@ function describeUpstream(perResource: PerResource): void {
   );
   perResource(
     "relay_differences_total",
-    "Lists whose difference was told to watchers.",
+    "Lists whose difference was sent to watchers.",
     (r) => r.mirror.counts.reconciled,
   );
   perResource(
     "relay_lists_held_back_total",
-    "Lists not applied, because they took too much away.",
+    "Lists held back, because they took too much away.",
     guard("held"),
   );
   perResource(
     "relay_lists_confirmed_total",
-    "Such lists that a second one confirmed.",
+    "Held back lists that a second one confirmed.",
     guard("confirmed"),
   );
 }
@@ -238,7 +238,7 @@ function describeMirror(perResource: PerResource): void {
   );
   perResource(
     "relay_watch_events_coalesced_total",
-    "Events not sent to watchers of the latest state, for later ones stand for them.",
+    "Events not sent to watchers of the latest state, because later ones replace them.",
     (r) => r.mirror.cache.coalesced,
   );
   perResource("relay_views", "ETag views held.", (r) => r.views.size);
@@ -256,14 +256,14 @@ export function describeHerd(set: MetricSet, herd: Herd): void {
     set.gaugeOf(name, help, [], () => [[[], read()]]);
   one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);
   one("relay_herd_admitted_total", "Large answers admitted.", () => herd.admitted);
-  one("relay_herd_refused_total", "Large answers told to come again.", () => herd.refused);
+  one("relay_herd_refused_total", "Large answers refused for lack of room, 429.", () => herd.refused);
 }
 
 /** Credentials nobody vouches for: how many were asked about, and how many there was no budget for. */
 export function describeRefusals(set: MetricSet, { refusalCounts }: Access): void {
   set.gaugeOf(
     "relay_credentials_refused_total",
-    "Unknown credentials by outcome: refused by the upstream, or not asked about by the limit of an address or of all.",
+    "Unknown credentials by outcome: refused by the upstream, or not asked about, by the limit of an address or of all.",
     ["outcome"],
     () => [
       [["refused"], refusalCounts.refused],
