@@ -1,0 +1,62 @@
+/** The documents name files that exist: every relative link, and every path in backquotes or code blocks. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const skipped = new Set(["node_modules", ".git", "dist"]);
+
+/** `[text](docs/relay.md#tls)`; not `https://...`, not `#part`. */
+const link = /\]\((?![a-z]+:|#)([^)#\s]+)/g;
+/** A path from the root, or from `src` as `#room/file.ts`. Folders and globs are not checked. */
+const path = /(?<![\w/.#-])((?:src|test|tools|docs|bin)\/[\w./-]+\.(?:ts|mjs|md|json|yaml|c))\b/g;
+const roomPath = /`#(\w+\/[\w./-]+\.ts)`/g;
+
+function documents(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const full = join(folder, entry.name);
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : documents(full);
+    return entry.name.endsWith(".md") ? [full] : [];
+  });
+}
+
+/** Names of `text`, in a document of `folder`, that lead nowhere. */
+function deadNames(text: string, folder: string): readonly string[] {
+  const found = (pattern: RegExp): readonly string[] =>
+    [...text.matchAll(pattern)].map(([, name = ""]) => name);
+  const names = [
+    ...found(link).map((name) => [name, join(folder, name)] as const),
+    ...found(path).map((name) => [name, join(root, name)] as const),
+    ...found(roomPath).map((name) => [`#${name}`, join(root, "src", name)] as const),
+  ];
+  return names
+    .filter(([name, full]) => !isPattern(name) && !existsSync(full))
+    .map(([name]) => name);
+}
+
+/** Linked before it is written. */
+const announced = "docs/threats.md";
+
+/** `src/store/engines/NAME.ts` and `#room/file.ts` stand for others. */
+function isPattern(name: string): boolean {
+  return name.includes("NAME") || name === "#room/file.ts" || name === announced;
+}
+
+test("every link and path of a document leads to a file", () => {
+  const all = documents(root);
+  assert.ok(all.length > 40, `only ${all.length} documents found`);
+  const dead = all.flatMap((file) =>
+    deadNames(readFileSync(file, "utf8"), dirname(file)).map(
+      (name) => `${relative(root, file)}: ${name}`,
+    ),
+  );
+  assert.deepEqual(dead, []);
+});
+
+test("a link and a path that lead nowhere are found", () => {
+  const text =
+    "[a](gone.md) [b](README.md#x) [c](https://example.com/gone) `src/gone/a.ts` `#gone/b.ts`";
+  assert.deepEqual(deadNames(text, root), ["gone.md", "src/gone/a.ts", "#gone/b.ts"]);
+});
