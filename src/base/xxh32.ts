@@ -3,7 +3,7 @@
  *
  * Detects every error within one word, and any other but for one in 2^32. Four lanes of multiply and
  * rotate have no tables to look into: 2 to 6 times as fast here as crc32c.ts and node:zlib's crc32,
- * see docs/capacity.md.
+ * see README.md.
  */
 const prime1 = 0x9e3779b1;
 const prime2 = 0x85ebca77;
