@@ -7,7 +7,7 @@ import type {
   HorizontalPodAutoscalerCondition,
   MetricSpec,
 } from "#api/gen/types.ts";
-import { withCondition } from "../shared/conditions.ts";
+import { withCondition } from "../framework/conditions.ts";
 
 export interface ScalePlan {
   /** Replicas the target must have; undefined: as many as it has. */
@@ -30,7 +30,7 @@ const disabled: Said = {
 export function planScale(autoscaler: HorizontalPodAutoscaler, current: number): ScalePlan {
   const min = autoscaler.spec?.minReplicas ?? 1;
   const max = autoscaler.spec?.maxReplicas ?? min;
-  const scalingActive = unmeasured(autoscaler.spec?.metrics ?? []);
+  const scalingActive = planWithoutMetrics(autoscaler.spec?.metrics ?? []);
   if (current === 0 && min !== 0) return { scalingActive: disabled };
   if (current > max) {
     const reason = "Current number of replicas above Spec.MaxReplicas";
@@ -51,7 +51,7 @@ const reasons: Readonly<Record<string, string>> = {
   External: "FailedGetExternalMetric",
 };
 
-function unmeasured([first]: readonly MetricSpec[]): Said {
+function planWithoutMetrics([first]: readonly MetricSpec[]): Said {
   const what = first?.resource?.name ?? first?.type ?? "resource";
   const why = `unable to get metrics for ${what}: this control plane reads no metrics API`;
   const message = `the HPA was unable to compute the replica count: ${why}`;

@@ -5,9 +5,9 @@
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
 import { isNotFound } from "#client/refusal.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { refs } from "../framework/refs.ts";
 
 const workers = 5;
 const name = "clusterrole-aggregation-controller";
@@ -28,7 +28,7 @@ export function clusterRoleAggregationController(deps: ControllerDeps): Controll
   async function reconcile(key: string): Promise<void> {
     const role = roles.getByKey(key);
     if (role?.aggregationRule === undefined) return;
-    const rules = aggregatedRules(role, roles.list());
+    const rules = aggregateRules(role, roles.list());
     if (jsonEqual(rules, role.rules ?? [])) return;
     try {
       await client.update(refs.clusterroles, "", { ...role, rules }, { fieldManager: name });
@@ -39,7 +39,7 @@ export function clusterRoleAggregationController(deps: ControllerDeps): Controll
 }
 
 /** The rules `role` must have, pure. A selector that does not parse throws. */
-export function aggregatedRules(
+export function aggregateRules(
   role: ClusterRole,
   all: readonly ClusterRole[],
 ): readonly PolicyRule[] {

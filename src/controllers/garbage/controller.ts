@@ -19,8 +19,8 @@ import { isNotFound } from "#client/refusal.ts";
 import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { sleep } from "#platform/clock.ts";
-import type { Controller, ControllerDeps } from "../shared/controller.ts";
-import { discover, type DiscoveredResource } from "../shared/discovery.ts";
+import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import { discover, type DiscoveredResource } from "../framework/discovery.ts";
 import {
   foregroundFinalizer,
   orphanFinalizer,
@@ -183,7 +183,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
     ref: ResourceRef,
     finalizer: string,
   ): Promise<void> {
-    await ignoringGone(async () => {
+    await ignoreGone(async () => {
       const current = await client.get(ref, node.namespace, node.name);
       if (current.metadata?.uid !== node.uid) return;
       const finalizers = (current.metadata.finalizers ?? []).filter((name) => name !== finalizer);
@@ -196,7 +196,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
   async function patchMeta(node: GraphNode, ref: ResourceRef, change: object): Promise<void> {
     const { uid, resourceVersion } = node;
     const patch = { metadata: { uid, resourceVersion, ...change } };
-    await ignoringGone(() => client.patch(ref, node.namespace, node.name, "merge", patch));
+    await ignoreGone(() => client.patch(ref, node.namespace, node.name, "merge", patch));
   }
 
   /** Foreground deletions in a circle would wait for each other: the object lets its owners go first. */
@@ -216,7 +216,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
   ): Promise<void> {
     const { uid, resourceVersion } = node;
     const preconditions = { uid, resourceVersion };
-    await ignoringGone(() =>
+    await ignoreGone(() =>
       client.delete(ref, node.namespace, node.name, { propagationPolicy, preconditions }),
     );
   }
@@ -239,7 +239,7 @@ function kindKey(group: string, kind: string): string {
 }
 
 /** Gone, or another object under the same name by now: nothing of ours is left to do. */
-async function ignoringGone(action: () => Promise<unknown>): Promise<void> {
+async function ignoreGone(action: () => Promise<unknown>): Promise<void> {
   try {
     await action();
   } catch (error) {

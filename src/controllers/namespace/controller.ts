@@ -14,11 +14,11 @@ import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import { isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { discover, type DiscoveredResource } from "../shared/discovery.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { ignoreGone, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { discover, type DiscoveredResource } from "../framework/discovery.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { ignoreGone, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
 import { namespaceConditions, type Remains } from "./conditions.ts";
 
 const workers = 10;

@@ -16,10 +16,10 @@ import { keyOf } from "#client/local-store.ts";
 import type { Informer } from "#client/informer.ts";
 import { isNotFound } from "#client/refusal.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { discover } from "../shared/discovery.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { discover } from "../framework/discovery.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { refs } from "../framework/refs.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";
 
 const workers = 5;

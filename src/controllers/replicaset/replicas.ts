@@ -11,8 +11,8 @@ import {
   isAvailable,
   isReady,
   isTerminating,
-} from "../shared/pod.ts";
-import { findCondition, withoutCondition, type Condition } from "../shared/conditions.ts";
+} from "../pods/pod.ts";
+import { findCondition, withoutCondition, type Condition } from "../framework/conditions.ts";
 
 /** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
 export const burstReplicas = 500;

@@ -3,8 +3,8 @@ import type { Job } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
 import { keyOf } from "#client/local-store.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
 
 const workers = 5;
 

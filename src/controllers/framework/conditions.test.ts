@@ -4,8 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { withCondition, withReason, type Condition } from "./conditions.ts";
 import { jsonEqual } from "./equal.ts";
-import { controllerKey } from "./owner.ts";
-import { scaledDown, scaledUp } from "./percent.ts";
+import { controllerKey } from "../ownership/owner.ts";
+import { roundDownPercent, roundUpPercent } from "../scaling/percent.ts";
 
 const then = "2026-01-01T00:00:00Z";
 const now = "2026-01-01T01:00:00Z";
@@ -33,9 +33,9 @@ test("only a new status moves the time; the place stays, and the others", () => 
 });
 
 test("shares of a whole round up or down, numbers stay", () => {
-  assert.deepEqual([scaledUp("25%", 10), scaledDown("25%", 10)], [3, 2]);
-  assert.deepEqual([scaledUp(3, 10), scaledDown(3, 10)], [3, 3]);
-  assert.deepEqual([scaledUp("0%", 10), scaledUp("100%", 7)], [0, 7]);
+  assert.deepEqual([roundUpPercent("25%", 10), roundDownPercent("25%", 10)], [3, 2]);
+  assert.deepEqual([roundUpPercent(3, 10), roundDownPercent(3, 10)], [3, 3]);
+  assert.deepEqual([roundUpPercent("0%", 10), roundUpPercent("100%", 7)], [0, 7]);
 });
 
 test("a controller is found by group and kind, in whatever version", () => {

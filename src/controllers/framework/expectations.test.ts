@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { KubeObject } from "#api/object.ts";
 import { FakeClock } from "#client/testing/fake-clock.ts";
-import { Barrier } from "./barrier.ts";
+import { Expectations } from "./expectations.ts";
 
 type Step =
   | { readonly do: "create" | "delete"; readonly key: "a" | "b" }
@@ -73,23 +73,23 @@ test("a key passes only when the cache shows all its writes, and always once it 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const server = new Lagging();
-      const barrier = new Barrier<KubeObject>(server, new FakeClock());
+      const expectations = new Expectations<KubeObject>(server, new FakeClock());
       let made = 0;
       for (const { do: act, key } of steps) {
         if (act === "deliver") server.deliver();
         // As a controller does: it acts for a key only when that has passed.
-        else if (barrier.passed(key)) {
+        else if (expectations.passed(key)) {
           assert.ok(server.isCurrent(`ns/${key}`));
           const [first] = server.listed(`ns/${key}`);
-          if (act === "create") barrier.wrote(key, server.create(`${key}${made++}`));
+          if (act === "create") expectations.wrote(key, server.create(`${key}${made++}`));
           else if (first !== undefined) {
-            barrier.deleting(key, first);
+            expectations.deleting(key, first);
             server.delete(`ns/${first.metadata?.name}`);
           }
         }
       }
       while (server.deliver());
-      assert.ok(barrier.passed("a") && barrier.passed("b"));
+      assert.ok(expectations.passed("a") && expectations.passed("b"));
     }),
   );
 });
@@ -97,18 +97,18 @@ test("a key passes only when the cache shows all its writes, and always once it 
 test("a delete that failed holds nothing back; one that never shows does for five minutes", async () => {
   const clock = new FakeClock();
   const server = new Lagging();
-  const barrier = new Barrier<KubeObject>(server, clock);
+  const expectations = new Expectations<KubeObject>(server, clock);
   const object = server.create("x");
   server.deliver();
-  barrier.deleting("a", object);
-  assert.equal(barrier.passed("a"), false);
-  barrier.notDeleted("a", object);
-  assert.equal(barrier.passed("a"), true);
-  barrier.deleting("a", object);
+  expectations.deleting("a", object);
+  assert.equal(expectations.passed("a"), false);
+  expectations.notDeleted("a", object);
+  assert.equal(expectations.passed("a"), true);
+  expectations.deleting("a", object);
   await clock.advance(5 * 60_000);
-  assert.equal(barrier.passed("a"), false);
+  assert.equal(expectations.passed("a"), false);
   await clock.advance(1);
-  assert.equal(barrier.passed("a"), true);
+  assert.equal(expectations.passed("a"), true);
 });
 
 test("an object that is going, or a namesake in its place, counts as deleted", () => {
@@ -116,8 +116,8 @@ test("an object that is going, or a namesake in its place, counts as deleted", (
   for (const change of [{ deletionTimestamp: "t" }, { uid: "another" }]) {
     const held = { metadata: { ...metadata, ...change } };
     const cache = { resourceVersion: "9", getByKey: () => held };
-    const barrier = new Barrier<KubeObject>(cache, new FakeClock());
-    barrier.deleting("a", { metadata });
-    assert.equal(barrier.passed("a"), true);
+    const expectations = new Expectations<KubeObject>(cache, new FakeClock());
+    expectations.deleting("a", { metadata });
+    assert.equal(expectations.passed("a"), true);
   }
 });

@@ -5,7 +5,7 @@ import type { Pod, ReplicaSet } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 import { createWorld, pod, type World } from "../testing/world.ts";
 import { claim, type Adopter } from "./adopt.ts";
-import { refs } from "./refs.ts";
+import { refs } from "../framework/refs.ts";
 
 const owner: ReplicaSet = {
   metadata: { name: "rs", namespace: "default", uid: "uid-rs" },

@@ -20,7 +20,7 @@ const patienceMs = 5 * 60 * 1000;
 const recheckMs = 30_000;
 
 /** What a reconcile answers for a key that may not pass yet. */
-export const notYet = { requeueAfterMs: recheckMs };
+export const unfulfilled = { requeueAfterMs: recheckMs };
 
 interface Pending {
   resourceVersion: number;
@@ -30,7 +30,7 @@ interface Pending {
 
 type Cache<T extends KubeObject> = Pick<Informer<T>, "resourceVersion" | "getByKey">;
 
-export class Barrier<T extends KubeObject> {
+export class Expectations<T extends KubeObject> {
   readonly #informer: Cache<T>;
   readonly #clock: Clock;
   readonly #pending = new Map<string, Pending>();

@@ -7,7 +7,7 @@ interface ResourceList {
 }
 
 /** The resource of a kind; undefined when the server has none, and throws when it has no scale. */
-export async function scaledResource(
+export async function findScaledResource(
   client: Client,
   apiVersion: string,
   kind: string,

@@ -8,11 +8,11 @@ import { ApiError } from "#api/status.ts";
 import { labelsMatch, type LabelSelector } from "#api/label-selector.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
-import { claim, type Adopter } from "./adopt.ts";
-import { jsonEqual } from "./equal.ts";
-import { orphanIndex } from "./orphans.ts";
-import { ignoreGone } from "./refusals.ts";
-import { refs } from "./refs.ts";
+import { claim, type Adopter } from "../ownership/adopt.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { orphanIndex } from "../ownership/orphans.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
 import { templateHash } from "./template-hash.ts";
 
 /** On pods: which revision one is of. A StatefulSet's says the name, a DaemonSet's the hash. */
