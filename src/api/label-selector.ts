@@ -8,6 +8,7 @@
 import { qualifiedNameErrors, labelValueErrors } from "./label-syntax.ts";
 import { lexLabelSelector } from "./label-lexer.ts";
 import type { LabelToken } from "./label-lexer.ts";
+import { append } from "./validation/errors.ts";
 
 export interface LabelRequirement {
   readonly key: string;
@@ -202,7 +203,7 @@ function requirementFinding(
   const findings: string[] = [];
   const keyErrors = qualifiedNameErrors(key);
   if (keyErrors.length > 0) findings.push(invalidValue("key", key, keyErrors.join("; ")));
-  findings.push(...valueSetFindings(operator, values));
+  append(findings, valueSetFindings(operator, values));
   values.forEach((value, index) => {
     const errors = labelValueErrors(value);
     if (errors.length === 0) return;

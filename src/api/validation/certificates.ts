@@ -13,6 +13,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  repeatedAt,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 
@@ -59,10 +60,11 @@ function checkRequest(out: FieldError[], spec: Fields): void {
     const detail = "PEM block type must be CERTIFICATE REQUEST";
     out.push(invalidValue("spec.request", spec["request"], detail));
   }
+  const repeated = new Set(repeatedAt(given));
   given.forEach((usage, at) => {
     const path = index("spec.usages", at);
     if (!usages.includes(usage)) out.push(notSupported(path, usage, usages));
-    if (given.indexOf(usage) < at) out.push(duplicate(path, usage));
+    if (repeated.has(at)) out.push(duplicate(path, usage));
   });
   checkSigner(out, text(spec, "signerName"), "spec.signerName");
   const seconds = maybeNumber(spec, "expirationSeconds");

@@ -65,6 +65,22 @@ export function invalidEach(
   return details.map((detail) => invalidValue(field, value, detail));
 }
 
+/** `append(out, more)` for lists of any length: a call with more arguments than the stack holds throws. */
+export function append<T>(out: T[], more: readonly T[]): void {
+  for (const item of more) out.push(item);
+}
+
+/** The places of those that are equal to one before them, by the text that tells them apart. */
+export function repeatedAt(keys: readonly string[]): readonly number[] {
+  const seen = new Set<string>();
+  const repeated: number[] = [];
+  keys.forEach((key, at) => {
+    if (seen.has(key)) repeated.push(at);
+    seen.add(key);
+  });
+  return repeated;
+}
+
 function finding(
   reason: FieldError["reason"],
   field: string,
