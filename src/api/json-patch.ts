@@ -159,13 +159,16 @@ interface Place {
 }
 
 function findPlace(root: MutableJson, path: string, op: string): Place {
-  const segments = path.split("/").slice(1).map(decodeSegment);
-  const key = segments.pop();
+  // Not split as a whole: a path of a million segments ends where the document does.
   let at: MutableJson | undefined = root;
-  for (const segment of segments) {
-    at = isContainer(at) ? valueAt({ container: at, key: segment }) : undefined;
+  let from = path.indexOf("/") + 1;
+  while (from > 0 && isContainer(at)) {
+    const to = path.indexOf("/", from);
+    const key = decodeSegment(to < 0 ? path.slice(from) : path.slice(from, to));
+    if (to < 0) return { container: at, key };
+    at = valueAt({ container: at, key });
+    from = to + 1;
   }
-  if (key !== undefined && isContainer(at)) return { container: at, key };
   throw new JsonPatchError(
     `${op} operation does not apply: doc is missing path: "${path}": missing value`,
   );

@@ -8,6 +8,7 @@
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
+import { isAmong } from "./label-selector.ts";
 import type {
   Container,
   PersistentVolumeClaim,
@@ -332,7 +333,7 @@ function podMatchesScope(scope: QuotaScope, pod: Pod): boolean {
 }
 
 function selects(scope: QuotaScope, name: string): boolean {
-  const listed = (scope.values ?? []).includes(name);
+  const listed = isAmong(scope.values ?? [], name);
   switch (scope.operator) {
     case "In":
       return name !== "" && listed;
