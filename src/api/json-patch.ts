@@ -36,15 +36,46 @@ export class JsonPatchError extends Error {
 
 /** Applies `patch`, a decoded JSON document, to `document`. Throws ApiError. */
 export function applyJsonPatch(document: JsonValue, patch: unknown): JsonValue {
-  const operations = decodeOperations(patch);
-  const state: PatchState = { root: cloneJson(document), copiedBytes: 0 };
-  try {
-    for (const operation of operations) applyOperation(state, operation);
-  } catch (error) {
-    if (error instanceof JsonPatchError) throw unprocessable(error);
-    throw error;
+  const run = new JsonPatchRun(document, patch);
+  while (!run.isDone) run.step();
+  return run.result();
+}
+
+/** So many operations are a step: each may move the elements of a list behind it. */
+const operationsPerStep = 250;
+
+/** A patch that is applied in steps, so that others are served between them. The methods throw ApiError. */
+export class JsonPatchRun {
+  readonly #operations: readonly Operation[];
+  readonly #state: PatchState;
+  #applied = 0;
+
+  constructor(document: JsonValue, patch: unknown) {
+    this.#operations = decodeOperations(patch);
+    this.#state = { root: cloneJson(document), copiedBytes: 0 };
   }
-  return finished(state.root);
+
+  get isDone(): boolean {
+    return this.#applied >= this.#operations.length;
+  }
+
+  step(): void {
+    const from = this.#applied;
+    this.#applied += operationsPerStep;
+    try {
+      for (const operation of this.#operations.slice(from, this.#applied)) {
+        applyOperation(this.#state, operation);
+      }
+    } catch (error) {
+      if (error instanceof JsonPatchError) throw unprocessable(error);
+      throw error;
+    }
+  }
+
+  /** Call once, when it is done. */
+  result(): JsonValue {
+    return finished(this.#state.root);
+  }
 }
 
 /** 422 as upstream words it for any patch that is well formed and does not fit the object. */

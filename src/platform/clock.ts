@@ -27,6 +27,7 @@ export type TimerName =
   | "client.backoff"
   | "client.resync"
   | "client.delay"
+  | "client.turn"
   | "client.election"
   | "scheduler.backoff"
   | "scheduler.flush"
