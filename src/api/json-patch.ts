@@ -43,6 +43,8 @@ export function applyJsonPatch(document: JsonValue, patch: unknown): JsonValue {
 
 /** So many operations are a step: each may move the elements of a list behind it. */
 const operationsPerStep = 250;
+/** A copy is gone through twice: once to make it, once to count it. */
+const copiedBytesPerStep = 128 * 1024;
 
 /** A patch that is applied in steps, so that others are served between them. The methods throw ApiError. */
 export class JsonPatchRun {
@@ -60,10 +62,12 @@ export class JsonPatchRun {
   }
 
   step(): void {
-    const from = this.#applied;
-    this.#applied += operationsPerStep;
+    const until = this.#applied + operationsPerStep;
+    const copiedMax = this.#state.copiedBytes + copiedBytesPerStep;
     try {
-      for (const operation of this.#operations.slice(from, this.#applied)) {
+      while (this.#applied < until && this.#state.copiedBytes < copiedMax) {
+        const operation = this.#operations[this.#applied++];
+        if (operation === undefined) return;
         applyOperation(this.#state, operation);
       }
     } catch (error) {

@@ -60,8 +60,7 @@ const suffixes: ReadonlyMap<string, Suffix> = new Map([
 ]);
 
 /** A suffix starts with no digit here: digits that two parts could take are tried in every split. */
-const quantityRegex =
-  /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
+const quantityRegex = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
 
 /** Parses a text, or a number as JSON may carry one. Throws QuantityError. */
 export function parseQuantity(input: string | number): Quantity {

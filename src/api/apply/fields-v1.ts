@@ -28,7 +28,9 @@ export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
 }
 
 /** Keys that tell the elements of one list apart; no schema of upstream has more than four. */
-const listKeysMax = 16;
+const listKeysMax = 6;
+/** Characters of one of them; what is longer is not read at all. */
+const elementMax = 16 * 1024;
 
 /** One key of a plain value, or a plain value: the text is in order as it is. */
 const plainElement = /^(k:\{"[A-Za-z]+":("[^"\\]*"|[0-9]+)\}|v:"[^"\\]*")$/;
@@ -39,7 +41,8 @@ function parseElement(name: string): string | undefined {
   try {
     if (name.startsWith("v:")) return valueElement(JSON.parse(name.slice(2)));
     if (name.startsWith("i:")) return /^i:[0-9]+$/.test(name) ? name : undefined;
-    const keys: unknown = name.startsWith("k:") ? JSON.parse(name.slice(2)) : undefined;
+    const isKey = name.startsWith("k:") && name.length <= elementMax;
+    const keys: unknown = isKey ? JSON.parse(name.slice(2)) : undefined;
     const entries = isJsonObject(keys) ? Object.entries(keys) : [];
     return entries.length === 0 || entries.length > listKeysMax ? undefined : keyElement(entries);
   } catch {
