@@ -27,9 +27,20 @@ export function notSupported(
   value: unknown,
   supported: readonly string[],
 ): FieldError {
-  const list = supported.map((text) => JSON.stringify(text)).join(", ");
-  const detail = supported.length === 0 ? "" : `supported values: ${list}`;
+  const detail = supportedText(supported);
   return finding("FieldValueNotSupported", field, withValue("Unsupported value", value), detail);
+}
+
+/** By the list: a request may hold thousands of values that one list does not support. */
+const supportedTexts = new WeakMap<readonly string[], string>();
+
+function supportedText(supported: readonly string[]): string {
+  const known = supportedTexts.get(supported);
+  if (known !== undefined) return known;
+  const list = supported.map((text) => JSON.stringify(text)).join(", ");
+  const made = supported.length === 0 ? "" : `supported values: ${list}`;
+  supportedTexts.set(supported, made);
+  return made;
 }
 
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
