@@ -78,7 +78,7 @@ function regexError(text: string, format: string, examples: readonly string[]): 
   return `${text} (e.g. ${quoted}regex used for validation is '${format}')`;
 }
 
-const wide = /[^\x00-\x7f]/;
+const wide = /\P{ASCII}/u;
 
 /** Bytes of UTF-8, counted only where they may differ from characters: names are short and plain. */
 function isLonger(text: string, bytesMax: number): boolean {

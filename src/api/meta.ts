@@ -228,7 +228,7 @@ function isGoodAnnotation(name: string): boolean {
 }
 
 const encoder = new TextEncoder();
-const wide = /[^\x00-\x7f]/;
+const wide = /\P{ASCII}/u;
 
 function utf8Length(value: string): number {
   return wide.test(value) ? encoder.encode(value).byteLength : value.length;

@@ -27,7 +27,7 @@ import {
   required,
   append,
 } from "./errors.ts";
-import { semanticEqual, semanticKey } from "./equal.ts";
+import { semanticKey } from "./equal.ts";
 
 const requiredTerms = "requiredDuringSchedulingIgnoredDuringExecution";
 const preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution";
