@@ -12,6 +12,7 @@ import {
 } from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
 import { schemaOfKind } from "#api/schema.ts";
+import { hasValues } from "#api/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
@@ -79,6 +80,13 @@ async function readParsed(
   }
 }
 
+/** Direct callers send no bytes to tell by; so many values take some 10 KB. */
+const longValuesMin = 500;
+
+function notePace({ pace }: RequestContext, object: unknown): void {
+  if (hasValues(object, longValuesMin)) pace.note(Number.POSITIVE_INFINITY);
+}
+
 /**
  * The document in the body, undefined when there is none; `noting`: repeated keys are looked for.
  * @throws ApiError 400, 413, 415.
@@ -91,7 +99,10 @@ export async function readDocument(
 ): Promise<Document | undefined> {
   const { request } = context;
   if (request.body.kind === "none") return undefined;
-  if (request.body.kind === "object") return { value: request.body.object };
+  if (request.body.kind === "object") {
+    notePace(context, request.body.object);
+    return { value: request.body.object };
+  }
   const format = bodyFormats.get(contentType(request.headers));
   if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
   const bytes = await readBytes(context, bodies);
