@@ -61,23 +61,25 @@ class CoverSearch {
   isOver = false;
   readonly #owned: readonly PolicyRule[];
   readonly #limits: CoverLimits;
-  readonly #verbs = new Words();
-  readonly #groups = new Words();
-  readonly #resources = new Words();
+  /** Owned rules of one part and no names: who gives them on needs no search. */
+  readonly #single: ReadonlySet<string>;
+  #words: OwnedWords | undefined;
   #steps = 0;
 
   constructor(owned: readonly PolicyRule[], limits: CoverLimits) {
     this.#owned = owned;
     this.#limits = limits;
-    owned.forEach((rule, at) => {
-      this.#verbs.add(rule.verbs, at);
-      this.#groups.add(rule.apiGroups ?? [], at);
-      this.#resources.add(rule.resources ?? [], at);
-    });
+    this.#single = new Set(owned.filter(isUnnamed).flatMap((rule) => singlePart(rule) ?? []));
+  }
+
+  get #owners(): OwnedWords {
+    this.#words ??= ownedWords(this.#owned);
+    return this.#words;
   }
 
   cover(rule: PolicyRule): void {
     const { apiGroups = [], resources = [], nonResourceURLs: urls = [], verbs } = rule;
+    if (this.#single.size > 0 && this.#single.has(singlePart(rule) ?? "")) return;
     if (apiGroups.length > 0 && resources.length > 0) this.#coverResources(rule);
     if (urls.length === 0) return;
     const namePart: NamePart = ([url = 0, verb = 0]) => ({
@@ -87,7 +89,7 @@ class CoverSearch {
     const matches = (owned: PolicyRule, word: string): boolean =>
       isUnnamed(owned) && (owned.nonResourceURLs ?? []).some((url) => urlMatches(url, word));
     this.#coverAxes([{ words: urls, matches }, verbAxis(verbs)], namePart, [
-      this.#candidates(this.#verbs, verbs),
+      this.#candidates(this.#owners.verbs, verbs),
     ]);
   }
 
@@ -109,9 +111,9 @@ class CoverSearch {
     ];
     const resourceWords = resources.flatMap((word) => [word, anySub(word)]);
     this.#coverAxes(axes, namePart, [
-      this.#candidates(this.#groups, apiGroups),
-      this.#candidates(this.#resources, resourceWords),
-      this.#candidates(this.#verbs, verbs),
+      this.#candidates(this.#owners.groups, apiGroups),
+      this.#candidates(this.#owners.resources, resourceWords),
+      this.#candidates(this.#owners.verbs, verbs),
     ]);
   }
 
@@ -121,6 +123,10 @@ class CoverSearch {
 
   #coverAxes(axes: readonly Axis[], namePart: NamePart, lookedUp: readonly Candidates[]): void {
     if (axes.some(({ words }) => words.length === 0)) return;
+    if (axes.every(({ words }) => words.length === 1)) {
+      this.#coverPart(axes, namePart, rarest(lookedUp));
+      return;
+    }
     const touching: Counts[] = [];
     for (const at of new Set(rarest(lookedUp).flat())) {
       const owned = this.#owned[at];
@@ -132,6 +138,22 @@ class CoverSearch {
       axes.map(({ words }) => [0, words.length]),
       touching,
       namePart,
+    );
+  }
+
+  /** Most rules have one part each: no boxes are made of them. */
+  #coverPart(axes: readonly Axis[], namePart: NamePart, candidates: Candidates): void {
+    for (const places of candidates) {
+      for (const at of places) {
+        const owned = this.#owned[at];
+        if (owned === undefined || !this.#step(weightOf(owned))) return;
+        if (axes.every(({ words, matches }) => matches(owned, words[0] ?? ""))) return;
+      }
+    }
+    this.#miss(
+      axes.map(() => [0, 1]),
+      namePart,
+      [],
     );
   }
 
@@ -186,6 +208,30 @@ class CoverSearch {
     if (this.#steps > this.#limits.stepsMax) this.isOver = true;
     return !this.isOver;
   }
+}
+
+interface OwnedWords {
+  readonly verbs: Words;
+  readonly groups: Words;
+  readonly resources: Words;
+}
+
+function ownedWords(owned: readonly PolicyRule[]): OwnedWords {
+  const words = { verbs: new Words(), groups: new Words(), resources: new Words() };
+  owned.forEach((rule, at) => {
+    words.verbs.add(rule.verbs, at);
+    words.groups.add(rule.apiGroups ?? [], at);
+    words.resources.add(rule.resources ?? [], at);
+  });
+  return words;
+}
+
+/** The part of a rule that has one and speaks of resources, as a text; undefined for all others. */
+function singlePart(rule: PolicyRule): string | undefined {
+  const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } = rule;
+  const isSingle = apiGroups.length === 1 && resources.length === 1 && verbs.length === 1;
+  if (!isSingle || nonResourceURLs.length > 0) return undefined;
+  return JSON.stringify([apiGroups[0], resources[0], verbs[0]]);
 }
 
 function verbAxis(verbs: readonly string[]): Axis {
