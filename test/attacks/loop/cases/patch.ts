@@ -238,7 +238,7 @@ export const patchAttacks: readonly Attack[] = [
     expect: 422,
   }),
   patched({
-    name: "20,000 operations",
+    name: "15,000 operations",
     type: "json",
     patch: () => operations(15_000, () => ({ op: "test", path: "/a" })),
     expect: 413,
