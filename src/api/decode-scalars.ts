@@ -5,6 +5,7 @@
 import type { FieldSchema } from "./schema-types.ts";
 import { QuantityError, canonicalQuantity } from "./quantity.ts";
 import { formatTime, parseTime } from "./time.ts";
+import { base64Length } from "./defaults/base64.ts";
 
 export type DecodedScalar =
   | { readonly kind: "ok"; readonly value: unknown }
@@ -106,13 +107,10 @@ function badTime(value: string, expected: string): DecodedScalar {
   return { kind: "error", message };
 }
 
-const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
 function decodeBase64(value: unknown): DecodedScalar {
   if (typeof value !== "string") return { kind: "mismatch" };
-  if (base64Text.test(value)) return { kind: "ok", value };
   const plain = value.replace(/[\r\n]/g, "");
-  if (base64Text.test(plain)) return { kind: "ok", value: plain };
+  if (base64Length(plain) !== undefined) return { kind: "ok", value: plain };
   const good = /^[A-Za-z0-9+/\r\n]*/.exec(value)?.[0].length ?? 0;
   const at = good === value.length ? good - (plain.length % 4) : good;
   return { kind: "error", message: `illegal base64 data at input byte ${at}` };

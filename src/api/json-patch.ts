@@ -36,15 +36,50 @@ export class JsonPatchError extends Error {
 
 /** Applies `patch`, a decoded JSON document, to `document`. Throws ApiError. */
 export function applyJsonPatch(document: JsonValue, patch: unknown): JsonValue {
-  const operations = decodeOperations(patch);
-  const state: PatchState = { root: cloneJson(document), copiedBytes: 0 };
-  try {
-    for (const operation of operations) applyOperation(state, operation);
-  } catch (error) {
-    if (error instanceof JsonPatchError) throw unprocessable(error);
-    throw error;
+  const run = new JsonPatchRun(document, patch);
+  while (!run.isDone) run.step();
+  return run.result();
+}
+
+/** So many operations are a step: each may move the elements of a list behind it. */
+const operationsPerStep = 250;
+/** A copy is gone through twice: once to make it, once to count it. */
+const copiedBytesPerStep = 128 * 1024;
+
+/** A patch that is applied in steps, so that others are served between them. The methods throw ApiError. */
+export class JsonPatchRun {
+  readonly #operations: readonly Operation[];
+  readonly #state: PatchState;
+  #applied = 0;
+
+  constructor(document: JsonValue, patch: unknown) {
+    this.#operations = decodeOperations(patch);
+    this.#state = { root: cloneJson(document), copiedBytes: 0 };
   }
-  return finished(state.root);
+
+  get isDone(): boolean {
+    return this.#applied >= this.#operations.length;
+  }
+
+  step(): void {
+    const until = this.#applied + operationsPerStep;
+    const copiedMax = this.#state.copiedBytes + copiedBytesPerStep;
+    try {
+      while (this.#applied < until && this.#state.copiedBytes < copiedMax) {
+        const operation = this.#operations[this.#applied++];
+        if (operation === undefined) return;
+        applyOperation(this.#state, operation);
+      }
+    } catch (error) {
+      if (error instanceof JsonPatchError) throw unprocessable(error);
+      throw error;
+    }
+  }
+
+  /** Call once, when it is done. */
+  result(): JsonValue {
+    return finished(this.#state.root);
+  }
 }
 
 /** 422 as upstream words it for any patch that is well formed and does not fit the object. */
@@ -159,13 +194,16 @@ interface Place {
 }
 
 function findPlace(root: MutableJson, path: string, op: string): Place {
-  const segments = path.split("/").slice(1).map(decodeSegment);
-  const key = segments.pop();
+  // Not split as a whole: a path of a million segments ends where the document does.
   let at: MutableJson | undefined = root;
-  for (const segment of segments) {
-    at = isContainer(at) ? valueAt({ container: at, key: segment }) : undefined;
+  let from = path.indexOf("/") + 1;
+  while (from > 0 && isContainer(at)) {
+    const to = path.indexOf("/", from);
+    const key = decodeSegment(to < 0 ? path.slice(from) : path.slice(from, to));
+    if (to < 0) return { container: at, key };
+    at = valueAt({ container: at, key });
+    from = to + 1;
   }
-  if (key !== undefined && isContainer(at)) return { container: at, key };
   throw new JsonPatchError(
     `${op} operation does not apply: doc is missing path: "${path}": missing value`,
   );

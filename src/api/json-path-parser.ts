@@ -221,7 +221,10 @@ function path(text: string): readonly PathNode[] {
 }
 
 function trimmed(text: string): string {
-  return text.replace(/^ +| +$/g, "");
+  let [from, to] = [0, text.length];
+  while (from < to && text[from] === " ") from++;
+  while (to > from && text[to - 1] === " ") to--;
+  return text.slice(from, to);
 }
 
 const escapes: Readonly<Record<string, string>> = {

@@ -8,6 +8,7 @@
 import { qualifiedNameErrors, labelValueErrors } from "./label-syntax.ts";
 import { lexLabelSelector } from "./label-lexer.ts";
 import type { LabelToken } from "./label-lexer.ts";
+import { append } from "./validation/errors.ts";
 
 export interface LabelRequirement {
   readonly key: string;
@@ -202,7 +203,7 @@ function requirementFinding(
   const findings: string[] = [];
   const keyErrors = qualifiedNameErrors(key);
   if (keyErrors.length > 0) findings.push(invalidValue("key", key, keyErrors.join("; ")));
-  findings.push(...valueSetFindings(operator, values));
+  append(findings, valueSetFindings(operator, values));
   values.forEach((value, index) => {
     const errors = labelValueErrors(value);
     if (errors.length === 0) return;
@@ -251,10 +252,10 @@ function requirementHolds(
     case "=":
     case "==":
     case "in":
-      return present && values.includes(value);
+      return present && isAmong(values, value);
     case "!=":
     case "notin":
-      return !present || !values.includes(value);
+      return !present || !isAmong(values, value);
     case "exists":
       return present;
     case "!":
@@ -267,6 +268,21 @@ function requirementHolds(
       requirement.operator satisfies never;
       return false;
   }
+}
+
+const fewValues = 16;
+/** Long lists of values as sets, as long as their selector lives. */
+const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+/** A selector is asked of each of many objects, and may name thousands of values. */
+export function isAmong(values: readonly string[], value: string): boolean {
+  if (values.length <= fewValues) return values.includes(value);
+  let set = valueSets.get(values);
+  if (set === undefined) {
+    set = new Set(values);
+    valueSets.set(values, set);
+  }
+  return set.has(value);
 }
 
 /** 1, -1 or 0; 0 also when either is no integer, so that neither gt nor lt holds. */

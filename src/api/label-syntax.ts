@@ -41,7 +41,7 @@ function prefixErrors(prefix: string): string[] {
 function namePartErrors(name: string): string[] {
   const errors: string[] = [];
   if (name === "") errors.push("name part must be non-empty");
-  else if (byteLength(name) > nameMax) errors.push(`name part ${tooLong(nameMax)}`);
+  else if (isLonger(name, nameMax)) errors.push(`name part ${tooLong(nameMax)}`);
   if (!nameRegex.test(name)) {
     const text = regexError(nameText, nameFormat, ["MyName", "my.name", "123-abc"]);
     errors.push(`name part ${text}`);
@@ -52,7 +52,7 @@ function namePartErrors(name: string): string[] {
 /** Findings against `text` as a label value; empty when it is one. "" is one. */
 export function labelValueErrors(text: string): string[] {
   const errors: string[] = [];
-  if (byteLength(text) > nameMax) errors.push(tooLong(nameMax));
+  if (isLonger(text, nameMax)) errors.push(tooLong(nameMax));
   if (text !== "" && !nameRegex.test(text)) {
     errors.push(regexError(valueText, valueFormat, ["MyValue", "my_value", "12345"]));
   }
@@ -62,7 +62,7 @@ export function labelValueErrors(text: string): string[] {
 /** Findings against `text` as an RFC 1123 subdomain. */
 export function subdomainErrors(text: string): string[] {
   const errors: string[] = [];
-  if (byteLength(text) > subdomainMax) errors.push(tooLong(subdomainMax));
+  if (isLonger(text, subdomainMax)) errors.push(tooLong(subdomainMax));
   if (!subdomainRegex.test(text)) {
     errors.push(regexError(subdomainText, subdomainFormat, ["example.com"]));
   }
@@ -78,6 +78,10 @@ function regexError(text: string, format: string, examples: readonly string[]): 
   return `${text} (e.g. ${quoted}regex used for validation is '${format}')`;
 }
 
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).byteLength;
+const wide = /\P{ASCII}/u;
+
+/** Bytes of UTF-8, counted only where they may differ from characters: names are short and plain. */
+function isLonger(text: string, bytesMax: number): boolean {
+  if (text.length > bytesMax || !wide.test(text)) return text.length > bytesMax;
+  return new TextEncoder().encode(text).byteLength > bytesMax;
 }

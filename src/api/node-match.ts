@@ -1,4 +1,5 @@
 /** Node selectors, affinities, taints and tolerations: what depends on one Pod and one node alone. */
+import { isAmong } from "./label-selector.ts";
 import type {
   Node,
   NodeSelector,
@@ -43,9 +44,9 @@ function requirementHolds(requirement: NodeSelectorRequirement, labels: Labels):
   const value = labels[key] ?? "";
   switch (requirement.operator) {
     case "In":
-      return present && values.includes(value);
+      return present && isAmong(values, value);
     case "NotIn":
-      return !present || !values.includes(value);
+      return !present || !isAmong(values, value);
     case "Exists":
       return present;
     case "DoesNotExist":

@@ -59,13 +59,15 @@ const suffixes: ReadonlyMap<string, Suffix> = new Map([
     ]),
 ]);
 
-const quantityRegex = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
+/** A suffix starts with no digit here: digits that two parts could take are tried in every split. */
+const quantityRegex = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
 
 /** Parses a text, or a number as JSON may carry one. Throws QuantityError. */
 export function parseQuantity(input: string | number): Quantity {
   const text = String(input).trim();
+  if (text === "" || text.length > digitsMax) throw new QuantityError(formatText);
   const match = quantityRegex.exec(text);
-  if (match === null || text === "" || text.length > digitsMax) throw new QuantityError(formatText);
+  if (match === null) throw new QuantityError(formatText);
   const [, sign, whole = "", fraction = "", suffixPart = ""] = match;
   if (whole === "" && fraction === "") throw new QuantityError(numericText);
   const suffix = parseSuffix(suffixPart);

@@ -8,6 +8,7 @@
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
+import { isAmong } from "./label-selector.ts";
 import type {
   Container,
   PersistentVolumeClaim,
@@ -128,10 +129,12 @@ export function usageOf(
   const names = Object.keys(quota.spec?.hard ?? {});
   const used: Record<string, Quantity> = {};
   for (const name of names) used[name] = zeroQuantity;
-  for (const evaluator of evaluatorsOf(names)) {
-    const own = evaluator.matching(names);
+  const scopes = quotaScopes(quota);
+  for (const { evaluator, candidates } of evaluatorsOf(names)) {
+    const own = evaluator.matching(candidates);
+    if (own.length === 0) continue;
     for (const object of list(evaluator.resource)) {
-      if (!quotaMatches(evaluator, quota, names, object)) continue;
+      if (!scopes.every((scope) => evaluator.matchesScope(scope, object))) continue;
       const usage = evaluator.usage(object, nowMs);
       for (const name of own)
         used[name] = addQuantities(used[name] ?? zeroQuantity, usage[name] ?? zeroQuantity);
@@ -140,14 +143,32 @@ export function usageOf(
   return used;
 }
 
-function evaluatorsOf(names: readonly string[]): readonly UsageEvaluator[] {
-  const found = new Map<string, UsageEvaluator>();
+interface QuotaPart {
+  readonly evaluator: UsageEvaluator;
+  /** Names of the quota among which are all that the evaluator is asked for. */
+  readonly candidates: string[];
+}
+
+/** A quota may count thousands of resources: each is asked for its own names only. */
+function evaluatorsOf(names: readonly string[]): readonly QuotaPart[] {
+  const special: ReadonlySet<UsageEvaluator> = new Set([
+    podEvaluator,
+    serviceEvaluator,
+    claimEvaluator,
+  ]);
+  const found = new Map<string, QuotaPart>();
   for (const name of names) {
     const resource = countedResource(name);
     const evaluator = resource && usageEvaluator(resource);
-    if (evaluator !== undefined) found.set(qualifiedResource(evaluator.resource), evaluator);
+    if (evaluator === undefined) continue;
+    const key = qualifiedResource(evaluator.resource);
+    const part = found.get(key) ?? { evaluator, candidates: [] };
+    found.set(key, part);
+    part.candidates.push(name);
   }
-  return [...found.values()];
+  return [...found.values()].map(({ evaluator, candidates }) =>
+    special.has(evaluator) ? { evaluator, candidates: [...names] } : { evaluator, candidates },
+  );
 }
 
 export function addUsage(a: Usage, b: Usage): Usage {
@@ -332,7 +353,7 @@ function podMatchesScope(scope: QuotaScope, pod: Pod): boolean {
 }
 
 function selects(scope: QuotaScope, name: string): boolean {
-  const listed = (scope.values ?? []).includes(name);
+  const listed = isAmong(scope.values ?? [], name);
   switch (scope.operator) {
     case "In":
       return name !== "" && listed;

@@ -9,7 +9,7 @@
  *   $setElementOrder/x            the order of the elements of x the client knows
  * null deletes a field. Order of a merged list: patch elements in the patch's order, the others
  * where the original had them relative to those. The original and the patch are not changed.
- * Cost: a copy of both, and n*m key comparisons for a list of n merged with m elements.
+ * Cost: a copy of both; lists are merged by a map of their keys, so linear but for the sorts of their order.
  */
 import { cloneJson, finished, getField, isJsonObject, setField } from "./json-value.ts";
 import type { MutableJson, MutableObject } from "./json-value.ts";
@@ -142,10 +142,11 @@ function listStrategy(field: FieldSchema | undefined): "merge" | "replace" | und
 function deleteFromList(original: MutableObject, key: string, values: MutableJson): void {
   const old = getField(original, key);
   if (!Array.isArray(old) || !Array.isArray(values)) return;
+  const gone = new Set(values);
   setField(
     original,
     key,
-    old.filter((item) => !values.includes(item)),
+    old.filter((item) => !gone.has(item)),
   );
 }
 
@@ -187,7 +188,7 @@ function applyElementDirectives(
   patch: readonly MutableJson[],
   key: string,
 ): { original: readonly MutableJson[]; patch: readonly MutableJson[] } {
-  let kept = original;
+  const deleted = new Set<MutableJson>();
   let replace = false;
   const plain: MutableJson[] = [];
   for (const element of patch as readonly MutableObject[]) {
@@ -196,11 +197,18 @@ function applyElementDirectives(
     if (directive === undefined) plain.push(element);
     else if (directive === "replace") replace = true;
     else if (directive === "delete") {
-      const value = mergeKeyOf(element, key);
-      kept = kept.filter((item) => mergeKeyOf(item, key) !== value);
+      deleted.add(mergeKeyOf(element, key));
+      if (deleted.size === 1) checkMergeKeys(original, key);
     } else throw badDirective(directive, element);
   }
-  return replace ? { original: plain, patch: [] } : { original: kept, patch: plain };
+  if (replace) return { original: plain, patch: [] };
+  if (deleted.size === 0) return { original, patch: plain };
+  return { original: original.filter((item) => !deleted.has(mergeKeyOf(item, key))), patch: plain };
+}
+
+/** Whether an element of the original has no key is found out before later directives are looked at. */
+function checkMergeKeys(list: readonly MutableJson[], key: string): void {
+  for (const item of list) mergeKeyOf(item, key);
 }
 
 function mergeElements(
@@ -209,14 +217,42 @@ function mergeElements(
   key: string,
   level: Level,
 ): MutableJson[] {
+  const places = new MergeKeyIndex(merged, key);
   for (const element of patch as readonly MutableObject[]) {
     // checked by the caller
-    const value = mergeKeyOf(element, key);
-    const at = merged.findIndex((item) => mergeKeyOf(item, key) === value);
+    const at = places.find(mergeKeyOf(element, key));
     if (at === -1) merged.push(element);
     else merged[at] = mergeMap(merged[at] as MutableObject, element, level); // a list of objects
   }
   return merged;
+}
+
+/** Where the first element with a merge key stands in a list to which elements are only added. */
+class MergeKeyIndex {
+  readonly #list: readonly MutableJson[];
+  readonly #key: string;
+  readonly #places = new Map<MutableJson, number>();
+  #read = 0;
+
+  constructor(list: readonly MutableJson[], key: string) {
+    this.#list = list;
+    this.#key = key;
+  }
+
+  /** -1: there is none. Reads no further than it must, so an element without key fails as late as in a search. */
+  find(value: MutableJson): number {
+    const known = this.#places.get(value);
+    if (known !== undefined) return known;
+    for (; this.#read < this.#list.length; this.#read++) {
+      const found = mergeKeyOf(this.#list[this.#read] ?? null, this.#key);
+      const at = this.#read;
+      if (!this.#places.has(found)) this.#places.set(found, at);
+      if (found !== value) continue;
+      this.#read++;
+      return at;
+    }
+    return -1;
+  }
 }
 
 /** The element's merge key; an element without one cannot be merged. */

@@ -15,9 +15,16 @@ function identity(element: MutableJson, key: string | undefined): MutableJson | 
   return isJsonObject(element) ? getField(element, key) : undefined;
 }
 
-function indexOf(list: List, element: MutableJson, key: string | undefined): number {
-  const wanted = identity(element, key);
-  return list.findIndex((item) => identity(item, key) === wanted);
+type Places = ReadonlyMap<MutableJson | undefined, number>;
+
+/** Where each identity stands first in `list`. */
+function placesOf(list: List, key: string | undefined): Places {
+  const places = new Map<MutableJson | undefined, number>();
+  list.forEach((element, at) => {
+    const own = identity(element, key);
+    if (!places.has(own)) places.set(own, at);
+  });
+  return places;
 }
 
 /** Splits `list` into the elements that `by` has too and the others. */
@@ -40,15 +47,17 @@ export function mergedOrder(
   serverOrder: List,
   key: string | undefined,
 ): MutableJson[] {
-  const right = sorted(inside, patchOrder, key);
-  const left = sorted(outside, serverOrder, key);
+  const serverPlaces = placesOf(serverOrder, key);
+  const placeOf = (element: MutableJson): number => serverPlaces.get(identity(element, key)) ?? -1;
+  const right = sorted(inside, placesOf(patchOrder, key), key);
+  const left = sorted(outside, serverPlaces, key);
   const merged: MutableJson[] = [];
   let i = 0;
   for (const element of right) {
-    const place = indexOf(serverOrder, element, key);
+    const place = placeOf(element);
     for (; i < left.length && place >= 0; i += 1) {
       const own = left[i] ?? null;
-      const ownPlace = indexOf(serverOrder, own, key);
+      const ownPlace = placeOf(own);
       if (ownPlace < 0 || ownPlace > place) break;
       merged.push(own);
     }
@@ -58,8 +67,11 @@ export function mergedOrder(
 }
 
 /** Elements `order` does not have keep their place behind the ones before them. */
-function sorted(list: List, order: List, key: string | undefined): MutableJson[] {
-  const places = list.map((element) => ({ element, place: indexOf(order, element, key) }));
+function sorted(list: List, order: Places, key: string | undefined): MutableJson[] {
+  const places = list.map((element) => ({
+    element,
+    place: order.get(identity(element, key)) ?? -1,
+  }));
   return places
     .sort((a, b) => (a.place < 0 || b.place < 0 ? 0 : a.place - b.place))
     .map(({ element }) => element);

@@ -55,7 +55,7 @@ export async function evictPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context);
   const { namespace, name } = context.place;
-  const eviction = await readTyped(context, evictionKind, deps.limits.bodyBytesMax, "Ignore");
+  const eviction = await readTyped(context, evictionKind, deps.bodies, "Ignore");
   const own = eviction?.metadata?.name ?? "";
   if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");

@@ -5,18 +5,19 @@
  * a PUT. It keeps the resourceVersion it was read with, so a write in between makes registry ask again
  * with the newest object; a patch that names another version itself is a conflict.
  */
-import { applyJsonPatch } from "#api/json-patch.ts";
+import { applyJsonPatch, JsonPatchRun } from "#api/json-patch.ts";
 import { applyMergePatch } from "#api/merge-patch.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
 import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { applyObject } from "./apply.ts";
-import { readBytes } from "./body.ts";
+import { readText } from "./body.ts";
 import { decodedPatched } from "./patched.ts";
-import { type Document, parseBody } from "./body-text.ts";
+import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -73,9 +74,9 @@ export async function readPatch(
 ): Promise<Document> {
   const { body } = context.request;
   if (body.kind === "object") return { value: body.object };
-  const bytes = await readBytes(context.request, deps.limits.bodyBytesMax);
   const noting = query.fieldValidation !== "Ignore";
-  const parsed = parseBody(bytes, type === "apply" ? "yaml" : "json", noting);
+  const format = type === "apply" ? "yaml" : "json";
+  const parsed = await readText(context, deps.bodies, format, noting);
   if (parsed.kind === "ok") return parsed;
   const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
   throw badRequest(`${what}: ${parsed.message}`);
@@ -92,17 +93,34 @@ function patchThrough(
   return writeThrough(deps, context, kind, query, {
     subresource: context.info.subresource,
     createIfMissing: false,
-    next: (current) => {
+    next: async (current) => {
       if (current === undefined) throw notFound(kind.info, context.place.name);
       const original = kind.fromStored(current);
-      const patched = patchedObject(kind, original, type, patch.value);
+      const patched = await patchedInSteps(context.pace, kind, original, type, patch.value);
       const object = decodedPatched(context, kind, query, { original, patched, patch, type });
       return { object, tracked: false };
     },
   });
 }
 
-export function patchedObject(
+/** The operations of a long JSON patch give way to others between them. */
+export async function patchedInSteps(
+  pace: Pace,
+  kind: Pick<StoredKind, "strategicMerge">,
+  original: AnyObject,
+  type: Exclude<PatchType, "apply">,
+  patch: unknown,
+): Promise<AnyObject> {
+  if (type !== "json" || !pace.isLong) return patchedObject(kind, original, type, patch);
+  const run = new JsonPatchRun(original as unknown as JsonObject, patch); // objects are plain JSON data
+  while (!run.isDone) {
+    run.step();
+    await pace.turn();
+  }
+  return run.result() as AnyObject; // `decoded` checks its shape
+}
+
+function patchedObject(
   kind: Pick<StoredKind, "strategicMerge">,
   original: AnyObject,
   type: Exclude<PatchType, "apply">,

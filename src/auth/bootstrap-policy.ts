@@ -11,7 +11,7 @@
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
-import { uncoveredRules } from "#api/policy-rules.ts";
+import { uncoveredParts } from "#api/policy-cover.ts";
 import { clusterRoleRules } from "./bootstrap-cluster-roles.ts";
 import { controllerRoleRules, namespaceRoleRules } from "./bootstrap-controller-roles.ts";
 import { groups } from "./groups.ts";
@@ -160,7 +160,10 @@ function withRules(wanted: AnyObject, current: AnyObject): AnyObject {
     return { ...current, aggregationRule: wanted["aggregationRule"] };
   }
   const have = (current["rules"] ?? []) as readonly PolicyRule[];
-  const missing = uncoveredRules(have, (wanted["rules"] ?? []) as readonly PolicyRule[]);
+  const rules = (wanted["rules"] ?? []) as readonly PolicyRule[];
+  // The product's own roles: no client has a hand in their size.
+  const limits = { stepsMax: Number.POSITIVE_INFINITY, missingMax: Number.POSITIVE_INFINITY };
+  const { missing } = uncoveredParts(have, rules, limits);
   return missing.length === 0 ? current : { ...current, rules: [...have, ...missing] };
 }
 

@@ -36,3 +36,15 @@ export const hollowStartMs = 100;
 
 /** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;
+
+/**
+ * Threads that read YAML bodies of more than 4 KiB. 3 MiB of plain manifests take 4 s; the heap is what
+ * such a body takes, three times.
+ */
+export const yamlThreads = {
+  threadsMax: 1,
+  waitingMax: 16,
+  taskMs: 10_000,
+  idleMs: 30_000,
+  heapBytesMax: 1024 * 2 ** 20,
+};

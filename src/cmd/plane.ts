@@ -30,6 +30,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { NodeOffload } from "#platform/node/offload.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
 import { createLookup } from "#registry/lookup.ts";
@@ -45,6 +46,12 @@ import type { OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
+import {
+  offloadedYaml,
+  type YamlInput,
+  type YamlOutput,
+  type YamlThread,
+} from "#wire/yaml-reader.ts";
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
@@ -115,7 +122,9 @@ async function startOn(
   registry: OpenRegistry,
 ): Promise<Plane> {
   const access = planeAccess(host, options, registry);
-  const server = makeServer(host, options, registry, access);
+  const program = new URL("../wire/yaml-task.ts", import.meta.url);
+  const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
+  const server = makeServer(host, options, registry, access, yaml);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -147,6 +156,7 @@ async function startOn(
       await keeper.close();
       server.close();
       await listening.close(limits.shutdownMs);
+      await yaml.close();
       await registry.close();
       await store.close();
     },
@@ -197,6 +207,7 @@ function makeServer(
   options: PlaneOptions,
   registry: OpenRegistry,
   access: ServerAccess,
+  yaml: YamlThread,
 ): ApiServer {
   const lookup = createLookup(registry);
   const plugins = defaultPlugins({
@@ -230,6 +241,7 @@ function makeServer(
         },
         metrics,
       ),
+      yaml: offloadedYaml(yaml),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
       ...(options.audit === undefined ? {} : { audit: options.audit }),

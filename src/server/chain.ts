@@ -26,6 +26,7 @@ import type {
   UserInfo,
 } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
+import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
 import type { AuditTrail } from "./audit.ts";
@@ -157,6 +158,7 @@ async function down(
       },
       receivedMs,
       nowMs,
+      pace: new Pace(deps.clock),
     });
   } finally {
     seat?.release();

@@ -1,6 +1,7 @@
 /** One request on its way through the chain, as every handler sees it. */
 import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
@@ -31,6 +32,8 @@ export interface RequestContext {
   readonly receivedMs: number;
   /** Wall clock, the same moment; ages in tables are told from here. */
   readonly nowMs: number;
+  /** Gives way to others between the steps of long work. */
+  readonly pace: Pace;
 }
 
 export interface AuditNote {

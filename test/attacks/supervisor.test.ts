@@ -492,6 +492,8 @@ describe("work that is not waited for", () => {
     "client/events.ts": ["this.#sendOne("],
     "etcd/lease.ts": ["this.#sendGone("],
     "etcd/maintenance.ts": ["sendSnapshot("],
+    // `terminate` of a worker always resolves.
+    "platform/node/offload.ts": ["this.#end("],
     "platform/node/http.ts": ["serveHttp1(", "serveUpgrade(", "serveHttp2("],
     "platform/node/http1-connection.ts": ["this.#answer("],
     "relay/mirrored-reads.ts": ["this.#deps.shadow?.look("],

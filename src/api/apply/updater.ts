@@ -100,8 +100,8 @@ export interface Changed {
 
 /** What a change does to all managers but `self`. */
 export function changeOwners(change: Change): Changed {
-  const comparisons = new Map<string, Comparison | undefined>();
-  const compareAt = (apiVersion: string): Comparison | undefined => {
+  const comparisons = new Map<string, VersionComparison | undefined>();
+  const compareAt = (apiVersion: string): VersionComparison | undefined => {
     if (!comparisons.has(apiVersion))
       comparisons.set(apiVersion, compareVersions(change, apiVersion));
     return comparisons.get(apiVersion);
@@ -112,8 +112,8 @@ export function changeOwners(change: Change): Changed {
     const comparison = id === change.self ? undefined : compareAt(owner.apiVersion);
     if (id === change.self) managers.set(id, owner);
     if (comparison === undefined) continue; // itself, or of a version that is not served
-    const { added, modified, removed } = comparison;
-    const fields = intersection(owner.set, union(modified, added));
+    const { changed, removed } = comparison;
+    const fields = intersection(owner.set, changed);
     if (!isEmpty(fields)) conflicts.push({ owner, fields });
     managers.set(id, withSet(owner, difference(difference(owner.set, fields), removed)));
   }
@@ -125,17 +125,21 @@ export function changeOwners(change: Change): Changed {
   };
 }
 
-function compareVersions(change: Change, apiVersion: string): Comparison | undefined {
+interface VersionComparison extends Comparison {
+  /** Modified or added: the same for all owners of a version, however many there are. */
+  readonly changed: FieldSet;
+}
+
+function compareVersions(change: Change, apiVersion: string): VersionComparison | undefined {
   const before = convertTyped(change.types, change.before, apiVersion);
   const after = convertTyped(change.types, change.after, apiVersion);
   if (before === undefined || after === undefined) return undefined;
-  const { added, modified, removed } = compareValues(before.value, after.value, after.shape);
+  const all = compareValues(before.value, after.value, after.shape);
   const { ignored } = change;
-  return {
-    added: recursiveDifference(added, ignored),
-    modified: recursiveDifference(modified, ignored),
-    removed: recursiveDifference(removed, ignored),
-  };
+  const added = recursiveDifference(all.added, ignored);
+  const modified = recursiveDifference(all.modified, ignored);
+  const removed = recursiveDifference(all.removed, ignored);
+  return { added, modified, removed, changed: union(modified, added) };
 }
 
 /** Sets of all managers as the present schemas can hold them. */

@@ -12,6 +12,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  repeatedAt,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { looksLikeDer, pemBlocks } from "./pem.ts";
@@ -61,13 +62,12 @@ function checkRequest(out: FieldError[], spec: Fields): void {
     out.push(invalidValue("spec.request", spec["request"], detail));
   }
   if (given.length === 0) out.push(required("spec.usages"));
-  const seen = new Set<string>();
+  const repeated = new Set(repeatedAt(given));
   given.forEach((usage, at) => {
     if (!usages.includes(usage)) out.push(notSupported(index("spec.usages", at), usage, usages));
   });
   given.forEach((usage, at) => {
-    if (seen.has(usage)) out.push(duplicate(index("spec.usages", at), usage));
-    seen.add(usage);
+    if (repeated.has(at)) out.push(duplicate(index("spec.usages", at), usage));
   });
   const signer = text(spec, "signerName");
   if (signer === legacySigner) {

@@ -24,6 +24,7 @@ import {
   key,
   required,
   tooLong,
+  append,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { checkImmutable } from "./immutable.ts";
@@ -60,7 +61,7 @@ export function validateConfigMap(map: Fields): FieldError[] {
 }
 
 function checkKey(out: FieldError[], name: string, path: string): void {
-  out.push(...invalidEach(key(path, name), name, configKeyErrors(name)));
+  append(out, invalidEach(key(path, name), name, configKeyErrors(name)));
 }
 
 export function validateConfigMapUpdate(next: Fields, old: Fields): FieldError[] {
@@ -152,15 +153,15 @@ export function validateSecretUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkImmutable(out, next, old, { field: "type", path: "" });
   checkSealed(out, next, old, ["data"]);
-  out.push(...validateSecret(next));
+  append(out, validateSecret(next));
   return out;
 }
 
 function checkFinalizers(out: FieldError[], namespace: Fields): void {
   texts(part(namespace, "spec"), "finalizers").forEach((name, at) => {
     const path = index("spec.finalizers", at);
-    out.push(...invalidEach(path, name, qualifiedNameErrors(name)));
-    out.push(...validateKubeFinalizer(name, path));
+    append(out, invalidEach(path, name, qualifiedNameErrors(name)));
+    append(out, validateKubeFinalizer(name, path));
   });
 }
 
@@ -191,7 +192,7 @@ export function validateLease(lease: Fields): FieldError[] {
   checkCounters(out, spec, ["leaseTransitions"], "spec");
   const strategy = maybeText(spec, "strategy");
   if (strategy !== undefined) {
-    out.push(...invalidEach(child("spec", "strategy"), strategy, qualifiedNameErrors(strategy)));
+    append(out, invalidEach(child("spec", "strategy"), strategy, qualifiedNameErrors(strategy)));
   }
   if (strategy === undefined && text(spec, "preferredHolder") !== "") {
     const detail = "may only be specified when `strategy` is defined";

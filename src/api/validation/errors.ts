@@ -27,9 +27,20 @@ export function notSupported(
   value: unknown,
   supported: readonly string[],
 ): FieldError {
-  const list = supported.map((text) => JSON.stringify(text)).join(", ");
-  const detail = supported.length === 0 ? "" : `supported values: ${list}`;
+  const detail = supportedText(supported);
   return finding("FieldValueNotSupported", field, withValue("Unsupported value", value), detail);
+}
+
+/** By the list: a request may hold thousands of values that one list does not support. */
+const supportedTexts = new WeakMap<readonly string[], string>();
+
+function supportedText(supported: readonly string[]): string {
+  const known = supportedTexts.get(supported);
+  if (known !== undefined) return known;
+  const list = supported.map((text) => JSON.stringify(text)).join(", ");
+  const made = supported.length === 0 ? "" : `supported values: ${list}`;
+  supportedTexts.set(supported, made);
+  return made;
 }
 
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
@@ -63,6 +74,22 @@ export function invalidEach(
   details: readonly string[],
 ): FieldError[] {
   return details.map((detail) => invalidValue(field, value, detail));
+}
+
+/** `append(out, more)` for lists of any length: a call with more arguments than the stack holds throws. */
+export function append<T>(out: T[], more: readonly T[]): void {
+  for (const item of more) out.push(item);
+}
+
+/** The places of those that are equal to one before them, by the text that tells them apart. */
+export function repeatedAt(keys: readonly string[]): readonly number[] {
+  const seen = new Set<string>();
+  const repeated: number[] = [];
+  keys.forEach((key, at) => {
+    if (seen.has(key)) repeated.push(at);
+    seen.add(key);
+  });
+  return repeated;
 }
 
 function finding(

@@ -3,7 +3,7 @@ import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { has, maybe, number, part, text } from "./fields.ts";
-import { invalidEach, invalidValue, required } from "./errors.ts";
+import { invalidEach, invalidValue, required, append } from "./errors.ts";
 import { checkImmutable } from "./immutable.ts";
 
 const textMax = 128;
@@ -36,7 +36,7 @@ function checkShort(out: FieldError[], event: Fields, field: string): void {
 function checkReporter(out: FieldError[], event: Fields, controller: string): void {
   const name = text(event, controller);
   if (name === "") out.push(required(controller));
-  out.push(...invalidEach(controller, name, qualifiedNameErrors(name)));
+  append(out, invalidEach(controller, name, qualifiedNameErrors(name)));
   for (const field of ["reportingInstance", "action", "reason"]) checkShort(out, event, field);
 }
 

@@ -78,6 +78,16 @@ export function count(fields: Fields, key: string): number {
   return Array.isArray(value) ? value.length : 0;
 }
 
+/** Objects by one of their texts; of those that share it, the first. */
+export function firstByText(list: readonly Fields[], key: string): ReadonlyMap<string, Fields> {
+  const found = new Map<string, Fields>();
+  for (const each of list) {
+    const name = text(each, key);
+    if (!found.has(name)) found.set(name, each);
+  }
+  return found;
+}
+
 /** A map of texts (labels, selectors, data); entries of other types are left out. */
 export function textMap(fields: Fields, key: string): Readonly<Record<string, string>> {
   const value = fields[key];

@@ -14,6 +14,7 @@ import {
   invalidValue,
   key,
   required,
+  append,
 } from "./errors.ts";
 import type { NameCheck } from "./resources.ts";
 import {
@@ -42,7 +43,7 @@ export function validateLimitRange(range: Fields): FieldError[] {
 }
 
 function checkType(out: FieldError[], type: string, path: string): void {
-  out.push(...invalidEach(path, type, qualifiedNameErrors(type)));
+  append(out, invalidEach(path, type, qualifiedNameErrors(type)));
   if (type.includes("/") || standardTypes.has(type)) return;
   out.push(invalidValue(path, type, "must be a standard limit type or fully qualified"));
 }

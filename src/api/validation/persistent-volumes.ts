@@ -3,7 +3,15 @@ import type { FieldError } from "../status.ts";
 import { dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { hasEntries, has, isFields, maybe, maybeText, part, text, texts } from "./fields.ts";
-import { child, forbidden, invalidEach, invalidValue, notSupported, required } from "./errors.ts";
+import {
+  child,
+  forbidden,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  append,
+} from "./errors.ts";
 import { checkAccessModes, volumeModes } from "./claims.ts";
 import { checkIfGiven } from "./choices.ts";
 import { describeChange } from "./describe.ts";
@@ -57,7 +65,7 @@ export function validateVolume(volume: Fields): FieldError[] {
   for (const field of ["storageClassName", "volumeAttributesClassName"]) {
     const name = text(spec, field);
     if (name === "") continue;
-    out.push(...invalidEach(child("spec", field), name, dnsSubdomainName(name, false)));
+    append(out, invalidEach(child("spec", field), name, dnsSubdomainName(name, false)));
   }
   return out;
 }
@@ -126,7 +134,7 @@ function checkCsi(out: FieldError[], source: Fields, path: string): void {
   if (driver === "") out.push(required(at));
   else {
     const errors = dnsSubdomainName(driver.toLowerCase(), false);
-    out.push(...invalidEach(at, driver, errors));
+    append(out, invalidEach(at, driver, errors));
     if (driver.length > csiDriverMax) {
       out.push(invalidValue(at, driver, `must be no more than ${csiDriverMax} characters`));
     }

@@ -4,7 +4,7 @@ import { dns1123LabelErrors } from "../names.ts";
 import { validateLabelSelector, validateLabels } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, number, part, text, textMap } from "./fields.ts";
-import { forbidden, invalidEach, invalidValue, required } from "./errors.ts";
+import { forbidden, invalidEach, invalidValue, required, append } from "./errors.ts";
 import { checkIfGiven, checkOneOf } from "./choices.ts";
 import { checkImmutable } from "./immutable.ts";
 import { checkAtMost100Percent, checkCounters, checkIntOrPercent } from "./numbers.ts";
@@ -25,7 +25,7 @@ export function validateBudget(budget: Fields): FieldError[] {
     checkIntOrPercent(out, spec[field], `spec.${field}`);
     checkAtMost100Percent(out, spec[field], `spec.${field}`);
   }
-  out.push(...validateLabelSelector(maybe(spec, "selector"), "spec.selector"));
+  append(out, validateLabelSelector(maybe(spec, "selector"), "spec.selector"));
   const policy = spec["unhealthyPodEvictionPolicy"];
   checkIfGiven(out, policy, evictionPolicies, "spec.unhealthyPodEvictionPolicy");
   return out;
@@ -91,13 +91,13 @@ export function validateRuntimeClass(runtime: Fields): FieldError[] {
   const out: FieldError[] = [];
   const handler = text(runtime, "handler");
   if (handler === "") out.push(required("handler"));
-  else out.push(...invalidEach("handler", handler, dns1123LabelErrors(handler)));
+  else append(out, invalidEach("handler", handler, dns1123LabelErrors(handler)));
   const fixed = part(part(runtime, "overhead"), "podFixed");
   checkResourceList(out, fixed, checkContainerResourceName, "overhead.podFixed");
   const scheduling = maybe(runtime, "scheduling");
   if (scheduling === undefined) return out;
   const selector = textMap(scheduling, "nodeSelector");
-  out.push(...validateLabels(selector, "scheduling.nodeSelector"));
+  append(out, validateLabels(selector, "scheduling.nodeSelector"));
   checkTolerations(out, items(scheduling, "tolerations"), "scheduling.tolerations");
   return out;
 }

@@ -18,6 +18,7 @@ import {
   notFound,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { nonNegativeText } from "./text.ts";
 
@@ -89,7 +90,7 @@ export type NameCheck = (out: FieldError[], name: string, path: string) => void;
 
 export const checkResourceName: NameCheck = (out, name, path) => {
   const errors = qualifiedNameErrors(name);
-  out.push(...invalidEach(path, name, errors));
+  append(out, invalidEach(path, name, errors));
   if (errors.length > 0 || name.includes("/")) return;
   if (standard.has(name) || isQuotaHugePage(name)) return;
   out.push(invalidValue(path, name, "must be a standard resource type or fully qualified"));
@@ -246,7 +247,7 @@ function checkClaims(
     const request = text(claim, "request");
     if (request !== "") {
       const errors = dns1123LabelErrors(request);
-      out.push(...invalidEach(child(here, "request"), request, errors));
+      append(out, invalidEach(child(here, "request"), request, errors));
     }
     const full = request === "" ? name : `${name}/${request}`;
     if (seen.has(full) || seen.has(name)) out.push(duplicate(here, full));

@@ -5,7 +5,7 @@ import { SelectorError, labelsMatch, selectorFromLabelSelector } from "../label-
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { count, hasEntries, maybe, part, textMap } from "./fields.ts";
-import { child, invalidValue, required } from "./errors.ts";
+import { child, invalidValue, required, append } from "./errors.ts";
 
 const mismatch = "`selector` does not match template `labels`";
 
@@ -46,7 +46,7 @@ export function checkSelector(
     out.push(required(at));
     return;
   }
-  out.push(...validateLabelSelector(selector, at));
+  append(out, validateLabelSelector(selector, at));
   if (emptyText !== undefined && isEmptySelector(selector)) {
     out.push(invalidValue(at, selector, emptyText));
   }

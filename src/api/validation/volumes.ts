@@ -14,6 +14,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkContainerFieldRef, checkDownwardFieldRef } from "./downward.ts";
 import { checkClaimSpec } from "./claims.ts";
@@ -135,7 +136,7 @@ const checkTrustBundle: SourceCheck = (out, bundle, path) => {
     out.push(required(path, "either name or signerName must be specified"));
   } else if (bySigner) {
     const selector = maybe(bundle, "labelSelector");
-    out.push(...validateLabelSelector(selector, child(path, "labelSelector")));
+    append(out, validateLabelSelector(selector, child(path, "labelSelector")));
   } else if (has(bundle, "labelSelector")) {
     const detail = "labelSelector must be unset if name is specified";
     out.push(invalidValue(child(path, "labelSelector"), bundle["labelSelector"], detail));
@@ -307,10 +308,10 @@ export function checkVolumes(
     checkSource(errors, volume, pod, here);
     const name = text(volume, "name");
     if (name === "") errors.push(required(child(here, "name")));
-    else errors.push(...invalidEach(child(here, "name"), name, dns1123LabelErrors(name)));
+    else append(errors, invalidEach(child(here, "name"), name, dns1123LabelErrors(name)));
     if (named.has(name)) errors.push(duplicate(child(here, "name"), name));
     if (errors.length === 0) named.set(name, volume);
-    out.push(...errors);
+    append(out, errors);
   });
   return named;
 }

@@ -5,7 +5,7 @@
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { count, has, items, part, sortedKeys, text, textMap } from "./fields.ts";
-import { child, index, key } from "./errors.ts";
+import { child, index, key, repeatedAt } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { isFractionalBytes } from "./resources.ts";
 
@@ -61,14 +61,11 @@ function warnTemplate(out: string[], given: Given): void {
   if (given.old !== undefined && semanticEqual(spec, part(given.old, "spec"))) return;
   const path = child(given.path, "spec");
   warnLabels(out, spec, path);
-  items(spec, "hostAliases").forEach((alias, at) => {
-    if (
-      items(spec, "hostAliases").findIndex((each) => text(each, "ip") === text(alias, "ip")) < at
-    ) {
-      const here = child(index(child(path, "hostAliases"), at), "ip");
-      out.push(`${here}: duplicate ip "${text(alias, "ip")}"`);
-    }
-  });
+  const ips = items(spec, "hostAliases").map((alias) => text(alias, "ip"));
+  for (const at of repeatedAt(ips)) {
+    const here = child(index(child(path, "hostAliases"), at), "ip");
+    out.push(`${here}: duplicate ip "${ips[at] ?? ""}"`);
+  }
   warnPullSecrets(out, spec, path);
   for (const list of lists) {
     items(spec, list).forEach((container, at) => {

@@ -30,6 +30,8 @@ import {
 } from "./graph.ts";
 
 const workers = 20;
+/** Questions about one object under way at once. */
+const batch = 20;
 /** How soon a new kind of object is collected too; upstream's resync. */
 const discoveryMs = 30_000;
 const syncMs = 30_000;
@@ -43,6 +45,10 @@ const absentMax = 10_000;
 const ignored = new Set(["events"]);
 
 type Verdict = "solid" | "absent" | "waiting" | "unseen";
+
+function nextTurn(clock: ControllerDeps["clock"]): Promise<void> {
+  return new Promise((resolve) => void clock.after("controllers.delay", 0, resolve));
+}
 
 // long: one closure holds the graph, the kinds and the queue that the small functions below share
 export function garbageCollector(deps: ControllerDeps): Controller {
@@ -120,7 +126,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
 
   async function collect(node: GraphNode, ref: ResourceRef): Promise<ReconcileResult> {
     const { owners } = node;
-    const verdicts = await Promise.all(owners.map((owner) => verdictOf(node, owner)));
+    const verdicts = await inBatches(owners, (owner) => verdictOf(node, owner));
     const lives = (at: number): boolean => verdicts[at] === "solid" || verdicts[at] === "unseen";
     const solid = owners.filter((_owner, at) => lives(at));
     const again = verdicts.includes("unseen") ? { requeueAfterMs: unseenMs } : undefined;
@@ -130,6 +136,17 @@ export function garbageCollector(deps: ControllerDeps): Controller {
       await removeInForeground(node, ref);
     else await remove(node, ref, node.policy);
     return again;
+  }
+
+  /** Thousands of owners are asked for in steps: the server shares this loop. */
+  async function inBatches<T, R>(all: readonly T[], ask: (one: T) => Promise<R>): Promise<R[]> {
+    const answers: R[] = [];
+    for (let at = 0; at < all.length; at += batch) {
+      if (at > 0) await nextTurn(clock);
+      for (const answer of await Promise.all(all.slice(at, at + batch).map(ask)))
+        answers.push(answer);
+    }
+    return answers;
   }
 
   /** `solid` and `unseen` keep a dependent alive; `absent` and `waiting` (for it to go) do not. */
@@ -167,7 +184,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
   async function orphan(node: GraphNode, ref: ResourceRef): Promise<ReconcileResult> {
     const unread = [...watched.values()].some((informer) => !informer.hasSynced);
     if (unread) return { requeueAfterMs: unreadMs };
-    await Promise.all([...node.dependents].map((dependent) => letGo(node, dependent)));
+    await inBatches([...node.dependents], (dependent) => letGo(node, dependent));
     await dropFinalizer(node, ref, orphanFinalizer);
     return undefined;
   }
