@@ -1,7 +1,7 @@
 /** The limits `up` runs with: libraries have no defaults of their own, this file decides them. */
 
-/** History kept for watchers that resume, and how often what is older is forgotten (upstream: 5 min). */
-export const history = { keepMs: 5 * 60_000, compactEveryMs: 5 * 60_000 };
+/** History kept at least, for watchers that resume and lists that go on (upstream: 5 min). */
+export const compactEverySeconds = 300;
 
 /** Events vanish after an hour, as upstream's --event-ttl. */
 export const eventTtlSeconds = 3600;

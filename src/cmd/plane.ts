@@ -35,14 +35,16 @@ import {
   type OpenRegistry,
 } from "#registry/registry.ts";
 import type { Audit } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/full-store.ts";
+import { storeMetrics } from "#store/metrics.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, serverAccess } from "./access.ts";
 import * as limits from "./limits.ts";
 import { startLoops } from "./loops.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 
 export interface Host {
@@ -59,6 +61,8 @@ export interface PlaneOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  /** History kept at least; absent: as limits.ts has it. */
+  readonly compactPeriodMs?: number;
   readonly audit?: Audit;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
@@ -79,7 +83,7 @@ export interface Plane {
 /** A start that fails half way closes what it had opened, then rejects with the cause. */
 export async function startPlane(host: Host, options: PlaneOptions): Promise<Plane> {
   const store = await openPlaneStore(host, options);
-  const registry = openPlaneRegistry(host, store);
+  const registry = openPlaneRegistry(host, store, options);
   try {
     return await startOn(host, options, store, registry);
   } catch (error) {
@@ -95,7 +99,7 @@ async function startOn(
   store: OpenedStore,
   registry: OpenRegistry,
 ): Promise<Plane> {
-  const server = makeServer(host, options, registry);
+  const server = makeServer(host, options, registry, planeMetrics(store));
   await server.ready();
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
@@ -141,7 +145,11 @@ function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore>
   });
 }
 
-function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
+function openPlaneRegistry(
+  host: Host,
+  store: OpenedStore,
+  { compactPeriodMs = limits.compactEverySeconds * 1000 }: PlaneOptions,
+): OpenRegistry {
   return createRegistry(
     {
       ...host,
@@ -152,13 +160,25 @@ function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
     },
     {
       ...recommendedRegistryOptions,
-      compactPeriodMs: limits.history.compactEveryMs,
+      compactPeriodMs,
       eventTtlSeconds: limits.eventTtlSeconds,
     },
   );
 }
 
-function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): ApiServer {
+/** Of the process and the store; the server adds its own. */
+function planeMetrics(store: OpenedStore): MetricSet {
+  const metrics = processMetricSet();
+  metrics.figuresOf(() => storeMetrics(store.stats()));
+  return metrics;
+}
+
+function makeServer(
+  host: Host,
+  options: PlaneOptions,
+  registry: OpenRegistry,
+  metrics: MetricSet,
+): ApiServer {
   const lookup = createLookup(registry);
   const access = serverAccess({ ...host, lookup, registry, pki: options.pki });
   const plugins = defaultPlugins({
@@ -177,7 +197,7 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
       authenticator: access.authenticator,
       authorizer: access.authorizer,
       admission: createAdmission(plugins),
-      metrics: new MetricSet(),
+      metrics,
       version,
       issuer: access.issuer,
       gate: createGate(

@@ -15,9 +15,10 @@ import {
   type ViewDefinition,
   ViewFileError,
 } from "#relay/view-definition.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import type { MirrorFlags } from "./relay-flags.ts";
 import { peerStreams } from "./relay-peers.ts";
 import { discovered, type Upstreams } from "./relay-upstream.ts";
@@ -43,7 +44,7 @@ export async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,
   stopping: AbortSignal,
-  more: MoreOfRelay = { metrics: new MetricSet() },
+  more: MoreOfRelay = { metrics: processMetricSet() },
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const definitions = viewsOf(flags);

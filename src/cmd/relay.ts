@@ -7,8 +7,8 @@ import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { kindId } from "#relay/mirrored-kind.ts";
-import { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 import { accessOf } from "./relay-access.ts";
 import type { RelayFlags } from "./relay-flags.ts";
@@ -64,7 +64,7 @@ async function ownForWorkers(flags: RelayFlags, stopping: AbortSignal): Promise<
   }
   const access = await accessOf(flags, process.env);
   const socket = makeInnerSocket();
-  const metrics = new MetricSet();
+  const metrics = processMetricSet();
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const workers = new Workers({ log }, { socketPath: socket.path });
   const metricsText = (): Promise<string> => workers.metrics(metrics.text());
@@ -93,7 +93,7 @@ async function serveAsWorker(
 ): Promise<void> {
   onOwnerGone(() => stopping.abort());
   const { signal } = stopping;
-  const metrics = new MetricSet();
+  const metrics = processMetricSet();
   const upstream = upstreamOf({ server: "http://owner", socketPath });
   const metricsText = (): Promise<string> => ownersMetrics(upstream, signal);
   const made = await makeRelay(flags, upstream, signal, { metrics, metricsText });

@@ -8,6 +8,8 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
+import { nodeMemory } from "#platform/node/spare-memory.ts";
+import { SpareMemory, spareMemoryDefaults } from "#platform/spare-memory.ts";
 import type { Audit } from "#server/audit.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
@@ -27,8 +29,10 @@ export async function up(flags: UpFlags): Promise<void> {
   const relay = await relayBeside(host, plane, pki, flags);
   writeKubeconfig(directory, pki, plane);
   process.stdout.write(readyText(plane, directory, flags, relay));
+  const spare = new SpareMemory({ clock: host.clock, host: nodeMemory }, spareMemoryDefaults);
   const failure = await Promise.race([stopped, plane.failed]);
   if (failure instanceof Error) return die(failure);
+  spare.stop();
   await relay?.stop();
   await plane.stop();
   await directory.lock.release();
@@ -70,6 +74,7 @@ async function start(
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
+      compactPeriodMs: flags.compactEvery * 1000,
       ...(flags.auditLog === undefined ? {} : { audit: auditTo(flags.auditLog) }),
     });
   } catch (error) {

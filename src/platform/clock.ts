@@ -41,6 +41,7 @@ export type TimerName =
   | "relay.balance"
   | "relay.drain"
   | "relay.settle"
+  | "memory.look"
   | "sim.step";
 
 export interface Timer {

@@ -30,6 +30,11 @@ interface Kept extends Selected {
 export class SharedSelection {
   #last: Kept | undefined;
 
+  /** Its events may be forgotten. */
+  forget(): void {
+    this.#last = undefined;
+  }
+
   /** `events` as `reader` sees them; not to be changed by anybody. */
   of(events: readonly CacheEvent[], { predicate, latest }: Reader): Selected {
     const { text } = predicate;
