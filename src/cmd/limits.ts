@@ -24,10 +24,10 @@ export const serviceAddresses = {
   lastNodePort: 32_767,
 };
 
-/** The store's files: segments of 64 MiB, a checkpoint per 256 MiB of log, puts refused below 64 MiB free. */
+/** The store's files: segments of 64 MiB, a checkpoint per 4 MiB of log or half of the state, puts refused below 64 MiB free. */
 export const localEngine = {
   segmentBytes: 64 * 2 ** 20,
-  checkpointLogBytes: 256 * 2 ** 20,
+  checkpointLogBytes: 4 * 2 ** 20,
   freeBytesMin: 64 * 2 ** 20,
 };
 
