@@ -4,8 +4,9 @@
  *
  *   look, every `lookMs` ─▶ more resident than `growthMax` x base + slack?  no ─▶ nothing
  *                           yes, and busy                                     ─▶ nothing, yet
- *                           yes, and quiet                                    ─▶ collect in steps, trim
- *                           ... again, and the next look finds no less          ─▶ this is the base now
+ *                           yes, and quiet                                    ─▶ collect in steps
+ *   at the look after a collection                                            ─▶ trim
+ *   three collections that took off nothing                                   ─▶ this is the base now
  *
  * Holds  a process that never had more than its base is left alone: an idle one pays for a look, 0.05 ms.
  * Cost   a collection is V8's own incremental one, a few milliseconds a step and some tens at its end; a
@@ -88,6 +89,8 @@ export class SpareMemory {
   #look(): void {
     const busy = this.#wasBusy();
     if (this.#collecting) return;
+    // Only now: array buffers are freed in the background after a collection.
+    if (this.#beforeBytes > 0) this.#host.trim();
     const held = this.#host.residentBytes();
     const { growthMax, slackBytes } = this.#options;
     if (busy || held <= this.#baseBytes * growthMax + slackBytes) this.#beforeBytes = 0;
@@ -118,9 +121,6 @@ export class SpareMemory {
     const isFirst = this.#beforeBytes === 0;
     this.#beforeBytes = held;
     this.#collecting = true;
-    void this.#host.collectInSteps(!isFirst).then(() => {
-      this.#collecting = false;
-      this.#host.trim();
-    });
+    void this.#host.collectInSteps(!isFirst).then(() => (this.#collecting = false));
   }
 }

@@ -56,20 +56,31 @@ export interface Footprint {
   readonly disk: number;
 }
 
-export const residentShareMax = 1.3;
-export const diskShareMax = 2;
+/** How many times what a fresh process takes. */
+export interface Shares {
+  readonly resident: number;
+  readonly disk: number;
+}
+
+/** Of samples: the collector's work moves single ones by some ten megabytes. */
+export function medianOf(samples: readonly number[]): number {
+  const sorted = samples.toSorted((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? Number.NaN;
+}
 
 /** Why the process that saw the churn keeps more than a fresh one may; empty: it does not. */
-export function faultsOf(churned: Footprint, fresh: Footprint): readonly string[] {
+export function faultsOf(
+  churned: Footprint,
+  fresh: Footprint,
+  sharesMax: Shares,
+): readonly string[] {
   const found: string[] = [];
-  const over = (what: keyof Footprint, shareMax: number): void => {
+  for (const what of ["resident", "disk"] as const) {
     const share = churned[what] / fresh[what];
-    if (share <= shareMax) return;
+    if (share <= sharesMax[what]) continue;
     const beside = `${megabytes(churned[what])} MB beside ${megabytes(fresh[what])} MB fresh`;
-    found.push(`${what}: ${beside}, ${share.toFixed(2)} times, at most ${shareMax}`);
-  };
-  over("resident", residentShareMax);
-  over("disk", diskShareMax);
+    found.push(`${what}: ${beside}, ${share.toFixed(2)} times, at most ${sharesMax[what]}`);
+  }
   return found;
 }
 

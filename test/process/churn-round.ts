@@ -118,15 +118,18 @@ async function changeEveryKind(
   for (const { body, namespaced, path, name } of samples) {
     const at = path(namespace);
     const own = name(round);
-    const metadata = {
-      ...(body["metadata"] ?? {}),
-      name: own,
-      ...(namespaced ? { namespace } : {}),
-    };
-    await write("POST", at, { ...body, metadata });
+    const placed = inNamespace(body, namespace);
+    const metadata = { ...placed["metadata"], name: own, ...(namespaced ? { namespace } : {}) };
+    await write("POST", at, { ...placed, metadata });
     await write("PATCH", `${at}/${own}`, { metadata: { labels: { round } } }, merge);
     await http.request("GET", `${at}/${own}`);
   }
+}
+
+/** What an object says of its namespace elsewhere must be true, too: events name their object's. */
+function inNamespace(body: Json, namespace: string): Json & { readonly metadata: object } {
+  const text = JSON.stringify(body).replaceAll('"namespace":"every"', `"namespace":"${namespace}"`);
+  return JSON.parse(text);
 }
 
 /** As controllers that are not ours record them: made once, then counted up. */

@@ -11,6 +11,7 @@ import {
   faultsOf,
   type Footprint,
   keptOf,
+  medianOf,
   megabytes,
   tableHead,
   tableRow,
@@ -28,14 +29,19 @@ const usage = `npm run soak -- churn [flags]
   --quiet-seconds 600   how long the plane is left alone before it is judged
   --fresh-seconds 60    how long the fresh process is up before it is looked at
   --sample-seconds 60   how often a line is printed
+  --resident-max 1.3    how many times the memory of the fresh process it may hold
+  --disk-max 2          the same of its disk
   --help                this
 
 Rounds over all kinds against "pilothouse up --nodes 4": namespaces made and deleted with what is in them, pods of
 deployments and jobs, events, watches cut in mid-stream, unfinished lists, discovery and schemas, tokens, leases.
 Prints by the minute what the plane's /metrics say of memory and disk. Ends with 1 when, after the quiet time, it
-holds more than 1.3 times the memory or 2 times the disk of a fresh process on a fresh directory of the same
-objects, or when no round came to its end.
+holds more memory or disk than so many times what a fresh process on a fresh directory of the same objects does
+(medians of half a minute), or when no round came to its end.
 `;
+/** Half a minute. */
+const judgedSamples = 15;
+const judgedSampleMs = 2_000;
 const defaults = {
   minutes: "60",
   workers: "6",
@@ -44,6 +50,8 @@ const defaults = {
   "quiet-seconds": "600",
   "fresh-seconds": "60",
   "sample-seconds": "60",
+  "resident-max": "1.3",
+  "disk-max": "2",
 };
 const flags = flagsOf(usage, defaults);
 const churnMs = flags.number("minutes") * 60_000;
@@ -71,7 +79,7 @@ http.close();
 await sleep(quietMs);
 clearInterval(printing);
 await print();
-const churned = footprint(plane, dataDir);
+const churned = await footprint(plane, dataDir);
 await plane.stop();
 
 const freshDir = join(directory, "fresh");
@@ -79,11 +87,12 @@ await makeFreshDirectory(dataDir, freshDir);
 const again = await start(freshDir);
 await sleep(flags.number("fresh-seconds") * 1000);
 await printFresh(again);
-const fresh = footprint(again, freshDir);
+const fresh = await footprint(again, freshDir);
 await again.stop();
 removeDirectory(directory);
 console.log(JSON.stringify({ churned: shown(churned), fresh: shown(fresh) }));
-const faults = [...faultsOf(churned, fresh)];
+const sharesMax = { resident: flags.number("resident-max"), disk: flags.number("disk-max") };
+const faults = [...faultsOf(churned, fresh, sharesMax)];
 if (counts.rounds === 0) faults.push("no round came to its end");
 for (const fault of faults) console.log(`fault: ${fault}`);
 process.exit(faults.length === 0 ? 0 : 1);
@@ -130,8 +139,13 @@ async function metricsOf({ kubeconfig }: Running): Promise<string> {
   return String(body["text"]);
 }
 
-function footprint({ pid }: Running, at: string): Footprint {
-  return { resident: residentBytes(pid), disk: diskBytes(at) };
+async function footprint({ pid }: Running, at: string): Promise<Footprint> {
+  const resident: number[] = [];
+  for (let sample = 0; sample < judgedSamples; sample++) {
+    await sleep(judgedSampleMs);
+    resident.push(residentBytes(pid));
+  }
+  return { resident: medianOf(resident), disk: diskBytes(at) };
 }
 
 function shown({ resident, disk }: Footprint): object {
