@@ -30,7 +30,8 @@ export interface MemoryHost {
 }
 
 export const spareMemoryDefaults = {
-  lookMs: 15_000,
+  /** A collection begins 10 s after it was asked for, and V8 keeps the pages it frees for 8 s more. */
+  lookMs: 30_000,
   /** Of one core, since the last look: more is no quiet time. */
   busyShare: 0.3,
   /** What is held at the start grows by so much until the process is warm. */
@@ -42,6 +43,9 @@ export const spareMemoryDefaults = {
   /** ... and after so many in a row there are no more. */
   vainMax: 3,
 } as const;
+
+/** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
+const compactingStep = 2;
 
 export type SpareMemoryOptions = {
   readonly [Name in keyof typeof spareMemoryDefaults]: number;
@@ -56,6 +60,8 @@ export class SpareMemory {
   #baseBytes: number;
   /** What was held before the step that was taken last; 0 when none was in this quiet time. */
   #beforeBytes = 0;
+  /** In this quiet time. */
+  #steps = 0;
   #vainSteps = 0;
   #cpuMs: number;
   #lookedMs: number;
@@ -118,9 +124,11 @@ export class SpareMemory {
   }
 
   #step(held: number): void {
-    const isFirst = this.#beforeBytes === 0;
+    this.#steps = this.#beforeBytes === 0 ? 1 : this.#steps + 1;
     this.#beforeBytes = held;
     this.#collecting = true;
-    void this.#host.collectInSteps(!isFirst).then(() => (this.#collecting = false));
+    void this.#host
+      .collectInSteps(this.#steps === compactingStep)
+      .then(() => (this.#collecting = false));
   }
 }
