@@ -10,9 +10,9 @@ export interface KindSample {
   readonly namespaced: boolean;
   readonly body: Json;
   /** Of its list; `namespace` counts only where there is one. */
-  path(namespace: string): string;
+  readonly path: (namespace: string) => string;
   /** Its name in a round: what a name must look like decides whether rounds share it. */
-  name(round: string): string;
+  readonly name: (round: string) => string;
 }
 
 /** Names with a form of their own: rounds share them, and find them taken now and then. */

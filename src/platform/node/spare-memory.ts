@@ -51,10 +51,8 @@ function openTrim(): () => void {
   try {
     const ffi = silently(() => createRequire(import.meta.url)("node:ffi") as Ffi);
     const size = { arguments: ["uint64"], return: "int32" };
-    const { malloc_trim } = silently(
-      () => ffi.dlopen("libc.so.6", { malloc_trim: size }).functions,
-    );
-    return () => void malloc_trim(0n);
+    const { functions } = silently(() => ffi.dlopen("libc.so.6", { malloc_trim: size }));
+    return () => void functions.malloc_trim(0n);
   } catch {
     return nothing;
   }
@@ -62,11 +60,11 @@ function openTrim(): () => void {
 
 /** Without the warnings that `f` causes before it returns. */
 function silently<Result>(f: () => Result): Result {
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
+  const emitWarning: unknown = Reflect.get(process, "emitWarning");
+  Reflect.set(process, "emitWarning", () => {});
   try {
     return f();
   } finally {
-    process.emitWarning = emitWarning;
+    Reflect.set(process, "emitWarning", emitWarning);
   }
 }
