@@ -6,7 +6,8 @@
  *                           yes, and busy                                     ─▶ nothing, yet
  *                           yes, and quiet                                    ─▶ collect in steps
  *   at the look after a collection                                            ─▶ trim
- *   three collections that took off nothing                                   ─▶ this is the base now
+ *   two collections that took off nothing                                     ─▶ rest, try again later
+ *   ... a quarter of an hour after the busy time                              ─▶ this is the base now
  *
  * Holds  a process that never had more than its base is left alone: an idle one pays for a look, 0.05 ms.
  * Cost   a collection is V8's own incremental one, a few milliseconds a step and some tens at its end; a
@@ -41,7 +42,11 @@ export const spareMemoryDefaults = {
   /** A step that takes off a smaller part was in vain ... */
   worthMin: 0.03,
   /** ... and after so many in a row there are no more. */
-  vainMax: 3,
+  vainMax: 2,
+  /** Then it rests, ... */
+  restMs: 120_000,
+  /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
+  retryMs: 900_000,
 } as const;
 
 /** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
@@ -63,6 +68,8 @@ export class SpareMemory {
   /** In this quiet time. */
   #steps = 0;
   #vainSteps = 0;
+  #restUntilMs = 0;
+  #busyAtMs: number;
   #cpuMs: number;
   #lookedMs: number;
   #collecting = false;
@@ -76,7 +83,7 @@ export class SpareMemory {
     this.#options = options;
     this.#baseBytes = deps.host.residentBytes() * options.warmFactor;
     this.#cpuMs = deps.host.cpuMs();
-    this.#lookedMs = deps.clock.monotonicMs();
+    this.#lookedMs = this.#busyAtMs = deps.clock.monotonicMs();
     this.#arm();
   }
 
@@ -94,16 +101,25 @@ export class SpareMemory {
 
   #look(): void {
     const busy = this.#wasBusy();
+    if (busy) this.#busyAtMs = this.#lookedMs;
     if (this.#collecting) return;
     // Only now: array buffers are freed in the background after a collection.
     if (this.#beforeBytes > 0) this.#host.trim();
     const held = this.#host.residentBytes();
     const { growthMax, slackBytes } = this.#options;
-    if (busy || held <= this.#baseBytes * growthMax + slackBytes) this.#beforeBytes = 0;
-    else if (this.#vain(held)) {
-      this.#baseBytes = held;
-      this.#beforeBytes = 0;
-    } else this.#step(held);
+    const isSpare = held > this.#baseBytes * growthMax + slackBytes;
+    if (busy || !isSpare || this.#lookedMs < this.#restUntilMs) this.#beforeBytes = 0;
+    else if (this.#vain(held)) this.#rest(held);
+    else this.#step(held);
+  }
+
+  /** What is held is needed: for now, or for good once the busy time's history must have been forgotten. */
+  #rest(held: number): void {
+    const { restMs, retryMs } = this.#options;
+    this.#beforeBytes = 0;
+    this.#vainSteps = 0;
+    this.#restUntilMs = this.#lookedMs + restMs;
+    if (this.#lookedMs - this.#busyAtMs > retryMs) this.#baseBytes = held;
   }
 
   #wasBusy(): boolean {
