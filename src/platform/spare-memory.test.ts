@@ -80,10 +80,10 @@ test("what a busy time left is collected once it is over, the first time without
   world.busy = false;
   world.leavesMb = 180;
   await world.looks(1);
-  assert.deepEqual([world.collections, world.trims], [["plain"], 0]);
+  assert.deepEqual([world.collections, world.trims], [["plain"], 1]);
   world.leavesMb = 110;
   await world.looks(1);
-  assert.deepEqual([world.collections, world.trims], [["plain", "compacting"], 1]);
+  assert.deepEqual([world.collections, world.trims], [["plain", "compacting"], 2]);
   await world.looks(50);
   assert.deepEqual([world.collections.length, world.trims], [2, 2]);
 });

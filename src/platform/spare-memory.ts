@@ -4,8 +4,7 @@
  *
  *   look, every `lookMs` ─▶ more resident than `growthMax` x base + slack?  no ─▶ nothing
  *                           yes, and busy                                     ─▶ nothing, yet
- *                           yes, and quiet                                    ─▶ collect in steps
- *   at the look after a collection                                            ─▶ trim
+ *                           yes, and quiet                                    ─▶ trim, collect in steps
  *   two collections that took off nothing                                     ─▶ rest, try again later
  *   ... a quarter of an hour after the busy time                              ─▶ this is the base now
  *
@@ -103,14 +102,17 @@ export class SpareMemory {
     const busy = this.#wasBusy();
     if (busy) this.#busyAtMs = this.#lookedMs;
     if (this.#collecting) return;
-    // Only now: array buffers are freed in the background after a collection.
-    if (this.#beforeBytes > 0) this.#host.trim();
+    // At each look, for V8 collects by itself as well, and frees array buffers in the background after it.
+    if (!busy && this.#hasSpare()) this.#host.trim();
     const held = this.#host.residentBytes();
-    const { growthMax, slackBytes } = this.#options;
-    const isSpare = held > this.#baseBytes * growthMax + slackBytes;
-    if (busy || !isSpare || this.#lookedMs < this.#restUntilMs) this.#beforeBytes = 0;
+    if (busy || !this.#hasSpare() || this.#lookedMs < this.#restUntilMs) this.#beforeBytes = 0;
     else if (this.#vain(held)) this.#rest(held);
     else this.#step(held);
+  }
+
+  #hasSpare(): boolean {
+    const { growthMax, slackBytes } = this.#options;
+    return this.#host.residentBytes() > this.#baseBytes * growthMax + slackBytes;
   }
 
   /** What is held is needed: for now, or for good once the busy time's history must have been forgotten. */
