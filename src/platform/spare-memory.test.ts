@@ -78,7 +78,7 @@ test("what a busy time left is collected once it is over, the first time without
   await world.looks(5);
   assert.deepEqual(world.collections, []);
   world.busy = false;
-  world.leavesMb = 180;
+  world.leavesMb = 220;
   await world.looks(1);
   assert.deepEqual([world.collections, world.trims], [["plain"], 1]);
   world.leavesMb = 110;
@@ -96,7 +96,7 @@ test("what cannot be collected is tried again now and then for a quarter of an h
   assert.ok(tried >= 4 && tried <= 14, `${tried} collections`);
   await world.looks(200);
   assert.equal(world.collections.length, tried);
-  world.residentMb = 500;
+  world.residentMb = 600;
   world.leavesMb = 400;
   await world.looks(1);
   assert.equal(world.collections.length, tried + 1);

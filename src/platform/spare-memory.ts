@@ -37,7 +37,8 @@ export const spareMemoryDefaults = {
   /** What is held at the start grows by so much until the process is warm. */
   warmFactor: 1.2,
   growthMax: 1.1,
-  slackBytes: 8 * 2 ** 20,
+  /** V8's young generation at its largest: it comes and goes, and a collection of it helps for seconds. */
+  slackBytes: 64 * 2 ** 20,
   /** A step that takes off a smaller part was in vain ... */
   worthMin: 0.03,
   /** ... and after so many in a row there are no more. */
