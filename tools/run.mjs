@@ -13,6 +13,8 @@ const node = pinnedNode(root);
 const binaries = join(root, "node_modules", ".bin");
 
 const benches = ["up", "store", "fanout", "poll", "herd", "crowd", "writes"];
+/** Without a name it is the first. */
+const soaks = ["relay", "churn"];
 
 const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),
@@ -33,7 +35,15 @@ const commands = {
   },
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
-  soak: (...args) => run(node, ["test/process/relay-soak.ts", ...args]),
+  soak(...given) {
+    const named = given[0] !== undefined && !given[0].startsWith("-");
+    const [name, ...args] = named ? given : ["relay", ...given];
+    if (!soaks.includes(name)) {
+      console.error(`soak: one of ${soaks.join(", ")}: npm run soak -- ${soaks[1]} --help`);
+      process.exit(2);
+    }
+    run(node, [`test/process/${name}-soak.ts`, ...args]);
+  },
   bench(name = "", ...args) {
     if (!benches.includes(name)) {
       console.error(`bench: one of ${benches.join(", ")}: npm run bench -- ${benches[0]} --help`);

@@ -16,9 +16,10 @@ import {
   ViewFileError,
 } from "#relay/view-definition.ts";
 import type { AuditSink } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import type { MirrorFlags } from "./relay-flags.ts";
 import { peerStreams } from "./relay-peers.ts";
 import { discovered, type Upstreams } from "./relay-upstream.ts";
@@ -45,7 +46,7 @@ export async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,
   stopping: AbortSignal,
-  more: MoreOfRelay = { metrics: new MetricSet() },
+  more: MoreOfRelay = { metrics: processMetricSet() },
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const definitions = viewsOf(flags);

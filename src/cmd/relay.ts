@@ -11,9 +11,10 @@ import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { kindId } from "#relay/mirrored-kind.ts";
 import type { AuditSink } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { openAuditFile } from "./audit-file.ts";
 import { shutdownMs } from "./limits.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 import { accessOf } from "./relay-access.ts";
 import type { RelayFlags } from "./relay-flags.ts";
@@ -58,7 +59,7 @@ interface RelayProcess {
 function relayProcess({ logLevel }: RelayFlags): RelayProcess {
   const log = nodeLog({ level: logLevel, destination: 2 });
   const { clock, supervisor } = supervised({ clock: new NodeClock(), log });
-  const metrics = new MetricSet();
+  const metrics = processMetricSet();
   countFailures(metrics, supervisor);
   return { clock, log, metrics };
 }

@@ -22,6 +22,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
+import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import type { FullStore } from "#store/full-store.ts";
@@ -201,7 +202,7 @@ async function listen(
   });
   const { tls } = address;
   try {
-    const http = etcdHttpFace(host, flags.quota);
+    const http = etcdHttpFace({ ...host, figures: readProcessFigures }, flags.quota);
     const listening = await listenEtcd(
       { ...host, methods, http },
       {

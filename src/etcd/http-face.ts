@@ -5,11 +5,10 @@
  * Not here, on purpose: the JSON gateway (/v3/...) and headers that let any web page in (CORS).
  */
 import { Buffer } from "node:buffer";
-import type { FullStore } from "#store/full-store.ts";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
-import { metricsText } from "./metrics.ts";
+import { metricsText, type MetricsDeps } from "./metrics.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -19,10 +18,7 @@ export interface HttpAnswer {
 
 export type HttpFace = (method: string, target: string) => HttpAnswer;
 
-export interface HttpFaceDeps {
-  readonly store: FullStore;
-  readonly alarms: Alarms;
-}
+export type HttpFaceDeps = MetricsDeps;
 
 export function etcdHttpFace(deps: HttpFaceDeps, quotaBytes: number): HttpFace {
   const routes: Readonly<Record<string, (query: URLSearchParams) => HttpAnswer>> = {

@@ -52,6 +52,7 @@ export type TimerName =
   | "request.turn"
   | "offload.task"
   | "offload.idle"
+  | "memory.look"
   | "sim.step";
 
 export interface Timer {

@@ -347,6 +347,17 @@ void describe("the registry", () => {
     assert.equal(page.items.length, 5);
   });
 
+  void it("keeps a period of history, and at most a quarter more", async () => {
+    const { maps, store, clock, registry } = await withMaps(1, { compactPeriodMs: 300_000 });
+    await clock.run(40_000);
+    await maps.create("n0", configMap("late"), plainWrite);
+    const made = registry.revision;
+    await clock.run(300_000);
+    assert.ok(store.compactRevision < made);
+    await clock.run(75_000);
+    assert.equal(store.compactRevision, made);
+  });
+
   void it("loads what the store holds without parsing, and answers lookups", async () => {
     const { clock, store } = await withMaps(3);
     const again = openRegistry({ clock, store, random: new SimRandom(1) });

@@ -163,7 +163,7 @@ function startTimers(
   if (compactPeriodMs === undefined) return timers;
   const rehoming = new Rehoming({ ...deps, cores: () => feed.cores });
   const compacted = (revision: number): void => {
-    for (const { cache } of feed.cores) cache.state.forgetBefore(revision);
+    for (const { cache } of feed.cores) cache.forgetBefore(revision);
     rehoming.run(revision).catch((error: unknown) => {
       deps.log.warn("caches keep more than they need", { error: String(error) });
     });

@@ -268,6 +268,7 @@ At \`/relay/metrics\`, for who may get \`/metrics\` upstream. With \`--serving-w
 
 Coalescing: \`relay_events_received_total / relay_event_to_socket_seconds_count\` events a write. Resumes and
 fresh starts: \`relay_watches_started_total\` by \`start\`. Told to come again: \`relay_requests_total{code="429"}\`.
+Before these stand those of the process, \`process_*\` and \`nodejs_*\`, as in \`src/platform/process-metrics.ts\`.
 
 | metric | type | labels | what |
 |---|---|---|---|

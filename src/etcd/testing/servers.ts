@@ -8,6 +8,7 @@ import type { Disk } from "#platform/disk.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
+import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
@@ -58,7 +59,7 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
   const served = {
     ...deps,
     methods: etcdMethods({ ...deps, store, alarms }, all),
-    http: etcdHttpFace({ store, alarms }, quotaBytes),
+    http: etcdHttpFace({ store, alarms, figures: readProcessFigures }, quotaBytes),
   };
   const listening = await listenEtcd(served, {
     host: "127.0.0.1",

@@ -17,6 +17,8 @@ import { removeIfThere } from "./replace-file.ts";
 const smallBatchBytes = 32 * 2 ** 10;
 const zerosBytes = 256 * 2 ** 10;
 const pageBytes = 4096;
+/** Fewer are not worth a call. */
+const zerosKeptMax = 32 * 2 ** 10;
 const zeros = new Uint8Array(zerosBytes);
 
 export interface SegmentPlace {
@@ -63,18 +65,30 @@ export async function makeSegment(
   return { number, file, size };
 }
 
+interface SegmentParts {
+  readonly info: SegmentInfo;
+  readonly file: DiskFile;
+  readonly size: number;
+  readonly openedMs: number;
+  /** Undefined: it is on the disk. */
+  readonly header: Uint8Array | undefined;
+}
+
 /** The segment that batches go to. */
 export class OpenSegment {
   readonly info: SegmentInfo;
   readonly file: DiskFile;
   readonly size: number;
+  /** On the monotonic clock. */
+  readonly openedMs: number;
   readonly #zeros: ZerosAhead;
   #header: Uint8Array | undefined;
 
-  constructor(info: SegmentInfo, file: DiskFile, size: number, header: Uint8Array | undefined) {
+  constructor({ info, file, size, openedMs, header }: SegmentParts) {
     this.info = info;
     this.file = file;
     this.size = size;
+    this.openedMs = openedMs;
     this.#header = header;
     this.#zeros = new ZerosAhead(file, size);
   }
@@ -107,6 +121,16 @@ export class OpenSegment {
     await this.#zeros.settled();
     await this.file.close();
   }
+
+  /** No batch comes any more: the zeros behind the last one are given back, where there are many. */
+  async closeFull(): Promise<void> {
+    await this.#zeros.settled();
+    if (this.#zeros.end - this.info.end > zerosKeptMax) {
+      // What is left of them after a crash reads the same, and is as good.
+      await this.file.truncate(this.info.end).catch(() => undefined);
+    }
+    await this.file.close();
+  }
 }
 
 /** Keeps up to `zerosBytes` of written zeros ahead of the records. */
@@ -114,7 +138,7 @@ class ZerosAhead {
   readonly #file: DiskFile;
   readonly #size: number;
   /** Zeros are durable up to here, or there is no use in trying. */
-  #end = 0;
+  end = 0;
   #from = 0;
   #pending: Promise<void> | undefined;
 
@@ -130,7 +154,7 @@ class ZerosAhead {
 
   /** Records end at `recordsEnd`; begins to write zeros when few are left. */
   extend(recordsEnd: number): void {
-    const from = Math.max(this.#end, Math.ceil(recordsEnd / pageBytes) * pageBytes);
+    const from = Math.max(this.end, Math.ceil(recordsEnd / pageBytes) * pageBytes);
     const to = Math.min(this.#size, from + zerosBytes);
     if (this.#pending !== undefined || from - recordsEnd > zerosBytes / 2 || from >= to) return;
     this.#from = from;
@@ -145,10 +169,10 @@ class ZerosAhead {
     try {
       await this.#file.write([zeros.subarray(0, to - from)], from);
       await this.#file.sync();
-      this.#end = to;
+      this.end = to;
     } catch {
       // No loss: the file reads as zeros there anyway. If the disk is bad, the next append tells.
-      this.#end = this.#size;
+      this.end = this.#size;
     }
     this.#pending = undefined;
   }
@@ -162,10 +186,11 @@ export function beginSegment(
     readonly previousEnd: number;
     readonly epoch: number;
   },
+  openedMs: number,
 ): OpenSegment {
   const header = encodeFileHeader({ kind: "log", number: ready.number, ...fields });
   const info = { number: ready.number, revision: fields.revision, end: fileHeaderBytes };
-  return new OpenSegment(info, ready.file, ready.size, header);
+  return new OpenSegment({ info, file: ready.file, size: ready.size, openedMs, header });
 }
 
 /** Makes the next segment ready in the background. */

@@ -446,3 +446,64 @@ void test("what a restart shows after a failed sync is there after a power cut t
     assert.equal(contents(await openTestStore(world, "local")), shown, `seed ${seed}`);
   }
 });
+
+const logOnly = { segmentBytes: 2 ** 16, checkpointLogBytes: 2 ** 30, quotaBytes: 2 ** 24 };
+
+void test("what a busy time left of log goes within two compactions of its end, and then no checkpoint is made", async () => {
+  const world = newWorld(5);
+  const store = await openTestStore(world, "local", logOnly);
+  for (let i = 0; i < 600; i++) await put(store, `k${i % 3}`, "x".repeat(2000));
+  assert.ok(store.stats().engine.storedBytes > 2 ** 20);
+  const compact = async (): Promise<number> => {
+    await put(store, "heartbeat", "x");
+    await store.compact(store.commitRevision);
+    await world.clock.run(10);
+    return store.stats().engine.checkpointRevision;
+  };
+  const [first, second, third] = [await compact(), await compact(), await compact()];
+  assert.ok(0 < first && first < second, `checkpoints at ${first}, ${second}`);
+  assert.equal(third, second);
+  const { storedBytes } = store.stats().engine;
+  assert.ok(storedBytes < 2 ** 17, `${storedBytes} bytes are kept of 4 small keys`);
+  await store.close();
+});
+
+void test("a state that shrank takes its large checkpoints with it", async () => {
+  const world = newWorld(6);
+  const store = await openTestStore(world, "local", { ...logOnly, checkpointLogBytes: 2 ** 16 });
+  const compact = async (): Promise<void> => {
+    await put(store, "heartbeat", "x");
+    await store.compact(store.commitRevision);
+    await world.clock.run(10);
+  };
+  for (let i = 0; i < 400; i++) await put(store, `k${i}`, "x".repeat(2000));
+  for (let i = 0; i < 2; i++) await compact();
+  for (let i = 0; i < 400; i++) await store.delete(key(`k${i}`), {});
+  for (let i = 0; i < 3; i++) await compact();
+  const { storedBytes } = store.stats().engine;
+  assert.ok(storedBytes < 2 ** 17, `${storedBytes} bytes are kept of one small key`);
+  await store.close();
+});
+
+void test("a segment that holds something is followed by another after a minute, and gives back its zeros", async () => {
+  const world = newWorld(7);
+  const store = await openTestStore(world, "local", { ...logOnly, segmentBytes: 2 ** 20 });
+  const segments = async (): Promise<number> =>
+    (await files(world)).filter((name) => name.startsWith("log")).length;
+  await put(store, "k", "x");
+  await world.clock.run(60_000);
+  await put(store, "k", "x");
+  assert.equal(await segments(), 1);
+  for (let i = 0; i < 80; i++) await put(store, "k", "x".repeat(2000));
+  await put(store, "k", "x");
+  await world.clock.settle();
+  await put(store, "k", "last");
+  assert.equal(await segments(), 2);
+  const full = await world.disk.open(`${testDirectory}/log-${"1".padStart(16, "0")}`, "read");
+  const size = await full.size();
+  assert.ok(size < 2 ** 18, `${size} bytes for 80 records of 2 KB`);
+  await store.close();
+  const again = await openTestStore(world, "local", logOnly);
+  assert.match(contents(again), /k=last/);
+  await again.close();
+});

@@ -8,6 +8,8 @@
  * L1  One process per directory, by the host's lock.
  * L2  The two newest checkpoints and all log after the older one are kept, so one damaged checkpoint
  *     loses nothing.
+ *     In quiet times two are made, one after the other, as soon as they free more than an eighth of the
+ *     state: what a busy time left of log goes within two compactions of its end.
  * L3  After a failed write or sync nothing is written to the log any more: what the disk holds then
  *     is only known by reading it anew, which is what the next open does.
  */
@@ -24,6 +26,7 @@ import type {
   Engine,
   EngineStats,
   Opened,
+  PossibleCheckpoint,
   ReplaySink,
   Room,
   Tail,
@@ -55,6 +58,12 @@ const checkpointRestFactor = 2;
 const checkpointRestMsMax = 50;
 /** A checkpoint must free at least this part of its own size: bounds write amplification to 3. */
 const checkpointWorth = 0.5;
+/** In quiet times less is worth it, so that the directory comes down to two checkpoints and little log. */
+const quietWorthShare = 1 / 8;
+const quietWorthBytesMin = 256 * 2 ** 10;
+/** A segment is followed by another after so long, if it holds something: only whole segments are removed. */
+const segmentMsMax = 60_000;
+const segmentBytesMin = 128 * 2 ** 10;
 
 export interface LocalEngineOptions {
   readonly directory: string;
@@ -85,7 +94,9 @@ export class LocalEngine implements Engine {
   #segments: SegmentInfo[] = [];
   readonly #pace = new Pace();
   #checkpoints: number[] = [];
+  /** Of the newest checkpoint, and of the one before it. */
   #checkpointBytes = 0;
+  #olderCheckpointBytes = 0;
   #headRevision = 0;
   #appending: Promise<void> | undefined;
   #appends = 0;
@@ -151,13 +162,19 @@ export class LocalEngine implements Engine {
     return this.#room.look();
   }
 
-  wantsCheckpoint(revision: number): boolean {
+  wantsCheckpoint({ revision, stateBytes, quiet }: PossibleCheckpoint): boolean {
     const last = this.#checkpoints.at(-1) ?? 0;
-    const worth = Math.max(
-      this.#options.checkpointLogBytes,
-      this.#checkpointBytes * checkpointWorth,
-    );
-    return revision > last && this.#bytesBetween(last, revision) >= worth;
+    if (revision <= last) return false;
+    const worth = Math.max(this.#options.checkpointLogBytes, stateBytes * checkpointWorth);
+    if (this.#bytesBetween(last, revision) >= worth) return true;
+    return quiet && this.#bytesToSpare(revision, stateBytes) >= quietWorth(stateBytes);
+  }
+
+  /** What two checkpoints at `revision` would free: the log up to there, and what the older ones have more. */
+  #bytesToSpare(revision: number, stateBytes: number): number {
+    const kept = this.#checkpointBytes + this.#olderCheckpointBytes;
+    const needed = stateBytes * Math.min(this.#checkpoints.length, 2);
+    return this.#bytesBetween(0, revision) + Math.max(0, kept - needed);
   }
 
   async checkpoint(source: CheckpointSource): Promise<void> {
@@ -178,6 +195,7 @@ export class LocalEngine implements Engine {
     await disk.rename(temporary, path);
     await disk.syncDirectory(this.#options.directory);
     this.#checkpoints.push(source.revision);
+    this.#olderCheckpointBytes = this.#checkpointBytes;
     this.#checkpointBytes = bytes;
     await this.#trim();
   }
@@ -194,7 +212,7 @@ export class LocalEngine implements Engine {
     const logBytes = this.#segments.reduce((sum, segment) => sum + segment.end, 0);
     return {
       kind: "local",
-      storedBytes: logBytes + this.#checkpointBytes * this.#checkpoints.length,
+      storedBytes: logBytes + this.#checkpointBytes + this.#olderCheckpointBytes,
       logBytes,
       checkpointRevision: this.#checkpoints.at(-1) ?? 0,
     };
@@ -215,28 +233,36 @@ export class LocalEngine implements Engine {
   async #openTail(recovered: Recovered): Promise<void> {
     this.#segments = recovered.segments;
     this.#checkpointBytes = recovered.checkpointBytes;
+    if (this.#checkpoints.length > 1) this.#olderCheckpointBytes = recovered.checkpointBytes;
     this.#headRevision = recovered.headRevision;
     const last = this.#segments.at(-1);
     if (recovered.tail !== undefined) {
       const { file, size } = recovered.tail;
-      this.#open = new OpenSegment(must(last, "a tail is a segment"), file, size, undefined);
+      const openedMs = this.#deps.clock.monotonicMs();
+      const info = must(last, "a tail is a segment");
+      this.#open = new OpenSegment({ info, file, size, openedMs, header: undefined });
     } else await this.#begin((last?.number ?? 0) + 1, last?.end ?? 0, 0);
   }
 
   async #append(batch: AppendBatch): Promise<void> {
     let open = must(this.#open, "append to a closed engine");
     // A segment that nothing was written to takes any batch; its file grows for it.
-    if (open.bytesLeft < batch.bytes && open.begun) {
+    if (open.begun && (open.bytesLeft < batch.bytes || this.#isOld(open, segmentMsMax))) {
       const full = open;
       open = await this.#begin(full.info.number + 1, full.info.end, batch.bytes);
-      await full.close();
+      await full.closeFull();
     }
     await this.#write(open, batch);
     this.#room.wrote(batch.bytes);
     this.#newest?.holds(open.info.number);
     this.#headRevision = batch.lastRevision;
     this.#appends++;
-    if (open.bytesLeft < open.size / 2) this.#ahead?.prepare(open.info.number + 1);
+    const isNextNeeded = open.bytesLeft < open.size / 2 || this.#isOld(open, segmentMsMax / 2);
+    if (isNextNeeded) this.#ahead?.prepare(open.info.number + 1);
+  }
+
+  #isOld({ info, openedMs }: OpenSegment, ageMs: number): boolean {
+    return info.end >= segmentBytesMin && this.#deps.clock.monotonicMs() - openedMs >= ageMs;
   }
 
   async #write(open: OpenSegment, batch: AppendBatch): Promise<void> {
@@ -251,7 +277,7 @@ export class LocalEngine implements Engine {
     const ready = await must(this.#ahead, "not open").take(number, batchBytes);
     const { storeId } = must(this.#place, "not open");
     const fields = { storeId, revision: this.#headRevision, previousEnd, epoch: this.#epoch };
-    const begun = beginSegment(ready, fields);
+    const begun = beginSegment(ready, fields, this.#deps.clock.monotonicMs());
     if (this.#segments.at(-1)?.number !== number) this.#segments.push(begun.info);
     this.#open = begun;
     return begun;
@@ -322,6 +348,10 @@ export class LocalEngine implements Engine {
     }
     return sum;
   }
+}
+
+function quietWorth(stateBytes: number): number {
+  return Math.max(quietWorthBytesMin, stateBytes * quietWorthShare);
 }
 
 const noFile = { kind: undefined, number: 0 } as const;

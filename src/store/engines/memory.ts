@@ -16,6 +16,7 @@ import type {
   Engine,
   EngineStats,
   Opened,
+  PossibleCheckpoint,
   ReplaySink,
   Room,
   Tail,
@@ -144,7 +145,7 @@ export class MemoryEngine implements Engine {
     this.#log.append(batch);
   }
 
-  wantsCheckpoint(_revision: number): boolean {
+  wantsCheckpoint(_possible: PossibleCheckpoint): boolean {
     return false;
   }
 
