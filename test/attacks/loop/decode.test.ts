@@ -1,0 +1,4 @@
+import { decodeAttacks } from "./cases/decode.ts";
+import { runAttacks } from "./run-attacks.ts";
+
+runAttacks("bodies", decodeAttacks);

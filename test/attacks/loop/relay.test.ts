@@ -1,0 +1,4 @@
+import { relayAttacks } from "./cases/relay.ts";
+import { runAttacks } from "./run-attacks.ts";
+
+runAttacks("the relay", relayAttacks);
