@@ -1,3 +1,4 @@
+/** See cases/decode.ts. */
 import { decodeAttacks } from "./cases/decode.ts";
 import { runAttacks } from "./run-attacks.ts";
 

@@ -1,3 +1,4 @@
+/** See cases/relay.ts. */
 import { relayAttacks } from "./cases/relay.ts";
 import { runAttacks } from "./run-attacks.ts";
 
