@@ -20,14 +20,20 @@ export type DecodeResult =
   | {
       readonly kind: "ok";
       readonly object: AnyObject;
-      /** Paths as upstream prints them: `spec.containers[0].foo`. At most `findingsMax`. */
-      readonly unknownFields: readonly string[];
+      /** In the order of the value's keys. At most `findingsMax`. */
+      readonly unknownFields: readonly FieldPath[];
     }
   /** `json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container` */
   | { readonly kind: "error"; readonly message: string };
 
+/** Field names, map keys and list indexes. */
+export type FieldPath = readonly (string | number)[];
+
 /** Upstream stops counting there too. */
 export const findingsMax = 100;
+
+/** Characters of all paths that are told: a deep object with long keys would make them megabytes. */
+const findingsLengthMax = 64 * 1024;
 
 /** Checks the value against `schema`, whose fields lead on through `resolve`. */
 export function checkFields(
@@ -51,8 +57,14 @@ export function cannotBeHandled(gvk: GroupVersionKind, message: string): string 
 
 /** What a scan of the text knows of keys that stand twice (`JsonScan` of the wire room). */
 export interface DuplicateKeys {
-  readonly duplicates: readonly { readonly path: string; readonly order: number }[];
-  readonly keys: ReadonlyMap<string, number>;
+  readonly duplicates: readonly { readonly path: FieldPath; readonly order: number }[];
+  ordersOf(paths: readonly FieldPath[]): readonly (number | undefined)[];
+}
+
+interface Finding {
+  readonly what: "unknown" | "duplicate";
+  readonly path: FieldPath;
+  readonly order: number;
 }
 
 /**
@@ -60,37 +72,69 @@ export interface DuplicateKeys {
  * an unknown field is not told twice.
  */
 export function fieldFindings(
-  unknownFields: readonly string[],
+  unknownFields: readonly FieldPath[],
   keys: DuplicateKeys | undefined,
 ): readonly string[] {
-  const unknown = unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`);
-  if (keys === undefined) return unknown;
-  const lost = new Set(unknownFields);
-  const findings = unknownFields.map((path, at) => ({
-    text: unknown[at] ?? "",
-    order: keys.keys.get(path) ?? 0,
+  const orders = keys?.ordersOf(unknownFields) ?? [];
+  const unknown = unknownFields.map((path, at): Finding => ({
+    what: "unknown",
+    path,
+    order: orders[at] ?? 0,
   }));
-  for (const { path, order } of keys.duplicates) {
-    if (!isWithin(path, lost)) {
-      findings.push({ text: `duplicate field ${JSON.stringify(path)}`, order });
+  if (keys === undefined) return findingTexts(unknown);
+  const lost = new PathTree(unknownFields);
+  const duplicates = keys.duplicates
+    .filter(({ path }) => !lost.holdsStartOf(path))
+    .map(({ path, order }): Finding => ({ what: "duplicate", path, order }));
+  return findingTexts([...unknown, ...duplicates].sort((a, b) => a.order - b.order));
+}
+
+function findingTexts(findings: readonly Finding[]): readonly string[] {
+  const texts = new Set<string>();
+  let length = 0;
+  for (const { what, path } of findings) {
+    if (texts.size >= findingsMax || length > findingsLengthMax) break;
+    const text = `${what} field ${JSON.stringify(pathText(path))}`;
+    length += text.length;
+    texts.add(text);
+  }
+  return [...texts];
+}
+
+interface PathNode {
+  isEnd: boolean;
+  readonly below: Map<string | number, PathNode>;
+}
+
+class PathTree {
+  readonly #root: PathNode = { isEnd: false, below: new Map() };
+
+  constructor(paths: readonly FieldPath[]) {
+    for (const path of paths) {
+      let node = this.#root;
+      for (const part of path) {
+        const next = node.below.get(part) ?? { isEnd: false, below: new Map() };
+        node.below.set(part, next);
+        node = next;
+      }
+      node.isEnd = true;
     }
   }
-  const sorted = findings.sort((a, b) => a.order - b.order);
-  return sorted.slice(0, findingsMax).map(({ text }) => text);
+
+  holdsStartOf(path: FieldPath): boolean {
+    let node: PathNode | undefined = this.#root;
+    for (const part of path) {
+      node = node.below.get(part);
+      if (node === undefined) return false;
+      if (node.isEnd) return true;
+    }
+    return false;
+  }
 }
 
 /** The 400 of fieldValidation=Strict; each finding alone is the text of a Warning. */
 export function strictDecodingMessage(findings: readonly string[]): string {
   return `strict decoding error: ${findings.join(", ")}`;
-}
-
-function isWithin(path: string, lost: ReadonlySet<string>): boolean {
-  if (lost.has(path)) return true;
-  for (let at = path.length - 1; at > 0; at--) {
-    const isBorder = path[at] === "." || path[at] === "[";
-    if (isBorder && lost.has(path.slice(0, at))) return true;
-  }
-  return false;
 }
 
 interface Walk {
@@ -99,7 +143,7 @@ interface Walk {
   readonly path: (string | number)[];
   /** Where in `path` map keys stand: Go's texts do not name them. */
   readonly keys: number[];
-  readonly unknown: string[];
+  readonly unknown: FieldPath[];
   /** Go names of the structs around the current value. */
   readonly structs: string[];
   error: string | undefined;
@@ -118,17 +162,26 @@ function walkStruct(value: JsonRecord, schema: ObjectSchema, walk: Walk): unknow
       field === undefined ? unknownField(walk) : walkField(member, field, schema.required, walk);
     walk.path.pop();
     if (walk.error !== undefined) break;
-    if (next === member) continue;
-    copy ??= { ...value };
-    if (next === undefined) delete copy[key];
-    else copy[key] = next;
+    // Built anew from here: a field that is deleted from a copy costs more than one that is not put in.
+    if (next !== member) copy ??= fieldsBefore(value, key);
+    if (copy !== undefined && next !== undefined) copy[key] = next;
   }
   walk.structs.pop();
   return walk.error === undefined ? (copy ?? value) : undefined;
 }
 
+/** The fields of `value` that come before `last`. Of a struct, so none is called `__proto__`. */
+function fieldsBefore(value: JsonRecord, last: string): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    if (key === last) break;
+    fields[key] = value[key];
+  }
+  return fields;
+}
+
 function unknownField(walk: Walk): undefined {
-  if (walk.unknown.length < findingsMax) walk.unknown.push(pathText(walk.path));
+  if (walk.unknown.length < findingsMax) walk.unknown.push([...walk.path]);
   return undefined;
 }
 
@@ -149,7 +202,12 @@ function walkField(
 
 function isEmpty(value: unknown, field: FieldSchema): boolean {
   if (field.type === "array") return Array.isArray(value) && value.length === 0;
-  return field.type === "map" && isRecord(value) && Object.keys(value).length === 0;
+  return field.type === "map" && isRecord(value) && hasNoKeys(value);
+}
+
+function hasNoKeys(value: JsonRecord): boolean {
+  for (const key in value) if (Object.hasOwn(value, key)) return false;
+  return true;
 }
 
 function walkValue(value: unknown, field: FieldSchema, walk: Walk): unknown {
@@ -275,7 +333,7 @@ function fieldNames({ path, keys }: Walk): string {
   return path.filter(isField).join(".");
 }
 
-function pathText(path: readonly (string | number)[]): string {
+function pathText(path: FieldPath): string {
   let text = "";
   for (const part of path) {
     if (typeof part === "number") text += `[${part}]`;

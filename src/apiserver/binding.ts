@@ -52,7 +52,7 @@ export async function bindPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context);
   const query = writeQuery("CreateOptions", context.query);
-  const binding = await readTyped(context, bindingKind, deps.limits.bodyBytesMax, "Ignore");
+  const binding = await readTyped(context, bindingKind, deps.bodies, "Ignore");
   if (binding === undefined) throw badRequest("the body of the request holds no Binding");
   const name = boundName(context, binding);
   const node = targetNode(binding);

@@ -12,7 +12,7 @@ import {
 } from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
 import { schemaOfKind } from "#api/schema.ts";
-import { badRequest, failure } from "#api/status.ts";
+import { badRequest, failure, tooManyRequests } from "#api/status.ts";
 import type { PlainRequest } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
@@ -22,7 +22,13 @@ import {
   unsupportedMediaType,
 } from "#server/negotiate.ts";
 import { checkedKind } from "./builtin-kind.ts";
-import { type BodyFormat, type Document, parseBody, type Repeats } from "./body-text.ts";
+import {
+  type Bodies,
+  type BodyFormat,
+  type Document,
+  parseBody,
+  type Repeats,
+} from "./body-text.ts";
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
@@ -30,16 +36,50 @@ import { decodeProtobuf } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413. A body that is a frozen object has none. */
-export async function readBytes(request: PlainRequest, limitBytes: number): Promise<Uint8Array> {
+async function readBytes(request: PlainRequest, { bytesMax }: Bodies): Promise<Uint8Array> {
   if (request.body.kind !== "bytes") return new Uint8Array(0);
-  const bytes = await request.body.read(limitBytes);
-  if (bytes === "too-large") throw tooLarge(limitBytes);
+  const bytes = await request.body.read(bytesMax);
+  if (bytes === "too-large") throw tooLarge(`limit is ${bytesMax}`);
   return bytes;
 }
 
-function tooLarge(limitBytes: number): Error {
-  const text = `Request entity too large: limit is ${limitBytes}`;
-  return failure(413, "RequestEntityTooLarge", text);
+function tooLarge(why: string): Error {
+  return failure(413, "RequestEntityTooLarge", `Request entity too large: ${why}`);
+}
+
+/** Text of a body to data, or what is wrong with it. @throws ApiError 413, 429. */
+export async function readText(
+  request: PlainRequest,
+  bodies: Bodies,
+  format: BodyFormat,
+  noting: boolean,
+): Promise<TextRead> {
+  const bytes = await readBytes(request, bodies);
+  return readParsed(bytes, format, noting, bodies);
+}
+
+type TextRead = ({ readonly kind: "ok" } & Document) | { readonly kind: "error"; message: string };
+
+async function readParsed(
+  bytes: Uint8Array,
+  format: BodyFormat,
+  noting: boolean,
+  bodies: Bodies,
+): Promise<TextRead> {
+  const parsed = await parseBody(bytes, format, noting, bodies);
+  switch (parsed.kind) {
+    case "ok":
+    case "error":
+      return parsed;
+    case "too-many":
+      throw tooLarge(`the object has ${parsed.message}`);
+    case "exceeded":
+      throw tooLarge("the YAML takes too long to read; send it as JSON");
+    case "busy":
+      throw tooManyRequests("too many YAML documents wait to be read; send JSON", 1);
+    default:
+      return parsed satisfies never;
+  }
 }
 
 /**
@@ -48,26 +88,26 @@ function tooLarge(limitBytes: number): Error {
  */
 export async function readDocument(
   request: PlainRequest,
-  limitBytes: number,
+  bodies: Bodies,
   kindName: string,
   noting: boolean,
 ): Promise<Document | undefined> {
   if (request.body.kind === "none") return undefined;
   if (request.body.kind === "object") return { value: request.body.object };
-  const format = bodyFormats[contentType(request.headers)];
+  const format = bodyFormats.get(contentType(request.headers));
   if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
-  const bytes = await readBytes(request, limitBytes);
+  const bytes = await readBytes(request, bodies);
   if (bytes.length === 0) return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
-  return parseDocument(bytes, format, kindName, noting);
+  return parseDocument(bytes, format, kindName, await readParsed(bytes, format, noting, bodies));
 }
 
-const bodyFormats: Readonly<Record<string, BodyFormat | "protobuf">> = {
-  [protobufType]: "protobuf",
-  "application/json": "json",
-  "application/yaml": "yaml",
-  "text/yaml": "yaml",
-};
+const bodyFormats: ReadonlyMap<string, BodyFormat | "protobuf"> = new Map([
+  [protobufType, "protobuf"],
+  ["application/json", "json"],
+  ["application/yaml", "yaml"],
+  ["text/yaml", "yaml"],
+]);
 
 /** Built-in kinds only: no schema says how a custom resource would travel. */
 function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
@@ -89,9 +129,8 @@ function parseDocument(
   bytes: Uint8Array,
   format: BodyFormat,
   kindName: string,
-  noting: boolean,
+  parsed: TextRead,
 ): Document {
-  const parsed = parseBody(bytes, format, noting);
   if (parsed.kind === "ok" && isObjectOrNull(parsed.value)) return parsed;
   const message = parsed.kind === "ok" ? notAnObject(parsed.value) : parsed.message;
   const json = `couldn't get version/kind; json parse error: ${message}`;
@@ -127,12 +166,12 @@ function excerpt(bytes: Uint8Array): string {
 export async function readObject(
   context: RequestContext,
   kind: ServedKind,
-  limitBytes: number,
+  bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject> {
   const document = await readDocument(
     context.request,
-    limitBytes,
+    bodies,
     kind.info.kind,
     validation !== "Ignore",
   );
@@ -222,11 +261,11 @@ export function noSuchKind(kind: string, apiVersion: string): string {
 export async function readTyped(
   context: RequestContext,
   gvk: GroupVersionKind,
-  limitBytes: number,
+  bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject | undefined> {
   const noting = validation !== "Ignore";
-  const document = await readDocument(context.request, limitBytes, gvk.kind, noting);
+  const document = await readDocument(context.request, bodies, gvk.kind, noting);
   if (document === undefined) return undefined;
   const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), info: gvk });
   const { object, findings } = checkedKind(gvk, typed, document.duplicates);

@@ -23,7 +23,7 @@ export async function createObject(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
-  const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
+  const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const object = placed(sent, kind, context.info.namespace);
   const cached = await createIn(deps, context, kind, object, query);
   return answerCached(context, kind, form, 201, cached);

@@ -8,6 +8,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { RequestMetrics } from "#server/metrics.ts";
+import type { Bodies } from "./body-text.ts";
 import type { Catalog } from "./kind.ts";
 
 /** Issues a service-account token: the TokenRequest with its status filled in, or ApiError. */
@@ -28,6 +29,7 @@ export interface ApiDeps {
   /** What all watches share but their counts, which are per kind. */
   readonly streams: Omit<WatchStreamDeps, "sent">;
   readonly limits: ApiLimits;
+  readonly bodies: Bodies;
 }
 
 export interface ApiLimits {

@@ -54,7 +54,7 @@ export async function evictPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context);
   const { namespace, pathName } = context.info;
-  const eviction = await readTyped(context, evictionKind, deps.limits.bodyBytesMax, "Ignore");
+  const eviction = await readTyped(context, evictionKind, deps.bodies, "Ignore");
   const own = eviction?.metadata?.name ?? "";
   if (own !== "" && own !== pathName) {
     throw badRequest("name in URL does not match name in Eviction object");

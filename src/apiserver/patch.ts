@@ -14,9 +14,9 @@ import type { RequestContext } from "#server/context.ts";
 import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { applyObject } from "./apply.ts";
-import { readBytes } from "./body.ts";
+import { readText } from "./body.ts";
 import { decodedPatched } from "./patched.ts";
-import { type Document, parseBody } from "./body-text.ts";
+import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -73,9 +73,9 @@ export async function readPatch(
 ): Promise<Document> {
   const { body } = context.request;
   if (body.kind === "object") return { value: body.object };
-  const bytes = await readBytes(context.request, deps.limits.bodyBytesMax);
   const noting = query.fieldValidation !== "Ignore";
-  const parsed = parseBody(bytes, type === "apply" ? "yaml" : "json", noting);
+  const format = type === "apply" ? "yaml" : "json";
+  const parsed = await readText(context.request, deps.bodies, format, noting);
   if (parsed.kind === "ok") return parsed;
   const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
   throw badRequest(`${what}: ${parsed.message}`);

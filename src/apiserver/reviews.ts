@@ -41,8 +41,7 @@ export async function createReview(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
-  const limit = deps.limits.bodyBytesMax;
-  const object = await readObject(context, kind, limit, query.fieldValidation);
+  const object = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const review = reviews[`${kind.info.group}/${kind.info.resource}`];
   const status = review?.(deps, context, object) ?? {};
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };

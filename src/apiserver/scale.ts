@@ -33,8 +33,7 @@ export async function updateScale(
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const query = writeQuery("UpdateOptions", context.query);
-  const limit = deps.limits.bodyBytesMax;
-  const scale = await readTyped(context, scaleKind, limit, query.fieldValidation);
+  const scale = await readTyped(context, scaleKind, deps.bodies, query.fieldValidation);
   if (scale === undefined) throw badRequest("the body of the request holds no Scale");
   const { name = "" } = scale.metadata ?? {};
   const { pathName } = context.info;

@@ -23,6 +23,7 @@ import { RequestMetrics } from "#server/metrics.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
+import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
 import { ResourceCatalog } from "./catalog.ts";
 import type { Component } from "./component-statuses.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
@@ -53,6 +54,8 @@ export interface ApiServerDeps {
   readonly components?: () => readonly Component[];
   /** Where the keys of service account tokens are published; absent: they are not. */
   readonly issuer?: IssuerFacts;
+  /** How YAML bodies are read; absent: on this thread, however long they are. */
+  readonly yaml?: YamlReader;
   /** Further documents, asked after discovery and OpenAPI. */
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
 }
@@ -149,6 +152,7 @@ function routeDeps(
     metrics,
     streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
     limits: options.limits,
+    bodies: { bytesMax: options.limits.bodyBytesMax, yaml: deps.yaml ?? inlineYaml },
     components: deps.components ?? (() => [{ name: "etcd-0", problem: undefined }]),
   };
 }

@@ -26,7 +26,7 @@ export async function updateObject(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("UpdateOptions", context.query);
-  const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
+  const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const object = named(sent, kind, context.info.namespace, context.info.pathName);
   const createIfMissing = kind.allowCreateOnUpdate && context.info.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {

@@ -33,3 +33,15 @@ export const localEngine = {
 
 /** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
 export const hollowStartMs = 100;
+
+/**
+ * Threads that read YAML bodies of more than 4 KiB. 3 MiB of plain manifests take 4 s; the heap is what
+ * such a body takes, three times.
+ */
+export const yamlThreads = {
+  threadsMax: 1,
+  waitingMax: 16,
+  taskMs: 10_000,
+  idleMs: 30_000,
+  heapBytesMax: 1024 * 2 ** 20,
+};

@@ -27,6 +27,7 @@ import type { Disk } from "#platform/disk.ts";
 import { createGate, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { NodeOffload } from "#platform/node/offload.ts";
 import type { Random } from "#platform/random.ts";
 import { createLookup } from "#registry/lookup.ts";
 import {
@@ -41,6 +42,12 @@ import type { OpenedStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, serverAccess } from "./access.ts";
+import {
+  offloadedYaml,
+  type YamlInput,
+  type YamlOutput,
+  type YamlThread,
+} from "#wire/yaml-reader.ts";
 import * as limits from "./limits.ts";
 import { startLoops } from "./loops.ts";
 import { productVersion } from "./product.ts";
@@ -95,7 +102,9 @@ async function startOn(
   store: OpenedStore,
   registry: OpenRegistry,
 ): Promise<Plane> {
-  const server = makeServer(host, options, registry);
+  const program = new URL("../wire/yaml-task.ts", import.meta.url);
+  const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
+  const server = makeServer(host, options, registry, yaml);
   await server.ready();
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
@@ -122,6 +131,7 @@ async function startOn(
       await loops?.stop();
       server.close();
       await listening.close(limits.shutdownMs);
+      await yaml.close();
       await registry.close();
       await store.close();
     },
@@ -158,7 +168,12 @@ function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
   );
 }
 
-function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): ApiServer {
+function makeServer(
+  host: Host,
+  options: PlaneOptions,
+  registry: OpenRegistry,
+  yaml: YamlThread,
+): ApiServer {
   const lookup = createLookup(registry);
   const access = serverAccess({ ...host, lookup, registry, pki: options.pki });
   const plugins = defaultPlugins({
@@ -184,6 +199,7 @@ function makeServer(host: Host, options: PlaneOptions, registry: OpenRegistry): 
         { ...host, lookup, configVersion: changesOf(registry, flowKinds) },
         gateDefaults,
       ),
+      yaml: offloadedYaml(yaml),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
       ...(options.audit === undefined ? {} : { audit: options.audit }),

@@ -41,6 +41,9 @@ export type TimerName =
   | "relay.balance"
   | "relay.drain"
   | "relay.settle"
+  | "request.turn"
+  | "offload.task"
+  | "offload.idle"
   | "sim.step";
 
 export interface Timer {

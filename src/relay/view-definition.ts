@@ -74,7 +74,7 @@ const known = [
 /** Throws ViewFileError. */
 export function parseViewFile(text: string): readonly ViewDefinition[] {
   const parsed = parseYaml(text, limits);
-  if (parsed.kind === "error") throw new ViewFileError([parsed.message]);
+  if (parsed.kind !== "ok") throw new ViewFileError([parsed.message]);
   if (parsed.repeatedKeys !== undefined) throw new ViewFileError(parsed.repeatedKeys);
   const reader = new Reader(text);
   const definitions = reader.file(parsed.value);
