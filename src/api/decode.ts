@@ -10,6 +10,7 @@
  */
 import type { AnyObject, GroupVersionKind } from "./object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
+import { objectLimits } from "./object-limits.ts";
 import { decodeScalar } from "./decode-scalars.ts";
 import { schemaOf } from "./schema.ts";
 
@@ -24,7 +25,9 @@ export type DecodeResult =
       readonly unknownFields: readonly FieldPath[];
     }
   /** `json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container` */
-  | { readonly kind: "error"; readonly message: string };
+  | { readonly kind: "error"; readonly message: string }
+  /** More elements in lists than `objectLimits` allow. */
+  | { readonly kind: "too-many"; readonly message: string };
 
 /** Field names, map keys and list indexes. */
 export type FieldPath = readonly (string | number)[];
@@ -41,10 +44,21 @@ export function checkFields(
   schema: ObjectSchema,
   resolve: SchemaResolver = schemaOf,
 ): DecodeResult {
-  const walk: Walk = { resolve, path: [], keys: [], unknown: [], structs: [], error: undefined };
+  const walk: Walk = {
+    resolve,
+    path: [],
+    keys: [],
+    unknown: [],
+    structs: [],
+    keyedItems: 0,
+    listedObjects: 0,
+    error: undefined,
+    tooMany: undefined,
+  };
   const object = isRecord(value)
     ? walkStruct(value, schema, walk)
     : mismatch(walk, value, goTypeName(schema.name), undefined);
+  if (walk.tooMany !== undefined) return { kind: "too-many", message: walk.tooMany };
   if (walk.error !== undefined) return { kind: "error", message: walk.error };
   // A struct walked without error is a plain object.
   return { kind: "ok", object: object as AnyObject, unknownFields: walk.unknown };
@@ -146,7 +160,11 @@ interface Walk {
   readonly unknown: FieldPath[];
   /** Go names of the structs around the current value. */
   readonly structs: string[];
+  keyedItems: number;
+  listedObjects: number;
   error: string | undefined;
+  /** The walk ends, as after an error. */
+  tooMany: string | undefined;
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>;
@@ -245,6 +263,8 @@ function walkObject(value: unknown, field: FieldSchema, walk: Walk): unknown {
 function walkArray(value: readonly unknown[], field: FieldSchema, walk: Walk): unknown {
   const items = field.items;
   if (items === undefined) return value;
+  countItems(value.length, field, walk);
+  if (walk.error !== undefined) return undefined;
   let copy: unknown[] | undefined;
   for (let index = 0; index < value.length; index++) {
     walk.path.push(index);
@@ -254,6 +274,16 @@ function walkArray(value: readonly unknown[], field: FieldSchema, walk: Walk): u
     if (next !== value[index]) (copy ??= [...value])[index] = next;
   }
   return copy ?? value;
+}
+
+function countItems(length: number, field: FieldSchema, walk: Walk): void {
+  const { keyedItemsMax, listedObjectsMax } = objectLimits;
+  if (field.listType === "map" || field.listType === "set") walk.keyedItems += length;
+  else if (field.items?.type === "object") walk.listedObjects += length;
+  const max = walk.keyedItems > keyedItemsMax ? keyedItemsMax : listedObjectsMax;
+  if (walk.keyedItems <= keyedItemsMax && walk.listedObjects <= listedObjectsMax) return;
+  walk.tooMany = `more than ${max} elements in lists such as ${fieldNames(walk)}`;
+  walk.error = walk.tooMany;
 }
 
 function walkMap(value: JsonRecord, field: FieldSchema, walk: Walk): unknown {

@@ -11,11 +11,12 @@ import type { StoredKind } from "./stored-kind.ts";
 import { checkUid } from "./patched.ts";
 import { named, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
-import { badRequest } from "#api/status.ts";
-import { strictDecodingMessage } from "#api/decode.ts";
+import { beyondLimits } from "#api/object-limits.ts";
+import { badRequest, tooLarge } from "#api/status.ts";
+import { fieldFindings, strictDecodingMessage } from "#api/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
-export function applyObject(
+export async function applyObject(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
@@ -25,12 +26,18 @@ export function applyObject(
   checkRepeats(context, query, patch);
   const { namespace, pathName, subresource } = context.info;
   const configuration = named(applyConfiguration(patch, kind), kind, namespace, pathName);
+  const { pace } = context;
+  const full = pace.isLong ? kind.overfull(configuration) : undefined;
+  if (full !== undefined) throw tooLarge(`the object has ${full}`);
+  if (pace.isLong) await pace.turn();
   return writeThrough(deps, context, kind, query, {
     subresource,
     createIfMissing: subresource === "",
     next: (current) => {
       checkUid(kind, configuration, current);
       const merged = applied(context, kind, query, current, configuration);
+      const beyond = beyondLimits(merged);
+      if (beyond !== undefined) throw tooLarge(beyond);
       return { object: kind.applyDefaults(merged), tracked: true };
     },
   });
@@ -52,9 +59,7 @@ function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
 
 /** Unknown fields are refused by the merge itself; keys that stand twice are told here. */
 function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
-  const duplicates = (patch.duplicates?.duplicates ?? []).map(
-    ({ path }) => `duplicate field ${JSON.stringify(path)}`,
-  );
+  const duplicates = fieldFindings([], patch.duplicates);
   const lines = patch.repeatedKeys ?? [];
   if (query.fieldValidation === "Warn") {
     for (const text of [...lines, ...duplicates]) context.warnings.add(text);

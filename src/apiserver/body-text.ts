@@ -1,4 +1,5 @@
 /** Text of a body to plain data, bounded, with repeated fields found. */
+import { objectLimits } from "#api/object-limits.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { decodeUtf8, parseJson, parseJsonNotingDuplicates } from "#wire/json.ts";
 import type { YamlReader, YamlReading } from "#wire/yaml-reader.ts";
@@ -23,18 +24,6 @@ export interface Document extends Repeats {
   readonly value: unknown;
 }
 
-/**
- * What one object is built of, at most. Bytes alone bound nothing: 3 MiB of `[],` are a million values,
- * and each costs time in every step of a write. The largest known definitions of custom resources
- * (1 MB of schema) have some 30,000 values and 3,000 different keys. docs/contract.md.
- */
-export const objectLimits = {
-  /** Nesting: of what follows, patches and comparisons are recursive. Go's decoder stops at 10,000. */
-  depthMax: 500,
-  partsMax: 65_536,
-  keysMax: 8_192,
-} as const;
-
 /** Uses of YAML anchors; more is an attack, not a manifest. */
 const aliasMax = 100;
 
@@ -44,7 +33,8 @@ export async function parseBody(
   noting: boolean,
   bodies: Bodies,
 ): Promise<YamlReading> {
-  const limits = { ...objectLimits, bytesMax: Math.max(bytes.length, 1) };
+  const { depthMax, partsMax, keysMax } = objectLimits;
+  const limits = { depthMax, partsMax, keysMax, bytesMax: Math.max(bytes.length, 1) };
   if (format === "yaml") return bodies.yaml(bytes, { ...limits, aliasMax });
   const text = decodeUtf8(bytes);
   return noting ? parseJsonNotingDuplicates(text, limits) : parseJson(text, limits);

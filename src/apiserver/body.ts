@@ -12,8 +12,7 @@ import {
 } from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
 import { schemaOfKind } from "#api/schema.ts";
-import { badRequest, failure, tooManyRequests } from "#api/status.ts";
-import type { PlainRequest } from "#platform/http.ts";
+import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
   contentType,
@@ -36,25 +35,23 @@ import { decodeProtobuf } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413. A body that is a frozen object has none. */
-async function readBytes(request: PlainRequest, { bytesMax }: Bodies): Promise<Uint8Array> {
+async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise<Uint8Array> {
+  const { request } = context;
   if (request.body.kind !== "bytes") return new Uint8Array(0);
   const bytes = await request.body.read(bytesMax);
   if (bytes === "too-large") throw tooLarge(`limit is ${bytesMax}`);
+  context.pace.note(bytes.length);
   return bytes;
-}
-
-function tooLarge(why: string): Error {
-  return failure(413, "RequestEntityTooLarge", `Request entity too large: ${why}`);
 }
 
 /** Text of a body to data, or what is wrong with it. @throws ApiError 413, 429. */
 export async function readText(
-  request: PlainRequest,
+  context: RequestContext,
   bodies: Bodies,
   format: BodyFormat,
   noting: boolean,
 ): Promise<TextRead> {
-  const bytes = await readBytes(request, bodies);
+  const bytes = await readBytes(context, bodies);
   return readParsed(bytes, format, noting, bodies);
 }
 
@@ -87,16 +84,17 @@ async function readParsed(
  * @throws ApiError 400, 413, 415.
  */
 export async function readDocument(
-  request: PlainRequest,
+  context: RequestContext,
   bodies: Bodies,
   kindName: string,
   noting: boolean,
 ): Promise<Document | undefined> {
+  const { request } = context;
   if (request.body.kind === "none") return undefined;
   if (request.body.kind === "object") return { value: request.body.object };
   const format = bodyFormats.get(contentType(request.headers));
   if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
-  const bytes = await readBytes(request, bodies);
+  const bytes = await readBytes(context, bodies);
   if (bytes.length === 0) return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
   return parseDocument(bytes, format, kindName, await readParsed(bytes, format, noting, bodies));
@@ -169,13 +167,10 @@ export async function readObject(
   bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject> {
-  const document = await readDocument(
-    context.request,
-    bodies,
-    kind.info.kind,
-    validation !== "Ignore",
-  );
+  const document = await readDocument(context, bodies, kind.info.kind, validation !== "Ignore");
   if (document === undefined) throw emptyBody(kind.info.kind);
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const typed = withKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
   return decoded(context, kind, typed, document, frozen ? "Ignore" : validation);
@@ -265,7 +260,7 @@ export async function readTyped(
   validation: FieldValidation,
 ): Promise<AnyObject | undefined> {
   const noting = validation !== "Ignore";
-  const document = await readDocument(context.request, bodies, gvk.kind, noting);
+  const document = await readDocument(context, bodies, gvk.kind, noting);
   if (document === undefined) return undefined;
   const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), info: gvk });
   const { object, findings } = checkedKind(gvk, typed, document.duplicates);

@@ -12,7 +12,7 @@ import { printerFor } from "#api/printers/printers.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import { schemaOf, schemaOfKind } from "#api/schema.ts";
 import type { ObjectSchema } from "#api/schema-types.ts";
-import { badRequest } from "#api/status.ts";
+import { badRequest, tooLarge } from "#api/status.ts";
 import { strategicMergePatch } from "#api/strategic-merge.ts";
 import { strategyFor } from "#api/strategies.ts";
 import { must } from "#base/assert.ts";
@@ -34,6 +34,10 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
     store,
     blocks: new ListBlocks(),
     check: (object, duplicates) => check(info, schema, object, duplicates),
+    overfull: (object) => {
+      const result = checkFields(object, schema);
+      return result.kind === "too-many" ? result.message : undefined;
+    },
     applyDefaults: (object) => applyDefaults(group, version, kind, object),
     toStored: (object) => convert(object, storedApiVersion),
     fromStored: (object) => convert(object, apiVersion),
@@ -60,6 +64,7 @@ function check(
   duplicates: JsonScan | undefined,
 ): Checked {
   const result = checkFields(object, schema);
+  if (result.kind === "too-many") throw tooLarge(`the object has ${result.message}`);
   if (result.kind === "error") throw badRequest(cannotBeHandled(gvk, result.message));
   return { object: result.object, findings: fieldFindings(result.unknownFields, duplicates) };
 }

@@ -25,6 +25,7 @@ export async function createObject(
   const query = writeQuery("CreateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const object = placed(sent, kind, context.info.namespace);
+  if (context.pace.isLong) await context.pace.turn();
   const cached = await createIn(deps, context, kind, object, query);
   return answerCached(context, kind, form, 201, cached);
 }
@@ -37,6 +38,8 @@ async function createIn(
   query: WriteQuery,
 ): Promise<CachedObject> {
   const stored = kind.toStored(tracked(context, kind, query, undefined, object));
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const facts = { operation: "CREATE", subresource: "", oldObject: undefined } as const;
   const name = object.metadata?.name ?? "";
   const { dryRun } = query;
@@ -48,11 +51,13 @@ async function createIn(
     attempt: {},
   });
   const mutated = await deps.admission.mutate(request);
+  if (pace.isLong) await pace.turn();
   return abandoning(deps.admission, { ...request, object: mutated }, () =>
     kind.store.create(namespaceOf(kind, context.info.namespace), mutated, {
       dryRun: query.dryRun,
       admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),
       warn: (text) => context.warnings.add(text),
+      pace,
     }),
   );
 }

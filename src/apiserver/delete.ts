@@ -50,7 +50,7 @@ export async function readDeleteQuery(
   deps: ApiDeps,
   context: RequestContext,
 ): Promise<DeleteQuery> {
-  const document = await readDocument(context.request, deps.bodies, "DeleteOptions", false);
+  const document = await readDocument(context, deps.bodies, "DeleteOptions", false);
   const body = document?.value;
   // Any JSON object will do: fields that are not of DeleteOptions are ignored, as upstream.
   const options = typeof body === "object" && body !== null ? (body as AnyObject) : undefined;

@@ -32,6 +32,8 @@ export interface ServedKind {
   readonly blocks: ListBlocks;
   /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */
   check(object: AnyObject, duplicates: JsonScan | undefined): Checked;
+  /** More elements in lists than an object may have, in words; undefined: not too many. */
+  overfull(object: AnyObject): string | undefined;
   applyDefaults(object: AnyObject): AnyObject;
   /** Schemas of all served versions, for managedFields. */
   readonly types: TypeSource;

@@ -75,7 +75,7 @@ export async function readPatch(
   if (body.kind === "object") return { value: body.object };
   const noting = query.fieldValidation !== "Ignore";
   const format = type === "apply" ? "yaml" : "json";
-  const parsed = await readText(context.request, deps.bodies, format, noting);
+  const parsed = await readText(context, deps.bodies, format, noting);
   if (parsed.kind === "ok") return parsed;
   const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
   throw badRequest(`${what}: ${parsed.message}`);

@@ -28,6 +28,7 @@ export async function updateObject(
   const query = writeQuery("UpdateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const object = named(sent, kind, context.info.namespace, context.info.pathName);
+  if (context.pace.isLong) await context.pace.turn();
   const createIfMissing = kind.allowCreateOnUpdate && context.info.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {
     subresource: context.info.subresource,
@@ -62,8 +63,11 @@ export async function writeThrough(
   const attempts = new Attempts(deps.admission, context, kind, write.subresource, query.dryRun);
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
     if (current === undefined) authorizeCreate(deps, context);
+    const { pace } = context;
     const next = await write.next(current);
+    if (pace.isLong) await pace.turn();
     const object = next.tracked ? next.object : tracked(context, kind, query, current, next.object);
+    if (pace.isLong) await pace.turn();
     return attempts.mutate(current, kind.toStored(object));
   };
   const namespace = namespaceOf(kind, context.info.namespace);
@@ -74,6 +78,7 @@ export async function writeThrough(
       dryRun: query.dryRun,
       admit: (next, old) => attempts.validate(old, next),
       warn: (text) => context.warnings.add(text),
+      pace: context.pace,
     });
   } catch (error) {
     attempts.abandon();

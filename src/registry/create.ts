@@ -6,7 +6,7 @@ import type { AnyObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";
 import { dedupOwnerReferences, prepareMetadataForCreate, validateMetadata } from "#api/meta.ts";
 import { nameValidatorFor } from "#api/names.ts";
-import { alreadyExists, ApiError, badRequest, failure } from "#api/status.ts";
+import { alreadyExists, ApiError, badRequest, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 import type { ResourceContext, Written } from "./context.ts";
@@ -57,9 +57,14 @@ export async function prepareCreate(
     random: context.random,
   });
   const next = context.strategy.prepareForCreate(filled);
-  validateCreate(context, next);
+  const { pace } = options;
+  if (pace?.isLong === true) await pace.turn();
+  const errors = validateCreate(context, next);
+  if (pace?.isLong === true) await pace.turn();
+  refuseInvalid(context, next.metadata?.name ?? "", errors);
   passWarnings(context, next, undefined, options);
   await options.admit?.(next, undefined);
+  if (pace?.isLong === true) await pace.turn();
   return next;
 }
 
@@ -94,14 +99,13 @@ export function checkNamespace(
   );
 }
 
-function validateCreate(context: ResourceContext, next: AnyObject): void {
+function validateCreate(context: ResourceContext, next: AnyObject): readonly FieldError[] {
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
-  refuseInvalid(context, meta.name ?? "", [
-    ...validateMetadata(meta, { namespaced, nameValidator }),
-    ...context.strategy.validate(next),
-  ]);
+  return validateMetadata(meta, { namespaced, nameValidator }).concat(
+    context.strategy.validate(next),
+  );
 }
 
 /** 409, worded by whether the server picked the name and whether the other is on its way out. */

@@ -96,15 +96,24 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
 
 async function updateExisting(attempt: Attempt, current: SharedObject): Promise<Outcome> {
   const { context, key, options } = attempt;
+  const { pace } = options;
+  pace?.note(current.value.length);
   const old = current.object;
+  if (pace?.isLong === true) await pace.turn();
   const wanted = await attempt.transform(old);
   checkVersion(attempt, current, wanted);
   const next = prepareUpdate(attempt, wanted, old);
+  if (pace?.isLong === true) await pace.turn();
+  const errors = validateUpdate(attempt, next, old);
+  if (pace?.isLong === true) await pace.turn();
+  refuseInvalid(context, next.metadata?.name ?? "", errors);
   passWarnings(context, next, old, options);
   const settled = withOldTimes(next, old);
   await options.admit?.(settled, old);
+  if (pace?.isLong === true) await pace.turn();
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
   const bytes = storedBytes(context, settled);
+  if (pace?.isLong === true) await pace.turn();
   if (sameBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
     return done({ object: current, created: false, deleted: false });
   }
@@ -178,11 +187,8 @@ function prepareUpdate(attempt: Attempt, wanted: AnyObject, old: AnyObject): Any
     ...(context.info.namespaced ? { namespace } : {}),
     resourceVersion: old.metadata?.resourceVersion ?? "",
   };
-  const rules = rulesOf(attempt);
   const filled = prepareMetadataForUpdate({ ...deduped.object, metadata }, old);
-  const next = rules.prepareForUpdate(filled, old);
-  validateUpdate(attempt, rules, next, old);
-  return next;
+  return rulesOf(attempt).prepareForUpdate(filled, old);
 }
 
 function rulesOf({ context, options }: Attempt): UpdateStrategy {
@@ -190,20 +196,14 @@ function rulesOf({ context, options }: Attempt): UpdateStrategy {
   return context.strategy.subresources[options.subresource] ?? context.strategy;
 }
 
-function validateUpdate(
-  attempt: Attempt,
-  rules: UpdateStrategy,
-  next: AnyObject,
-  old: AnyObject,
-): void {
+function validateUpdate(attempt: Attempt, next: AnyObject, old: AnyObject): readonly FieldError[] {
   const { namespaced } = attempt.context.info;
   const meta = next.metadata ?? {};
   // The kind's rule for names may have become stricter since; the name itself cannot change.
-  refuseInvalid(attempt.context, meta.name ?? "", [
-    ...validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }),
-    ...validateMetadataUpdate(meta, old.metadata ?? {}),
-    ...rules.validateUpdate(next, old),
-  ]);
+  return validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }).concat(
+    validateMetadataUpdate(meta, old.metadata ?? {}),
+    rulesOf(attempt).validateUpdate(next, old),
+  );
 }
 
 /** True when deletion waited only for finalizers that `next` no longer has. */

@@ -24,6 +24,7 @@ import type {
   UserInfo,
 } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
+import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
 import type { Audit } from "./audit.ts";
@@ -151,6 +152,7 @@ async function down(
       },
       receivedMs,
       nowMs,
+      pace: new Pace(deps.clock),
     });
   } finally {
     seat?.release();

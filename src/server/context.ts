@@ -1,5 +1,6 @@
 /** One request on its way through the chain, as every handler sees it. */
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
 
@@ -17,4 +18,6 @@ export interface RequestContext {
   readonly receivedMs: number;
   /** Wall clock, the same moment; ages in tables are told from here. */
   readonly nowMs: number;
+  /** Gives way to others between the steps of long work. */
+  readonly pace: Pace;
 }

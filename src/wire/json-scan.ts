@@ -186,24 +186,32 @@ function scanKey(state: State): string {
 function scanString(state: State): boolean {
   const { text } = state;
   let isPlain = true;
-  state.at++;
-  for (;;) {
-    const c = text.charCodeAt(state.at);
-    // NaN at the end of the text.
-    if (!(c >= code.space)) fail(state, "in string literal");
-    state.at++;
-    if (c === code.quote) return isPlain;
-    if (c !== code.backslash) continue;
-    isPlain = false;
-    scanEscape(state);
+  for (let at = state.at + 1; ; at++) {
+    const c = text.charCodeAt(at);
+    if (c === code.quote) {
+      state.at = at + 1;
+      return isPlain;
+    }
+    if (c === code.backslash) {
+      isPlain = false;
+      state.at = at + 1;
+      scanEscape(state);
+      at = state.at - 1;
+    } else if (!(c >= code.space)) {
+      // A control character, or NaN at the end of the text.
+      state.at = at;
+      fail(state, "in string literal");
+    }
   }
 }
 
+const escapes: ReadonlySet<number> = new Set([...'"\\/bfnrtu'].map((c) => c.charCodeAt(0)));
+
 function scanEscape(state: State): void {
-  const c = state.text[state.at];
-  if (c === undefined || !'"\\/bfnrtu'.includes(c)) fail(state, "in string escape code");
+  const c = state.text.charCodeAt(state.at);
+  if (!escapes.has(c)) fail(state, "in string escape code");
   state.at++;
-  if (c !== "u") return;
+  if (c !== code.lowerU) return;
   for (let i = 0; i < 4; i++) {
     if (!/^[0-9a-fA-F]$/.test(state.text[state.at] ?? "")) {
       fail(state, "in \\u hexadecimal character escape");
@@ -239,12 +247,14 @@ function scanLiteral(state: State): void {
 }
 
 function skipSpace(state: State): void {
-  for (;;) {
-    const c = state.text.charCodeAt(state.at);
+  const { text } = state;
+  let { at } = state;
+  for (; ; at++) {
+    const c = text.charCodeAt(at);
     const isSpace = c === code.space || c === code.lineFeed || c === code.return || c === code.tab;
-    if (!isSpace) return;
-    state.at++;
+    if (!isSpace) break;
   }
+  state.at = at;
 }
 
 function take(state: State, character: number): boolean {

@@ -148,16 +148,25 @@ function keyCount({ keysMax }: JsonLimits): KeyCount | undefined {
   };
 }
 
+/** Most keys and values are short: a search costs more than a few steps. */
+const stepsBeforeSearch = 12;
+
 /** Index of the closing quote; the text's end when there is none. */
 function endOfString(text: string, open: number): number {
-  const at = text.indexOf('"', open + 1);
+  const searchFrom = open + 1 + stepsBeforeSearch;
+  for (let at = open + 1; at < searchFrom; at++) {
+    const c = text.charCodeAt(at);
+    if (c === quote) return at;
+    if (c === backslash) return endOfEscaped(text, at - 1);
+  }
+  const at = text.indexOf('"', searchFrom);
   if (at < 0) return text.length;
-  return text.charCodeAt(at - 1) === backslash ? endOfEscaped(text, open) : at;
+  return text.charCodeAt(at - 1) === backslash ? endOfEscaped(text, searchFrom - 1) : at;
 }
 
-/** Of a string with a backslash: by steps, as a search for each quote would cost more than each step. */
-function endOfEscaped(text: string, open: number): number {
-  for (let at = open + 1; at < text.length; at++) {
+/** By steps: a search for each quote would cost more. `before` is no backslash that escapes what follows. */
+function endOfEscaped(text: string, before: number): number {
+  for (let at = before + 1; at < text.length; at++) {
     const c = text.charCodeAt(at);
     if (c === quote) return at;
     if (c === backslash) at++;

@@ -53,21 +53,33 @@ export const json = "application/json";
 export const yaml = "application/yaml";
 export const protobuf = "application/vnd.kubernetes.protobuf";
 
+/** Just below what one object may be built of (`objectLimits` of the API server). */
+export const partsMax = 65_536;
+export const keysMax = 8_192;
+export const keyedItemsMax = 4_096;
+export const listedObjectsMax = 16_384;
+
 /** `head`, then `unit(i)` joined by `separator` as often as it fits into `bytesMax`, then `tail`. */
 export function filled(
   head: string,
   unit: (index: number) => string,
   tail: string,
-  options: { readonly separator?: string; readonly bytesMax?: number } = {},
+  options: FilledOptions = {},
 ): string {
-  const { separator = ",", bytesMax = bodyBytesMax } = options;
+  const { separator = ",", bytesMax = bodyBytesMax, countMax = Number.POSITIVE_INFINITY } = options;
   const parts: string[] = [];
   let left = bytesMax - head.length - tail.length;
-  for (let index = 0; ; index++) {
+  for (let index = 0; index < countMax; index++) {
     const part = index === 0 ? unit(index) : separator + unit(index);
     if (part.length > left) break;
     left -= part.length;
     parts.push(part);
   }
   return head + parts.join("") + tail;
+}
+
+export interface FilledOptions {
+  readonly separator?: string;
+  readonly bytesMax?: number;
+  readonly countMax?: number;
 }
