@@ -205,7 +205,7 @@ function scanString(state: State): boolean {
   }
 }
 
-const escapes: ReadonlySet<number> = new Set([...'"\\/bfnrtu'].map((c) => c.charCodeAt(0)));
+const escapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'));
 
 function scanEscape(state: State): void {
   const c = state.text.charCodeAt(state.at);
