@@ -3,6 +3,7 @@
  * own node, lease and CSINode, mirror pods of its own, the status of its pods, and asks for tokens bound to
  * them.
  */
+import { ownEntry } from "#base/own.ts";
 import type { Lease, Node, Pod } from "#api/gen/types.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -51,7 +52,11 @@ export function nodeRestriction(deps: { readonly lookup: Lookup }): AdmissionPlu
     if (node === "") {
       throw refusal(request, `could not determine node from user ${quote(request.user.name)}`);
     }
-    checks[`${request.info.group}/${request.info.resource}`]?.(request, node, deps.lookup);
+    ownEntry(checks, `${request.info.group}/${request.info.resource}`)?.(
+      request,
+      node,
+      deps.lookup,
+    );
   };
   return {
     name: "NodeRestriction",
@@ -193,7 +198,7 @@ type Texts = Readonly<Record<string, string>>;
 
 function changedKeys(next: Texts = {}, old: Texts = {}): readonly string[] {
   const keys = new Set([...Object.keys(next), ...Object.keys(old)]);
-  return [...keys].filter((key) => next[key] !== old[key]);
+  return [...keys].filter((key) => ownEntry(next, key) !== ownEntry(old, key));
 }
 
 function forbiddenLabels(keys: readonly string[]): readonly string[] {

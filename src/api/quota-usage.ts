@@ -7,6 +7,7 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
 import type {
   Container,
@@ -126,7 +127,7 @@ export function usageOf(
   nowMs: number,
 ): Usage {
   const names = Object.keys(quota.spec?.hard ?? {});
-  const used: Record<string, Quantity> = {};
+  const used = dictionary<Quantity>();
   for (const name of names) used[name] = zeroQuantity;
   for (const evaluator of evaluatorsOf(names)) {
     const own = evaluator.matching(names);
@@ -134,7 +135,10 @@ export function usageOf(
       if (!quotaMatches(evaluator, quota, names, object)) continue;
       const usage = evaluator.usage(object, nowMs);
       for (const name of own)
-        used[name] = addQuantities(used[name] ?? zeroQuantity, usage[name] ?? zeroQuantity);
+        used[name] = addQuantities(
+          used[name] ?? zeroQuantity,
+          ownEntry(usage, name) ?? zeroQuantity,
+        );
     }
   }
   return used;
@@ -153,7 +157,7 @@ function evaluatorsOf(names: readonly string[]): readonly UsageEvaluator[] {
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: Record<string, Quantity> = { ...a };
   for (const [name, amount] of Object.entries(b)) {
-    sum[name] = addQuantities(sum[name] ?? zeroQuantity, amount);
+    sum[name] = addQuantities(ownEntry(sum, name) ?? zeroQuantity, amount);
   }
   return sum;
 }
@@ -270,7 +274,7 @@ export function podAmounts(pod: Pod, list: "requests" | "limits"): Usage {
     if (isPodLevelResource(name)) sum[name] = tryParseQuantity(text) ?? zeroQuantity;
   }
   for (const [name, text] of Object.entries(spec.overhead ?? {})) {
-    const known = sum[name];
+    const known = ownEntry(sum, name);
     // Overhead raises limits that exist and never makes one.
     if (known === undefined && list === "limits") continue;
     sum[name] = addQuantities(known ?? zeroQuantity, tryParseQuantity(text) ?? zeroQuantity);

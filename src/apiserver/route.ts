@@ -1,4 +1,5 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
+import { ownEntry } from "#base/own.ts";
 import { failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -59,7 +60,7 @@ const deprecated: Readonly<Record<string, string>> = {
 function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   const { group, resource } = kind.info;
   if (group !== "" || context.info.subresource !== "") return;
-  const text = Object.hasOwn(deprecated, resource) ? deprecated[resource] : undefined;
+  const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
   if (text !== undefined) context.warnings.add(text);
 }
 

@@ -6,6 +6,7 @@
  *        does not keep lines apart (in process) is a value a list.
  * Absent the constrained verbs (`impersonate:...`).
  */
+import { dictionary } from "#base/own.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer } from "./auth.ts";
 import {
@@ -125,7 +126,7 @@ function impersonatedUser(parts: readonly Part[]): UserInfo {
   const named = parts.filter((part) => part.kind === "Group").map((part) => part.name);
   const given = named.length === 0 && account ? serviceAccountGroups(account.namespace) : named;
   const uid = parts.find((part) => part.kind === "UID")?.name;
-  const extra: Record<string, string[]> = {};
+  const extra = dictionary<string[]>();
   for (const part of parts) {
     if (part.kind === "UserExtra") (extra[part.key] ??= []).push(part.name);
   }
@@ -133,7 +134,7 @@ function impersonatedUser(parts: readonly Part[]): UserInfo {
     name,
     groups: withStanding(name, given),
     ...(uid === undefined ? {} : { uid }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: { ...extra } }),
   };
 }
 

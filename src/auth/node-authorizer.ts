@@ -7,6 +7,7 @@
  * Absent DRA's slices, pod certificates. Which object a create or update may touch is admission's to
  *        say (NodeRestriction), because here the body is still unread.
  */
+import { ownEntry } from "#base/own.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ruleAllows } from "#api/policy-rules.ts";
@@ -53,7 +54,7 @@ export class NodeAuthorizer implements Authorizer {
     if (!isNode) return noOpinion("");
     if (name === "") return noOpinion(`unknown node for user "${attributes.user.name}"`);
     if (attributes.resourceRequest) {
-      const check = this.#checks[`${attributes.group}/${attributes.resource}`];
+      const check = ownEntry(this.#checks, `${attributes.group}/${attributes.resource}`);
       if (check !== undefined) return check(name, attributes);
     }
     const ruled = this.#rules.some((rule) => ruleAllows(rule, attributes));

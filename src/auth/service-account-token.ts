@@ -119,6 +119,7 @@ function audienceFault(claims: ServiceAccountClaims, wanted: readonly string[]):
 function userOf(claims: ServiceAccountClaims): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   const put = (key: string, value: string | undefined): void => {
+    // own keys: they begin with a prefix.
     if (value !== undefined && value !== "") extra[`authentication.kubernetes.io/${key}`] = [value];
   };
   put("credential-id", claims.tokenId === "" ? undefined : `JTI=${claims.tokenId}`);

@@ -4,7 +4,7 @@
  */
 
 /** The entry of `table` itself: what Object.prototype holds is none. */
-export function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+export function ownEntry<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 

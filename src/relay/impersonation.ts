@@ -3,6 +3,7 @@
  * credential. From a client that wants to be somebody else (`kubectl --as`): each wish is authorised
  * as the upstream would, then the client is that user, and nothing of its headers is passed on.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Access, Question } from "./access.ts";
@@ -71,7 +72,7 @@ function userOf(name: string, request: PlainRequest): UserInfo {
   const listed =
     headers["impersonate-group"] === undefined ? undefined : linesOf(request, "impersonate-group");
   const uid = headers["impersonate-uid"];
-  const extra: Record<string, readonly string[]> = {};
+  const extra = dictionary<readonly string[]>();
   for (const key of Object.keys(headers)) {
     if (!key.startsWith(extraPrefix)) continue;
     extra[decodeURIComponent(key.slice(extraPrefix.length))] = linesOf(request, key);
@@ -80,13 +81,16 @@ function userOf(name: string, request: PlainRequest): UserInfo {
     name,
     groups: listed ?? impliedGroups(name),
     ...(uid === undefined ? {} : { uid }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: { ...extra } }),
   };
 }
 
 /** Values line by line, commas included, where the rim kept the lines apart. */
 function linesOf({ headers, impersonateLines }: PlainRequest, key: string): readonly string[] {
-  return impersonateLines?.[key] ?? (headers[key] ?? "").split(",").map((value) => value.trim());
+  return (
+    impersonateLines?.[key] ??
+    (ownEntry(headers, key) ?? "").split(",").map((value) => value.trim())
+  );
 }
 
 function impliedGroups(name: string): readonly string[] {

@@ -5,6 +5,7 @@
  * `/proxy/` prefixes, namespace sub-paths, list/watch/deletecollection told from get/delete by the
  * absence of a name, and a `fieldSelector=metadata.name=x` that names the object for authorization.
  */
+import { ownEntry } from "#base/own.ts";
 
 export interface RequestInfo {
   readonly resourceRequest: boolean;
@@ -50,7 +51,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   const version = (prefix === "api" ? segments[1] : segments[2]) ?? "";
   const rest = segments.slice(prefix === "api" ? 2 : 3);
   const special = prefixVerbs.has(rest[0] ?? "") && rest.length > 1;
-  const verb = special ? (rest[0] ?? "") : (methodVerbs[method] ?? "");
+  const verb = special ? (rest[0] ?? "") : (ownEntry(methodVerbs, method) ?? "");
   return resourceInfo(
     { path, prefix, group, version, verb },
     special ? rest.slice(1) : rest,

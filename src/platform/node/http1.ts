@@ -148,6 +148,7 @@ function plainRequest(
 function flatHeaders(headers: IncomingMessage["headers"]): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
+    // own keys: a header called `__proto__` is lost, and nobody reads it.
     if (value !== undefined) flat[name] = typeof value === "string" ? value : value.join(", ");
   }
   return flat;
