@@ -27,7 +27,7 @@ export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
 }
 
 /** As upstream: keys sorted, lists not indented. */
-const yamlOptions = {
+export const yamlOptions = {
   lineWidth: 0,
   aliasDuplicateObjects: false,
   version: "1.1",
