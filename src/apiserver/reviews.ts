@@ -45,8 +45,11 @@ export async function createReview(
   const object = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const review = ownEntry(reviews, `${kind.info.group}/${kind.info.resource}`);
   const status = review?.(deps, context, object) ?? {};
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
   const answer = tracked(context, kind, query, undefined, { ...object, metadata });
+  if (pace.isLong) await pace.turn();
   return answerPlain(context, form, 201, { ...answer, status });
 }
 
