@@ -11,7 +11,7 @@ import {
   parseApiVersion,
 } from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
-import { beyondLimits } from "#api/object-limits.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { schemaOfKind } from "#api/schema.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -115,8 +115,7 @@ function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
     const { apiVersion, kind, raw } = readEnvelope(bytes);
     const gv = parseApiVersion(apiVersion) ?? { group: "", version: "" };
     const fields = decodeProtobuf({ ...gv, kind }, raw);
-    const beyond = beyondLimits(fields);
-    if (beyond !== undefined) throw tooLarge(beyond);
+    refuseBeyondLimits(fields);
     if (fields !== undefined) return { value: { apiVersion, kind, ...fields } };
     throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}" as ${kindName}`);
   } catch (error) {
