@@ -4,6 +4,7 @@
  * Holds  defaults fill what a container left out, first LimitRange first; bounds are checked after.
  * Pods are looked at when made (and resized): their containers cannot change later.
  */
+import { ownEntry } from "#base/own.ts";
 import type {
   Container,
   LimitRange,
@@ -209,8 +210,8 @@ function minFault(
   limits: Amounts,
 ): string | undefined {
   const text = `minimum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name];
-  const limit = limits[name];
+  const request = ownEntry(requests, name);
+  const limit = ownEntry(limits, name);
   if (request === undefined) return `${text}.  No request is specified`;
   if (compareQuantities(request, bound) < 0)
     return `${text}, but request is ${formatQuantity(request)}`;
@@ -225,7 +226,7 @@ function maxRequestFault(
   requests: Amounts,
 ): string | undefined {
   const text = `maximum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name];
+  const request = ownEntry(requests, name);
   if (request === undefined) return `${text}.  No request is specified`;
   if (compareQuantities(request, bound) <= 0) return undefined;
   return `${text}, but request is ${formatQuantity(request)}`;
@@ -239,8 +240,8 @@ function maxFault(
   limits: Amounts,
 ): string | undefined {
   const text = `maximum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name];
-  const limit = limits[name];
+  const request = ownEntry(requests, name);
+  const limit = ownEntry(limits, name);
   if (limit === undefined) return `${text}.  No limit is specified`;
   if (compareQuantities(limit, bound) > 0) return `${text}, but limit is ${formatQuantity(limit)}`;
   if (request === undefined || compareQuantities(request, bound) <= 0) return undefined;
@@ -255,8 +256,8 @@ function ratioFault(
   limits: Amounts,
 ): string | undefined {
   const text = `${name} max limit to request ratio per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name] ?? zeroQuantity;
-  const limit = limits[name] ?? zeroQuantity;
+  const request = ownEntry(requests, name) ?? zeroQuantity;
+  const limit = ownEntry(limits, name) ?? zeroQuantity;
   if (request.nanos === 0n) return `${text}, but no request is specified or request is 0`;
   if (limit.nanos === 0n) return `${text}, but no limit is specified or limit is 0`;
   // limit / request > bound, without leaving whole numbers.

@@ -7,6 +7,7 @@
  * Order  baseline checks before restricted ones, each by identifier: messages depend on it.
  * Absent what versions before 1.25 judged otherwise; they are judged as 1.25.
  */
+import { ownEntry } from "#base/own.ts";
 import type {
   Container,
   LifecycleHandler,
@@ -333,7 +334,7 @@ const safeSysctls: Readonly<Record<string, number>> = {
 function sysctls({ spec, minor }: JudgedPod): Violation | undefined {
   const bad = (spec.securityContext?.sysctls ?? [])
     .map((sysctl) => sysctl.name)
-    .filter((name) => minor < (safeSysctls[name] ?? minor + 1));
+    .filter((name) => minor < (ownEntry(safeSysctls, name) ?? minor + 1));
   return bad.length === 0 ? undefined : { reason: "forbidden sysctls", detail: bad.join(", ") };
 }
 

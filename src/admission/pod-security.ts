@@ -6,6 +6,7 @@
  * A namespace whose labels are made stricter warns about the pods it already has, a bounded number.
  * Absent audit annotations (the audit label is validated only) and exemptions by configuration.
  */
+import { ownEntry } from "#base/own.ts";
 import type { Container, Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -101,7 +102,7 @@ function validatePod(lookup: Lookup, request: AdmissionRequest): void {
 }
 
 function validateWorkload(lookup: Lookup, request: AdmissionRequest, resource: string): void {
-  const template = templates[resource]?.(request.object ?? {});
+  const template = ownEntry(templates, resource)?.(request.object ?? {});
   if (template === undefined || request.subresource !== "") return;
   const policy = namespacePolicy(lookup, request.namespace);
   if (policy !== undefined) warnAbout(request, policy.warn, template);

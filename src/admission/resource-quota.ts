@@ -8,6 +8,7 @@
  * After  an abandoned write is taken off again; should that fail, the quota controller finds the truth.
  * Cost   nothing in a namespace without quotas; else one status write per round, however many wait.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { Quantity } from "#api/quantity.ts";
@@ -241,9 +242,12 @@ class QuotaRound {
     const usage = evaluator.usage(object, this.#nowMs);
     requirePositive(request, usage);
     const old = this.#oldUsage(quota, request, evaluator, hard);
-    const delta: Record<string, Quantity> = {};
+    const delta = dictionary<Quantity>();
     for (const name of limited) {
-      const more = subQuantities(usage[name] ?? zeroQuantity, old[name] ?? zeroQuantity);
+      const more = subQuantities(
+        ownEntry(usage, name) ?? zeroQuantity,
+        ownEntry(old, name) ?? zeroQuantity,
+      );
       if (more.nanos > 0n) delta[name] = more;
     }
     return Object.keys(delta).length === 0 ? undefined : delta;
@@ -291,14 +295,17 @@ function requireRoom(
 ): void {
   const hard = parseAll(quota.status?.hard);
   const over = Object.keys(delta).filter((name) => {
-    const sum = addQuantities(used[name] ?? zeroQuantity, delta[name] ?? zeroQuantity);
-    return compareQuantities(sum, hard[name] ?? zeroQuantity) > 0;
+    const sum = addQuantities(
+      ownEntry(used, name) ?? zeroQuantity,
+      ownEntry(delta, name) ?? zeroQuantity,
+    );
+    return compareQuantities(sum, ownEntry(hard, name) ?? zeroQuantity) > 0;
   });
   if (over.length === 0) return;
   const print = (usage: Usage): string =>
     over
       .toSorted()
-      .map((name) => `${name}=${formatQuantity(usage[name] ?? zeroQuantity)}`)
+      .map((name) => `${name}=${formatQuantity(ownEntry(usage, name) ?? zeroQuantity)}`)
       .join(",");
   throw refusal(
     request,
@@ -339,7 +346,7 @@ function minus(a: Usage, b: Usage): Usage {
 function combine(a: Usage, b: Usage, f: (a: Quantity, b: Quantity) => Quantity): Usage {
   const result: Record<string, Quantity> = { ...a };
   for (const [name, amount] of Object.entries(b)) {
-    const own = result[name];
+    const own = ownEntry(result, name);
     if (own !== undefined) result[name] = f(own, amount);
   }
   return result;
@@ -347,5 +354,5 @@ function combine(a: Usage, b: Usage, f: (a: Quantity, b: Quantity) => Quantity):
 
 function sameUsage(a: Usage, b: Usage): boolean {
   const names = Object.keys(a);
-  return names.every((name) => a[name]?.nanos === b[name]?.nanos);
+  return names.every((name) => ownEntry(a, name)?.nanos === ownEntry(b, name)?.nanos);
 }

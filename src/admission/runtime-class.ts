@@ -1,4 +1,5 @@
 /** RuntimeClass: a pod gets the overhead and the scheduling constraints of the class it names. */
+import { ownEntry } from "#base/own.ts";
 import type { Pod, RuntimeClass, Toleration } from "#api/gen/types.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -72,7 +73,7 @@ type Texts = Readonly<Record<string, string>>;
 
 function sameAmounts(a: Texts, b: Texts): boolean {
   const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...names].every((name) => canonical(a[name]) === canonical(b[name]));
+  return [...names].every((name) => canonical(ownEntry(a, name)) === canonical(ownEntry(b, name)));
 }
 
 function canonical(text: string | undefined): string | undefined {
@@ -81,7 +82,7 @@ function canonical(text: string | undefined): string | undefined {
 
 function mergeSelector(request: AdmissionRequest, pod: Texts, own: Texts): Texts {
   for (const [key, value] of Object.entries(own)) {
-    const given = pod[key];
+    const given = ownEntry(pod, key);
     if (given === undefined || given === value) continue;
     throw refusal(
       request,

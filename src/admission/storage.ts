@@ -3,6 +3,7 @@
  * StorageObjectInUseProtection: claims and volumes in use outlive their deletion.
  * PersistentVolumeClaimResize: only what can grow may ask to.
  */
+import { ownEntry } from "#base/own.ts";
 import type { PersistentVolumeClaim, StorageClass } from "#api/gen/types.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject, KubeObject } from "#api/object.ts";
@@ -63,7 +64,7 @@ export const storageObjectInUseProtection: AdmissionPlugin = {
   name: "StorageObjectInUseProtection",
   mutate(request: AdmissionRequest): AnyObject {
     const object = request.object ?? {};
-    const finalizer = finalizers[`${request.info.group}/${request.info.resource}`];
+    const finalizer = ownEntry(finalizers, `${request.info.group}/${request.info.resource}`);
     if (finalizer === undefined || request.operation !== "CREATE") return object;
     const present = object.metadata?.finalizers ?? [];
     if (request.subresource !== "" || present.includes(finalizer)) return object;

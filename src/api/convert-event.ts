@@ -2,6 +2,7 @@
  * Events between core/v1 and events.k8s.io/v1: one object under two sets of field names. The event
  * room of both groups is the same storage, so every field has a counterpart and nothing is lost.
  */
+import { ownEntry } from "#base/own.ts";
 import type { AnyObject } from "./object.ts";
 
 const eventsNames: Readonly<Record<string, string>> = {
@@ -27,6 +28,6 @@ export function eventToCoreV1(object: AnyObject): AnyObject {
 
 function renamed(object: AnyObject, names: Readonly<Record<string, string>>): AnyObject {
   return Object.fromEntries(
-    Object.entries(object).map(([field, value]) => [names[field] ?? field, value]),
+    Object.entries(object).map(([field, value]) => [ownEntry(names, field) ?? field, value]),
   );
 }

@@ -57,13 +57,17 @@ export function hpaToV1(object: AnyObject): AnyObject {
   const current = utilization(statusList.find(isCpuUtilization), "current");
   const others = metricList.filter((metric) => !isCpuUtilization(metric)).map(metricToV1);
   const annotations: Record<string, string> = {};
+  // own keys: constants.
   if (others.length > 0) annotations[metricsAnnotation] = JSON.stringify(others);
   if (statusList.length > 0) {
+    // own keys: constants.
     annotations[currentMetricsAnnotation] = JSON.stringify(statusList.map(statusToV1));
   }
   if (objects(conditions).length > 0)
+    // own keys: constants.
     annotations[conditionsAnnotation] = JSON.stringify(conditions);
   if (isJsonObject(behavior)) {
+    // own keys: constants.
     annotations[behaviorAnnotation] = JSON.stringify(renamedDeep(behavior, upperFirst));
   }
   return {
@@ -96,6 +100,7 @@ function withAnnotations(object: AnyObject, added: Readonly<Record<string, strin
 }
 
 function parseAnnotation(annotations: Readonly<Record<string, string>>, name: string): unknown {
+  // own keys: constants.
   const text = annotations[name];
   if (text === undefined) return undefined;
   try {

@@ -2,6 +2,7 @@
  * One object in another version of its kind. Few kinds have versions that differ in shape;
  * for all others the versions we serve agree, and conversion changes `apiVersion` alone.
  */
+import { ownEntry } from "#base/own.ts";
 import * as device from "./convert-device.ts";
 import { eventToCoreV1, eventToEventsV1 } from "./convert-event.ts";
 import { hpaToV1, hpaToV2 } from "./convert-hpa.ts";
@@ -39,7 +40,7 @@ function deviceConversions(version: string): Record<string, (object: AnyObject) 
 export function convert(object: AnyObject, toApiVersion: string): AnyObject {
   const { kind, apiVersion } = object;
   if (apiVersion === toApiVersion) return object;
-  const known = conversions[`${kind ?? ""} ${apiVersion ?? ""} ${toApiVersion}`];
+  const known = ownEntry(conversions, `${kind ?? ""} ${apiVersion ?? ""} ${toApiVersion}`);
   return known === undefined ? { ...object, apiVersion: toApiVersion } : known(object);
 }
 

@@ -193,6 +193,7 @@ function fieldsBefore(value: JsonRecord, last: string): Record<string, unknown> 
   const fields: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     if (key === last) break;
+    // own keys: fields of a schema.
     fields[key] = value[key];
   }
   return fields;

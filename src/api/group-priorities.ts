@@ -5,6 +5,7 @@
  * number come first; equal numbers are ordered by name. Groups of custom resources get
  * `customGroupPriority` and come after all of these.
  */
+import { ownEntry } from "#base/own.ts";
 
 /** Group -> groupPriorityMinimum. */
 const groups: Readonly<Record<string, number>> = {
@@ -61,13 +62,13 @@ export const customVersionPriority = 100;
 
 /** `groupPriorityMinimum`; undefined for a group that is not built in. */
 export function groupPriority(group: string): number | undefined {
-  return Object.hasOwn(groups, group) ? groups[group] : undefined;
+  return Object.hasOwn(groups, group) ? ownEntry(groups, group) : undefined;
 }
 
 /** `versionPriority` of a version; 100 outside the built-in groups. */
 export function versionPriority(group: string, version: string): number {
   if (groupPriority(group) === undefined) return customVersionPriority;
-  return versions[`${group}/${version}`] ?? 15;
+  return ownEntry(versions, `${group}/${version}`) ?? 15;
 }
 
 export function compareGroups(a: string, b: string): number {

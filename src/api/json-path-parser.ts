@@ -7,6 +7,7 @@
  * After  client-go util/jsonpath, its texts of errors included. Its oddities are kept where a path may
  *        depend on them: `['a.b']` is two fields unless the dot is escaped, spaces end a field.
  */
+import { ownEntry } from "#base/own.ts";
 
 /** A text that is no path; the message is upstream's. */
 export class JsonPathError extends Error {
@@ -249,7 +250,7 @@ function unquoted(quotedText: string): string {
         const code = hex ?? short ?? long;
         if (code !== undefined) return runeOf(Number.parseInt(code, 16), quotedText);
         if (octal !== undefined) return runeOf(Number.parseInt(octal, 8), quotedText);
-        const known = char === quote ? char : escapes[char ?? ""];
+        const known = char === quote ? char : ownEntry(escapes, char ?? "");
         if (known !== undefined) return known;
         throw badQuote(quotedText);
       },

@@ -5,6 +5,7 @@
  * (`{}`) selects everything. `selectNothing` is the value for the first, no requirements for the
  * second; a selector text that is "" selects everything. Matching costs one look-up a requirement.
  */
+import { ownEntry } from "#base/own.ts";
 import { qualifiedNameErrors, labelValueErrors } from "./label-syntax.ts";
 import { lexLabelSelector } from "./label-lexer.ts";
 import type { LabelToken } from "./label-lexer.ts";
@@ -118,7 +119,7 @@ function parseComparison(
   at: number,
 ): ParsedRequirement {
   const token = tokens[at] ?? endToken;
-  const operator = operatorOfToken[token.kind];
+  const operator = ownEntry(operatorOfToken, token.kind);
   if (operator === undefined) {
     unparsable(`found '${token.text}', expected: in, notin, =, ==, !=, gt, lt`);
   }

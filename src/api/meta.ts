@@ -92,6 +92,7 @@ export function resetMetadataForStatus(next: AnyObject, old: AnyObject): AnyObje
     "ownerReferences",
   ] as const;
   for (const field of fields) {
+    // own keys: a list of ours.
     if (before[field] === undefined) delete metadata[field];
     else metadata[field] = before[field];
   }

@@ -2,6 +2,7 @@
  * Names: which texts may name what, and how a generated name is made. Findings carry upstream's exact
  * texts (apimachinery util/validation, api/validation); an empty list means the name is fine.
  */
+import { ownEntry } from "#base/own.ts";
 import { subdomainErrors } from "./label-syntax.ts";
 
 /** @param prefix the text is a generateName: one trailing dash is then fine. */
@@ -92,7 +93,7 @@ const validators: Readonly<Record<string, NameValidator>> = {
 
 /** The rule for names of one resource; custom resources and most built-ins: DNS-1123 subdomain. */
 export function nameValidatorFor(group: string, resource: string): NameValidator {
-  return validators[`${group}/${resource}`] ?? dnsSubdomainName;
+  return ownEntry(validators, `${group}/${resource}`) ?? dnsSubdomainName;
 }
 
 export function maxLengthText(max: number): string {

@@ -6,6 +6,8 @@
  * 3,000 different keys; a Service, a pod or a node has no list with keys of a thousand. `docs/contract.md`
  * says where upstream takes more. How they were measured: `npm run attacks -- loop/kinds`.
  */
+import { badRequest, tooLarge } from "./status.ts";
+
 export const objectLimits = {
   /** Nesting: patches and comparisons are recursive. Go's decoder stops at 10,000. */
   depthMax: 500,
@@ -19,8 +21,17 @@ export const objectLimits = {
   listedObjectsMax: 16_384,
 } as const;
 
+/** @throws ApiError 400 for a value that nests too deep, 413 for one of too many parts. */
+export function refuseBeyondLimits(value: unknown): void {
+  const beyond = beyondLimits(value);
+  if (beyond === undefined) return;
+  throw beyond === tooDeep ? badRequest(beyond) : tooLarge(beyond);
+}
+
+const tooDeep = "exceeded max depth";
+
 /** Which limit `value` passes, in words; undefined: none. Not recursive, and linear up to the limits. */
-export function beyondLimits(value: unknown): string | undefined {
+function beyondLimits(value: unknown): string | undefined {
   const { depthMax, partsMax, keysMax } = objectLimits;
   let level: unknown[] = [value];
   let parts = 0;
@@ -30,7 +41,7 @@ export function beyondLimits(value: unknown): string | undefined {
     const below: unknown[] = [];
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue;
-      if (depth >= depthMax) return "exceeded max depth";
+      if (depth >= depthMax) return tooDeep;
       const members: readonly unknown[] = Array.isArray(item) ? item : Object.values(item);
       parts += members.length + 1;
       if (parts > partsMax) return `the object has more than ${partsMax} values`;

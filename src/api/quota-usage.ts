@@ -7,6 +7,7 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
 import { isAmong } from "./label-selector.ts";
 import type {
@@ -127,7 +128,7 @@ export function usageOf(
   nowMs: number,
 ): Usage {
   const names = Object.keys(quota.spec?.hard ?? {});
-  const used: Record<string, Quantity> = {};
+  const used = dictionary<Quantity>();
   for (const name of names) used[name] = zeroQuantity;
   const scopes = quotaScopes(quota);
   for (const { evaluator, candidates } of evaluatorsOf(names)) {
@@ -137,7 +138,10 @@ export function usageOf(
       if (!scopes.every((scope) => evaluator.matchesScope(scope, object))) continue;
       const usage = evaluator.usage(object, nowMs);
       for (const name of own)
-        used[name] = addQuantities(used[name] ?? zeroQuantity, usage[name] ?? zeroQuantity);
+        used[name] = addQuantities(
+          used[name] ?? zeroQuantity,
+          ownEntry(usage, name) ?? zeroQuantity,
+        );
     }
   }
   return used;
@@ -174,7 +178,7 @@ function evaluatorsOf(names: readonly string[]): readonly QuotaPart[] {
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: Record<string, Quantity> = { ...a };
   for (const [name, amount] of Object.entries(b)) {
-    sum[name] = addQuantities(sum[name] ?? zeroQuantity, amount);
+    sum[name] = addQuantities(ownEntry(sum, name) ?? zeroQuantity, amount);
   }
   return sum;
 }
@@ -291,7 +295,7 @@ export function podAmounts(pod: Pod, list: "requests" | "limits"): Usage {
     if (isPodLevelResource(name)) sum[name] = tryParseQuantity(text) ?? zeroQuantity;
   }
   for (const [name, text] of Object.entries(spec.overhead ?? {})) {
-    const known = sum[name];
+    const known = ownEntry(sum, name);
     // Overhead raises limits that exist and never makes one.
     if (known === undefined && list === "limits") continue;
     sum[name] = addQuantities(known ?? zeroQuantity, tryParseQuantity(text) ?? zeroQuantity);

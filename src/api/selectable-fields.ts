@@ -4,6 +4,7 @@
  * Every resource has metadata.name, and metadata.namespace unless its kind refuses it. Fields of
  * custom resources come from their CRD (`selectableFields`) and are no part of this table.
  */
+import { ownEntry } from "#base/own.ts";
 import { SelectorError } from "./label-selector.ts";
 import type { FieldRequirement, FieldSelector } from "./field-selector.ts";
 import type { AnyObject } from "./object.ts";
@@ -94,7 +95,7 @@ const plain: SelectableResource = {
 };
 
 function selectableResource(group: string, resource: string): SelectableResource {
-  return table[group === "" ? resource : `${resource}.${group}`] ?? plain;
+  return ownEntry(table, group === "" ? resource : `${resource}.${group}`) ?? plain;
 }
 
 /** The fields a selector on this resource may name: also what a cache computes for each object. */

@@ -11,7 +11,7 @@ import type { StoredKind } from "./stored-kind.ts";
 import { checkUid } from "./patched.ts";
 import { named, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
-import { beyondLimits } from "#api/object-limits.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { badRequest, tooLarge } from "#api/status.ts";
 import { fieldFindings, strictDecodingMessage } from "#api/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
@@ -36,8 +36,7 @@ export async function applyObject(
     next: (current) => {
       checkUid(kind, configuration, current);
       const merged = applied(context, kind, query, current, configuration);
-      const beyond = beyondLimits(merged);
-      if (beyond !== undefined) throw tooLarge(beyond);
+      refuseBeyondLimits(merged);
       return { object: kind.applyDefaults(merged), tracked: true };
     },
   });

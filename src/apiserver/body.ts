@@ -11,6 +11,7 @@ import {
   parseApiVersion,
 } from "#api/object.ts";
 import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { schemaOfKind } from "#api/schema.ts";
 import { hasValues } from "#api/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
@@ -32,7 +33,7 @@ import {
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
-import { decodeProtobuf } from "#server/protobuf/decode.ts";
+import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413. A body that is a frozen object has none. */
@@ -42,6 +43,7 @@ async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise
   const bytes = await request.body.read(bytesMax);
   if (bytes === "too-large") throw tooLarge(`limit is ${bytesMax}`);
   context.pace.note(bytes.length);
+  if (context.pace.isLong) await context.pace.turn();
   return bytes;
 }
 
@@ -124,9 +126,11 @@ function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
     const { apiVersion, kind, raw } = readEnvelope(bytes);
     const gv = parseApiVersion(apiVersion) ?? { group: "", version: "" };
     const fields = decodeProtobuf({ ...gv, kind }, raw);
+    refuseBeyondLimits(fields);
     if (fields !== undefined) return { value: { apiVersion, kind, ...fields } };
     throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}" as ${kindName}`);
   } catch (error) {
+    if (error instanceof TooManyFieldsError) throw tooLarge(error.message);
     if (!(error instanceof ProtobufError)) throw error;
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kindName}): ${error.message}`,
@@ -184,7 +188,9 @@ export async function readObject(
   if (pace.isLong) await pace.turn();
   const typed = withKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
-  return decoded(context, kind, typed, document, frozen ? "Ignore" : validation);
+  const object = decoded(context, kind, typed, document, frozen ? "Ignore" : validation);
+  if (pace.isLong) await pace.turn();
+  return object;
 }
 
 function emptyBody(kindName: string): Error {

@@ -34,7 +34,7 @@ export class OpenapiHttp implements Documents {
     return ["/openapi/v2", "/openapi/v3"];
   }
 
-  serve(context: RequestContext): PlainResponse | undefined {
+  async serve(context: RequestContext): Promise<PlainResponse | undefined> {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
     if (!path.startsWith("/openapi/")) return undefined;
@@ -42,15 +42,17 @@ export class OpenapiHttp implements Documents {
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
       accepted(context, [json]);
+      await this.#documents.prepareV3Index(context.pace);
       return documentResponse(request, this.#documents.v3Index(), json, etagOnly);
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
     return this.#v3(context, path.slice("/openapi/v3/".length));
   }
 
-  #v2(context: RequestContext): PlainResponse {
+  async #v2(context: RequestContext): Promise<PlainResponse> {
     const type = accepted(context, [json, protobufV2, protobufV2Old]);
     const protobuf = type !== json;
+    await this.#documents.prepareV2(protobuf ? "protobuf" : "json", context.pace);
     const document = protobuf ? this.#documents.v2Protobuf() : this.#documents.v2Json();
     const contentType = protobuf ? protobufV2 : json;
     return documentResponse(context.request, document, contentType, etagOnly);

@@ -3,8 +3,8 @@
  * with the whole result as the value (upstream), where a PUT of the same would be 400.
  */
 import type { AnyObject } from "#api/object.ts";
-import { beyondLimits } from "#api/object-limits.ts";
-import { ApiError, type FieldError, invalid, tooLarge } from "#api/status.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import { decoded, withKind } from "./body.ts";
 import type { Document } from "./body-text.ts";
@@ -28,8 +28,7 @@ export function decodedPatched(
   query: WriteQuery,
   result: Patched,
 ): AnyObject {
-  const beyond = beyondLimits(result.patched);
-  if (beyond !== undefined) throw tooLarge(beyond);
+  refuseBeyondLimits(result.patched);
   const object = checked(context, kind, query, result);
   checkUid(kind, object, result.original);
   return named(object, kind, context.place);

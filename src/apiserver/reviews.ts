@@ -2,6 +2,7 @@
  * Virtual kinds, create only: who am I, may I, what may I, and whose token is this.
  * Nothing is stored; the answer is the request with its status filled in, 201.
  */
+import { ownEntry } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { Attributes } from "#auth/auth.ts";
@@ -32,7 +33,7 @@ const reviews: Readonly<Record<string, Review>> = {
 };
 
 export function isReview(kind: ServedKind): boolean {
-  return reviews[`${kind.info.group}/${kind.info.resource}`] !== undefined;
+  return ownEntry(reviews, `${kind.info.group}/${kind.info.resource}`) !== undefined;
 }
 
 export async function createReview(
@@ -43,10 +44,13 @@ export async function createReview(
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
   const object = await readObject(context, kind, deps.bodies, query.fieldValidation);
-  const review = reviews[`${kind.info.group}/${kind.info.resource}`];
+  const review = ownEntry(reviews, `${kind.info.group}/${kind.info.resource}`);
   const status = review?.(deps, context, object) ?? {};
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
   const answer = tracked(context, kind, query, undefined, { ...object, metadata });
+  if (pace.isLong) await pace.turn();
   return answerPlain(context, form, 201, { ...answer, status });
 }
 

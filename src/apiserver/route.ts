@@ -1,4 +1,5 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
+import { ownEntry } from "#base/own.ts";
 import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -61,7 +62,7 @@ const deprecated: Readonly<Record<string, string>> = {
 function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
   const { group, resource } = kind.info;
   if (group !== "" || context.info.subresource !== "") return;
-  const text = Object.hasOwn(deprecated, resource) ? deprecated[resource] : undefined;
+  const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
   if (text !== undefined) context.warnings.add(text);
 }
 

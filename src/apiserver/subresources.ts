@@ -1,4 +1,5 @@
 /** Which code serves which subresource. Those not named here are parts of the object: get, put, patch. */
+import { ownEntry } from "#base/own.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { bindPod } from "./binding.ts";
@@ -35,7 +36,8 @@ export function serveSubresource(
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const { subresource, verb } = context.info;
-  const special = kind.info.group === "" ? own[`${kind.info.resource}/${subresource}`] : undefined;
+  const special =
+    kind.info.group === "" ? ownEntry(own, `${kind.info.resource}/${subresource}`) : undefined;
   if (special !== undefined) return special(deps, context, kind);
   if (subresource === "scale") return serveScale(deps, context, kind);
   switch (verb) {

@@ -11,6 +11,8 @@ import {
   type Table,
   tableFor,
   type TableOptions,
+  tableRow,
+  type TableRow,
 } from "#api/table.ts";
 import { assert } from "#base/assert.ts";
 import type { TypeMeta } from "#server/protobuf/envelope.ts";
@@ -35,6 +37,18 @@ export function tableOf(
 ): Table {
   assert(kind.printer !== undefined, "a table of a kind without printer", { kind: kind.info.kind });
   return tableFor(kind.printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
+}
+
+/** Rows of such a table, one by one. */
+export function rowMaker(
+  kind: ServedKind,
+  version: MetaVersion,
+  options: Omit<TableOptions, "apiVersion">,
+): (object: AnyObject) => TableRow {
+  const { printer } = kind;
+  assert(printer !== undefined, "a row of a kind without printer", { kind: kind.info.kind });
+  const all = { ...options, apiVersion: `meta.k8s.io/${version}` } as const;
+  return (object) => tableRow(printer, object, all);
 }
 
 /** Metadata only, as an object of kind PartialObjectMetadata. */

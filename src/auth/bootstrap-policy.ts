@@ -8,6 +8,7 @@
  * How to use: at start, `reconcilePolicy` says what to write for each; an annotation
  *        rbac.authorization.kubernetes.io/autoupdate=false keeps an object as the operator made it.
  */
+import { ownEntry } from "#base/own.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
@@ -202,7 +203,7 @@ function parseRoles(text: string): ReadonlyMap<string, readonly PolicyRule[]> {
 function parseRule(line: string): PolicyRule {
   if (line === "events") return parseRule("create,patch,update | core,events.k8s.io | events");
   const [verbs = "", second = "", resources, names] = line.split(" | ");
-  const list = { verbs: verbSets[verbs] ?? verbs.split(",") };
+  const list = { verbs: ownEntry(verbSets, verbs) ?? verbs.split(",") };
   if (resources === undefined) return { ...list, nonResourceURLs: second.split(",") };
   return {
     apiGroups: second.split(",").map((name) => (name === "core" ? "" : name)),

@@ -167,6 +167,7 @@ function audienceFault(
 function userOf(claims: ServiceAccountClaims): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   const put = (key: string, value: string | undefined): void => {
+    // own keys: they begin with a prefix.
     if (value !== undefined && value !== "") extra[`authentication.kubernetes.io/${key}`] = [value];
   };
   put("credential-id", claims.tokenId === "" ? undefined : `JTI=${claims.tokenId}`);

@@ -2,6 +2,7 @@
  * What a stream's header block says about the call, before any message: whether it is one, in which
  * encoding its messages come, how long its client will wait. Refusals in the words of grpc-go.
  */
+import { ownEntry } from "#base/own.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 
 export interface CallHead {
@@ -68,7 +69,7 @@ function timeoutWrong(timeout: string): string | undefined {
 /** Infinity: its client will wait. */
 export function timeoutMs({ timeout }: CallHead): number {
   if (timeout === "") return Number.POSITIVE_INFINITY;
-  return Number(timeout.slice(0, -1)) * (unitMs[timeout.at(-1) ?? ""] ?? 0);
+  return Number(timeout.slice(0, -1)) * (ownEntry(unitMs, timeout.at(-1) ?? "") ?? 0);
 }
 
 export function deadlineExceeded(): GrpcError {

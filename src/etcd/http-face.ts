@@ -4,6 +4,7 @@
  *
  * Not here, on purpose: the JSON gateway (/v3/...) and headers that let any web page in (CORS).
  */
+import { ownEntry } from "#base/own.ts";
 import { Buffer } from "node:buffer";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
@@ -36,7 +37,7 @@ export function etcdHttpFace(deps: HttpFaceDeps, quotaBytes: number): HttpFace {
   return (method, target) => {
     const url = URL.parse(target, "http://etcd");
     const path = url?.pathname ?? "";
-    const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+    const route = ownEntry(routes, path);
     if (url === null || route === undefined) return text(404, "404 page not found\n");
     if (method === "GET" || (method === "HEAD" && path === "/metrics")) {
       return route(url.searchParams);

@@ -109,6 +109,7 @@ export class DiscoveryCache {
     const form: Record<string, string> = {};
     for (const name of formHeaders) {
       const value = request.headers[name];
+      // own keys: a list of ours.
       if (value !== undefined) form[name] = value;
     }
     const path = encodePath(request.path);
@@ -123,6 +124,7 @@ export class DiscoveryCache {
     const kept: Record<string, string> = {};
     for (const name of passedHeaders) {
       const value = response.headers[name];
+      // own keys: a list of ours.
       if (value !== undefined) kept[name] = value;
     }
     const own = `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;

@@ -7,6 +7,7 @@
  *        cannot carry as it is (control characters, spaces at its ends, none at all) is refused, for
  *        HTTP would make another user's name of it.
  */
+import { ownEntry } from "#base/own.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Access, Question } from "./access.ts";
@@ -128,12 +129,12 @@ function unescapeKey(key: string): string {
 
 /** Of a header that has one value: the first line counts, as upstream. */
 function firstLine({ headers, impersonateLines }: PlainRequest, key: string): string {
-  return impersonateLines?.[key]?.[0] ?? headers[key] ?? "";
+  return impersonateLines?.[key]?.[0] ?? ownEntry(headers, key) ?? "";
 }
 
 /** Values line by line, commas included, where the rim kept the lines apart. */
 function linesOf({ headers, impersonateLines }: PlainRequest, key: string): readonly string[] {
-  const joined = headers[key];
+  const joined = ownEntry(headers, key);
   if (joined === undefined) return [];
   return impersonateLines?.[key] ?? joined.split(",").map((value) => value.trim());
 }

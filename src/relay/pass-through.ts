@@ -10,6 +10,7 @@
  * Bounds a request body that is short or whole in one piece is read first; others are sent on as they
  *        come, up to `requestBytesMax`; tunnels up to `tunnelsMax`.
  */
+import { dictionary } from "#base/own.ts";
 import { ApiError, failure } from "#api/status.ts";
 import { encodePath } from "#client/path.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
@@ -175,7 +176,7 @@ async function oneWay(from: ByteDuplex, to: ByteDuplex): Promise<void> {
 }
 
 function clientHeaders(request: PlainRequest): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers = dictionary<string>();
   for (const [name, value] of Object.entries(request.headers)) {
     if (notForUpstream.has(name) || identityPrefixes.some((prefix) => name.startsWith(prefix)))
       continue;

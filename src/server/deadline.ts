@@ -1,4 +1,5 @@
 /** The deadline of short requests: a signal for the handler, and 504 for the client when it passes. */
+import { ownEntry } from "#base/own.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 
@@ -33,7 +34,7 @@ export function durationMs(text: string): number | undefined {
   for (const [, digits = "0", unit = "s"] of (match[2] ?? "").matchAll(
     /([\d.]+)(ns|us|µs|ms|s|m|h)/g,
   )) {
-    total += Number(digits) * (unitMs[unit] ?? 0);
+    total += Number(digits) * (ownEntry(unitMs, unit) ?? 0);
   }
   return match[1] === "-" ? -total : total;
 }

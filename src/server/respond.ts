@@ -38,7 +38,7 @@ function yamlText(object: unknown): string {
 }
 
 /** As upstream: keys sorted, lists not indented. */
-const yamlOptions = {
+export const yamlOptions = {
   lineWidth: 0,
   aliasDuplicateObjects: false,
   version: "1.1",

@@ -112,7 +112,9 @@ export function bookmarkObject(apiVersion: string, kind: string, item: StreamIte
   const annotations: Record<string, string> = {};
   if (initialEventsEnd === true) annotations["k8s.io/initial-events-end"] = "true";
   if (view !== undefined) {
+    // own keys: a constant.
     annotations[viewChecksumAnnotation] = view.checksum;
+    // own keys: a constant.
     annotations[viewCountAnnotation] = String(view.count);
   }
   return { kind, apiVersion, metadata: { resourceVersion, annotations } };

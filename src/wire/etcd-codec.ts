@@ -120,6 +120,7 @@ function planOf(fields: Fields): Plan {
   const byNumber: (PlanField | undefined)[] = [];
   for (const [name, one] of Object.entries(fields)) {
     const wireType = lengthDelimited(one.kind) ? 2 : 0;
+    // own keys: the fields of our own message tables.
     zero[name] = one.repeated ? emptyList : zeros[one.kind];
     byNumber[one.number] = { ...one, name, tag: one.number * 8 + wireType };
   }

@@ -99,11 +99,15 @@ const closeBrace = 125;
 /** Shorter texts cannot pass a limit of thousands: `"a":1,` is 6 characters. */
 const countedKeysLengthMin = 32 * 1024;
 
+/** Decided at the first character of all other texts. */
+const blank = /^[ \t\r\n]*$/;
+
 /** Counts what lies outside strings. A text that is no JSON may be measured wrong, never unboundedly. */
 function measure(text: string, limits: JsonLimits): Shape | Exclude<JsonResult, { kind: "ok" }> {
   if (text.length > limits.bytesMax) {
     return { kind: "error", message: `the text exceeds the limit of ${limits.bytesMax}` };
   }
+  if (blank.test(text)) return { kind: "error", message: "unexpected end of JSON input" };
   const partsMax = limits.partsMax ?? text.length;
   const keys = text.length < countedKeysLengthMin ? undefined : keyCount(limits);
   let colons = 0;

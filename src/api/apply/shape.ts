@@ -11,6 +11,7 @@
  *
  * Shapes are made on demand, once per definition, so recursive definitions are no trouble.
  */
+import { ownEntry } from "#base/own.ts";
 import type { JsonValue } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "../schema-types.ts";
 
@@ -200,7 +201,7 @@ export class ShapeSource {
 
 function isInline(schema: ObjectSchema, name: string): boolean {
   const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
-  return qualifiedInline[qualified] ?? inlineStructs.has(name);
+  return ownEntry(qualifiedInline, qualified) ?? inlineStructs.has(name);
 }
 
 function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {

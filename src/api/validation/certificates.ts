@@ -46,6 +46,9 @@ const usages = [
   "timestamping",
 ];
 
+/** Characters of base64 in which a request begins, at the latest: whole groups of four. */
+const requestLengthMax = 256 * 1024;
+
 export function validateSigningRequest(request: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkRequest(out, part(request, "spec"));
@@ -55,7 +58,7 @@ export function validateSigningRequest(request: Fields): FieldError[] {
 
 function checkRequest(out: FieldError[], spec: Fields): void {
   const given = texts(spec, "usages");
-  const pem = decodeBase64Text(text(spec, "request")) ?? "";
+  const pem = decodeBase64Text(text(spec, "request").slice(0, requestLengthMax)) ?? "";
   // Whether it can be read and proves possession of its key is admission's CertificateProof to say.
   if (!pem.includes("-----BEGIN CERTIFICATE REQUEST-----")) {
     const detail = "PEM block type must be CERTIFICATE REQUEST";

@@ -1,4 +1,5 @@
 /** Config maps, secrets, namespaces, leases. Texts as upstream's core and coordination validation. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../label-syntax.ts";
 import { validateKubeFinalizer } from "../meta.ts";
@@ -44,14 +45,14 @@ export function validateConfigMap(map: Fields): FieldError[] {
   let size = 0;
   for (const name of sortedKeys(data)) {
     checkKey(out, name, "data");
-    if (name in binary) {
+    if (Object.hasOwn(binary, name)) {
       out.push(invalidValue(key("data", name), name, "duplicate of key present in binaryData"));
     }
     size += encoder.encode(data[name]).byteLength;
   }
   for (const name of sortedKeys(binary)) {
     checkKey(out, name, "binaryData");
-    if (name in data) {
+    if (Object.hasOwn(data, name)) {
       out.push(invalidValue(key("binaryData", name), name, "duplicate of key present in data"));
     }
     size += base64Length(binary[name] ?? "") ?? 0;
@@ -114,7 +115,7 @@ function checkSecretType(
   data: Readonly<Record<string, string>>,
 ): void {
   const type = text(secret, "type");
-  for (const name of neededKeys[type] ?? []) {
+  for (const name of ownEntry(neededKeys, type) ?? []) {
     if (data[name] === undefined) out.push(required(key("data", name)));
     else if (name.startsWith(".")) checkJson(out, data[name], key("data", name));
     else if (type === "kubernetes.io/ssh-auth" && data[name] === "") {

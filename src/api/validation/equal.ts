@@ -158,7 +158,7 @@ function equalObjects(a: Record<string, unknown>, b: Record<string, unknown>): b
     if (!equalAt(field, a[field], b[field])) return false;
   }
   for (const field in b) {
-    if (!(field in a) && !isAbsent(field, b[field])) return false;
+    if (!Object.hasOwn(a, field) && !isAbsent(field, b[field])) return false;
   }
   return true;
 }

@@ -116,6 +116,7 @@ function checkCompletionMode(out: FieldError[], spec: Fields, path: string): voi
   } else {
     for (const field of ["backoffLimitPerIndex", "maxFailedIndexes"]) {
       if (!has(spec, field)) continue;
+      // own keys: a list of ours.
       out.push(invalidValue(child(path, field), spec[field], "requires indexed completion mode"));
     }
   }

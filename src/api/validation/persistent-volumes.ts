@@ -1,4 +1,5 @@
 /** Persistent volumes. Texts as upstream's core/validation. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
@@ -107,7 +108,7 @@ function checkSource(out: FieldError[], spec: Fields): void {
     const source = part(spec, name);
     if (name === "local") checkLocal(out, spec, source, path);
     else if (name === "csi") checkCsi(out, source, path);
-    else sourceChecks[name]?.(out, source, path);
+    else ownEntry(sourceChecks, name)?.(out, source, path);
   });
   const path = text(part(spec, "hostPath"), "path");
   if (path === "/" && text(spec, "persistentVolumeReclaimPolicy") === "Recycle") {

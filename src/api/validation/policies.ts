@@ -1,4 +1,5 @@
 /** Disruption budgets, priority classes, runtime classes. Texts as upstream's. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { validateLabelSelector, validateLabels } from "../meta.ts";
@@ -68,7 +69,7 @@ export function validatePriorityClass(priority: Fields): FieldError[] {
 
 /** The two classes of the system are what they are; others may not look like them. */
 function systemClassProblem(name: string, priority: Fields): string | undefined {
-  const expected = systemClasses[name];
+  const expected = ownEntry(systemClasses, name);
   if (expected === undefined) return `${name} is not a known system priority class`;
   if (number(priority, "value") !== expected) {
     return `value of ${name} PriorityClass must be ${expected}`;

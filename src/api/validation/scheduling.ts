@@ -283,7 +283,7 @@ function checkSpreadKeys(out: FieldError[], constraint: Fields, path: string): v
   const labels = textMap(selector ?? {}, "matchLabels");
   keys.forEach((name, at) => {
     checkLabelName(out, name, index(path, at));
-    if (!(name in labels)) return;
+    if (!Object.hasOwn(labels, name)) return;
     const detail = "exists in both matchLabelKeys and labelSelector";
     out.push(invalidValue(index(path, at), name, detail));
   });

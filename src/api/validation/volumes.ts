@@ -1,4 +1,5 @@
 /** Volumes of pods: exactly one source each, and that source's own rules. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
@@ -326,7 +327,7 @@ function checkSource(out: FieldError[], volume: Fields, pod: PodContext, path: s
     if (found > 1) out.push(forbidden(at, "may not specify more than 1 volume type"));
     else if (name === "image") checkImage(out, source, pod, at);
     else if (name === "ephemeral") checkEphemeral(out, source, volume, { pod, path });
-    else sourceChecks[name]?.(out, source, at);
+    else ownEntry(sourceChecks, name)?.(out, source, at);
   }
   if (found === 0) out.push(required(path, "must specify a volume type"));
 }

@@ -2,6 +2,7 @@
  * Texts clients see as Warning headers: what is accepted and will still not do what was meant.
  * Texts as upstream's api/pod GetWarningsForPodSpec. Templates warn when they changed only.
  */
+import { ownEntry } from "#base/own.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { count, has, items, part, sortedKeys, text, textMap } from "./fields.ts";
@@ -88,7 +89,7 @@ const deprecatedLabels: Readonly<Record<string, string>> = {
 
 function warnLabels(out: string[], spec: Fields, path: string): void {
   for (const label of sortedKeys(textMap(spec, "nodeSelector"))) {
-    const advice = deprecatedLabels[label];
+    const advice = ownEntry(deprecatedLabels, label);
     if (advice === undefined) continue;
     const since = `deprecated since v1.${label === "beta.kubernetes.io/arch" || label === "beta.kubernetes.io/os" ? 14 : 17}`;
     out.push(`${key(child(path, "nodeSelector"), label)}: ${since}; ${advice}`);

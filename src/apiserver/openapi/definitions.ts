@@ -4,6 +4,7 @@
  * The versions differ in three ways: where definitions live, that version 3 wraps a reference with
  * siblings into `allOf`, and that it can say "integer or string".
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import type { FieldSchema, ObjectSchema } from "#api/schema-types.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { schemaOf } from "#api/schema.ts";
@@ -33,7 +34,7 @@ function structDefinition(
   text: DefinitionText | undefined,
   version: OpenApiVersion,
 ): JsonObject {
-  const properties: Record<string, JsonValue> = {};
+  const properties = dictionary<JsonValue>();
   for (const [name, field] of Object.entries(schema.fields)) {
     properties[name] = property(name, field, text, version);
   }
@@ -123,7 +124,9 @@ const formatTargets: Readonly<Record<string, string>> = {
 
 /** The definition a field refers to; undefined for what is written out in place. */
 function targetOf(field: FieldSchema): string | undefined {
-  return field.ref ?? (field.format === undefined ? undefined : formatTargets[field.format]);
+  return (
+    field.ref ?? (field.format === undefined ? undefined : ownEntry(formatTargets, field.format))
+  );
 }
 
 function typeOf(field: FieldSchema, version: OpenApiVersion): JsonObject {

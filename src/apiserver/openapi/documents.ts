@@ -11,6 +11,7 @@ import {
   type GroupVersionKind,
 } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema.ts";
+import { allSteps, type Steps } from "#base/steps.ts";
 import { builtinDefinition, type OpenApiVersion } from "./definitions.ts";
 import {
   groupPath,
@@ -22,7 +23,7 @@ import {
 } from "./discovery-paths.ts";
 import type { ApiSurface, CustomDefinition, PathModel } from "./model.ts";
 import { resourcePaths, type KindNames } from "./operations.ts";
-import { renderPaths } from "./render.ts";
+import { renderPath, renderPaths, sortedPaths } from "./render.ts";
 
 /** Names of all version 3 documents: `api/v1`, `apis/apps/v1`, `apis/apps`, `version` ... sorted. */
 export function openapiV3Names(surface: ApiSurface): readonly string[] {
@@ -47,13 +48,28 @@ export function openapiV3Document(surface: ApiSurface, name: string): JsonObject
 }
 
 export function openapiV2Document(surface: ApiSurface): JsonObject {
-  const paths = [...pathsByDocument(surface).values()].flatMap((make) => make());
-  const rendered = renderPaths(paths, "v2");
+  return allSteps(openapiV2Steps(surface));
+}
+
+/** The same in some thousand steps. */
+export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
+  const paths: PathModel[] = [];
+  for (const make of pathsByDocument(surface).values()) {
+    paths.push(...make());
+    yield;
+  }
+  const rendered: { [path: string]: JsonValue } = {};
+  for (const path of sortedPaths(paths)) {
+    // own keys: paths begin with a slash.
+    rendered[path.path] = renderPath(path, "v2");
+    yield;
+  }
+  const definitions = yield* definitionSteps(rendered, surface, "v2");
   return {
     swagger: "2.0",
     info: { title: "Kubernetes", version: surface.version },
     paths: rendered,
-    definitions: definitionsOf(rendered, surface, "v2"),
+    definitions,
     securityDefinitions: { BearerToken: bearerToken },
     security: [{ BearerToken: [] }],
   };
@@ -119,16 +135,26 @@ function kindKey({ group, version, kind }: GroupVersionKind): string {
 
 /** All definitions the value leads to, sorted by name. */
 function definitionsOf(value: JsonValue, surface: ApiSurface, version: OpenApiVersion): JsonObject {
+  return allSteps(definitionSteps(value, surface, version));
+}
+
+function* definitionSteps(
+  value: JsonValue,
+  surface: ApiSurface,
+  version: OpenApiVersion,
+): Steps<JsonObject> {
   const custom = new Map(surface.custom.map((definition) => [definition.name, definition]));
   const found = new Map<string, JsonObject>();
-  const visit = (name: string): void => {
-    if (found.has(name)) return;
+  const seen = new Set<string>();
+  visitReferences(value, (name) => seen.add(name));
+  // A set is walked in the order of its making, with what is added on the way.
+  for (const name of seen) {
     const definition = custom.get(name)?.[version] ?? builtinDefinition(name, version);
-    if (definition === undefined) return;
+    if (definition === undefined) continue;
     found.set(name, definition);
-    visitReferences(definition, visit);
-  };
-  visitReferences(value, visit);
+    visitReferences(definition, (next) => seen.add(next));
+    yield;
+  }
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

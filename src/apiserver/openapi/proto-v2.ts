@@ -9,6 +9,7 @@
  * How this changes  a key of a schema that is not in `schemaFields` is lost: add it there.
  */
 import { assert } from "#base/assert.ts";
+import { allSteps, type Steps } from "#base/steps.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { ProtoWriter } from "./proto-writer.ts";
 
@@ -16,13 +17,16 @@ import { ProtoWriter } from "./proto-writer.ts";
 const initialBytes = 2 * 1024 * 1024;
 
 export function encodeOpenapiV2(document: JsonObject): Uint8Array {
+  return allSteps(openapiV2ProtobufSteps(document));
+}
+
+/** The same, a step for each definition and path. */
+export function* openapiV2ProtobufSteps(document: JsonObject): Steps<Uint8Array> {
   const w = new ProtoWriter(initialBytes);
   securityDefinitions(w, objectAt(document, "securityDefinitions"));
   for (const requirement of listAt(document, "security")) security(w, asObject(requirement));
-  named(w, 9, 1, objectAt(document, "definitions"), (value) => schema(w, value));
-  w.message(8, () => {
-    repeatNamed(w, 2, objectAt(document, "paths"), (value) => pathItem(w, value));
-  });
+  yield* namedSteps(w, { field: 9, element: 1 }, objectAt(document, "definitions"), schema);
+  yield* namedSteps(w, { field: 8, element: 2 }, objectAt(document, "paths"), pathItem);
   w.message(2, () => {
     const info = objectAt(document, "info");
     w.string(2, stringAt(info, "version"));
@@ -194,6 +198,24 @@ function any(w: ProtoWriter, value: JsonValue): void {
 }
 
 /** A message that holds nothing but a list of (name, value). */
+/** As `named`, an element a step. */
+function* namedSteps(
+  w: ProtoWriter,
+  { field, element }: { readonly field: number; readonly element: number },
+  values: JsonObject,
+  write: (w: ProtoWriter, value: JsonObject) => void,
+): Steps<void> {
+  const begun = w.begin();
+  for (const [name, value] of Object.entries(values).reverse()) {
+    w.message(element, () => {
+      w.message(2, () => write(w, asObject(value ?? {})));
+      w.string(1, name);
+    });
+    yield;
+  }
+  w.end(field, begun);
+}
+
 function named(
   w: ProtoWriter,
   field: number,

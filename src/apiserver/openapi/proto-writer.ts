@@ -58,9 +58,18 @@ export class ProtoWriter {
   }
 
   message(field: number, write: () => void): void {
-    const end = this.#bytes.length - this.#start;
+    const end = this.begin();
     write();
-    this.#varint(this.#bytes.length - this.#start - end);
+    this.end(field, end);
+  }
+
+  /** A message whose fields are written until `end` is called with what this returns. */
+  begin(): number {
+    return this.#bytes.length - this.#start;
+  }
+
+  end(field: number, begun: number): void {
+    this.#varint(this.#bytes.length - this.#start - begun);
     this.#tag(field, 2);
   }
 

@@ -2,6 +2,7 @@
  * What a HorizontalPodAutoscaler does where no metrics are read, pure: it keeps the target within its
  * bounds, and says that it cannot do more.
  */
+import { ownEntry } from "#base/own.ts";
 import type {
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerCondition,
@@ -57,7 +58,7 @@ function planWithoutMetrics([first]: readonly MetricSpec[]): Said {
   const message = `the HPA was unable to compute the replica count: ${why}`;
   return {
     status: "False",
-    reason: reasons[first?.type ?? "Resource"] ?? "InvalidMetricSourceType",
+    reason: ownEntry(reasons, first?.type ?? "Resource") ?? "InvalidMetricSourceType",
     message,
   };
 }

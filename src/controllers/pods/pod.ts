@@ -1,4 +1,5 @@
 /** What controllers ask of a Pod, and how they make one from a template. */
+import { ownEntry } from "#base/own.ts";
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 
@@ -135,7 +136,7 @@ function isAssigned(pod: Pod): boolean {
 }
 
 function phaseRank(pod: Pod): number {
-  return phaseRanks[pod.status?.phase ?? "Pending"] ?? 2;
+  return ownEntry(phaseRanks, pod.status?.phase ?? "Pending") ?? 2;
 }
 
 function deletionCost(pod: Pod): number {

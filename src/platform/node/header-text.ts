@@ -8,6 +8,7 @@
  *        mark is a character like any other.
  * Cost   a value of ASCII, which nearly all are, is looked at once and returned as it is.
  */
+import { dictionary } from "#base/own.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const escapeBase = 0xdc00;
@@ -37,7 +38,7 @@ export function headerOf(text: string): string {
 export function headersOf(
   headers: Readonly<Record<string, string | readonly string[]>>,
 ): Record<string, string | string[]> {
-  const all: Record<string, string | string[]> = {};
+  const all = dictionary<string | string[]>();
   for (const [name, value] of Object.entries(headers)) {
     all[name] = typeof value === "string" ? headerOf(value) : value.map(headerOf);
   }

@@ -8,6 +8,7 @@
  * A GET on a kept connection that the server had just closed is sent once more; other methods are
  * not, because only the caller knows whether a second try is harmless.
  */
+import { dictionary } from "#base/own.ts";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import type {
   ClientRequest,
@@ -233,7 +234,7 @@ function streamAll(
 }
 
 function plainHeaders(incoming: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers = dictionary<string>();
   for (const [name, value] of Object.entries(incoming.headers)) {
     if (value === undefined) continue;
     headers[name] = textOf(Array.isArray(value) ? value.join(", ") : value);

@@ -132,8 +132,9 @@ function plainRequest(
 function flatHeaders(headers: IncomingMessage["headers"]): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined)
-      flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
+    if (value === undefined) continue;
+    // own keys: a header called `__proto__` is lost; no handler reads it.
+    flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
   }
   return flat;
 }

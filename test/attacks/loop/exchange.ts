@@ -5,8 +5,8 @@ import type { Api, AttackAnswer, AttackRequest } from "./attack.ts";
 
 const textBytesMax = 64 * 1024;
 
-export function agentOf({ ca, cert, key }: Credentials): Agent {
-  return new Agent({ ca, cert, key, keepAlive: true, maxSockets: 1 });
+export function agentOf({ ca, cert, key }: Credentials, maxSockets: number): Agent {
+  return new Agent({ ca, cert, key, keepAlive: true, maxSockets });
 }
 
 export function apiOf(url: string, agent: Agent): Api {

