@@ -6,6 +6,7 @@
  * 3,000 different keys; a Service, a pod or a node has no list with keys of a thousand. `docs/contract.md`
  * says where upstream takes more. How they were measured: `npm run attacks -- loop/kinds`.
  */
+import { isJsonObject } from "./json-value.ts";
 import { badRequest, tooLarge } from "./status.ts";
 
 export const objectLimits = {
@@ -21,11 +22,27 @@ export const objectLimits = {
   listedObjectsMax: 16_384,
 } as const;
 
-/** @throws ApiError 400 for a value that nests too deep, 413 for one of too many parts. */
+/**
+ * Managed fields repeat the object's keys, so they have the limits to themselves: an object that could be
+ * created can be patched.
+ * @throws ApiError 400 for a value that nests too deep, 413 for one of too many parts.
+ */
 export function refuseBeyondLimits(value: unknown): void {
-  const beyond = beyondLimits(value);
+  const { own, managedFields } = splitManagedFields(value);
+  const beyond = beyondLimits(own) ?? beyondLimits(managedFields);
   if (beyond === undefined) return;
   throw beyond === tooDeep ? badRequest(beyond) : tooLarge(beyond);
+}
+
+function splitManagedFields(value: unknown): {
+  readonly own: unknown;
+  readonly managedFields: unknown;
+} {
+  if (!isJsonObject(value) || !isJsonObject(value["metadata"])) {
+    return { own: value, managedFields: undefined };
+  }
+  const { managedFields, ...metadata } = value["metadata"];
+  return { own: { ...value, metadata }, managedFields };
 }
 
 const tooDeep = "exceeded max depth";

@@ -1,5 +1,5 @@
 /**
- * Work on another thread: for what is pure, linear and too long for the loop (`docs/adr/0015`).
+ * Work on another thread: for what is pure, linear and too long for the loop (`docs/adr/0017`).
  *
  * Holds  a task ends: with its output, or refused for its time, its memory or the queue before it.
  */
