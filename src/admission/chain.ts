@@ -1,7 +1,7 @@
 /**
  * The chain of plugins: every mutating pass in order, and later every validating pass in order.
  *
- * Holds  the first refusal ends the chain; an abandoned write is told to all plugins, in reverse.
+ * Holds  the first refusal ends the chain; a failed write is unreserved in all plugins, in reverse.
  * Cost   a plugin without the hook is skipped when the chain is made, not on each request; one that
  *        answers at once is not waited for.
  */

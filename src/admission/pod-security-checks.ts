@@ -89,7 +89,7 @@ function sorted(items: Iterable<string>): readonly string[] {
   return [...new Set(items)].sort();
 }
 
-/** `pod and containers "a", "b"`: who set something. */
+/** `pod and containers "a", "b"`: names what set a field. */
 function setters(pod: boolean, containers: readonly string[]): string {
   const named = containers.length === 0 ? [] : [containersText(containers)];
   return [...(pod ? ["pod"] : []), ...named].join(" and ");
@@ -114,7 +114,7 @@ function isWindows(pod: JudgedPod): boolean {
   return pod.spec.os?.name === "windows";
 }
 
-/** A field both the pod and its containers may set: values outside `allowed`, and who set them. */
+/** A field both the pod and its containers may set: values outside `allowed`, and what set them. */
 function badValues(
   pod: JudgedPod,
   read: (context: SecurityContext | PodSecurityContext | undefined) => string | undefined,

@@ -126,7 +126,7 @@ function standardText({ level, version }: Standard): string {
   return `${level}:${version}`;
 }
 
-/** Of a pod's spec little can change: images, and what comes with added containers. */
+/** Little of a pod's spec can change: images, and ephemeral containers. */
 function isSignificant(pod: Pod, old: Pod): boolean {
   const containersOf = ({ spec }: Pod): readonly Pick<Container, "name" | "image">[] => [
     ...(spec?.initContainers ?? []),

@@ -32,7 +32,7 @@ export interface ResourceQuotaDeps {
   readonly clock: Clock;
   /**
    * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion; resolves when
-   * lookup shows the result, rejects with ApiError 409 when another write came first.
+   * lookup shows the result, rejects with ApiError 409 after a conflicting write.
    */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
 }
@@ -60,7 +60,7 @@ export function resourceQuota(deps: ResourceQuotaDeps): AdmissionPlugin {
 
 class QuotaCharges {
   readonly #deps: ResourceQuotaDeps;
-  /** Namespaces with a round under way, and who waits for the next one. */
+  /** Namespaces with a round under way, and the requests that wait for the next one. */
   readonly #waiting = new Map<string, Waiter[]>();
   readonly #charged = new WeakMap<object, Charge>();
 
@@ -116,7 +116,7 @@ class QuotaCharges {
     void this.#rounds(namespace);
   }
 
-  /** Runs rounds until nobody waits. The list stays in the map meanwhile: it is the lock. */
+  /** Runs rounds until no request waits. The list stays in the map meanwhile: it is the lock. */
   async #rounds(namespace: string): Promise<void> {
     for (;;) {
       const waiters = this.#waiting.get(namespace)?.splice(0) ?? [];

@@ -109,7 +109,7 @@ function mountToken(spec: PodSpec, random: Random): Partial<PodSpec> {
     if (mounts.some((other) => other.mountPath === mountPath)) return container;
     return { ...container, volumeMounts: [...mounts, mount] };
   };
-  // Validation comes after admission: a spec without containers is refused there.
+  // Validation runs after admission and refuses a spec without containers.
   const before: readonly Container[] | undefined = spec.containers;
   const containers = (before ?? []).map(withMount);
   const initContainers = (spec.initContainers ?? []).map(withMount);

@@ -299,7 +299,7 @@ function withFamilies(request: AdmissionRequest, spec: ServiceSpec): ServiceSpec
   const ipFamilyPolicy = spec.ipFamilyPolicy ?? (open ? "RequireDualStack" : "SingleStack");
   const given = spec.ipFamilies ?? [];
   if (open) {
-    // Whoever fills in the endpoints by hand may use both families, on any cluster.
+    // Endpoints that are maintained by hand may use both families on any cluster.
     const families = given.length === 0 ? ["IPv4"] : given;
     const other = families[0] === "IPv4" ? "IPv6" : "IPv4";
     const both = ipFamilyPolicy !== "SingleStack" && families.length === 1;

@@ -83,7 +83,7 @@ interface Finding {
 
 /**
  * Unknown and duplicate fields in upstream's words and in the order of the text. A duplicate inside
- * an unknown field is not told twice.
+ * an unknown field is not reported twice.
  */
 export function fieldFindings(
   unknownFields: readonly FieldPath[],

@@ -84,7 +84,7 @@ export function compareVersions(group: string, a: string, b: string): number {
   return byPriority === 0 ? compareKubeVersions(a, b) : byPriority;
 }
 
-/** Best first; a text that is no `v1`, `v1beta2` ... comes after all that are, by name. */
+/** Best first. Texts not of the form `v1`, `v1beta2` ... sort last, by name. */
 export function compareKubeVersions(a: string, b: string): number {
   const x = versionRank(a);
   const y = versionRank(b);

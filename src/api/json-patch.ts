@@ -2,7 +2,7 @@
  * JSON patch (RFC 6902) as the Kubernetes API applies it: what evanphx/json-patch accepts is
  * accepted (negative indices, a test of an absent value against null), what it refuses is refused.
  *
- * Refusals are ApiErrors: 400 for a patch that is none, 413 for too many operations, and 422 for
+ * Refusals are ApiErrors: 400 for an invalid patch, 413 for too many operations, and 422 for
  * one that does not apply. The 422 carries upstream's one text for all of them; which operation
  * failed and why is its `cause`. The document given is not changed.
  */

@@ -74,7 +74,7 @@ function isInt64(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 }
 
-/** Why a template cannot work whatever the data: unknown identifiers, an `end` without a `range`. */
+/** Why a template cannot work for any data: unknown identifiers, an `end` without a `range`. */
 export function templateProblem(template: JsonPathTemplate): string | undefined {
   let depth = 0;
   for (const action of template.actions) {

@@ -34,7 +34,7 @@ export interface LabelSelectorSpec {
 
 type Operator = LabelRequirement["operator"];
 
-/** A selector text or spec that is none; the message is upstream's and belongs in a 400. */
+/** An invalid selector text or spec; the message is upstream's and belongs in a 400. */
 export class SelectorError extends Error {
   constructor(message: string) {
     super(message);

@@ -61,7 +61,7 @@ export const dnsSubdomainName: NameValidator = (name, prefix) =>
 export const dnsLabelName: NameValidator = (name, prefix) =>
   dns1123LabelErrors(prefix ? maskTrailingDash(name) : name);
 
-/** RBAC: whatever stands in a URL path. */
+/** RBAC: any URL path segment. */
 export const pathSegmentName: NameValidator = (name, prefix) => {
   if (!prefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"]

@@ -78,7 +78,7 @@ export function parseQuantity(input: string | number): Quantity {
   return { nanos, format: small ? "DecimalSI" : suffix.format };
 }
 
-/** The quantity, or undefined for a text that is none. */
+/** The quantity, or undefined for an invalid text. */
 export function tryParseQuantity(input: string | number): Quantity | undefined {
   try {
     return parseQuantity(input);
@@ -186,7 +186,7 @@ function formatBinary(whole: bigint): string {
   return `${number}${binarySuffixes[index] ?? ""}`;
 }
 
-/** The canonical form of a text, as it comes back from the server. Throws QuantityError. */
+/** The canonical form of a text, as the server returns it. Throws QuantityError. */
 export function canonicalQuantity(input: string | number): string {
   return formatQuantity(parseQuantity(input));
 }

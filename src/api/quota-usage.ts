@@ -250,7 +250,7 @@ const podEvaluator: UsageEvaluator = {
   missing: (required, object) => podMissing(required, asPod(object)),
 };
 
-/** The object came through the decoder of its kind. */
+/** Safe: the object was decoded with the schema of its kind. */
 function asPod(object: AnyObject): Pod {
   return object as Pod;
 }
@@ -271,7 +271,7 @@ function isNative(name: string): boolean {
 
 function podUsage(object: AnyObject, nowMs: number): Usage {
   const pod = asPod(object);
-  // Objects in the store count whatever their state; what they ask for only while they may run.
+  // Stored objects count in any state; their resource requests count only while they may run.
   const counted = { "count/pods": one };
   if (!podIsCharged(pod, nowMs)) return counted;
   return { ...counted, ...computeUsage(podAmounts(pod, "requests"), podAmounts(pod, "limits")) };

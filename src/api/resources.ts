@@ -2,7 +2,7 @@
  * The built-in resources: rows of `resource-rows.ts` unfolded, and look-ups by path and by kind.
  *
  * `servedByDefault` is what a server serves unless told otherwise: the stable group-versions.
- * CRDs are not here; whoever serves them joins their rows to these.
+ * CRDs are not here; the server that serves them adds their rows to these.
  */
 import { must } from "#base/assert.ts";
 import type { GroupVersionKind } from "./object.ts";

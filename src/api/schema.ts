@@ -9,7 +9,7 @@ import type { GroupVersionKind } from "./object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
 import generated from "./gen/schema.json" with { type: "json" };
 
-// The generator writes exactly this shape; a literal type of 760 definitions would help nobody.
+// The generator writes exactly this shape; a literal type of 760 definitions would only slow the compiler.
 const table = generated as unknown as Readonly<Record<string, ObjectSchema>>;
 
 /** Kinds only meta/v1 has: the same definition for each group-version. */

@@ -22,7 +22,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
 const noRules: Rules = {};
 const made = new Map<string, Strategy>();
 
-/** Resources nobody described get a strategy without rules, status or generation. */
+/** Resources without a row get a strategy without rules, status or generation. */
 export function strategyFor(group: string, resource: string): Strategy {
   const name = `${group}/${resource}`;
   const known = made.get(name);

@@ -41,7 +41,7 @@ export interface TableOptions {
   readonly withColumns?: boolean;
 }
 
-/** What `includeObject` in the query means: "" is Metadata; undefined for a value that is none. */
+/** Parses `includeObject` of the query: "" is Metadata; undefined for an invalid value. */
 export function parseIncludeObject(text: string): IncludeObject | undefined {
   if (text === "") return "Metadata";
   return text === "None" || text === "Metadata" || text === "Object" ? text : undefined;

@@ -1,4 +1,4 @@
-/** What admission plugins are told of a request. */
+/** The admission attributes of a request. */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";

@@ -119,7 +119,7 @@ export function goType({ info }: ServedKind): string {
   return `${info.group === "" ? "core" : info.group.split(".")[0]}.${info.kind}`;
 }
 
-/** The media type alone, whatever form was asked for: as upstream answers. */
+/** The media type without parameters for every requested form, as upstream answers. */
 export function contentHeaders(form: Negotiated): Headers {
   return { "content-type": form.mediaType };
 }

@@ -56,7 +56,7 @@ function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
   throw badRequest(`invalid object type: ${shown}, Kind=${name}`);
 }
 
-/** Unknown fields are refused by the merge itself; keys that stand twice are told here. */
+/** Reports repeated keys; the merge itself refuses unknown fields. */
 function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
   const duplicates = fieldFindings([], patch.duplicates);
   const lines = patch.repeatedKeys ?? [];

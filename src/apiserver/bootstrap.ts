@@ -1,5 +1,5 @@
 /**
- * Bootstrap: brings the objects above into being, before the first client comes.
+ * Bootstrap: creates the objects of bootstrap-objects.ts at the start.
  *
  * Holds  idempotent: what is there stays as it is, except RBAC policy (missing rules are added), flow
  *        control while its autoupdate annotation says true, and this server's own endpoints.

@@ -1,8 +1,8 @@
 /**
  * pods/log, exec, attach, portforward and the proxies: what needs a kubelet.
  *
- * Hollow nodes have no containers, and say so. Real kubelets are not proxied to yet: 501, so that
- * nobody takes silence for an empty log.
+ * Hollow nodes have no containers, and the answer says so. Requests to real kubelets are not proxied yet:
+ * 501, so that the answer cannot be mistaken for an empty log.
  */
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, failure } from "#api/status.ts";

@@ -57,7 +57,7 @@ async function deleteAll(
   await Promise.all(Array.from({ length: workers }, worker));
 }
 
-/** Somebody else deleted it first: that is what was wanted. */
+/** Ignores objects that another client deleted first. */
 function unlessGone(error: unknown): void {
   if (error instanceof ApiError && error.code === 404) return;
   throw error;

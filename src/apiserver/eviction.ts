@@ -104,7 +104,7 @@ function evicting(pod: AnyObject, query: DeleteQuery): DeleteQuery {
   return { ...query, options: { ...query.options, preconditions } };
 }
 
-/** Pods that serve nobody: not started, finished, or going anyway. */
+/** Pods that no budget protects: pending, finished, or being deleted. */
 function outsideBudgets(pod: AnyObject): boolean {
   const phase = (pod["status"] as PodStatus | undefined)?.phase ?? "";
   if (phase === "Pending" || phase === "Succeeded" || phase === "Failed") return true;

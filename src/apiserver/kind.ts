@@ -1,6 +1,6 @@
 /**
- * A served kind: everything the verbs need to know of one resource in one version. Built-ins and
- * custom resources differ only in who makes theirs.
+ * A served kind: everything the verbs need to know of one resource in one version, the same for built-ins
+ * and custom resources.
  *
  * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
  * defaulting happen in the first; admission, strategies and the store see the second.
@@ -51,7 +51,7 @@ export interface ServedKind {
   readonly selectableFields: readonly string[];
 }
 
-/** Finds kinds by the path of a request. CRDs come and go, so nobody keeps the answer for long. */
+/** Finds kinds by the path of a request. CRDs change, so callers must not keep the answer. */
 export interface Catalog {
   find(group: string, version: string, resource: string): ServedKind | undefined;
   /** Every resource served now, in discovery order. */

@@ -1,8 +1,8 @@
 /**
- * managedFields: who set which field, kept on every write (api/apply has the algorithm).
+ * managedFields: the managers of each field, updated on every write (api/apply has the algorithm).
  *
- * Works on objects in the version of the request, before admission: what admission adds belongs to
- * nobody. Fields a strategy copies from the old object are never owned by writing them.
+ * Works on objects in the version of the request, before admission: fields that admission adds have no
+ * owner. Writing a field that a strategy copies from the old object gives no ownership.
  */
 import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-manager.ts";
 import { managerName } from "#api/apply/managers.ts";
@@ -29,7 +29,7 @@ function resetFields(kind: ServedKind, subresource: string): readonly (readonly 
   return subresource === "" && hasStatus ? [["status"]] : [];
 }
 
-/** `next` with its managedFields brought up to date; `live` is stored, undefined on create. */
+/** `next` with updated managedFields; `live` is the stored object, undefined on create. */
 export function tracked(
   context: RequestContext,
   kind: ServedKind,

@@ -1,6 +1,6 @@
 /**
- * Virtual kinds, create only: who am I, may I, what may I, and whose token is this.
- * Nothing is stored; the answer is the request with its status filled in, 201.
+ * Non-persisted kinds, create only: SelfSubjectReview, SubjectAccessReviews, SelfSubjectRulesReview and
+ * TokenReview. Nothing is stored; the answer is the request with its status filled in, 201.
  */
 import { ownEntry } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";

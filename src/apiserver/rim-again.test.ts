@@ -18,7 +18,7 @@ const served = makeServerCertificate(authority, "server", ["127.0.0.1"], issue);
 const none = Buffer.from("none");
 const fields = { "if-none-match": '"1"', authorization: `Bearer ${"t".repeat(2_000)}` };
 
-/** Every answer is a 304 that says how to give it again, and how it came: `x-way`. */
+/** Every answer is a 304 with a repeat function (`again`), and a header `x-way` that names its path. */
 class Polled {
   requests = 0;
   known = true;

@@ -1,8 +1,8 @@
 /**
- * The API server's door: from the rooms below to one handler of plain requests.
+ * The API server: puts the rooms below together into one handler of plain requests.
  *
- * Holds  nothing reaches registry unauthorised, unadmitted or unvalidated; whoever owns the returned
- *        handler may call it from sockets and from this process alike.
+ * Holds  nothing reaches registry unauthorised, unadmitted or unvalidated; the returned handler serves
+ *        requests from sockets and from this process alike.
  * Close  `shutdown` makes /readyz fail while requests are still served; `close` ends the watches.
  */
 import type { Admission } from "#admission/admission.ts";

@@ -48,7 +48,7 @@ export interface NextObject {
 export interface Write {
   readonly subresource: string;
   readonly createIfMissing: boolean;
-  /** Called again when another write came between. `current` is stored, frozen. */
+  /** Called again after a conflicting write. `current` is the stored object, frozen. */
   next(current: AnyObject | undefined): NextObject | Promise<NextObject>;
 }
 

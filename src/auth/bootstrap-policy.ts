@@ -57,7 +57,7 @@ const clusterBindings: Readonly<Record<string, readonly Subject[]>> = {
   "system:kube-dns": [account("kube-dns")],
   "system:kube-scheduler": [user("system:kube-scheduler")],
   "system:monitoring": [group("system:monitoring")],
-  // Bound to nobody: the node authorizer gives these rules out.
+  // Bound to no subject: the node authorizer grants these rules.
   "system:node": [],
   "system:node-proxier": [user("system:kube-proxy")],
   "system:public-info-viewer": [group(groups.authenticated), group(groups.unauthenticated)],

@@ -1,8 +1,8 @@
 /**
- * Nobody gives away what they do not have: checks for writes of roles and bindings.
+ * Privilege escalation checks for writes of roles and bindings.
  *
- * A role may hold only what its writer holds, unless they have verb `escalate`; a binding may name
- * only a role whose rules its writer holds, unless they have verb `bind` on it.
+ * A role may contain only rules its writer has, unless the writer has verb `escalate`; a binding may name
+ * only a role whose rules its writer has, unless the writer has verb `bind` on it.
  */
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { uncoveredParts } from "#api/policy-cover.ts";

@@ -1,9 +1,9 @@
 /**
- * Acting as somebody else: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
+ * Impersonation: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
  *
- * Holds  each part asked for is authorised for the real user as verb `impersonate`; nothing is taken
- *        from the real user. A line is one group or value, whatever commas it holds; only of a caller that
- *        does not keep lines apart (in process) is a value a list. A name is UTF-8; bytes that are not are
+ * Holds  each requested part is authorised for the real user as verb `impersonate`; nothing is inherited
+ *        from the real user. A header line is one group or value, commas included; only for callers that do
+ *        not keep lines apart (in process) a value is a comma-separated list. A name is UTF-8; bytes that are not are
  *        400, where upstream goes on with bytes it then prints as U+FFFD: two users would look like one.
  * Absent the constrained verbs (`impersonate:...`).
  */

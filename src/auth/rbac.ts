@@ -1,5 +1,5 @@
 /**
- * RBAC: who may do what, from roles and bindings.
+ * RBAC: authorization from roles and bindings.
  *
  * In     Role, ClusterRole, RoleBinding, ClusterRoleBinding through Lookup.
  * Holds  an index namespace -> subject -> grants, brought up to date on the first question after any of

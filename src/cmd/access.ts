@@ -1,4 +1,4 @@
-/** Who may: the authenticators and authorizers of a server, wired over its own caches. */
+/** The authenticators and authorizers of a server, wired over its own caches. */
 import type { Access } from "#admission/access.ts";
 import type { Lookup } from "#api/lookup.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";

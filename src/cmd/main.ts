@@ -1,4 +1,4 @@
-/** The command line: one binary, a subcommand per role. Exit codes: 0 well, 1 told why, 2 a bug. */
+/** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { curvesOf } from "#platform/node/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";

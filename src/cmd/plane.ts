@@ -3,8 +3,8 @@
  * hollow nodes, the last three through the direct transport. Wiring only.
  *
  * Start  store -> caches -> handler -> listen -> bootstrap objects -> ready -> loops.
- * Stop   loops first, then the listener drains, then the store closes: an acknowledged write is
- *        durable whatever happens on the way.
+ * Stop   loops first, then the listener drains, then the store closes. Acknowledged writes are durable
+ *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";

@@ -41,7 +41,7 @@ interface MoreOfRelay {
   readonly followsViews?: boolean;
 }
 
-/** Undefined: told to stop before the upstream said what it has. */
+/** @returns undefined when stopped before the upstream's discovery was read. */
 export async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import type { Log } from "#platform/log.ts";
 import { mergedMetrics } from "#server/merged-metrics.ts";
 
-/** Where the inner socket is, told to a worker by its environment. */
+/** The environment variable that tells a worker the inner socket's path. */
 const socketVariable = "PILOTHOUSE_RELAY_SOCKET";
 /** A worker that dies at its start must not be forked without end. */
 const restartMs = 1_000;

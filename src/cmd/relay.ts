@@ -104,7 +104,7 @@ async function auditOf(
   return { of: { audit }, close: () => audit.close() };
 }
 
-/** The upstream's one reader; whoever serves clients reads from it. */
+/** Runs the only reader of the upstream; serving workers read from it. */
 async function ownForWorkers(
   { clock, log, metrics }: RelayProcess,
   flags: RelayFlags,

@@ -131,7 +131,7 @@ function readTls(flags: StoreFlags): ListenTls | undefined {
     ...(allowCn === undefined ? {} : { refuse: refuseOthers(allowCn) }),
   };
   usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
-  // A context passes over an authority that is none, and would then refuse every client.
+  // createSecureContext ignores an invalid authority, and would then refuse every client.
   if (clientCa !== undefined) usable("--client-ca", () => new X509Certificate(tls.clientCa ?? ""));
   return tls;
 }

@@ -67,7 +67,7 @@ function health({ alarms }: HttpFaceDeps, query: URLSearchParams): HttpAnswer {
 /** @returns why not; undefined: all is well. */
 type Check = () => string | undefined;
 
-/** Reads are answered from memory by the thread that runs this: whoever gets here can read. */
+/** Reads are answered from memory by this very thread, so a running check proves that reads work. */
 function readable(): undefined {
   return undefined;
 }

@@ -2,8 +2,8 @@
  * Range, with every option: the store finds keys in order at a revision; what etcd can ask for
  * besides - filters by revision, sorting by any field - is done here over what was found.
  *
- * Holds  `count` is of the whole range whatever limit and filters say; `more` is whether the limit
- *        cut something off; the header's revision is the newest, not the one read.
+ * Holds  `count` is of the whole range, ignoring limit and filters; `more` is whether the limit cut keys
+ *        off; the header's revision is the newest, not the one read.
  * Cost   with sorting or filters the whole range is read, as in etcd.
  */
 import type {
@@ -71,7 +71,7 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
   return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more: cut, count };
 }
 
-/** etcd 3.7 begins a stream with a Range of so many keys. */
+/** etcd 3.7 begins a stream with a Range of this many keys. */
 const firstChunkKeys = 10;
 
 /**

@@ -17,7 +17,7 @@ export const snapshotBlockBytes = 512;
 export interface SnapshotLimits {
   /** More than that the client must take before more is read. */
   readonly streamBacklogBytes: number;
-  /** A client that does not take `streamBacklogBytes` in this time is let go: compaction waits for it. */
+  /** A client that does not read `streamBacklogBytes` in this time is dropped, because compaction waits for it. */
   readonly snapshotStallMs: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who asks, and may they: the upstream decides both, the relay only remembers for seconds.
+ * Authentication and authorization of clients: the upstream decides both; the relay caches answers for seconds.
  *
  *   certificate   verified by the listener against the shared authority; names and groups are in it
  *   bearer token  TokenReview

@@ -219,7 +219,7 @@ void describe("an aggregated API", () => {
     world.fake.away.clear();
     await world.clock.advance(120_000);
     assert.deepEqual(await world.readiness(), [200, "ok"]);
-    // Listed before, it is too old once nobody is there.
+    // It was listed before, so it becomes too old once its server is away.
     world.fake.balancerAlone = true;
     world.fake.cut(things);
     await world.clock.advance(120_000);

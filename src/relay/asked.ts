@@ -1,4 +1,4 @@
-/** A request on its way: which door it came in by, for whom, and what that is to an authorizer. */
+/** A request with its entry point, its caller, and its authorization attributes. */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { type Place, type Target, targetOf } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
@@ -38,7 +38,7 @@ function question(info: RequestInfo, target: Target, query: URLSearchParams): Qu
   return verb === "get" ? asked : { ...asked, fieldSelector, labelSelector };
 }
 
-/** The answer; while it is a stream, who reads it is asked about again. */
+/** The answer. While it is a stream, its reader's rights are reviewed again periodically. */
 export function reviewedAnswer(
   reviews: StreamReviewDeps,
   response: PlainResponse,

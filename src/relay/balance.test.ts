@@ -1,4 +1,4 @@
-/** Who has too many lets a few go, late and slowly, and never below the mean. */
+/** A relay with too many streams ends a few of them, late and slowly, and never below the mean. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Balance, balanceLimits } from "./balance.ts";

@@ -1,10 +1,10 @@
 /**
- * When a relay has more of the crowd than its peers, it lets some of it go: their streams end with a
- * bookmark, their connections close, and they resume by that resourceVersion at whichever relay the
- * load balancer gives them. That costs a resume each, never a snapshot.
+ * When a relay has more streams than its peers, it ends some of them: the stream ends with a bookmark, the
+ * connection closes, and the client resumes at that resourceVersion on the relay that the load balancer
+ * chooses. That costs one resume per client, never a snapshot.
  *
- * Holds  nobody is let go before the excess has lasted `holdMs`, and then at most `shareASecond` of the
- *        streams a second, down to the mean and not below: a wrong figure of a peer moves few.
+ * Holds  no stream ends before the excess has lasted `holdMs`; then at most `shareASecond` of the streams
+ *        end per second, down to the mean and not below: a wrong figure of a peer moves few.
  */
 import { type Clock, sleep } from "#platform/clock.ts";
 
@@ -33,7 +33,7 @@ export class Balance {
     this.#limits = limits;
   }
 
-  /** @param peers the streams of each other relay that answered. @returns how many to let go now. */
+  /** @param peers the streams of each other relay that answered. @returns how many streams to end now. */
   look(nowMs: number, own: number, peers: readonly number[]): number {
     const sinceMs = nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;

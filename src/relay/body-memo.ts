@@ -2,9 +2,9 @@
  * Whole list bodies, made and compressed once for the crowd that asks at one revision: 5,000 clients
  * that start together share one encoding and one compression.
  *
- * Holds  a body is served only at the state (`at`) it was made for. Bounds `bodiesMax` bodies, the one
- *        made longest ago goes; blocks inside are shared with list-body.ts, so a new revision costs
- *        what changed and one compression, when somebody wants it compressed.
+ * Holds  a body is served only at the state (`at`) it was made for. Bounds `bodiesMax` bodies, the oldest
+ *        is dropped first. Blocks inside are shared with list-body.ts, so a new revision costs the changed
+ *        blocks, and one compression if a client accepts it.
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";

@@ -1,6 +1,6 @@
 /**
- * A body in parts, each made and compressed once: a change costs the part it falls into, and all who
- * read share one result per encoding.
+ * A body in parts, each made and compressed once: a change costs the part it falls into, and all readers
+ * share one result per encoding.
  *
  *   part     a run of a view's rows, or what stands before, between and after them
  *   gzip     one member: raw deflate pieces that end on a byte (sync flush), a last empty block, and a

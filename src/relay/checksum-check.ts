@@ -1,8 +1,8 @@
 /**
- * Compares what a mirror holds with what its upstream says it holds, as a relay does in bookmarks.
+ * Compares a mirror's checksum with the one its upstream sends in bookmarks (an upstream relay does).
  *
- * Holds  a difference is told once, as an error; a list that follows it and finds none ends the
- *        comparisons: then it is the sums that are wrong, and a list for each would be for nothing.
+ * Holds  a difference is reported once, as an error. If the list that follows finds no difference, the
+ *        comparisons end: then the checksums are wrong, and further lists would be useless.
  */
 import type { ViewState } from "#watch/watch-item.ts";
 
@@ -34,7 +34,7 @@ export class ChecksumCheck {
     throw new ChecksumError(held, told, revision);
   }
 
-  /** A whole list came, and did or did not differ from what was held. */
+  /** A whole list arrived; `differed`: it was not equal to the mirror's state. */
   listed(differed: boolean): void {
     if (this.#suspicion === "open") this.#suspicion = differed ? "none" : "unfounded";
   }

@@ -1,7 +1,7 @@
 /**
  * Continue tokens in upstream's form (unpadded base64url of {"v","rv","start"}), so that a list begun
- * here goes on at another replica or at the upstream itself, and the other way round. `start` comes
- * with a slash before it from a stock server and without from older ones; all read both.
+ * here continues at another replica or at the upstream itself, and the other way round. `start` has a
+ * leading slash in tokens of a stock server and none in older ones; all servers read both.
  */
 const version = "meta.k8s.io/v1";
 

@@ -1,8 +1,8 @@
 /**
- * When what a mirror took is brought to its watchers: at once after a quiet time, else `flushMs` after
- * the last time, so that a busy resource is written in batches.
+ * When a mirror delivers its events to watchers: at once after a quiet time, else `flushMs` after the last
+ * delivery, so that a busy resource is written in batches.
  *
- * Holds  news waits `flushMs` at most; how long the oldest of it waited is told each time.
+ * Holds  an event waits `flushMs` at most; each delivery reports how long its oldest event waited.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { WatchCache } from "#watch/cache.ts";
@@ -11,7 +11,7 @@ import { PassedRevisions } from "./passed-revisions.ts";
 export interface DeliveryDeps {
   readonly clock: Clock;
   readonly cache: WatchCache;
-  /** How long ago the oldest event was heard of those just brought to watchers. */
+  /** Called after a delivery with the age of its oldest event since it was received. */
   readonly dispatched: ((ageMs: number) => void) | undefined;
 }
 
@@ -26,7 +26,7 @@ export class Delivery {
   readonly #passed: PassedRevisions;
   #flushedMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
-  /** When the oldest event was heard that watchers have not been brought. */
+  /** When the oldest undelivered event was received. */
   #waitingMs: number | undefined;
 
   constructor(deps: DeliveryDeps, limits: DeliveryLimits) {

@@ -6,7 +6,7 @@ import { wholeRevision } from "#watch/cache-event.ts";
 import type { Change, KnownState } from "#watch/cache-state.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 
-/** Changes of one resource by the revision they are told at, in no order. */
+/** Changes of one resource by revision, in no order. */
 export type Timeline = ReadonlyMap<number, readonly Change[]>;
 
 /** From `held` to `listed`, a whole list at `revision`. */

@@ -1,6 +1,6 @@
 /**
- * A digest of a set that is kept up to date in O(1) per change and is the same whoever computes it,
- * in whatever order: the sum of its members' 128-bit hashes mod 2^128.
+ * A digest of a set, updated in O(1) per change and independent of replica and order: the sum of its
+ * members' 128-bit hashes mod 2^128.
  *
  * A member's hash covers its name, its resourceVersion and its content (SHA-256, first half); a row's of
  * a projected view its place and its text.

@@ -1,8 +1,8 @@
 /**
- * The two ways into a relay. At the public door the upstream is asked who somebody is and what they
- * may. At the inner door stand the relay's own serving workers: they asked already, so the caller is
- * who their headers say - or the relay itself, when they say nothing - and may read what is mirrored.
- * What passes through the inner door to the upstream is decided there, as always.
+ * The two entry points of a relay. At the public one the upstream authenticates and authorises each
+ * request. The inner one serves the relay's own serving workers, which have reviewed the request already:
+ * the caller is the user in their headers - or the relay itself, without such headers - and may read all
+ * mirrored resources. Requests that pass through to the upstream are authorised there, as always.
  */
 import { failure } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
@@ -66,7 +66,7 @@ async function publicCaller(
   return acting;
 }
 
-/** Only for a listener that nobody but the relay's own processes can reach. */
+/** Only for a listener that no other process than the relay's own can reach. */
 export const innerDoor: Door = {
   caller: async (request) => wishedUser(request),
   admit: () => Promise.resolve(),

@@ -1,19 +1,19 @@
 /**
- * The ETag face: lists and named views for clients that poll.
+ * The ETag frontend: lists and named views for clients that poll.
  *
  *   GET /etag/api/v1/pods                     the whole list, ETag, X-Count, X-Revision
  *   GET /views/NAME, /views/NAME/ZONE         a view of the operator's file (view-definition.ts)
  *     If-None-Match: "..."                    304 in O(1) when nothing changed; or If-Modified-Since
  *     ?labelSelector= ?fieldSelector=         of a list: a view of its own
  *     ?wait=30s                               with If-None-Match or since: answers at the next change
- *     ?since=REVISION                         only what changed and what went, since X-Revision
+ *     ?since=REVISION                         only changes and deletions since X-Revision
  *     Accept: text/event-stream               the same as server-sent events; Last-Event-ID resumes
  *
  * Holds  the ETag names the content, not a moment: equal on every replica; a compressed body has a tag
  *        of its own (`+gzip`, `+zstd` inside the quotes) and any of them is recognised. Empty is a
  *        value. While the upstream is away the last state is served, and Age-Of-Data says how old it
- *        is. A 304 that is asked for again on its connection is given without a promise (`again`).
- *        Who waits on a mirror that ends (another definition) is told 503 at once.
+ *        is. A 304 repeated on its connection is answered synchronously (`again`). Requests that wait on
+ *        a mirror that ends (its definition changed) get 503 at once.
  */
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -46,7 +46,7 @@ export interface EtagRead {
   readonly view: () => View;
   /** "" for everything. */
   readonly zone: string;
-  /** Whether this caller may still read this without anybody being asked. */
+  /** Whether this caller may still read this according to cached reviews. */
   readonly allowed: () => boolean;
 }
 
@@ -72,7 +72,7 @@ export class EtagFace {
     resource.mirror.flush();
     const endMs = this.#deps.clock.monotonicMs() + waitMs(query, this.#limits);
     let now = this.#moment(read);
-    // A change that comes and goes, or is of another zone, wakes and changes nothing.
+    // A change that was undone, or of another zone, wakes this loop without changing the content.
     while (this.#isUnchanged(read, now, since)) {
       const leftMs = endMs - this.#deps.clock.monotonicMs();
       if (leftMs <= 0 || request.signal.aborted) break;
@@ -139,7 +139,7 @@ export class EtagFace {
 
   async #whole(now: Moment): Promise<PlainResponse> {
     const { content, coding, view } = now;
-    // The body and its head are of one moment: what comes while it is compressed waits for the next.
+    // Body and head belong to one state: changes during the compression are part of the next answer.
     const { body } = content;
     const headers = { ...pollHeaders(now), "content-type": view.spec.form.contentType };
     if (coding === undefined) return { kind: "bytes", status: 200, headers, body: body.plain };

@@ -4,9 +4,9 @@
  *   latest   ask the upstream for its newest resourceVersion (a list of one object), then atLeast.
  *   atLeast  have it, or wait for the stream, or list the resource once and take the difference.
  *
- * A stream alone cannot prove that nothing is on its way (a quiet resource gets a bookmark a minute),
- * the list can. Holds: a question asked before a reader came is no answer for it, so at most one is
- * under way and one is next, whatever the crowd; lists of one resource start `verifyEveryMs` apart.
+ * A stream alone cannot prove that no event is in flight (a quiet resource gets one bookmark a minute); a
+ * list can. Holds: a list that began before a read does not prove anything for it, so for any number of
+ * readers at most one list is under way and one is next. Lists of one resource start `verifyEveryMs` apart.
  */
 import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
@@ -82,7 +82,7 @@ export class Freshness {
   }
 }
 
-/** One call for all who came before it started. */
+/** Shares one call among all callers that came before it started. */
 class Shared<T> {
   readonly #call: () => Promise<T>;
   #running: Promise<T> | undefined;

@@ -16,7 +16,7 @@ import { FakeUpstream, podKind } from "./testing/fake-upstream.ts";
 
 const pods = "/api/v1/pods";
 
-/** Everybody is ann, who may read everything. */
+/** Every caller is the user ann, allowed to read everything. */
 const reviewer = {
   create: () =>
     Promise.resolve({ status: { allowed: true, authenticated: true, user: { username: "ann" } } }),
@@ -78,7 +78,7 @@ class World {
     return sink;
   }
 
-  /** The upstream comes back from a restart without these. */
+  /** Restarts the upstream without the first `count` objects. */
   async lose(count: number): Promise<void> {
     const gone = Array.from({ length: count }, (_, at) => [`ns/p${at}`, undefined] as const);
     this.fake.write(...gone);
@@ -124,7 +124,7 @@ function textOf(response: PlainResponse): string {
     : JSON.stringify(response);
 }
 
-/** Whatever relay is put here later, as a transport; it only ever answers in one piece. */
+/** A transport to a relay that is set later; answers are always in one piece. */
 function wire(): ByteTransport & { to: Relay | undefined } {
   return {
     to: undefined,

@@ -1,4 +1,4 @@
-/** Large answers enter by bytes; a crowd turned away comes back spread over time. */
+/** Large responses are admitted by bytes; rejected clients return spread over time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ApiError } from "#api/status.ts";

@@ -1,11 +1,11 @@
 /**
- * Admission of the large answers: whole lists, and watches that begin with the whole state. Their
- * bytes are shared, what each costs on its own is the kernel's buffer and its part of the wire; so
- * they enter by bytes, and who finds no room is told when to come again.
+ * Limits large responses in flight: whole lists, and watches that begin with the whole state. Their bytes
+ * are shared; each response costs kernel buffers and bandwidth. So they are admitted by bytes, and a request
+ * without room gets 429 with Retry-After.
  *
- * Holds  bytes admitted and not yet taken <= `herdBytesMax`, but for one answer that is larger alone.
- * Retry-After grows with the crowd that was turned away lately, spread at random, so that it comes
- * back over the time it takes to be served and not as one.
+ * Holds  bytes admitted and not yet sent <= `herdBytesMax`, except for a single larger response.
+ * Retry-After grows with the number of recent rejections and is spread at random, so that clients return
+ * over the time it takes to serve them, not all at once.
  */
 import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";

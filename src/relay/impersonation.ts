@@ -1,7 +1,7 @@
 /**
- * Acting for somebody. Towards the upstream: headers that say for whom the relay asks, under its own
- * credential. From a client that wants to be somebody else (`kubectl --as`): each wish is authorised
- * as the upstream would, then the client is that user, and nothing of its headers is passed on.
+ * Impersonation. Towards the upstream: headers that name the user for whom the relay asks, under its own
+ * credential. From a client (`kubectl --as`): each requested identity is authorised as the upstream would,
+ * then the client acts as that user, and its own headers are not passed on.
  *
  * Holds  the upstream reads the very names the relay knows, or is not asked: a name that a header line
  *        cannot carry as it is (control characters, spaces at its ends, none at all) is refused, for
@@ -51,7 +51,7 @@ function headerKey(key: string): string {
   );
 }
 
-/** Who the request acts for: `user`, or whom it asks to be and may. Throws 400 and 403. */
+/** The user the request acts as: `user`, or the one it may impersonate. Throws 400 and 403. */
 export async function actingUser(
   access: Access,
   user: UserInfo,

@@ -1,10 +1,9 @@
 /**
- * What a relay needs to know of JSON without parsing it: where values begin and end, and the few
- * fields it routes by. Bytes the upstream sent are the bytes clients get: no number is rounded, no
- * field is lost, whatever kind it is of.
+ * Finds in JSON bytes, without parsing them, where values begin and end, and the few fields a relay routes
+ * by. Clients get the upstream's bytes unchanged: no number is rounded and no field is lost, for any kind.
  *
- * In     JSON a server made: well-formed, keys without escapes. Other bytes throw SyntaxError or give
- *        an object that its own parse refuses later; they never make a walk leave its array.
+ * In     JSON written by a server: well-formed, keys without escapes. Other bytes throw SyntaxError or give
+ *        an object that JSON.parse refuses later; they never make a walk leave its array.
  * Cost   one look at each byte, strings skipped by a tight loop.
  */
 const quote = 0x22;

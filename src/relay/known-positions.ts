@@ -1,10 +1,10 @@
 /**
- * Which resourceVersions mean a state that a mirror knows, for whoever wants to go on there.
+ * The resourceVersions at which a mirror knows the state, so that a watch may resume there.
  *
- * Gap    a list at L after a loss at C says what is there, not what came and went between. Positions
- *        strictly between are therefore refused (410) from then on, but for one at which a list beside
- *        the stream showed this very state. L is good; so is C when it is closed (mirror.ts): of an
- *        open one an object may be missing here that was gone again before L.
+ * Gap    a list at L after a loss at C shows what exists, not what was created and deleted in between.
+ *        Positions strictly between are therefore refused (410), except one at which a list beside the
+ *        stream showed this very state. L is good; so is C when it is closed (mirror.ts): at an open C,
+ *        an object may be missing here that was deleted again before L.
  * Proof  a list beside the stream that finds no difference: the state since the newest event is that
  *        of the list's revision too. The next event ends it for reads, a gap over it remembers it.
  * Bounds `gapsMax` gaps and proofs; no position below a gap that was forgotten is good.

@@ -100,7 +100,7 @@ export class KubernetesFace {
     );
   }
 
-  /** What crowds ask for: one encoding and one compression for all who come at one state. */
+  /** A whole list as many clients request it: one encoding and one compression per state for all of them. */
   async #wholeList(
     { resource, request }: Read,
     asked: ListQuery,
@@ -131,7 +131,7 @@ export class KubernetesFace {
   }
 }
 
-/** Everything of a place as it is now: the same for everybody who asks at one state. */
+/** All objects of a place in their present state: equal for all clients at one state. */
 function isWholePresent(asked: ListQuery): boolean {
   return (
     asked.plain && asked.limit === 0 && asked.continue === "" && asked.version.kind !== "exact"

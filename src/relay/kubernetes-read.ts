@@ -1,9 +1,9 @@
 /**
  * One read of a mirrored resource, and how new the mirror must be for it.
  *
- * Holds  a read is never older than it asks to be: it waits for the mirror, or has the upstream
- *        listed once for all who wait; while the upstream is away, "most recent" is the last known
- *        state and says so in a Warning.
+ * Holds  a read is never older than it asks to be: it waits for the mirror, or the upstream is listed once
+ *        for all waiting reads. While the upstream is away, "most recent" is the last known state, and a
+ *        Warning header says so.
  */
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";

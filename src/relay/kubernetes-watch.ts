@@ -85,7 +85,7 @@ function startCursor(
       start: asked.after === undefined ? "state" : { after: asked.after },
       marker: asked.marker,
       latest: asked.latestOnly,
-      // The sum is over whole objects: who gets other forms could not add it up.
+      // The checksum is over whole objects: clients of other forms could not verify it.
       checksums: asked.checksums && form.kind === "objects",
     },
     stream,

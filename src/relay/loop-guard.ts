@@ -1,11 +1,12 @@
 /**
- * That a relay never becomes its own upstream, however long the way around.
+ * Detects a relay that is its own upstream, over any number of hops.
  *
- *   request  ─ via: 1.1 pilothouse-ID ─►  who finds itself in it refuses with 508
- *   answer   ◄─ via: its own ID and those of its upstreams ─  who finds itself in it does not believe it
+ *   request  ─ via: 1.1 pilothouse-ID ─►  a relay that finds its own ID refuses with 508
+ *   answer   ◄─ via: its own ID and those of its upstreams ─  a relay that finds its own ID rejects the answer
  *
- * Why both  a request that passes through carries its way; but mirrors ask in their own name, so of two
- *           relays that mirror each other only the answers tell. They would agree for ever otherwise.
+ * Why both  a request that passes through carries its route; but mirrors send requests of their own, so
+ *           two relays that mirror each other can only find out from answers. Otherwise they would
+ *           confirm each other's state forever.
  * Bounds    `hopsMax` relays one behind another.
  */
 import { failure } from "#api/status.ts";
@@ -37,7 +38,7 @@ export class LoopGuard {
     throw loop(this.#id, "the request came back here", relays);
   }
 
-  /** `http` with this relay's name on what is sent, and a look at who answers. */
+  /** Wraps `http`: adds this relay's ID to requests, and checks the IDs in answers. */
   around(http: ByteTransport): ByteTransport {
     return {
       send: async (request) => {
@@ -50,7 +51,7 @@ export class LoopGuard {
         const response = await http.send({ ...request, headers });
         const refused = this.#learn(response.headers["via"] ?? "");
         if (refused === undefined) return response;
-        // A body that nobody reads would hold its connection.
+        // An unread body would hold its connection.
         response.read(0).catch(() => {});
         throw refused;
       },

@@ -37,7 +37,7 @@ export class RelayMetrics {
     this.bodies.add([kind], bytes);
   }
 
-  /** For a mirror: its watchers were just brought what was heard `ageMs` ago. */
+  /** For a mirror: called after a delivery with the age of its oldest event. */
   dispatched(kind: MirroredKind): (ageMs: number) => void {
     const labels = [kindId(kind)];
     return (ageMs) => this.#latency.observe(labels, ageMs / 1000);
@@ -117,7 +117,7 @@ export function describeViews(set: MetricSet, views: () => Iterable<NamedView>):
 type Read = (resource: Mirrored) => number;
 type PerResource = (name: string, help: string, read: Read) => void;
 
-/** Numbers that are read when somebody asks. */
+/** Gauges that are computed when they are read. */
 export function describeRelay(
   set: MetricSet,
   access: Access,
@@ -250,7 +250,7 @@ function describeMirror(perResource: PerResource): void {
   );
 }
 
-/** Large answers: how many bytes are on their way, how many entered and how many were told to wait. */
+/** Large responses: bytes in flight, responses admitted, and responses rejected. */
 export function describeHerd(set: MetricSet, herd: Herd): void {
   const one = (name: string, help: string, read: () => number): void =>
     set.gaugeOf(name, help, [], () => [[[], read()]]);

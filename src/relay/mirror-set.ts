@@ -1,17 +1,17 @@
 /**
- * Which resources a relay mirrors at this moment: those it was told of at the start, and custom ones
- * that come, change and go with their definitions.
+ * The resources a relay mirrors now: those configured at the start, and custom ones that are added, changed
+ * and removed with their definitions.
  *
- *   definition comes ──(settle)──► list and watch ──► reads are answered here
- *   definition changes or goes ──► the mirror ends at once, and its watches with it, as upstream does;
- *                                  what is asked then passes through until the next one has its list
+ *   definition added ──(settle)──► list and watch ──► reads are answered here
+ *   definition changed or deleted ──► the mirror and its watches end at once, as upstream does; requests
+ *                                     then pass through until the next mirror has its list
  *
  * In     one mirror of customresourcedefinitions, itself a mirrored resource like any other.
  * Holds  a custom resource is mirrored under the definition it is listed under: a new spec can change
- *        what is served for objects that nobody wrote, so nothing is carried over. Readiness is about
- *        what was there at the start; what comes later passes through until it is listed.
- * Settle a definition is acted upon `definitionSettleMs` after it was seen: the upstream takes it up
- *        with a delay of its own. Bounds `mirrorsMax` mirrors; the rest passes through, and is logged.
+ *        what is served for objects that were not written, so no state is carried over. Readiness covers
+ *        the resources of the start; later ones pass through until they are listed.
+ * Settle a definition is acted upon `definitionSettleMs` after it was seen, because the upstream starts to
+ *        serve it with a delay. Bounds `mirrorsMax` mirrors; the rest passes through, and is logged.
  */
 import type { CustomResourceDefinition } from "#api/gen/types.ts";
 import { type Clock, sleep, type Timer } from "#platform/clock.ts";

@@ -48,7 +48,7 @@ class Replica {
     this.running = this.upstream.run(this.stopping.signal);
   }
 
-  /** Faults are over: everything is sent, whatever was lost is fetched again. */
+  /** Ends the faults: everything is sent, and lost events are fetched again. */
   async converge(): Promise<void> {
     this.fake.down = false;
     for (let round = 0; round < 6; round++) {
@@ -70,7 +70,7 @@ class Replica {
 type Label = string | undefined;
 type State = Map<string, { label: Label; revision: string }>;
 
-/** A client's local copy: what it had, and what the watch told it since. */
+/** A client's local copy: its earlier state plus the watch items since. */
 function replay(state: State, items: readonly WatchItem[]): State {
   for (const { type, object } of items) {
     if (object === undefined) continue;
@@ -166,7 +166,7 @@ interface Watcher {
   readonly open: boolean;
   /** What a list beside the start of the watch showed. */
   readonly listed: State;
-  /** Of a revision that is told in parts, those the relay had not heard by then. */
+  /** The parts of a split revision that the relay had not received by then. */
   readonly unheard: readonly FakeEvent[];
 }
 
@@ -201,7 +201,7 @@ async function run(replica: Replica, command: Command, watchers: Watcher[]): Pro
       fake.down = command.down;
       return;
     case "time":
-      // A frame may be late, but not for ever: longer than the overlap nobody could find out.
+      // A frame may be late, but not forever: beyond the overlap the loss cannot be detected.
       if (command.ms >= limits.overlapMs) fake.deliver(10_000);
       return replica.clock.advance(command.ms);
     case "watch": {
@@ -304,7 +304,7 @@ function checkConverged({ fake, mirror }: Replica, watchers: readonly Watcher[])
   }
 }
 
-/** Whoever knows the true state at r, from wherever, may resume here at r, or is told 410. */
+/** A client with the true state at r, from any replica, may resume here at r, or gets 410. */
 function checkResume({ fake, mirror }: Replica): void {
   const end = truth(fake, fake.revision);
   for (let r = 1; r <= fake.revision; r++) {
@@ -331,7 +331,7 @@ void describe("a mirror whose upstream keeps its order", () => {
         assert.equal(replica.mirror.counts.reconciled, 0, "cuts do not relist");
         for (const { sink, start, unheard } of watchers) {
           checkOrder(sink.items, true);
-          // Parts of a revision that came apart are told again to who starts there.
+          // Parts of a split revision are delivered again to a watch that starts there.
           const again = replica.fake.events.filter(
             (event) => event.revision === start && !unheard.includes(event),
           );
@@ -394,7 +394,7 @@ void describe("two replicas", () => {
           for (const command of disturbance) {
             if (command.kind !== "write") await run(replica, command, []);
           }
-          // The same writes for both; what came between differed.
+          // Both get the same writes; only the faults between them differed.
           replica.fake.revision = 1000;
           for (let k = 0; k < 6; k++) replica.fake.write([`ns/p${k}`, String(k)]);
           replica.fake.write(["ns/p2", undefined]);

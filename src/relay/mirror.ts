@@ -3,15 +3,15 @@
  *
  * In     `replace` with a whole list at one revision, `apply` with events in the upstream's order.
  * Holds  1. state(revision) is the upstream's, for every closed revision outside of a gap
- *        (known-positions.ts). 2. what a stream repeats is dropped; what comes too late to be in order
- *        is OutOfOrderError, and the next list mends it. 3. a later list becomes the events it takes
- *        (difference.ts): watchers see a difference, never a flood, and are never sent away.
- * Open   upstream may tell several changes of one revision one by one (a lease that takes its objects
- *        along). They are applied as one when they come together; later parts get fractions. Nothing
- *        marks the last part: a revision stays open until something above it is told, or a list holds
- *        it. No bookmark names an open revision, and an upstream watch resumes below it.
- * Late   what a stream tells after its time is found out when it comes, and when a cut swallowed it, as
- *        the next watch tells it again (overlap.ts).
+ *        (known-positions.ts). 2. repeated events are dropped; an event that arrives too late to be in
+ *        order throws OutOfOrderError, and the next list repairs the state. 3. a later list is turned into
+ *        the events that lead to it (difference.ts): watchers get a difference and are never ended for it.
+ * Open   upstream may send several changes of one revision one by one (a lease that expires with its
+ *        objects). They are applied as one when they arrive together; later parts get fractional
+ *        positions. Nothing marks the last part: a revision stays open until a higher one is seen, or a
+ *        list contains it. No bookmark names an open revision, and an upstream watch resumes below it.
+ * Late   a late frame is detected when it arrives; if a cut swallowed it, when the next watch repeats it
+ *        (overlap.ts).
  */
 import { expired } from "#api/status.ts";
 import { fieldValue, selectableFields } from "#api/selectable-fields.ts";
@@ -45,7 +45,7 @@ const tooOld = "The resourceVersion for the provided watch is too old.";
 export interface MirrorDeps {
   readonly clock: Clock;
   readonly memos: MemoPool;
-  /** How long ago the oldest event was heard of those just brought to watchers. */
+  /** Called after a delivery with the age of its oldest event since it was received. */
   readonly dispatched?: (ageMs: number) => void;
 }
 
@@ -111,7 +111,7 @@ export class Mirror {
     );
   }
 
-  /** True once the first list is in: from then on there is something to serve, whatever happens. */
+  /** True once the first list is applied: from then on there is always a state to serve. */
   get ready(): boolean {
     return this.#ready;
   }
@@ -130,7 +130,7 @@ export class Mirror {
     return wholeRevision(this.cache.state.revision);
   }
 
-  /** The state held is the state at this revision, which no event may have told yet. */
+  /** The revision up to which the state is proven current; possibly above the newest event's. */
   get proven(): number {
     return this.#positions.proofs.at(-1) ?? this.revision;
   }
@@ -181,12 +181,12 @@ export class Mirror {
     return this.#positions.refusal(revision);
   }
 
-  /** The whole state at `revision`, as a fresh list of the upstream told it. */
+  /** Takes the whole state at `revision` from a fresh list of the upstream. */
   replace(list: readonly FormedObject[], revision: number): void {
     this.heard();
     const objects = this.#objects(list);
     if (!this.#ready || revision < this.revision) {
-      // A first list; or the upstream went back in time, and no position of before means anything.
+      // A first list; or the upstream went back in time, so earlier positions are meaningless.
       this.cache.reset({ objects, revision }, expired(tooOld));
       this.#positions.clear();
       this.#ready = true;
@@ -200,9 +200,9 @@ export class Mirror {
   }
 
   /**
-   * A list made beside the running stream. One that the stream has overtaken says nothing new; one
-   * that finds no difference proves the state to be newer than its last event, and leaves the stream
-   * to tell what came and went between; only a difference is taken, and leaves a gap.
+   * Takes a list made beside the running stream. A list that the stream has overtaken is ignored. A list
+   * without difference proves that the state is current at its revision; the stream still delivers objects
+   * created and deleted in between. Only a difference is applied, and leaves a gap.
    */
   verify(list: readonly FormedObject[], revision: number): void {
     if (revision <= this.proven) return;
@@ -217,7 +217,7 @@ export class Mirror {
 
   /**
    * @returns whether any of it was news.
-   * Throws OutOfOrderError or ChecksumError; what came before it in `events` is applied.
+   * Throws OutOfOrderError or ChecksumError; the events before the failing one are applied.
    */
   apply(events: readonly UpstreamEvent[]): boolean {
     this.heard();
@@ -232,7 +232,7 @@ export class Mirror {
     return this.cache.state.revision > before;
   }
 
-  /** Bookmarks for one of `slots` shares of the watchers; who is at an open revision gets it later. */
+  /** Sends bookmarks to one of `slots` shares of the watchers; those at an open revision get it later. */
   bookmark(slot: number, slots: number): void {
     this.flush();
     this.cache.bookmark(slot, slots);
@@ -253,7 +253,7 @@ export class Mirror {
     return this.#waiters.add(revision, done);
   }
 
-  /** The upstream does not serve it any more: watches end, and who asks passes until there is a list again. */
+  /** The upstream does not serve it any more: watches end; requests pass through until there is a list again. */
   withdraw(): void {
     this.flush();
     this.#ready = false;
@@ -266,12 +266,12 @@ export class Mirror {
     this.cache.end();
   }
 
-  /** What it holds may be told. */
+  /** Whether its state may be served. */
   get serving(): boolean {
     return this.#ready && !this.#isClosed;
   }
 
-  /** Nothing comes any more: who read from it must ask elsewhere. */
+  /** Whether it has ended: readers must use another source. */
   get closed(): boolean {
     return this.#isClosed;
   }
@@ -299,7 +299,7 @@ export class Mirror {
     return at;
   }
 
-  /** A frame at `revision`: it closes whatever is below it. */
+  /** Notes a frame at `revision`, which closes all revisions below it. */
   #hear(type: UpstreamEvent["type"], revision: number): void {
     this.#overlap.heard(this.#closed);
     if (revision <= this.revision) return;
@@ -334,7 +334,7 @@ export class Mirror {
     throw new OutOfOrderError(revision, key, this.revision);
   }
 
-  /** By the state as well: a revision of more changes than the ring keeps is told again like others. */
+  /** Checks the state as well: a repeated revision may have more changes than the ring keeps. */
   #knows(key: string, revision: number): boolean {
     return (
       this.cache.state.get(key)?.revision === revision || this.cache.state.holds(revision, key)

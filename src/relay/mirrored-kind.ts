@@ -55,7 +55,7 @@ export function listKindOf(kind: MirroredKind): string {
   return kind.custom?.listKind ?? `${kind.kind}List`;
 }
 
-/** Kinds of our own table are built in; others may have a definition, which comes first, or a server of their own. */
+/** Kinds of our own table are built in; others have a custom resource definition or an aggregated server. */
 export function isBuiltin({ group, version, resource }: MirroredKind): boolean {
   return resourceByPath(group, version, resource) !== undefined;
 }

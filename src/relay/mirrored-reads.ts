@@ -1,4 +1,4 @@
-/** Reads of mirrored resources in Kubernetes' own words: who may, when the mirror can say, and by whom else. */
+/** Kubernetes reads of mirrored resources: authorization, freshness, and fallback to the upstream. */
 import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
@@ -18,7 +18,7 @@ export interface MirroredReadsDeps {
   readonly face: KubernetesFace;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
-  /** Absent: nobody compares. */
+  /** Absent: reads are not compared with the upstream. */
   readonly shadow: Shadow | undefined;
   readonly stopping: AbortSignal;
 }
@@ -81,7 +81,7 @@ export class MirroredReads {
     return response;
   }
 
-  /** A client that comes before the first list waits for it, within bounds. */
+  /** A request before the first list waits for it, within bounds. */
   async #untilServing(resource: Mirrored, request: PlainRequest): Promise<void> {
     const { mirror } = resource;
     if (mirror.ready && !mirror.closed) return;

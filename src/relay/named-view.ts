@@ -1,6 +1,6 @@
 /**
- * A view from the operator's file, on its resource: followed from the first list on, whether or not
- * somebody polls, so that no poll pays for its making.
+ * A view from the operator's file, on its resource: maintained from the first list on, with or without
+ * pollers, so that no poll pays for building it.
  */
 import type { Clock } from "#platform/clock.ts";
 import { type Predicate } from "#watch/predicate.ts";
@@ -50,7 +50,7 @@ export class NamedView {
     return this.#view;
   }
 
-  /** Who may read the view: whoever may list and watch all it selects from. */
+  /** The rights a reader needs: list and watch on everything the view selects from. */
   questions(): readonly Question[] {
     const { kind } = this.resource;
     const { group, version, resource } = kind;

@@ -1,12 +1,12 @@
 /**
  * Upstream's bytes of an object, in the form the watch cache keeps: apiVersion, kind and metadata
- * first, resourceVersion taken out, everything else as it came.
+ * first, resourceVersion removed, everything else unchanged.
  *
  *   from a list     {"metadata":{"name":"a","resourceVersion":"7"},"spec":{...}}
  *   from a watch    {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"},"spec":{...}}
  *   kept, of both   {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{...}}
  *
- * So two replicas keep the same bytes whichever way an object came to them, and digests agree.
+ * So two replicas keep the same bytes of an object from a list and from a watch, and digests agree.
  */
 import { concatenated } from "#base/bytes.ts";
 import { keyOfText } from "#watch/shared-object.ts";

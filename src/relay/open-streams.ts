@@ -8,7 +8,7 @@ import { type ApiError, failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { WatchStream } from "#server/watch-stream.ts";
 
-/** A drain is done in so many steps, however many streams there are. */
+/** Number of steps of a drain, for any number of streams. */
 const drainSteps = 100;
 
 export class OpenStreams {
@@ -36,7 +36,7 @@ export class OpenStreams {
     return this.#leaving;
   }
 
-  /** Nobody is admitted from now on. */
+  /** Admits no new streams from now on. */
   leave(): void {
     this.#leaving = true;
   }

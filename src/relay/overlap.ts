@@ -1,9 +1,9 @@
 /**
- * Where an upstream's watch goes on so that a frame which came late, and was swallowed by a cut, is
- * told again: before the last `overlapFrames` frames heard within `overlapMs` of the end of the last
- * stream. What came of them is dropped as a repeat, what did not come is out of order.
+ * Where an upstream watch resumes so that a frame which was late, and then lost in a cut, is sent again:
+ * before the last `overlapFrames` frames received within `overlapMs` of the end of the last stream. Frames
+ * already received are dropped as repeats; missing ones are detected as out of order.
  *
- * Bounds  `overlapFrames` notes. A frame that was later than that and then lost has no witness here.
+ * Bounds  `overlapFrames` notes. A frame later than that and then lost is not detected here.
  */
 import { Ring } from "#base/ring.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -31,7 +31,7 @@ export class Overlap {
     this.#frames = new Ring(limits.overlapFrames);
   }
 
-  /** A frame came; everything at or below `before` had been told by then. */
+  /** A frame arrived; everything at or below `before` had been received by then. */
   heard(before: number): void {
     this.#frames.push({ ms: this.#clock.monotonicMs(), before });
     this.#framesSinceEnd = true;
@@ -44,7 +44,7 @@ export class Overlap {
     this.#endedMs = this.#clock.monotonicMs();
   }
 
-  /** A list told what is true: nothing of before it is missed. */
+  /** A list was applied: earlier frames need not be repeated. */
   clear(): void {
     this.#frames.clear();
   }

@@ -1,7 +1,7 @@
 /**
  * The relay's own pages: /relay/healthz (the process), /relay/readyz (every awaited mirror is listed
- * and young enough, or passes through), /relay/load (streams open, for peers) - which anybody may read - and
- * /relay/metrics, for who may get /metrics upstream.
+ * and young enough, or passes through), /relay/load (streams open, for peers) - readable without
+ * credentials - and /relay/metrics, for users that may get /metrics upstream.
  */
 import { badRequest } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
@@ -32,7 +32,7 @@ export class OwnPages {
     this.#readyAgeMsMax = limits.readyAgeMsMax;
   }
 
-  /** What anybody may read; undefined: the page is not one of those. */
+  /** Answers pages readable without credentials; undefined: the page is not one of those. */
   open(path: string): PlainResponse | undefined {
     switch (path.slice(ownPrefix.length)) {
       case "healthz":
@@ -46,7 +46,7 @@ export class OwnPages {
     }
   }
 
-  /** Throws 400 for a page there is not, 403 for who may not. */
+  /** Throws 400 for an unknown page, 403 for a caller without the right. */
   async answer({ path }: PlainRequest, door: Door, caller: Caller): Promise<PlainResponse> {
     if (path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
     await door.authorizePath(caller, "/metrics");

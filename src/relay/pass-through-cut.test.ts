@@ -17,7 +17,7 @@ const ways = [
   { way: "our own connection", method: "GET", more: "" },
   { way: "node:http", method: "POST", more: "Content-Length: 0\r\n" },
 ];
-/** What is told before the cut. */
+/** Sent before the cut. */
 const told = "x".repeat(100_000);
 
 for (const { way, method, more } of ways) {

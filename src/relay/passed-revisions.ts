@@ -1,8 +1,8 @@
 /**
- * When which revision came, to the nearest half second: how long a watcher at some position has been
- * behind, without a time in every event.
+ * When each revision arrived, to the nearest half second: tells how long a watcher at some position has
+ * been behind, without a timestamp in every event.
  *
- * Bounds  `passedMax` notes; who is further behind than they reach is as old as the oldest.
+ * Bounds  `passedMax` notes; a position older than all of them counts as old as the oldest.
  */
 import { Ring } from "#base/ring.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -10,7 +10,7 @@ import type { Clock } from "#platform/clock.ts";
 const noteEveryMs = 500;
 
 interface Note {
-  /** Came at `ms` or up to `noteEveryMs` later. */
+  /** Arrived at `ms` or up to `noteEveryMs` later. */
   readonly revision: number;
   readonly ms: number;
 }
@@ -31,7 +31,7 @@ export class PassedRevisions {
     if (last === undefined || ms - last.ms >= noteEveryMs) this.#notes.push({ revision, ms });
   }
 
-  /** How long ago something newer than `position` came, as far as is known. */
+  /** How long ago the first event after `position` arrived, as far as the notes reach. */
   ageMs(position: number): number {
     let low = this.#notes.oldest;
     let high = this.#notes.next;

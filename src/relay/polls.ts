@@ -1,4 +1,4 @@
-/** Polls of lists and named views: where they lie, who may, and the ETag face that answers. */
+/** Polls of lists and named views: their paths, authorization, and the ETag frontend that answers. */
 import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo } from "#server/request-info.ts";

@@ -18,7 +18,7 @@ import type { MirroredKind } from "./mirrored-kind.ts";
 export type Version =
   /** Most recent: nothing older than the request itself. */
   | { readonly kind: "latest" }
-  /** "0": whatever there is. */
+  /** "0": any state. */
   | { readonly kind: "any" }
   | { readonly kind: "atLeast"; readonly revision: number }
   | { readonly kind: "exact"; readonly revision: number };

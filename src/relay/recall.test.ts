@@ -1,4 +1,4 @@
-/** Who is remembered from one poll to the next, and until when. */
+/** Which callers are remembered from one poll to the next, and for how long. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Client } from "#client/client.ts";

@@ -1,13 +1,13 @@
 /**
  * A relay, put together: mirrors of some resources of one upstream, and the handler that answers from them.
  *
- *   router.ts ─► who? ─► may they? ─► polls.ts, etag-face                    lists and views for pollers
+ *   router.ts ─► authentication ─► authorization ─► polls.ts, etag-face      lists and views for pollers
  *                                  └► mirrored-reads.ts, kubernetes-face     mirrored reads
  *                                  └► discovery cache                        what every client reads first
  *                                  └► pass-through, as that user             everything else
  *
- * Holds  one list and one watch per mirrored resource, whatever the crowd; nothing mirrored is shown to
- *        a user the upstream did not allow; what the relay cannot answer exactly, the upstream does.
+ * Holds  one list and one watch per mirrored resource, for any number of clients; no mirrored object is
+ *        shown to a user the upstream did not allow; requests the relay cannot answer exactly pass through.
  * Own paths  /relay/healthz (the process), /relay/load (streams open, for peers), /relay/readyz (every
  *        mirror has its first list, and none is too old), /relay/metrics (who may get /metrics upstream), /etag/...
  *        and /views/... (etag-face.ts).
@@ -103,7 +103,7 @@ export interface ViewOn {
 
 export interface Relay {
   readonly handler: PlainHandler;
-  /** For the relay's own serving workers, who have asked already who it is and may: see door.ts. */
+  /** For the relay's own serving workers, which have reviewed the request already: see door.ts. */
   readonly innerHandler: PlainHandler;
   /** Every mirror has its first list, or passes through for want of one. */
   readonly ready: boolean;
@@ -270,7 +270,7 @@ class RelayServer implements Relay {
     describeRefusals(metrics, access);
   }
 
-  /** Undefined: nobody asked for it. */
+  /** Undefined: not configured. */
   #shadowing(rate: number): Shadow | undefined {
     if (rate === 0) return undefined;
     const { random, log, headers } = this.#deps;

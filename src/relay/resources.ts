@@ -8,8 +8,8 @@
  * when a CustomResourceDefinition can bring it, that is, when it says a group with a dot:
  * `widgets.example.com`, `example.com/v1/widgets`; any other is a mistake.
  *
- * A group whose API server is away (an APIService without a service) is left out, and told; its
- * requests pass through. It keeps nobody from starting.
+ * A group whose API server is away (an APIService without endpoints) is left out and logged; its requests
+ * pass through. It does not prevent the start.
  */
 import { definitionsKind, kindId, type MirroredKind } from "./mirrored-kind.ts";
 
@@ -113,7 +113,7 @@ export interface CustomChoice {
   readonly names: readonly string[];
 }
 
-/** Throws UnknownResourceError with every name that is none. */
+/** Throws UnknownResourceError with all unknown names. */
 export function chosen(all: readonly MirroredKind[], names: readonly string[]): Chosen {
   const definitions = all.find((kind) => kindId(kind) === kindId(definitionsKind));
   const isAll = names.includes("all");

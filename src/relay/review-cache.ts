@@ -15,11 +15,11 @@ import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RelayLimits } from "./limits.ts";
 
-/** An answer; renewed in place, so that who holds it sees it renewed. */
+/** An answer; renewed in place, so that its holders see the renewal. */
 interface Entry<V> {
   value: V;
   askedMs: number;
-  /** Whoever uses it from then on sets off the next question. */
+  /** The first use from then on starts the renewal. */
   renewMs: number;
   /** The last question failed: no other before this. */
   retryMs: number;
@@ -116,7 +116,7 @@ export class ReviewCache<V> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < entry.renewMs || !this.#isYes(entry.value) || this.#asking.has(key)) return;
     entry.renewMs = nowMs + retryMs;
-    // What became of it is seen by whoever uses the answer next.
+    // The next use of the answer sees the outcome.
     this.#asked(key, ask).answer.catch(() => undefined);
   }
 

@@ -1,4 +1,4 @@
-/** Who waits for a revision. Bounds: as many as there are readers; each has its own time limit. */
+/** Reads that wait for a revision. Bounds: one per reader; each has its own time limit. */
 export class RevisionWaiters {
   readonly #waiters = new Set<{ readonly revision: number; readonly done: () => void }>();
 

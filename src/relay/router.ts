@@ -1,6 +1,6 @@
 /**
- * Where a request goes: the relay's own pages, polls, mirrored reads, discovery, and upstream with all
- * the rest; and what every answer has, whoever gave it.
+ * Routes a request to the relay's own pages, polls, mirrored reads, discovery, or the upstream; and adds the
+ * headers common to all answers.
  */
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -63,7 +63,7 @@ export class Router {
       if (via !== undefined) this.#deps.loop.check(via);
       const routed = await this.#route(request, query, door, caller);
       this.#deps.metrics.answered(routed.by, routed.response, query);
-      // To a relay: who stands behind this one.
+      // For a client that is a relay: the IDs of this relay and its upstreams.
       if (via === undefined) return routed;
       return { ...routed, response: withHeader(routed.response, "via", this.#deps.loop.answer) };
     } catch (error) {

@@ -2,7 +2,7 @@
  * Rows in order, in blocks that are made into bytes one by one: a change dirties one block.
  *
  * Holds  where a block ends is decided by the row's place alone (a hash of it), so the same rows stand
- *        in the same blocks on every replica, whatever order they came in.
+ *        in the same blocks on every replica, regardless of arrival order.
  * Cost   a change O(log n + block); `parts` O(blocks). A block holds `blockRows` rows in the mean.
  */
 import { BodyPart } from "./body-part.ts";

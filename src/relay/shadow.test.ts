@@ -1,4 +1,4 @@
-/** Shadow mode: what differs is found and told by name; the client never waits, the upstream is not flooded. */
+/** Shadow mode: differences are found and logged by name; the client never waits, the upstream is not flooded. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -26,7 +26,7 @@ function answer(body: object, headers: Record<string, string> = {}): PlainRespon
   return { kind: "bytes", status: 200, headers: all, body: [packed] };
 }
 
-/** An upstream that gives one answer to everything, when told to. */
+/** An upstream that gives one answer to every request, on command. */
 class World {
   readonly asked: ByteRequest[] = [];
   readonly told: unknown[] = [];

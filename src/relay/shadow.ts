@@ -1,7 +1,7 @@
 /**
  * Shadow mode: a share of the reads answered here is asked of the upstream too, as the same user and
- * at the same resourceVersion, and the two answers are compared by content. For whoever wants proof
- * before the crowd is moved behind a relay, or a watchman afterwards.
+ * at the same resourceVersion, and the two answers are compared by content: a proof before clients are
+ * moved behind a relay, and monitoring afterwards.
  *
  * Holds  the client never waits for it; a difference is counted, and logged by names without contents.
  *        What cannot be asked at the same moment (an object that moved on, history that is gone, an

@@ -2,8 +2,8 @@
  * A list that takes away more of a resource than an operator thinks possible waits for a second one.
  *
  * An upstream that was restored from the wrong backup, or is not the one it was, answers in good order
- * with little or nothing; every client would delete what it holds. Deletions told one by one on a stream
- * are always believed, and empty is a value: the second list settles it, whatever it says.
+ * with little or nothing; every client would delete what it holds. Deletions on a stream are always
+ * believed, and an empty list may be right: the second list is applied in any case.
  */
 import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -11,7 +11,7 @@ import type { Clock } from "#platform/clock.ts";
 export interface ShrinkLimits {
   /** 1..100: more than this share of what is held may not go by one list. Absent: no guard. */
   readonly shrinkPercentMax: number | undefined;
-  /** The second list comes this much later at the earliest. */
+  /** The second list is made this much later at the earliest. */
   readonly shrinkConfirmMs: number;
 }
 
@@ -57,7 +57,7 @@ export class ShrinkGuard {
   }
 }
 
-/** For readers who wait for such a list. */
+/** The error for reads that wait for such a list. */
 export function unconfirmed({ missing, held }: Suspect): Error {
   const text = `the upstream's list lacks ${missing} of ${held} objects; a second one must confirm it`;
   return failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });

@@ -1,6 +1,6 @@
 /**
- * Open streams and the right to them: each is reviewed again every `reviewStreamsMs`, and ends when
- * its user may not read any more, or is nobody any more.
+ * Reviews open streams: each one's rights are checked again every `reviewStreamsMs`, and it ends when its
+ * user may not read any more, or its credential is no longer valid.
  *
  * Kubernetes itself never asks twice; a relay must, because its clients' watches would otherwise
  * outlive a revoked token by hours. Reviews go through the decision cache: one question upstream per

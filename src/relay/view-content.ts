@@ -1,9 +1,10 @@
 /**
- * What a view, or one zone of it, holds: rows, their digest, and one body for all who ask.
+ * The content of a view, or of one zone of it: rows, their digest, and one body for all readers.
  *
  * Holds  the digest is the sum of the rows' hashes, so the ETag depends on the rows alone: the same on
- *        every replica, back when the content is back. Body bytes do too: the body says no position.
- * Cost   a change O(log n + one block); whoever wants the body pays for the blocks that changed.
+ *        every replica, and equal again when the content is equal again. So do the body bytes: the body
+ *        names no position.
+ * Cost   a change O(log n + one block); the next read of the body pays for the changed blocks.
  */
 import type { HeadAlone } from "#platform/http.ts";
 import { BodyPart, PartedBody } from "./body-part.ts";
@@ -20,7 +21,7 @@ export interface Frame {
 }
 
 export class ViewContent {
-  /** 304 answers of this content, by ETag: whoever makes them keeps them here (poll-head.ts). */
+  /** 304 answers of this content, by ETag; made and stored by poll-head.ts. */
   readonly heads = new Map<string, { readonly at: string; readonly head: HeadAlone }>();
   readonly #frame: readonly [BodyPart, BodyPart, BodyPart];
   readonly #separates: boolean;

@@ -1,4 +1,4 @@
-/** The operator's file of views: what it may say, and how mistakes in it are told. */
+/** The operator's file of views: its fields, and how mistakes in it are reported. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { podKind } from "./testing/fake-upstream.ts";

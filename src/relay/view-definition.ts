@@ -11,7 +11,7 @@
  *         {.metadata.name}: {.status.podIP};
  *       zone: {path: .metadata.labels.zone, minimum: 3}
  *
- * Holds  what is wrong is told with its line and its field, all of it at once; nothing is ignored.
+ * Holds  all mistakes are reported at once, each with its line and field; no field is ignored.
  */
 import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
 import {
@@ -58,7 +58,7 @@ export class ViewFileError extends Error {
 
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 1_000 };
 const viewsMax = 256;
-/** Mistakes told with their lines; the others are counted. */
+/** Mistakes reported with their lines; further ones are only counted. */
 const problemsMax = 20;
 const known = [
   "name",

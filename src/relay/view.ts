@@ -1,12 +1,12 @@
 /**
- * A view: what a selection of one resource holds, as rows with their digest, for clients that poll.
+ * A view: the objects of a selection of one resource, as rows with their digest, for clients that poll.
  *
- * In     the items of a watch of its own on the mirror. Out: content (all, or one zone's) with an ETag
- *        in O(1), and a call to everyone who waits for a change.
- * Zones  content narrowed to the rows of a zone is given only when the zone has `minimum` rows; else,
- *        and for zones nobody knows, everything is.
- * Holds  a change of an object that does not change its row is no change: no new ETag, nobody wakes.
- * Cost   per change one row, O(log n), and one hash; a view that nobody polls still follows.
+ * In     the items of its own watch on the mirror. Out: content (all, or one zone's) with an ETag in O(1),
+ *        and a notification to every waiting poll on a change.
+ * Zones  content is narrowed to a zone only when the zone has at least `minimum` rows; otherwise, and for
+ *        unknown zones, it is the whole view.
+ * Holds  a change of an object that does not change its row gives no new ETag and wakes no poll.
+ * Cost   per change one row, O(log n), and one hash, also while no client polls the view.
  */
 import { findValues, type JsonPath, JsonPathError } from "#api/json-path.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -106,7 +106,7 @@ export class View implements WatchSink {
     return sum;
   }
 
-  /** The list of changes since a position, made once for all who ask at this state. */
+  /** The list of changes since a position, made once per state for all pollers. */
   changes(since: number, make: () => Uint8Array): Uint8Array {
     const bytes = this.#changes.get(since) ?? make();
     if (this.#changes.size < changesMax) this.#changes.set(since, bytes);
@@ -185,7 +185,7 @@ export class View implements WatchSink {
   #zone(zone: string): ViewContent | undefined {
     const known = this.#zones.get(zone);
     if (known !== undefined) return known;
-    // A zone refused once has rows nobody counted: it must never look as if it were whole.
+    // Rows of a refused zone were not counted, so it must never be served as if complete.
     if (this.#zones.size >= this.#zonesMax || this.#zonesRefused > 0) {
       this.#zonesRefused++;
       return undefined;

@@ -1,5 +1,5 @@
 /**
- * The handler chain every request walks, whatever its transport, in upstream's order: audit id, panic
+ * The handler chain of every request, for all transports, in upstream's order: audit id, panic
  * recovery, request info, deadline, warnings, authentication, impersonation, priority and fairness,
  * authorization, handler.
  *
@@ -171,7 +171,7 @@ async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
   if (result.kind !== "user") throw unauthorized();
   const peer = request.peer;
   const problem = peer.kind === "socket" ? peer.certificateProblem : undefined;
-  // A certificate nobody vouches for is a bad credential, not the absence of one.
+  // A certificate of an unknown authority is a bad credential, not the absence of one.
   if (problem !== undefined && result.user.name === anonymousName) throw unauthorized();
   walk.user = result.user;
   walk.refusing = true;

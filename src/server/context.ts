@@ -21,7 +21,7 @@ export interface RequestContext {
   readonly attributes: Attributes;
   readonly query: URLSearchParams;
   readonly auditId: string;
-  /** Who acts: after impersonation. */
+  /** The acting user, after impersonation. */
   readonly user: UserInfo;
   readonly warnings: Warnings;
   /** What a handler adds to the audit line. */
@@ -30,7 +30,7 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
   readonly receivedMs: number;
-  /** Wall clock, the same moment; ages in tables are told from here. */
+  /** Wall clock at the same moment; ages in tables are relative to it. */
   readonly nowMs: number;
   /** Gives way to others between the steps of long work. */
   readonly pace: Pace;

@@ -39,7 +39,7 @@ export function durationMs(text: string): number | undefined {
   return match[1] === "-" ? -total : total;
 }
 
-/** Who may go away: a request. The signal is made when somebody asks for it, and few do. */
+/** A request's end. The AbortSignal is made on first use: most requests never need one. */
 interface Leaving {
   readonly signal: AbortSignal;
 }
@@ -74,7 +74,7 @@ export function deadlined<T>(
   });
 }
 
-/** Aborts at the deadline or with `gone`. Most requests end without anybody having looked. */
+/** Aborts at the deadline or with `gone`. Most requests end before either. */
 class Ending implements Leaving {
   readonly #gone: Leaving;
   #inner: AbortController | undefined;

@@ -51,7 +51,7 @@ class Series<T> {
   }
 }
 
-/** One series of a counter, for those who count often: no look-up. */
+/** One series of a counter, for hot paths: no look-up per increment. */
 export interface CounterCell {
   count: number;
 }
@@ -147,7 +147,7 @@ export class MetricSet {
     return this.#add(new Counter({ name, help, labels }, "gauge"));
   }
 
-  /** A gauge (a counter, by its name) read when somebody asks; rows are label values and a number. */
+  /** A gauge (or a counter, by its name) computed at each scrape; rows are label values and a number. */
   gaugeOf(
     name: string,
     help: string,

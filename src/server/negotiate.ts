@@ -154,7 +154,7 @@ function parseClause(text: string): AcceptClause | undefined {
   return { type: type.toLowerCase(), subtype: subtype.toLowerCase(), q, params };
 }
 
-/** Asked for, or told by a user agent that a person reads. */
+/** Requested by `pretty`, or implied by the user agent of a person (curl, wget, browsers). */
 function isPretty(headers: Readonly<Record<string, string>>, query: URLSearchParams): boolean {
   const asked = query.get("pretty");
   if (asked !== null && asked !== "") return /^(1|t|true)$/i.test(asked);

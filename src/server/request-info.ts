@@ -46,7 +46,7 @@ const methodVerbs = new Map([
 ]);
 /** Segments after namespaces/NAME that are subresources of the namespace itself. */
 const namespaceSubresources = new Set(["status", "finalize"]);
-/** Verb prefixes of old: `/api/v1/watch/pods`. */
+/** Deprecated verb prefixes: `/api/v1/watch/pods`. */
 const prefixVerbs = new Set(["watch", "proxy"]);
 
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {

@@ -19,7 +19,7 @@ const compress = promisify(gzip);
 const encoder = new TextEncoder();
 
 export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
-  // Whoever negotiated protobuf has an object of a built-in kind.
+  // Protobuf is negotiated for objects of built-in kinds only.
   if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
   if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
   if (form.pretty) return encoder.encode(JSON.stringify(object, undefined, 2));

@@ -15,7 +15,7 @@ export interface StreamItem {
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
   readonly initialEventsEnd?: boolean;
-  /** Of a BOOKMARK for who asked: what was told adds up to this. */
+  /** For a BOOKMARK, if the client asked for checksums: count and checksum of its selection. */
   readonly view?: { readonly count: number; readonly checksum: string } | undefined;
 }
 

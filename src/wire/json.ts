@@ -5,8 +5,8 @@
  *        different keys than the limits say: what follows costs time per part, not per byte.
  * Cost   one extra pass over the text's structure (about a quarter of JSON.parse), one over the
  *        value's keys when duplicates are asked for; the exact scan only when something is wrong.
- * Integers  JSON numbers here are doubles. A literal beyond 2^53 - 1 comes out rounded, and never as
- *        a safe integer: whoever knows that a field is an int64 refuses it by Number.isSafeInteger.
+ * Integers  JSON numbers here are doubles. A literal beyond 2^53 - 1 is rounded, and never to a safe
+ *        integer: decoders of int64 fields refuse it by Number.isSafeInteger.
  *        (CRDs carry such literals in `maximum`, which is a double upstream too.)
  * How this changes  a lossless integer would be a new value type of the object model, not a flag.
  */

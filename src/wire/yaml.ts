@@ -274,7 +274,7 @@ export function yamlLine(text: string, path: readonly (string | number)[]): numb
   return 1;
 }
 
-/** A map's key, so that a value on the next line is told by its name's line. */
+/** A map's key, so that a value on the next line is reported with its key's line. */
 function keyOrItem(
   document: Document,
   path: readonly (string | number)[],

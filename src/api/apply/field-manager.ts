@@ -2,14 +2,14 @@
  * Managed fields, as the API server's handlers use them. Two functions, both pure:
  *
  * trackUpdate   for POST, PUT and the other PATCHes: call it on the decoded, defaulted object
- *               before admission; it returns the object with its managedFields brought up to date.
+ *               before admission; it returns the object with updated managedFields.
  * applyPatch    for apply-patch+yaml: merges the applied configuration into the live object. Default
- *               the result afterwards (defaulted fields belong to nobody), then admit and validate.
+ *               the result afterwards (defaulted fields have no owner), then admit and validate.
  *               A result equal to `live` need not be written; `changed` says so.
  *
  * In both, `live` is the stored object in the request's version, undefined when there is none. For a
  * subresource, `resetFields` are the fields its strategy copies from the old object, as for the main
- * resource (`status`, say): nobody comes to own them by writing them there.
+ * resource (`status`, say): writing them there gives no ownership.
  * After  apimachinery pkg/util/managedfields; limits and texts are its own.
  */
 import { jsonEqual } from "../json-value.ts";
@@ -70,7 +70,7 @@ export interface ApplyResult {
   readonly changed: boolean;
 }
 
-/** Metadata of the system, and what names the object, belongs to nobody. */
+/** System metadata, and the fields that name the object, have no owner. */
 const unowned: FieldSet = unionAll(
   [
     ["apiVersion"],
@@ -89,13 +89,13 @@ const unowned: FieldSet = unionAll(
     ].map((field) => ["metadata", field]),
   ].map((path) => setOfPath(path.map(fieldElement))),
 );
-/** Owns what was there before anybody applied. */
+/** The owner of fields that were set before the first apply. */
 const beforeFirstApply = "before-first-apply";
 
 export function trackUpdate(management: FieldManagement, request: UpdateRequest): AnyObject {
   const { live, next, nowMs } = request;
   const managers = managersOfUpdate(management, request);
-  // Whoever reset the managed fields of an object is not tracked until the next apply.
+  // An object whose managed fields were reset is not tracked until the next apply.
   if (managers.size === 0 && live !== undefined) return withManagers(next, noManagers);
   const entry = entryOf(management, "Update", request.manager, nowMs);
   const tracked = updateManagers(management, live, next, managers, entry);
@@ -124,7 +124,7 @@ function entryOf(
   return { apiVersion, operation, manager: manager || "unknown", subresource, timeMs };
 }
 
-/** `entry` comes to own what differs between `live` and `next`; its time moves only if it does. */
+/** Gives `entry` the fields that differ between `live` and `next`; its time changes only if there are any. */
 function updateManagers(
   management: FieldManagement,
   live: AnyObject | undefined,
@@ -258,8 +258,8 @@ function managersOfLive(
 }
 
 /**
- * Conflicts end the apply, unless forced. kubectl may take what it last applied client-side and
- * nobody has changed since.
+ * Conflicts end the apply, unless forced. kubectl may take fields that it last applied client-side and
+ * that were not changed since.
  */
 function resolveConflicts(
   application: Application,

@@ -170,7 +170,7 @@ function ancientEntry({ apiVersion, timeMs }: ManagerSet): ManagerSet {
   };
 }
 
-/** Who writes: the request's fieldManager, else the user agent up to its first slash. */
+/** The manager's name: the request's fieldManager, else the user agent up to its first slash. */
 export function managerName(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
   const encoder = new TextEncoder();

@@ -1,11 +1,10 @@
 /**
  * The rules of ownership, on sets and objects without any request around them.
  *
- * update   who changes a field owns it; who owned it no longer does; whoever owned what is gone
- *          does not own it any more.
- * apply    the applied fields are owned, shared with whoever owns them at the same value; a field
- *          somebody else owns at another value is a conflict, unless forced; a field owned by this
- *          applier last time and not applied now goes, unless somebody else owns it too.
+ * update   a manager that changes a field becomes its only owner; removed fields lose their owners.
+ * apply    the applier owns the applied fields, shared with managers that own them at the same value; a
+ *          field owned by another manager at another value is a conflict, unless forced; a field owned by
+ *          this applier before and not applied now is removed, unless another manager owns it too.
  *
  * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
  * longer served owns nothing. After  structured-merge-diff merge/update.go.
@@ -87,7 +86,7 @@ export interface Change {
   readonly managers: Managers;
   /** The entry of the manager that makes the change; "" when it has none of its own yet. */
   readonly self: string;
-  /** Paths this endpoint does not write: nobody comes to own them by it. */
+  /** Paths this endpoint does not write, so it gives no ownership of them. */
   readonly ignored: FieldSet;
 }
 
@@ -160,7 +159,7 @@ export interface Application {
   /** The entry the applier gets when it has none: everything but its set. */
   readonly entry: Omit<ManagerSet, "set">;
   readonly ignored: FieldSet;
-  /** Paths (not what is below them) that nobody owns. */
+  /** Paths (not those below them) without owner. */
   readonly unowned: FieldSet;
 }
 
@@ -172,7 +171,7 @@ export interface Applied {
   readonly isNoOp: boolean;
 }
 
-/** Merges, prunes and finds conflicts; whoever calls decides what to do with conflicts. */
+/** Merges, prunes and finds conflicts; the caller decides what to do with conflicts. */
 export function applyObject(application: Application): Applied {
   const { types, live, applied, self, entry, ignored } = application;
   const last = application.managers.get(self);
@@ -184,7 +183,7 @@ export function applyObject(application: Application): Applied {
   const managers = new Map(application.managers).set(self, own);
   const merged = mergeValues(live.value, applied.value, live.shape);
   const whole: Typed = { ...live, value: isJsonObject(merged) ? merged : {} };
-  // While pruning, the applier also holds what nobody owns in the end: its metadata must stay.
+  // While pruning, the applier also holds the unowned fields: the object's metadata must stay.
   const holders = new Map(managers).set(self, { ...entry, set: all });
   const isDropping = last !== undefined && !isEmpty(difference(last.set, all));
   const after = isDropping ? prune({ types, managers: holders, last }, whole) : whole;
@@ -205,7 +204,7 @@ interface Pruning {
   readonly last: ManagerSet;
 }
 
-/** Takes out what the applier owned, then puts back what somebody (or it) owns now. */
+/** Removes what the applier owned, then puts back the fields that any manager owns now. */
 function prune(pruning: Pruning, merged: Typed): Typed {
   const { types, last } = pruning;
   const whole = convertTyped(types, merged, last.apiVersion);
@@ -244,7 +243,7 @@ function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
   return result;
 }
 
-/** Only what the applier owned may go: the rest nobody owns, and so nobody removed. */
+/** Only fields the applier owned may be removed: puts back removed fields that had no owner. */
 function addBackDangling(whole: Typed, pruned: Typed, last: FieldSet): Typed {
   const gone = difference(namedSet(whole), namedSet(pruned));
   return without(whole, intersection(gone, last));

@@ -220,7 +220,7 @@ function resized(wanted: readonly Fields[], before: readonly Fields[]): readonly
   });
 }
 
-/** Nobody has to be waited for: the pod was never placed, or has ended. */
+/** Zero when no kubelet has to be waited for: the pod was never bound, or has finished. */
 function gracePeriodSeconds(pod: AnyObject, requested: number | undefined): number {
   const podSpec = part(pod, "spec");
   const phase = text(part(pod, "status"), "phase");

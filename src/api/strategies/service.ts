@@ -1,7 +1,7 @@
 /**
- * Services: values the server allocated survive an update that leaves them out, and go when the type
- * no longer uses them - unless the client changed them in the same breath, which validation refuses.
- * New addresses and ports are allocated before the strategy runs, by whoever keeps the ranges.
+ * Services: values the server allocated survive an update that leaves them out, and are removed when the
+ * type no longer uses them - unless the same update changes them, which validation refuses.
+ * Admission allocates new addresses and ports before the strategy runs.
  */
 import type { AnyObject } from "../object.ts";
 import { isExternallyAccessible } from "../defaults/core.ts";

@@ -1,6 +1,6 @@
 /**
- * Custom resource definitions: names, versions, scope, conversion. Whether a schema is structural is
- * the business of whoever compiles it. Texts as upstream's apiextensions/validation.
+ * Custom resource definitions: names, versions, scope, conversion. Whether a schema is structural is not
+ * checked here. Texts as upstream's apiextensions/validation.
  */
 import type { FieldError } from "../status.ts";
 import { subdomainErrors } from "../label-syntax.ts";

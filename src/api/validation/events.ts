@@ -32,7 +32,7 @@ function checkShort(out: FieldError[], event: Fields, field: string): void {
   }
 }
 
-/** What events with an eventTime have to say about who saw what. */
+/** Fields about the reporter that events with an eventTime must have. */
 function checkReporter(out: FieldError[], event: Fields, controller: string): void {
   const name = text(event, controller);
   if (name === "") out.push(required(controller));

@@ -156,7 +156,7 @@ function checkCsi(out: FieldError[], source: Fields, path: string): void {
   }
 }
 
-/** The source stays for good; who may reach it is said once. */
+/** The source is immutable; node affinity can be set once. */
 export function validateVolumeUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateVolume(next);
   const spec = part(next, "spec");

@@ -84,7 +84,7 @@ function isInt32(value: string): boolean {
   return /^(0|-?[1-9]\d{0,9})$/.test(value) && Math.abs(Number(value)) <= int32Max;
 }
 
-/** A token for nobody cannot be asked for. */
+/** A token volume needs a service account. */
 function checkTokenVolumes(out: FieldError[], spec: Fields): void {
   if (text(spec, "serviceAccountName") !== "") return;
   items(spec, "volumes").forEach((volume, at) => {

@@ -9,7 +9,7 @@ import { child, invalidValue, required, append } from "./errors.ts";
 
 const mismatch = "`selector` does not match template `labels`";
 
-/** Undefined: nobody can say, the selector is broken (which `validateLabelSelector` reports). */
+/** @returns undefined when the selector is invalid (which `validateLabelSelector` reports). */
 export function selects(
   selector: Fields | undefined,
   labels: Readonly<Record<string, string>>,

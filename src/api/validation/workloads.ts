@@ -92,7 +92,7 @@ export function validateDeploymentUpdate(next: Fields, old: Fields): FieldError[
   return out;
 }
 
-/** Pods made under an old selector would be nobody's. */
+/** The selector is immutable: pods created under an old one would have no owner. */
 function checkSelectorKept(out: FieldError[], next: Fields, old: Fields): void {
   const at = { field: "selector", path: "spec" };
   checkImmutable(out, part(next, "spec"), part(old, "spec"), at);

@@ -1,4 +1,4 @@
-/** `storageVersionHash`: tells clients that a resource came to be stored in another version. */
+/** `storageVersionHash`: changes when a resource's storage version changes, so that clients notice. */
 import { createHash } from "node:crypto";
 import type { ResourceInfo } from "#api/resource-info.ts";
 

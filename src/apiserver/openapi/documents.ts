@@ -30,7 +30,7 @@ export function openapiV3Names(surface: ApiSurface): readonly string[] {
   return [...pathsByDocument(surface).keys()].sort();
 }
 
-/** Undefined for a name that is none of `openapiV3Names`. */
+/** @returns undefined for a name not in `openapiV3Names`. */
 export function openapiV3Document(surface: ApiSurface, name: string): JsonObject | undefined {
   const paths = pathsByDocument(surface).get(name)?.();
   if (paths === undefined) return undefined;
@@ -125,7 +125,7 @@ function kindNames(custom: readonly CustomDefinition[]): KindNames {
 
 function kindsOf(definition: CustomDefinition): readonly GroupVersionKind[] {
   const tags = definition.v3["x-kubernetes-group-version-kind"];
-  // Whoever makes a definition tags it as upstream does.
+  // Definitions carry the same tags as upstream's.
   return Array.isArray(tags) ? (tags as readonly GroupVersionKind[]) : [];
 }
 

@@ -39,7 +39,7 @@ export class OpenapiDocuments {
     this.#surface = surface;
   }
 
-  /** Call when resources came or went; rows and definitions that stay must be the same objects. */
+  /** Call when resources were added or removed; unchanged rows and definitions must be the same objects. */
   setSurface(surface: ApiSurface): void {
     this.#surface = surface;
     this.#index = undefined;

@@ -152,7 +152,7 @@ export function request(method: string, target: string, options: Ask = {}): Plai
   };
 }
 
-/** An open watch: what came so far, line by line. */
+/** An open watch: the lines received so far. */
 export interface Watching {
   readonly response: PlainResponse;
   events(): readonly { readonly type: string; readonly object: AnyObject }[];

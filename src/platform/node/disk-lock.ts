@@ -1,11 +1,11 @@
 /**
  * The directory lock: a lock of the operating system, taken through the SQLite that comes with Node on
- * an empty file called LOCK. It goes when the process goes, however it ends, and holds between
- * containers that share a volume. Node itself offers no file lock, and files with a process id in them
- * lie after a crash.
+ * an empty file called LOCK. It is released when the process ends in any way, and works between
+ * containers that share a volume. Node itself has no file lock, and a file with a process id in it is
+ * wrong after a crash.
  *
- * Readers take a shared one on the same file, which asks for nothing but reading it: so a directory on a
- * read-only disk can be looked at, and is left as it was.
+ * Readers take a shared lock on the same file, which needs only the right to read it: so a directory on a
+ * read-only disk can be read, and is left unchanged.
  */
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { DiskError, lockFilePrefix } from "../disk.ts";
 import type { DiskLock } from "../disk.ts";
 import { diskError, named } from "./disk-error.ts";
 
-/** SQLITE_BUSY: somebody else has it. */
+/** SQLITE_BUSY: another process holds the lock. */
 const sqliteBusy = 5;
 const alone =
   "PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE";
@@ -74,7 +74,7 @@ async function lockError(directory: string, cause: unknown): Promise<DiskError> 
   return new DiskError(message, "ELOCKED", { cause });
 }
 
-/** Whether those who hold the lock share it. */
+/** Whether all present holders of the lock are readers. */
 async function onlyRead(directory: string): Promise<boolean> {
   try {
     const database = await openDatabase(directory, true);

@@ -23,8 +23,8 @@ import { lockDirectory, lockDirectoryForReading } from "./disk-lock.ts";
 /**
  * A write through a descriptor with this flag is durable when it returns: one trip through the
  * thread pool instead of two, a sixth faster. Elsewhere than on Linux it does not reach the medium,
- * so there a sync follows - through the same descriptor, of its own: a host tells each descriptor
- * once of a write-back that failed, and nobody else's sync may take that away.
+ * so there a sync follows - through the same descriptor, used for nothing else: a host reports a failed
+ * write-back once per descriptor, and no other sync may consume that report.
  */
 const dsyncFlag = platform === "linux" ? constants.O_DSYNC : undefined;
 /** Buffers per writev: Linux's IOV_MAX. */

@@ -46,7 +46,7 @@ export interface HttpClientOptions {
   readonly key?: string;
   /** The name the server's certificate must have, when it is not the host's. */
   readonly serverName?: string;
-  /** Talks to anyone who answers. Only where a kubeconfig says insecure-skip-tls-verify. */
+  /** Accepts any server certificate. Only where a kubeconfig says insecure-skip-tls-verify. */
   readonly insecure?: boolean;
   readonly limits: HttpClientLimits;
 }

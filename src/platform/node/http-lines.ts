@@ -4,7 +4,7 @@ import { textOf } from "./header-text.ts";
 
 const prefix = "impersonate-";
 
-/** `raw`: names and values in turn, as they came. Empty when no such header came, as in most requests. */
+/** `raw`: names and values in turn, as received. Empty without such headers, as in most requests. */
 export function impersonateLines(
   raw: readonly string[],
 ): Pick<PlainRequest, "impersonateLines"> | undefined {

@@ -3,7 +3,7 @@ import type { EventEmitter } from "node:events";
 import type { ByteSink, PlainHandler, TakeRefused } from "../http.ts";
 import type { Log } from "../log.ts";
 
-/** The client's departure; the signal is made when somebody asks for it, and few do. */
+/** The client's disconnect. The AbortSignal is made on first use: most requests never need one. */
 export class Departure {
   #controller: AbortController | undefined;
   #left = false;

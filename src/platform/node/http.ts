@@ -48,14 +48,14 @@ export const httpLimits: HttpLimits = {
   idleMs: 180_000,
 };
 
-/** Connections that wait for accept: a crowd that comes back at once. Node's 511 makes SYNs repeat. */
+/** Connections that wait for accept, when many clients reconnect at once. Node's 511 makes SYNs repeat. */
 const backlogMax = 4_096;
 
 export interface ListenOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** A socket in the file system instead of host and port; who may open it is its folder's matter. */
+  /** A socket in the file system instead of host and port; its folder's mode controls access. */
   readonly socketPath?: string;
   /** PEM. Both absent: HTTP/1.1 in the clear, without client certificates. */
   readonly key?: string;
@@ -295,7 +295,7 @@ function countStream(session: object, stream: ServerHttp2Stream): void {
   stream.once("close", () => streamCounts.set(session, (streamCounts.get(session) ?? 1) - 1));
 }
 
-/** Who is there, found once per connection. */
+/** The peer, determined once per connection. */
 function peerOf(peers: WeakMap<object, Peer>, key: object, socket: TLSSocket): Peer {
   const known = peers.get(key);
   if (known !== undefined) return known;

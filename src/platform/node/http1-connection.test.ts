@@ -1,4 +1,4 @@
-/** Connections of clients that read, over raw sockets: polls that are remembered, watches, and whatever else comes. */
+/** Connections of clients that only read, over raw sockets: remembered polls, watches, and any other requests. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
@@ -44,7 +44,7 @@ class Served {
     this.#socket.write(text, "latin1");
   }
 
-  /** The next `count` answers, each by the way it came: its ETag, or else the path it told. */
+  /** The next `count` answers, each identified by its ETag, or else by the path in its body. */
   async answers(count: number): Promise<readonly string[]> {
     while (this.#text.split("\r\n\r\n").length <= count) {
       await this.#came.promise;

@@ -1,7 +1,6 @@
 /**
- * An HTTP/1.1 connection of a client that reads: plain GETs one after the other, polls and watches,
- * without node:http's parser, message and response objects. One object and one socket is all that a
- * quiet watch keeps.
+ * An HTTP/1.1 connection of a client that only reads: plain GETs one after the other, polls and watches,
+ * without node:http's parser, message and response objects. A quiet watch keeps one object and one socket.
  *
  *            plain head              answer
  *   idle ───────────────► answering ───────► idle           a body was written
@@ -10,11 +9,12 @@
  *    ├─ the last poll again, byte by byte ─► `again` ─► idle      (platform/http.ts)
  *    └─ anything else ─► node:http, for good
  *
- * Holds  bytes are read as a request only at a boundary of requests with nothing on its way. What comes
- *        meanwhile is held, `heldBytesMax` at most, then the socket is not read: it goes to node:http,
- *        in order, when the answer has left. Answers unread are the socket's: the next request waits.
- * Time   the first head has `headMs`, a quiet connection `idleMs`; a watch has none here.
- * Left   a client that ends its direction is gone, as for node:http.
+ * Holds  bytes are read as a request only at a request boundary with no answer under way. Bytes that arrive
+ *        meanwhile are held, `heldBytesMax` at most, then the socket is not read; they are handed to
+ *        node:http, in order, when the answer is sent. While the client does not read its answers, the
+ *        next request waits.
+ * Time   the first head has `headMs`, a quiet connection `idleMs`; a watch has no limit here.
+ * Left   a client that ends its direction counts as disconnected, as for node:http.
  */
 import type { Socket } from "node:net";
 import type { Again, Peer, PlainRequest, PlainResponse } from "../http.ts";
@@ -130,7 +130,7 @@ export class Http1Connection implements StreamOwner {
     this.#end();
   }
 
-  /** Nothing came for as long as it may. */
+  /** The connection was quiet for longer than allowed. */
   quiet(): void {
     if (this.#state === "answering" || this.#state === "streaming") return;
     if (this.#state === "new" && this.#socket.writable) this.#socket.write(timedOut);
@@ -271,7 +271,7 @@ export class Http1Connection implements StreamOwner {
     close?.();
   }
 
-  /** The answer is with the socket; what came meanwhile is not ours to order. */
+  /** The answer is with the socket; bytes that arrived meanwhile are handed to node:http in order. */
   #idle(): void {
     this.#departure = undefined;
     this.#state = "idle";
@@ -280,7 +280,7 @@ export class Http1Connection implements StreamOwner {
     if (held !== undefined) this.#giveOn(held.reads);
   }
 
-  /** No request more. Its end is read for, and has as long as a quiet connection, whatever comes. */
+  /** Takes no further request: reads on until the client's end, at most as long as a quiet connection. */
   #end(): void {
     const socket = this.#socket;
     this.#state = "left";
@@ -297,7 +297,7 @@ export class Http1Connection implements StreamOwner {
   }
 }
 
-/** The same shape for all; the signal is made when somebody asks for it. */
+/** One shape for all requests. The AbortSignal is made on first use. */
 class PlainRead implements PlainRequest {
   readonly method: string;
   readonly path: string;

@@ -22,7 +22,7 @@ const headBytesMax = 8 * 1024;
 const requestLine = /^(GET|HEAD) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.1$/;
 const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)$/;
 
-/** Of bodies, hops and other protocols, and those whose lines must be told apart. */
+/** Headers about bodies, hops and other protocols, and headers whose lines must be kept apart. */
 const notPlain =
   /^(?:content-length|transfer-encoding|te|trailer|expect|upgrade|proxy-connection|http2-settings|impersonate-.*)$/;
 

@@ -28,7 +28,7 @@ async function answer(request: PlainRequest): Promise<PlainResponse> {
   const { path, query, method, headers, body } = request;
   const turns = Number(/^\/slow(\d)/.exec(path)?.[1] ?? 0);
   for (let turn = 0; turn < turns; turn++) await nextTurn();
-  // Read first: whether a connection outlasts a body unread depends on when it came.
+  // Read first: whether a connection outlasts an unread body depends on when the body arrived.
   const read = body.kind === "bytes" ? await body.read(100) : "none";
   if (path.startsWith("/watch")) return { kind: "stream", status: 200, headers: {}, open };
   const { date: _, ...told } = headers;
@@ -302,7 +302,7 @@ function piecesOf({ requests, mutations, cuts }: Sample): readonly Piece[] {
   return [...pieces, { bytes: bytes.subarray(from), wait: true }];
 }
 
-/** An exchange takes milliseconds: longer is a request nobody answers. */
+/** An exchange takes milliseconds; after this time a request counts as unanswered. */
 const silenceMs = 20_000;
 const last = `${"\r\n".repeat(40)}GET /final HTTP/1.1\r\nHost: h\r\n\r\n`;
 

@@ -1,15 +1,15 @@
 /**
- * A watch on a connection of a client that reads: chunk frames on the socket, until it ends.
+ * A watch on a connection of a client that only reads: chunk frames on the socket, until it ends.
  *
- * Holds  one object per watch, not per connection: whoever still holds the sink of a watch that has
- *        ended finds it closed, and touches no later watch of the same connection.
+ * Holds  one object per watch, not per connection: a sink kept after its watch has ended is closed, and
+ *        cannot affect a later watch of the same connection.
  */
 import type { Socket } from "node:net";
 import type { ByteSink } from "../http.ts";
 import { frameOf } from "./http1.ts";
 import type { SocketWriter } from "./socket-writer.ts";
 
-/** Whose socket it is; told once that the last chunk is with the socket. */
+/** The owner of the socket; notified once the last chunk is with the socket. */
 export interface StreamOwner {
   streamEnds(next: "serve" | "leave"): void;
 }

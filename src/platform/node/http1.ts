@@ -2,7 +2,7 @@
  * HTTP/1.1 rim: a Node request becomes a PlainRequest, a PlainResponse becomes bytes on the socket.
  *
  * Streams (watches) are written as pre-framed chunks straight on the socket: the frame of a shared
- * block is made once, whatever the crowd (`frames`), and no per-chunk machinery of ServerResponse runs.
+ * block is made once for all watchers (`frames`), and no per-chunk machinery of ServerResponse runs.
  * Every write is guarded: a destroyed socket makes the stream closed, never an exception.
  *
  * Pipelined requests are handled one by one, each when the answers before it have left (http1-turns.ts).
@@ -70,7 +70,7 @@ export async function serveHttp1(
   try {
     await send(rim, message, response, answer, gone);
   } catch (error) {
-    // A head that is none: the client learns it by the cut, the answer's maker by its end.
+    // The head cannot be sent: the connection is cut, and the answer's stream is closed.
     abandon(answer);
     response.destroy();
     throw error;
@@ -91,7 +91,7 @@ function assigned(message: IncomingMessage, response: ServerResponse): Promise<v
   });
 }
 
-/** Not a spread: the signal is made only when somebody asks for it. */
+/** Not a spread, which would read `signal`: it is made on first use only. */
 function offering(request: PlainRequest, upgrade: string): PlainRequest {
   return Object.defineProperty(request, "upgrade", { value: upgrade, enumerable: true });
 }

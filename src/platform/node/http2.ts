@@ -49,7 +49,7 @@ function respondAgain(stream: ServerHttp2Stream, { status, headers }: HeadAlone)
   stream.respond(headOf(status, headers), { endStream: true });
 }
 
-/** Node destroys the stream itself; an error that nobody hears would end the process. */
+/** Node destroys the stream itself; without a listener the error would end the process. */
 function ignored(): void {}
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
@@ -133,7 +133,7 @@ async function sendBytes(
   stream.respond(head);
   if (answer.body.length === 1) stream.end(answer.body[0]);
   else await sendBytesMany(stream, answer.body);
-  // A body nobody read (a refusal before decoding) must not hold the stream's window.
+  // An unread body (the request was refused before decoding) must not hold the stream's window.
   if (!stream.readableEnded) stream.resume();
 }
 

@@ -1,5 +1,5 @@
 /**
- * Kubeconfig files, as kubectl reads them: which server, whom to trust, who we are.
+ * Kubeconfig files, as kubectl reads them: server, trusted authorities, and credentials.
  *
  * Read: current or named context, inline data or files (relative to the kubeconfig), tokens, token
  * files, exec plugins (run once; a token near its end is fetched again in the background).

@@ -1,8 +1,8 @@
 /**
  * A socket as a tunnel's end: raw bytes, backpressure both ways, half-close in either direction.
  *
- * Holds  what came behind the head is the first thing read; a peer that vanished without a word is
- *        found by TCP keep-alive, for a shell may be silent for hours.
+ * Holds  bytes received behind the head are read first; a peer that vanished silently is detected by TCP
+ *        keep-alive, because a shell may be silent for hours.
  */
 import type { Duplex } from "node:stream";
 import { Socket } from "node:net";
@@ -35,7 +35,7 @@ export class SocketDuplex implements ByteDuplex {
     return !this.#socket.writableNeedDrain;
   }
 
-  /** A closed socket never drains: whoever waits is let go. */
+  /** A closed socket never drains, so its waiters are called at once. */
   onDrain(f: () => void): void {
     const once = (): void => {
       this.#socket.off("drain", once).off("close", once);

@@ -56,7 +56,7 @@ export function directWriter(socket: Duplex): SocketWriter | undefined {
 
 /** Undefined where Node looks different from what the direct way relies on: the one feature test. */
 export function directHandle(socket: Socket): Handle | undefined {
-  // A TLSSocket's handle is another matter, and a class of somebody's own may do anything.
+  // A TLSSocket's handle works differently, and so may any other subclass.
   if (Object.getPrototypeOf(socket) !== Socket.prototype) return undefined;
   const handle = handleOf(socket);
   if (typeof handle !== "object" || handle === null || !("writeBuffer" in handle)) return undefined;

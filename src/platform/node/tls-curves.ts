@@ -1,6 +1,6 @@
 /**
  * Key exchange mechanisms of a TLS listener by the numbers of IANA's TLS Supported Groups, as kube-apiserver's
- * `--tls-curve-preferences` has them. The order of a list says nothing: the strongest comes first.
+ * `--tls-curve-preferences` has them. The order in the list is ignored: the strongest is preferred.
  */
 
 /** In order of preference: those a quantum computer does not undo, then the rest by speed. */
@@ -14,7 +14,7 @@ const groups: readonly (readonly [number, string])[] = [
   [25, "P-521"],
 ];
 
-/** As `ecdhCurve` of node:tls. Throws RangeError, with what may be given, for a number that is none or comes twice. */
+/** As `ecdhCurve` of node:tls. Throws RangeError, listing the valid numbers, for an unknown or repeated number. */
 export function curvesOf(numbers: readonly number[]): string {
   const known = new Map(groups);
   for (const [at, number] of numbers.entries()) {
