@@ -12,7 +12,7 @@ import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.t
 export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate !== undefined);
   const validating = plugins.filter((plugin) => plugin.validate !== undefined);
-  const reserving = plugins.filter((plugin) => plugin.abandoned !== undefined).toReversed();
+  const reserving = plugins.filter((plugin) => plugin.unreserve !== undefined).toReversed();
   return {
     async mutate(request: AdmissionRequest): Promise<AnyObject> {
       assert(request.object !== undefined, "mutating admission needs an object", {
@@ -35,9 +35,9 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
         if (answer instanceof Promise) await answer;
       }
     },
-    abandoned(request: AdmissionRequest): void {
+    unreserve(request: AdmissionRequest): void {
       const whole = { ...request, attempt: request.attempt ?? request };
-      for (const plugin of reserving) plugin.abandoned?.(whole);
+      for (const plugin of reserving) plugin.unreserve?.(whole);
     },
   };
 }

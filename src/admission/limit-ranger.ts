@@ -12,7 +12,7 @@ import type {
   PersistentVolumeClaim,
   Pod,
 } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Quantity } from "#api/quantity.ts";
 import {
@@ -25,14 +25,14 @@ import {
 import { podAmounts } from "#api/quota-usage.ts";
 import { failure } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isCore, isSubresource, refusal } from "./request.ts";
+import { isCore, isSubresource, forbiddenError } from "./request.ts";
 
 const annotation = "kubernetes.io/limit-ranger";
 
 type Texts = Readonly<Record<string, string>>;
 type Amounts = Readonly<Record<string, Quantity>>;
 
-export function limitRanger(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function limitRanger(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "LimitRanger",
     mutate(request: AdmissionRequest): AnyObject {
@@ -55,7 +55,7 @@ function concernsPod(request: AdmissionRequest): boolean {
   return made || (isSubresource(request, "", "pods", "resize") && request.operation === "UPDATE");
 }
 
-function rangesOf(lookup: Lookup, request: AdmissionRequest): readonly LimitRange[] {
+function rangesOf(lookup: Lister, request: AdmissionRequest): readonly LimitRange[] {
   return lookup.list({ group: "", resource: "limitranges" }, request.namespace);
 }
 
@@ -145,7 +145,10 @@ function validateRange(request: AdmissionRequest, range: LimitRange, pod: boolea
     if (seen.add(fault).size >= faultsMax) break;
   }
   if (distinct.length === 0) return;
-  throw refusal(request, distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`);
+  throw forbiddenError(
+    request,
+    distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`,
+  );
 }
 
 /** A range of thousands of names and a pod of thousands of containers have a product of faults: these are told. */

@@ -10,7 +10,7 @@
  */
 import { dictionary, ownEntry } from "#base/own.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { Quantity } from "#api/quantity.ts";
 import {
   addQuantities,
@@ -25,10 +25,10 @@ import { quotaMatches, usageEvaluator } from "#api/quota-usage.ts";
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { groupResource, refusal } from "./request.ts";
+import { groupResource, forbiddenError } from "./request.ts";
 
 export interface ResourceQuotaDeps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   /**
    * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion; resolves when
@@ -54,7 +54,7 @@ export function resourceQuota(deps: ResourceQuotaDeps): AdmissionPlugin {
   return {
     name: "ResourceQuota",
     validate: (request) => charges.charge(request),
-    abandoned: (request) => charges.giveBack(request),
+    unreserve: (request) => charges.giveBack(request),
   };
 }
 
@@ -95,7 +95,7 @@ class QuotaCharges {
       const quota = this.#quotas(namespace).find((q) => q.metadata?.name === name);
       if (quota === undefined) continue;
       try {
-        await this.#deps.updateQuota(withUsed(quota, minus(usedOf(quota), usage)));
+        await this.#deps.updateQuota(withUsed(quota, minus(readUsed(quota), usage)));
       } catch {
         // The quota controller counts what is there; an amount too many is its to correct.
       }
@@ -203,14 +203,14 @@ class QuotaRound {
 
   constructor(quotas: readonly ResourceQuota[], nowMs: number) {
     this.#quotas = quotas;
-    this.#used = quotas.map(usedOf);
+    this.#used = quotas.map(readUsed);
     this.#nowMs = nowMs;
   }
 
   changed(): readonly ResourceQuota[] {
     return this.#quotas.flatMap((quota, index) => {
       const used = this.#used[index] ?? {};
-      return sameUsage(used, usedOf(quota)) ? [] : [withUsed(quota, used)];
+      return sameUsage(used, readUsed(quota)) ? [] : [withUsed(quota, used)];
     });
   }
 
@@ -274,17 +274,17 @@ function requireKnown(
 ): void {
   const name = quota.metadata?.name ?? "";
   const missing = evaluator.missing(limited, request.object ?? {});
-  if (missing !== undefined) throw refusal(request, `failed quota: ${name}: ${missing}`);
+  if (missing !== undefined) throw forbiddenError(request, `failed quota: ${name}: ${missing}`);
   if (limited.every((entry) => quota.status?.used?.[entry] !== undefined)) return;
   const names = limited.toSorted().join(",");
-  throw refusal(request, `status unknown for quota: ${name}, resources: ${names}`);
+  throw forbiddenError(request, `status unknown for quota: ${name}, resources: ${names}`);
 }
 
 function requirePositive(request: AdmissionRequest, usage: Usage): void {
   const negative = Object.entries(usage).filter(([, amount]) => amount.nanos < 0n);
   if (negative.length === 0) return;
   const names = negative.map(([name]) => name).sort();
-  throw refusal(request, `quota usage is negative for resource(s): ${names.join(",")}`);
+  throw forbiddenError(request, `quota usage is negative for resource(s): ${names.join(",")}`);
 }
 
 function requireRoom(
@@ -307,13 +307,13 @@ function requireRoom(
       .toSorted()
       .map((name) => `${name}=${formatQuantity(ownEntry(usage, name) ?? zeroQuantity)}`)
       .join(",");
-  throw refusal(
+  throw forbiddenError(
     request,
     `exceeded quota: ${quota.metadata?.name ?? ""}, requested: ${print(delta)}, used: ${print(used)}, limited: ${print(hard)}`,
   );
 }
 
-function usedOf(quota: ResourceQuota): Usage {
+function readUsed(quota: ResourceQuota): Usage {
   return parseAll(quota.status?.used);
 }
 

@@ -19,31 +19,31 @@ const exactFields = [
 ];
 
 export function claimToV1(claim: AnyObject): AnyObject {
-  return versioned(claim, "v1", at(["spec", "devices"], requests(requestToV1)));
+  return withVersion(claim, "v1", at(["spec", "devices"], requests(requestToV1)));
 }
 
 export function claimToV1beta1(claim: AnyObject): AnyObject {
-  return versioned(claim, "v1beta1", at(["spec", "devices"], requests(requestToV1beta1)));
+  return withVersion(claim, "v1beta1", at(["spec", "devices"], requests(requestToV1beta1)));
 }
 
 export function claimTemplateToV1(template: AnyObject): AnyObject {
-  return versioned(template, "v1", at(["spec", "spec", "devices"], requests(requestToV1)));
+  return withVersion(template, "v1", at(["spec", "spec", "devices"], requests(requestToV1)));
 }
 
 export function claimTemplateToV1beta1(template: AnyObject): AnyObject {
   const change = at(["spec", "spec", "devices"], requests(requestToV1beta1));
-  return versioned(template, "v1beta1", change);
+  return withVersion(template, "v1beta1", change);
 }
 
 export function sliceToV1(slice: AnyObject): AnyObject {
-  return versioned(slice, "v1", at(["spec"], list("devices", deviceToV1)));
+  return withVersion(slice, "v1", at(["spec"], list("devices", deviceToV1)));
 }
 
 export function sliceToV1beta1(slice: AnyObject): AnyObject {
-  return versioned(slice, "v1beta1", at(["spec"], list("devices", deviceToV1beta1)));
+  return withVersion(slice, "v1beta1", at(["spec"], list("devices", deviceToV1beta1)));
 }
 
-function versioned(object: AnyObject, version: string, change: Change): AnyObject {
+function withVersion(object: AnyObject, version: string, change: Change): AnyObject {
   return { ...change(object as Bag), apiVersion: `resource.k8s.io/${version}` } as AnyObject;
 }
 

@@ -19,14 +19,14 @@ const coreNames: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 export function eventToEventsV1(object: AnyObject): AnyObject {
-  return { ...renamed(object, eventsNames), apiVersion: "events.k8s.io/v1" };
+  return { ...renameFields(object, eventsNames), apiVersion: "events.k8s.io/v1" };
 }
 
 export function eventToCoreV1(object: AnyObject): AnyObject {
-  return { ...renamed(object, coreNames), apiVersion: "v1" };
+  return { ...renameFields(object, coreNames), apiVersion: "v1" };
 }
 
-function renamed(object: AnyObject, names: Readonly<Record<string, string>>): AnyObject {
+function renameFields(object: AnyObject, names: Readonly<Record<string, string>>): AnyObject {
   return Object.fromEntries(
     Object.entries(object).map(([field, value]) => [ownEntry(names, field) ?? field, value]),
   );

@@ -37,7 +37,7 @@ export function hpaToV2(object: AnyObject): AnyObject {
     spec: {
       ...spec,
       ...(metrics.length > 0 ? { metrics } : {}),
-      ...(isJsonObject(behavior) ? { behavior: renamedDeep(behavior, lowerFirst) } : {}),
+      ...(isJsonObject(behavior) ? { behavior: renameKeysDeep(behavior, lowerFirst) } : {}),
     },
     status: {
       ...status,
@@ -68,7 +68,7 @@ export function hpaToV1(object: AnyObject): AnyObject {
     annotations[conditionsAnnotation] = JSON.stringify(conditions);
   if (isJsonObject(behavior)) {
     // own keys: constants.
-    annotations[behaviorAnnotation] = JSON.stringify(renamedDeep(behavior, upperFirst));
+    annotations[behaviorAnnotation] = JSON.stringify(renameKeysDeep(behavior, upperFirst));
   }
   return {
     ...withAnnotations(object, annotations),
@@ -234,7 +234,7 @@ function statusFromV1(metric: MutableObject): MutableObject {
     metric: named ? identifier(source["metricName"], selector) : undefined,
     name: source["name"],
     container: source["container"],
-    current: defined(values),
+    current: dropUndefined(values),
   });
 }
 
@@ -259,14 +259,14 @@ function statusToV1(metric: MutableObject): MutableObject {
 type Fields = Readonly<Record<string, MutableJson | undefined>>;
 
 function withSource(metric: MutableObject, field: string, source: Fields): MutableObject {
-  return { ...defined({ type: metric["type"] }), [field]: defined(source) };
+  return { ...dropUndefined({ type: metric["type"] }), [field]: dropUndefined(source) };
 }
 
 function identifier(
   name: MutableJson | undefined,
   selector: MutableJson | undefined,
 ): MutableObject {
-  return defined({ name, selector });
+  return dropUndefined({ name, selector });
 }
 
 /** In order of precedence, as upstream decides the type it lost in v1. */
@@ -279,10 +279,10 @@ function target(values: Fields): MutableObject {
         ? "AverageValue"
         : "Value";
   const { value, ...others } = values;
-  return defined({ type, ...others, value: averageValue === undefined ? value : undefined });
+  return dropUndefined({ type, ...others, value: averageValue === undefined ? value : undefined });
 }
 
-function defined(fields: Fields): MutableObject {
+function dropUndefined(fields: Fields): MutableObject {
   const entries = Object.entries(fields).filter(
     (entry): entry is [string, MutableJson] => entry[1] !== undefined && entry[1] !== null,
   );
@@ -290,11 +290,11 @@ function defined(fields: Fields): MutableObject {
 }
 
 /** The behavior annotation is written with Go's field names. */
-function renamedDeep(value: MutableJson, rename: (name: string) => string): MutableJson {
-  if (Array.isArray(value)) return value.map((item) => renamedDeep(item, rename));
+function renameKeysDeep(value: MutableJson, rename: (name: string) => string): MutableJson {
+  if (Array.isArray(value)) return value.map((item) => renameKeysDeep(item, rename));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [rename(name), renamedDeep(inner, rename)]),
+    Object.entries(value).map(([name, inner]) => [rename(name), renameKeysDeep(inner, rename)]),
   );
 }
 

@@ -56,8 +56,8 @@ const dayNames = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const minutes: Bounds = { min: 0, max: 59, names: {} };
 const hours: Bounds = { min: 0, max: 23, names: {} };
 const daysOfMonth: Bounds = { min: 1, max: 31, names: {} };
-const months: Bounds = { min: 1, max: 12, names: numbered(monthNames, 1) };
-const daysOfWeek: Bounds = { min: 0, max: 6, names: numbered(dayNames, 0) };
+const months: Bounds = { min: 1, max: 12, names: numberNames(monthNames, 1) };
+const daysOfWeek: Bounds = { min: 0, max: 6, names: numberNames(dayNames, 0) };
 
 const macros: Readonly<Record<string, string>> = {
   "@yearly": "0 0 1 1 *",
@@ -69,7 +69,7 @@ const macros: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 
-function numbered(names: readonly string[], first: number): Readonly<Record<string, number>> {
+function numberNames(names: readonly string[], first: number): Readonly<Record<string, number>> {
   return Object.fromEntries(names.map((name, at) => [name, first + at]));
 }
 

@@ -5,7 +5,7 @@ import {
   fieldsMatch,
   parseFieldSelector,
   printFieldSelector,
-  requiredFieldValue,
+  findRequiredValue,
 } from "./field-selector.ts";
 import { SelectorError } from "./label-selector.ts";
 import { checkFieldSelector, fieldValue, selectableFields } from "./selectable-fields.ts";
@@ -42,8 +42,8 @@ test("a field selector holds when every term holds", () => {
   const get = (field: string): string => ({ a: "1", b: "2" })[field] ?? "";
   assert.equal(fieldsMatch(parseFieldSelector("a=1,b!=3,c="), get), true);
   assert.equal(fieldsMatch(parseFieldSelector("a=1,b!=2"), get), false);
-  assert.equal(requiredFieldValue(parseFieldSelector("a=1,b!=2"), "a"), "1");
-  assert.equal(requiredFieldValue(parseFieldSelector("a=1,b!=2"), "b"), undefined);
+  assert.equal(findRequiredValue(parseFieldSelector("a=1,b!=2"), "a"), "1");
+  assert.equal(findRequiredValue(parseFieldSelector("a=1,b!=2"), "b"), undefined);
 });
 
 test("a selector on a field the resource does not have is refused in upstream's words", () => {

@@ -69,7 +69,7 @@ function unescapeFieldValue(text: string): string {
       value += character;
       escaped = false;
     } else if (character === "\\") escaped = true;
-    else if (character === "," || character === "=") throw unescaped(character);
+    else if (character === "," || character === "=") throw unescapeValue(character);
     else value += character;
   }
   if (escaped) throw badEscape("\\");
@@ -81,7 +81,7 @@ function badEscape(sequence: string): SelectorError {
 }
 
 /** Upstream prints the character as its number. */
-function unescaped(character: string): SelectorError {
+function unescapeValue(character: string): SelectorError {
   const code = character.codePointAt(0) ?? 0;
   return new SelectorError(`invalid field selector: unescaped character in value: ${code}`);
 }
@@ -95,7 +95,7 @@ export function fieldsMatch(selector: FieldSelector, get: (field: string) => str
 }
 
 /** The value every match must have in `field`, when one requirement says so: an index can serve it. */
-export function requiredFieldValue(selector: FieldSelector, field: string): string | undefined {
+export function findRequiredValue(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((r) => r.field === field && r.operator === "=")?.value;
 }
 

@@ -6,7 +6,14 @@
  * one that does not apply. The 422 carries upstream's one text for all of them; which operation
  * failed and why is its `cause`. The document given is not changed.
  */
-import { cloneJson, finished, getField, isJsonObject, jsonEqual, setField } from "./json-value.ts";
+import {
+  cloneJson,
+  freezeType,
+  getField,
+  isJsonObject,
+  jsonEqual,
+  setField,
+} from "./json-value.ts";
 import type { MutableJson, MutableObject } from "./json-value.ts";
 import type { JsonValue } from "./object.ts";
 import { badRequest, failure } from "./status.ts";
@@ -78,7 +85,7 @@ export class JsonPatchRun {
 
   /** Call once, when it is done. */
   result(): JsonValue {
-    return finished(this.#state.root);
+    return freezeType(this.#state.root);
   }
 }
 
@@ -127,35 +134,35 @@ interface PatchState {
 
 const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Operation) => void>> = {
   add: (state, operation) => {
-    const place = findPlace(state.root, requiredPath(operation), "add");
+    const place = findPlace(state.root, requirePath(operation), "add");
     addAt(place, cloneJson(operation.value ?? null));
   },
   remove: (state, operation) => {
-    removeAt(findPlace(state.root, requiredPath(operation), "remove"), "remove");
+    removeAt(findPlace(state.root, requirePath(operation), "remove"), "remove");
   },
   replace: (state, operation) => {
-    const place = findPlace(state.root, requiredPath(operation), "replace");
+    const place = findPlace(state.root, requirePath(operation), "replace");
     // As the library upstream uses: a missing field of a map is set, a missing index is refused.
     if (Array.isArray(place.container)) requireValueAt(place, "replace");
     replaceAt(place, cloneJson(operation.value ?? null));
   },
   move: (state, operation) => {
-    const source = findPlace(state.root, requiredFrom(operation), "move");
+    const source = findPlace(state.root, requireFrom(operation), "move");
     const value = requireValueAt(source, "move");
     removeAt(source, "move");
-    addAt(findPlace(state.root, requiredPath(operation), "move"), value);
+    addAt(findPlace(state.root, requirePath(operation), "move"), value);
   },
   copy: (state, operation) => {
-    const source = findPlace(state.root, requiredFrom(operation), "copy");
+    const source = findPlace(state.root, requireFrom(operation), "copy");
     const found = Array.isArray(source.container)
       ? requireValueAt(source, "copy")
       : valueAt(source);
     const value = cloneJson(found ?? null);
     countCopy(state, value);
-    addAt(findPlace(state.root, requiredPath(operation), "copy"), value);
+    addAt(findPlace(state.root, requirePath(operation), "copy"), value);
   },
   test: (state, operation) => {
-    const path = requiredPath(operation);
+    const path = requirePath(operation);
     const actual = path === "" ? state.root : valueAt(findPlace(state.root, path, "test"));
     if (jsonEqual(actual ?? null, operation.value ?? null)) return;
     throw new JsonPatchError(`testing value ${path} failed: test failed`);
@@ -177,12 +184,12 @@ function countCopy(state: PatchState, value: MutableJson): void {
   );
 }
 
-function requiredPath(operation: Operation): string {
+function requirePath(operation: Operation): string {
   if (operation.path !== undefined) return operation.path;
   throw new JsonPatchError(`${operation.op} operation failed to decode path: missing value`);
 }
 
-function requiredFrom(operation: Operation): string {
+function requireFrom(operation: Operation): string {
   if (operation.from !== undefined) return operation.from;
   throw new JsonPatchError(`${operation.op} operation failed to decode from: missing value`);
 }

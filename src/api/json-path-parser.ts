@@ -158,7 +158,7 @@ class Parser {
     for (let end = this.#at + 1; end < this.#text.length; end++) {
       if (this.#text[end] === "\n") break;
       if (this.#text[end] !== quote || this.#text[end - 1] === "\\") continue;
-      const text = unquoted(this.#text.slice(this.#at, end + 1));
+      const text = unquote(this.#text.slice(this.#at, end + 1));
       this.#at = end + 1;
       return { kind: "text", text };
     }
@@ -196,7 +196,7 @@ class Parser {
 function arrayNodes(inside: string): readonly PathNode[] {
   const parts = inside.split(unions);
   if (parts.length > 1) {
-    return [{ kind: "union", paths: parts.map((part) => path(`[${trimmed(part)}]`)) }];
+    return [{ kind: "union", paths: parts.map((part) => path(`[${trimSpaces(part)}]`)) }];
   }
   const key = dictKey.exec(inside)?.[1];
   if (key !== undefined) return path(`.${key}`);
@@ -221,7 +221,7 @@ function path(text: string): readonly PathNode[] {
   return parseActions(`{${text}}`)[0] ?? [];
 }
 
-function trimmed(text: string): string {
+function trimSpaces(text: string): string {
   let [from, to] = [0, text.length];
   while (from < to && text[from] === " ") from++;
   while (to > from && text[to - 1] === " ") to--;
@@ -240,7 +240,7 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** Go's escapes inside either quote. */
-function unquoted(quotedText: string): string {
+function unquote(quotedText: string): string {
   const quote = quotedText[0] ?? "";
   return quotedText
     .slice(1, -1)

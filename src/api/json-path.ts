@@ -162,11 +162,11 @@ function step(node: PathNode, input: readonly unknown[]): readonly unknown[] {
     case "recursive":
       return input.flatMap(descendants);
     case "slice":
-      return input.flatMap((value) => sliced(value, node.bounds));
+      return input.flatMap((value) => sliceValues(value, node.bounds));
     case "union":
       return node.paths.flatMap((path) => evaluate(path, input));
     case "filter":
-      return input.flatMap((value) => filtered(value, node));
+      return input.flatMap((value) => filterValues(value, node));
     case "identifier":
       if (node.name === "range" || node.name === "end") return input;
       throw new JsonPathError(`unrecognized identifier ${node.name}`);
@@ -199,7 +199,7 @@ function descendants(value: unknown): readonly unknown[] {
   return typeof value === "string" && value !== "" ? [value] : [];
 }
 
-function sliced(
+function sliceValues(
   value: unknown,
   [startBound, endBound, stepBound]: readonly [SliceBound, SliceBound, SliceBound],
 ): readonly unknown[] {
@@ -230,7 +230,7 @@ function outOfBounds(index: number, length: number): JsonPathError {
 
 type Filter = Extract<PathNode, { kind: "filter" }>;
 
-function filtered(value: unknown, filter: Filter): readonly unknown[] {
+function filterValues(value: unknown, filter: Filter): readonly unknown[] {
   if (Array.isArray(value)) return value.filter((item) => passes(item, filter));
   throw new JsonPathError(`${goValue(value)} is not array or slice and cannot be filtered`);
 }

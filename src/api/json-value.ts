@@ -64,6 +64,6 @@ function sameFields(a: MutableObject, b: MutableObject): boolean {
 }
 
 /** Casts a finished value to its readonly type: its maker must not change it any more. */
-export function finished(value: MutableJson): JsonValue {
+export function freezeType(value: MutableJson): JsonValue {
   return value;
 }

@@ -306,11 +306,11 @@ export function selectorFromLabelSelector(
 ): LabelSelector {
   if (spec === undefined || spec === null) return selectNothing;
   const requirements = Object.entries(spec.matchLabels ?? {}).map(([key, value]) =>
-    checkedRequirement(key, "=", [value]),
+    validateRequirement(key, "=", [value]),
   );
   for (const expression of spec.matchExpressions ?? []) {
     const operator = operatorOfExpression(expression.operator);
-    requirements.push(checkedRequirement(expression.key, operator, expression.values ?? []));
+    requirements.push(validateRequirement(expression.key, operator, expression.values ?? []));
   }
   return { requirements: requirements.sort(byKey) };
 }
@@ -327,7 +327,7 @@ export function selectorFromMap(
   return { requirements: requirements.sort(byKey) };
 }
 
-function checkedRequirement(
+function validateRequirement(
   key: string,
   operator: Operator,
   values: readonly string[],

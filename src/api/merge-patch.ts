@@ -2,7 +2,7 @@
  * JSON merge patch (RFC 7386) as the Kubernetes API applies it: null deletes, objects merge,
  * everything else replaces. Nulls inside a value that is new are dropped, also within lists.
  */
-import { cloneJson, finished, getField, isJsonObject, setField } from "./json-value.ts";
+import { cloneJson, freezeType, getField, isJsonObject, setField } from "./json-value.ts";
 import type { MutableJson, MutableObject } from "./json-value.ts";
 import type { JsonObject, JsonValue } from "./object.ts";
 import { badRequest } from "./status.ts";
@@ -13,32 +13,33 @@ import { badRequest } from "./status.ts";
  */
 export function applyMergePatch(document: JsonObject, patch: unknown): JsonValue {
   if (!isJsonObject(patch)) throw badRequest("Invalid JSON Patch");
-  return finished(merge(document as MutableObject, patch));
+  return freezeType(merge(document as MutableObject, patch));
 }
 
 function merge(current: MutableJson, patch: MutableJson): MutableJson {
-  if (!isJsonObject(current)) return pruned(patch);
+  if (!isJsonObject(current)) return pruneNulls(patch);
   if (!isJsonObject(patch)) return cloneJson(patch);
   const merged: MutableObject = {};
   for (const [field, old] of Object.entries(current)) {
     const value = getField(patch, field);
     if (value === undefined) setField(merged, field, old);
     else if (value !== null)
-      setField(merged, field, old === null ? pruned(value) : merge(old, value));
+      setField(merged, field, old === null ? pruneNulls(value) : merge(old, value));
   }
   for (const [field, value] of Object.entries(patch)) {
-    if (value !== null && !Object.hasOwn(current, field)) setField(merged, field, pruned(value));
+    if (value !== null && !Object.hasOwn(current, field))
+      setField(merged, field, pruneNulls(value));
   }
   return merged;
 }
 
 /** A copy without the object members that are null; list elements that are null stay. */
-function pruned(value: MutableJson): MutableJson {
-  if (Array.isArray(value)) return value.map(pruned);
+function pruneNulls(value: MutableJson): MutableJson {
+  if (Array.isArray(value)) return value.map(pruneNulls);
   if (!isJsonObject(value)) return value;
   const kept: MutableObject = {};
   for (const [field, member] of Object.entries(value)) {
-    if (member !== null && member !== undefined) setField(kept, field, pruned(member));
+    if (member !== null && member !== undefined) setField(kept, field, pruneNulls(member));
   }
   return kept;
 }

@@ -72,7 +72,7 @@ export function parseQuantity(input: string | number): Quantity {
   if (whole === "" && fraction === "") throw new QuantityError(numericText);
   const suffix = parseSuffix(suffixPart);
   const digits = BigInt(whole + fraction);
-  const unsigned = capped(scaled(digits, fraction.length, suffix), suffix.format);
+  const unsigned = capToMax(scaleDigits(digits, fraction.length, suffix), suffix.format);
   const nanos = sign === "-" ? -unsigned : unsigned;
   const small = suffix.format === "BinarySI" && unsigned > 0n && unsigned < nano;
   return { nanos, format: small ? "DecimalSI" : suffix.format };
@@ -102,7 +102,7 @@ function parseSuffix(text: string): Suffix {
 }
 
 /** digits / 10^fractionDigits * base^exponent in billionths, rounded up. */
-function scaled(digits: bigint, fractionDigits: number, suffix: Suffix): bigint {
+function scaleDigits(digits: bigint, fractionDigits: number, suffix: Suffix): bigint {
   const exponent = BigInt(Math.abs(suffix.exponent));
   const factor = suffix.base ** exponent;
   const numerator = digits * nano * (suffix.exponent >= 0 ? factor : 1n);
@@ -110,7 +110,7 @@ function scaled(digits: bigint, fractionDigits: number, suffix: Suffix): bigint 
   return divideUp(numerator, denominator);
 }
 
-function capped(nanos: bigint, format: QuantityFormat): bigint {
+function capToMax(nanos: bigint, format: QuantityFormat): bigint {
   return format === "BinarySI" && nanos > binaryMaxNanos ? binaryMaxNanos : nanos;
 }
 

@@ -448,7 +448,7 @@ const claimEvaluator: UsageEvaluator = {
   resource: core("persistentvolumeclaims"),
   handles({ operation, subresource, object, oldObject }) {
     if (subresource === "status") {
-      return oldObject !== undefined && allocated(object) !== allocated(oldObject);
+      return oldObject !== undefined && sumAllocated(object) !== sumAllocated(oldObject);
     }
     return subresource === "" && (operation === "CREATE" || operation === "UPDATE");
   },
@@ -468,7 +468,7 @@ const claimEvaluator: UsageEvaluator = {
   missing: () => undefined,
 };
 
-function allocated(object: AnyObject): string | undefined {
+function sumAllocated(object: AnyObject): string | undefined {
   return (object as PersistentVolumeClaim).status?.allocatedResources?.["storage"];
 }
 

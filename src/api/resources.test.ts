@@ -1,7 +1,7 @@
 /** The resource table: complete, consistent, in order. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { builtinResources, resourceByKind, resourceByPath, servedByDefault } from "./resources.ts";
+import { builtinResources, resourceByKind, resourceByPath, stableResources } from "./resources.ts";
 import { compareGroups, compareKubeVersions, compareVersions } from "./group-priorities.ts";
 import { schemaOfKind } from "./schema.ts";
 
@@ -47,12 +47,12 @@ test("autoscaling versions share one storage, and so do both events", () => {
 });
 
 test("only stable versions are served by default", () => {
-  const versions = new Set(servedByDefault().map((r) => r.version));
+  const versions = new Set(stableResources().map((r) => r.version));
   assert.deepEqual([...versions].sort(), ["v1", "v2"]);
 });
 
 test("groups are listed as upstream lists them", () => {
-  const groups = [...new Set(servedByDefault().map((r) => r.group))].sort(compareGroups);
+  const groups = [...new Set(stableResources().map((r) => r.group))].sort(compareGroups);
   assert.deepEqual(groups.slice(0, 6), [
     "apiregistration.k8s.io",
     "",

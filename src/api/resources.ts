@@ -64,7 +64,7 @@ export function builtinResources(): readonly ResourceInfo[] {
 }
 
 /** The resources of stable versions: what is served unless other versions are switched on. */
-export function servedByDefault(): readonly ResourceInfo[] {
+export function stableResources(): readonly ResourceInfo[] {
   return stable;
 }
 

@@ -135,7 +135,7 @@ export function internalError(message: string): ApiError {
   });
 }
 
-export function expired(message: string, continueToken?: string): ApiError {
+export function expiredError(message: string, continueToken?: string): ApiError {
   const error = failure(410, "Expired", message);
   if (continueToken === undefined) return error;
   return new ApiError({ ...error.status, metadata: { continue: continueToken } });

@@ -11,14 +11,14 @@
  * where the original had them relative to those. The original and the patch are not changed.
  * Cost: a copy of both; lists are merged by a map of their keys, so linear but for the sorts of their order.
  */
-import { cloneJson, finished, getField, isJsonObject, setField } from "./json-value.ts";
+import { cloneJson, freezeType, getField, isJsonObject, setField } from "./json-value.ts";
 import type { MutableJson, MutableObject } from "./json-value.ts";
 import { unprocessable } from "./json-patch.ts";
 import type { JsonObject, JsonValue } from "./object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
 import { goValue } from "./go-value.ts";
 import { badRequest, failure } from "./status.ts";
-import { checkElementOrder, mergedOrder, partition } from "./strategic-order.ts";
+import { checkElementOrder, mergeOrder, partition } from "./strategic-order.ts";
 
 /** Finds a definition by name; undefined for one that is not known. */
 export type SchemaLookup = (name: string) => ObjectSchema | undefined;
@@ -55,7 +55,7 @@ export function strategicMergePatch(
   }
   try {
     const level = { schema: objectLevel(schema), lookup };
-    return finished(
+    return freezeType(
       mergeMap(cloneJson(original) as MutableObject, cloneJson(patch) as MutableObject, level),
     ); // clones of objects
   } catch (error) {
@@ -96,7 +96,7 @@ function levelOf(field: FieldSchema | undefined, lookup: SchemaLookup): Level {
 
 function mergeMap(original: MutableObject, patch: MutableObject, level: Level): MutableObject {
   const directive = getField(patch, patchDirective);
-  if (directive !== undefined) return replacedMap(directive, patch);
+  if (directive !== undefined) return replaceMap(directive, patch);
   retainKeys(original, patch);
   mergeOrderedLists(original, patch, level);
   for (const [key, value] of Object.entries(patch)) {
@@ -107,7 +107,7 @@ function mergeMap(original: MutableObject, patch: MutableObject, level: Level): 
   return original;
 }
 
-function replacedMap(directive: MutableJson, patch: MutableObject): MutableObject {
+function replaceMap(directive: MutableJson, patch: MutableObject): MutableObject {
   if (directive === "delete") return {};
   if (directive !== "replace") throw badDirective(directive, patch);
   delete patch[patchDirective];
@@ -167,7 +167,7 @@ function mergeList(
   const level = levelOf(field?.items, lookup);
   const merged = mergeElements([...start.original], start.patch, key, level);
   const { inside, outside } = partition(merged, start.patch, key);
-  return mergedOrder(inside, outside, start.patch, start.original, key);
+  return mergeOrder(inside, outside, start.patch, start.original, key);
 }
 
 function mergeScalars(
@@ -179,7 +179,7 @@ function mergeScalars(
   }
   const merged = [...new Set([...original, ...patch])];
   const { inside, outside } = partition(merged, patch, undefined);
-  return mergedOrder(inside, outside, patch, original, undefined);
+  return mergeOrder(inside, outside, patch, original, undefined);
 }
 
 /** Elements with `$patch`: `delete` removes matching elements, `replace` drops the original list. */
@@ -298,7 +298,7 @@ function mergeOrderedList(
   const merged = mergeOrderedContent(oldList, patchList, field, level.lookup);
   if (merged === undefined) return;
   const { inside, outside } = partition(merged, order, key);
-  setField(original, name, mergedOrder(inside, outside, order, asList(oldList), key));
+  setField(original, name, mergeOrder(inside, outside, order, asList(oldList), key));
   delete patch[name];
 }
 

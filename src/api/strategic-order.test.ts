@@ -6,7 +6,7 @@ import type { MutableJson, MutableObject } from "./json-value.ts";
 import type { JsonObject } from "./object.ts";
 import type { ObjectSchema } from "./schema-types.ts";
 import { strategicMergePatch } from "./strategic-merge.ts";
-import { mergedOrder, partition } from "./strategic-order.ts";
+import { mergeOrder, partition } from "./strategic-order.ts";
 
 type Item = { readonly id?: string; readonly [field: string]: MutableJson | undefined };
 
@@ -105,7 +105,7 @@ test("the order of a merged list is the one found by searching", () => {
       const asJson = (items: readonly Item[]): MutableObject[] =>
         items as unknown as MutableObject[];
       const { inside, outside } = partition(asJson(merged), asJson(patch), "id");
-      const ordered = mergedOrder(inside, outside, asJson(patch), asJson(live), "id");
+      const ordered = mergeOrder(inside, outside, asJson(patch), asJson(live), "id");
       assert.deepEqual(ordered, searchedOrder(merged, patch, live));
     }),
     { numRuns: 3000 },

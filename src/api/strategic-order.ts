@@ -40,7 +40,7 @@ export function partition(
 }
 
 /** `inside` in the order of `patchOrder` woven with `outside` in the order of `serverOrder`. */
-export function mergedOrder(
+export function mergeOrder(
   inside: List,
   outside: List,
   patchOrder: List,
@@ -49,8 +49,8 @@ export function mergedOrder(
 ): MutableJson[] {
   const serverPlaces = placesOf(serverOrder, key);
   const placeOf = (element: MutableJson): number => serverPlaces.get(identity(element, key)) ?? -1;
-  const right = sorted(inside, placesOf(patchOrder, key), key);
-  const left = sorted(outside, serverPlaces, key);
+  const right = sortByOrder(inside, placesOf(patchOrder, key), key);
+  const left = sortByOrder(outside, serverPlaces, key);
   const merged: MutableJson[] = [];
   let i = 0;
   for (const element of right) {
@@ -67,7 +67,7 @@ export function mergedOrder(
 }
 
 /** Elements `order` does not have keep their place behind the ones before them. */
-function sorted(list: List, order: Places, key: string | undefined): MutableJson[] {
+function sortByOrder(list: List, order: Places, key: string | undefined): MutableJson[] {
   const places = list.map((element) => ({
     element,
     place: order.get(identity(element, key)) ?? -1,

@@ -35,7 +35,7 @@ export function strategyFor(group: string, resource: string): Strategy {
 }
 
 /** Every resource with a row of its own, as `group/resource`. */
-export function describedResources(): readonly string[] {
+export function listDescribedResources(): readonly string[] {
   return Object.entries(rows).flatMap(([group, resources]) =>
     Object.keys(resources).map((resource) => `${group}/${resource}`),
   );

@@ -22,8 +22,8 @@ export function admissionRequest(
 ): AdmissionRequest {
   return {
     ...facts,
-    verb: context.info.verb,
-    info: kind.info,
+    verb: context.requestInfo.verb,
+    info: kind.resource,
     namespace: context.place.namespace,
     user: context.user,
     warn: (text) => context.warnings.add(text),

@@ -22,7 +22,7 @@ import {
   protobufType,
   unsupportedMediaType,
 } from "#server/negotiate.ts";
-import { checkedKind } from "./builtin-kind.ts";
+import { checkKind } from "./builtin-kind.ts";
 import {
   type Bodies,
   type BodyFormat,
@@ -147,7 +147,7 @@ function parseDocument(
   if (parsed.kind === "ok" && isObjectOrNull(parsed.value)) return parsed;
   const message = parsed.kind === "ok" ? notAnObject(parsed.value) : parsed.message;
   const json = `couldn't get version/kind; json parse error: ${message}`;
-  throw unrecognized(kindName, format === "json" ? json : message, bytes);
+  throw unrecognizedError(kindName, format === "json" ? json : message, bytes);
 }
 
 const isObjectOrNull = (value: unknown): boolean =>
@@ -162,7 +162,7 @@ function notAnObject(value: unknown): string {
 /** How much of a body that is no object is shown. */
 const excerptBytesMax = 30;
 
-function unrecognized(kindName: string, said: string, bytes: Uint8Array): Error {
+function unrecognizedError(kindName: string, said: string, bytes: Uint8Array): Error {
   const text = `the object provided is unrecognized (must be of type ${kindName}): ${said}`;
   return badRequest(`${text} (${excerpt(bytes)})`);
 }
@@ -182,24 +182,24 @@ export async function readObject(
   bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject> {
-  const document = await readDocument(context, bodies, kind.info.kind, validation !== "Ignore");
-  if (document === undefined) throw emptyBody(kind.info.kind);
+  const document = await readDocument(context, bodies, kind.resource.kind, validation !== "Ignore");
+  if (document === undefined) throw emptyBody(kind.resource.kind);
   const { pace } = context;
   if (pace.isLong) await pace.turn();
   const typed = withKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
-  const object = decoded(context, kind, typed, document, frozen ? "Ignore" : validation);
+  const object = decodeDocument(context, kind, typed, document, frozen ? "Ignore" : validation);
   if (pace.isLong) await pace.turn();
   return object;
 }
 
 function emptyBody(kindName: string): Error {
   const said = "couldn't get version/kind; json parse error: unexpected end of JSON input";
-  return unrecognized(kindName, said, new Uint8Array(0));
+  return unrecognizedError(kindName, said, new Uint8Array(0));
 }
 
 /** Checks a document of `kind` and fills defaults; findings become warnings or a 400. */
-export function decoded(
+export function decodeDocument(
   context: RequestContext,
   kind: ServedKind,
   object: AnyObject,
@@ -210,7 +210,8 @@ export function decoded(
   const lines = repeats.repeatedKeys ?? [];
   if (validation === "Strict") {
     const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...findings];
-    if (all.length > 0) throw badRequest(cannotBeHandled(kind.info, strictDecodingMessage(all)));
+    if (all.length > 0)
+      throw badRequest(cannotBeHandled(kind.resource, strictDecodingMessage(all)));
   }
   if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
   return kind.applyDefaults(checked);
@@ -218,12 +219,12 @@ export function decoded(
 
 interface NamedKind {
   readonly apiVersion: string;
-  readonly info: { readonly kind: string };
+  readonly resource: { readonly kind: string };
 }
 
 /** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
 export function withKind(value: unknown, kind: NamedKind): AnyObject {
-  const expected = kind.info.kind;
+  const expected = kind.resource.kind;
   if (!isObjectOrNull(value)) {
     const wrong = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
     throw badRequest(`the object provided is unrecognized (must be of type ${expected}): ${wrong}`);
@@ -257,10 +258,10 @@ function wrongKind(object: AnyObject, kind: NamedKind): Error {
   const { group = "" } = parseApiVersion(kind.apiVersion) ?? {};
   const goGroup = group === "" ? "core" : (group.split(".")[0] ?? "");
   const said = known
-    ? `converting (${gv.version}.${name}) to (${goGroup}.${kind.info.kind}): unknown conversion`
+    ? `converting (${gv.version}.${name}) to (${goGroup}.${kind.resource.kind}): unknown conversion`
     : noSuchKind(name, given);
   const what = `${name} in version ${JSON.stringify(gv.version)}`;
-  return badRequest(`${what} cannot be handled as a ${kind.info.kind}: ${said}`);
+  return badRequest(`${what} cannot be handled as a ${kind.resource.kind}: ${said}`);
 }
 
 /** The scheme has a name in upstream's text: the line of code where it is made. */
@@ -279,8 +280,8 @@ export async function readTyped(
   const noting = validation !== "Ignore";
   const document = await readDocument(context, bodies, gvk.kind, noting);
   if (document === undefined) return undefined;
-  const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), info: gvk });
-  const { object, findings } = checkedKind(gvk, typed, document.duplicates);
+  const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), resource: gvk });
+  const { object, findings } = checkKind(gvk, typed, document.duplicates);
   if (validation === "Strict" && findings.length > 0) {
     throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(findings)));
   }

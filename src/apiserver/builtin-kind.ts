@@ -28,7 +28,7 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
   const storedApiVersion = apiVersionOf(storage ?? info);
   const strategy = strategyFor(storage?.group ?? group, storage?.resource ?? resource);
   return {
-    info,
+    resource: info,
     apiVersion,
     storedApiVersion,
     store,
@@ -70,7 +70,7 @@ function check(
 }
 
 /** An object of a kind that is no resource (Scale, Binding, Eviction), checked the same way. */
-export function checkedKind(
+export function checkKind(
   gvk: GroupVersionKind,
   object: AnyObject,
   duplicates: JsonScan | undefined,

@@ -29,7 +29,7 @@ export class ResourceCatalog implements Catalog {
   }
 
   infos(): readonly ResourceInfo[] {
-    const custom = [...this.#custom.values()].map((kind) => kind.info);
+    const custom = [...this.#custom.values()].map((kind) => kind.resource);
     return [...this.#builtins.values(), ...custom];
   }
 
@@ -40,7 +40,7 @@ export class ResourceCatalog implements Catalog {
 
   /** Replaces what was served at the same path. Built-ins are never replaced. */
   addCustom(kind: ServedKind): void {
-    const key = pathKey(kind.info);
+    const key = pathKey(kind.resource);
     if (this.#builtins.has(key)) return;
     this.#custom.set(key, kind);
     for (const changed of this.#listeners) changed();

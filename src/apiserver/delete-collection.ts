@@ -14,13 +14,13 @@ import { answerList, pageOptions } from "./list.ts";
 import { listQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
-export async function deleteCollection(
+export async function handleDeleteCollection(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
-  const query = listQuery(kind.info, context.query, false, kind.selectableFields);
+  const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const deletion = await readDeleteQuery(deps, context);
   const { namespace } = context.place;
   const found: CachedObject[] = [];

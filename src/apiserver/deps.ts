@@ -1,6 +1,6 @@
 /** What the verbs need besides the request: the rooms below, by their doors. */
 import type { Admission } from "#admission/admission.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -21,7 +21,7 @@ export interface ApiDeps {
   /** For TokenReview; absent: no token is known. */
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

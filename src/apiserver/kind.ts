@@ -22,7 +22,7 @@ export interface Checked {
 }
 
 export interface ServedKind {
-  readonly info: ResourceInfo;
+  readonly resource: ResourceInfo;
   /** `apps/v1`. */
   readonly apiVersion: string;
   /** Of what is stored; equal to apiVersion for nearly all. */

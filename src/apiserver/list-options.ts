@@ -80,7 +80,7 @@ function forbiddenField(field: string, why: string): FieldError {
   return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
 }
 
-function unsupportedMatch(value: string, supported: readonly string[]): FieldError {
+function unsupportedMatchError(value: string, supported: readonly string[]): FieldError {
   const list = supported.map((item) => JSON.stringify(item)).join(", ");
   return {
     reason: "FieldValueNotSupported",
@@ -105,7 +105,7 @@ function listFaults(options: ListQuery): readonly FieldError[] {
       forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"),
     );
   }
-  if (!matches.includes(match)) errors.push(unsupportedMatch(match, matches));
+  if (!matches.includes(match)) errors.push(unsupportedMatchError(match, matches));
   if (match === "Exact" && resourceVersion === "0") {
     const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
     errors.push(forbiddenField(field, why));
@@ -122,14 +122,14 @@ function watchFaults(options: ListQuery): readonly FieldError[] {
       const why =
         "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
       errors.push(forbiddenField(field, why));
-      if (match !== "NotOlderThan") errors.push(unsupportedMatch(match, ["NotOlderThan"]));
+      if (match !== "NotOlderThan") errors.push(unsupportedMatchError(match, ["NotOlderThan"]));
     }
     return errors;
   }
   if (match !== "NotOlderThan") {
     const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
     errors.push(forbiddenField(field, why));
-    if (match !== "") errors.push(unsupportedMatch(match, ["NotOlderThan"]));
+    if (match !== "") errors.push(unsupportedMatchError(match, ["NotOlderThan"]));
   }
   if (options.continue !== "") {
     const why = "continue is forbidden when sendInitialEvents is provided";

@@ -8,7 +8,7 @@ import type { ListPage } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
-import { bytesResponse, compressed } from "#server/respond.ts";
+import { bytesResponse, compressBody } from "#server/respond.ts";
 import { wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, goType } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
@@ -22,15 +22,15 @@ import {
   tableOf,
 } from "./table.ts";
 
-export async function listObjects(
+export async function handleList(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
-  const query = listQuery(kind.info, context.query, false, kind.selectableFields);
+  const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const page = await kind.store.list(context.place.namespace, pageOptions(query));
   const response = await answerList(context, kind, form, page);
-  return compressed(context.request, response);
+  return compressBody(context.request, response);
 }
 
 export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["list"]>[1] {
@@ -66,14 +66,15 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
-  if (kind.apiVersion === kind.storedApiVersion) return storedForm(kind.apiVersion, kind.info.kind);
+  if (kind.apiVersion === kind.storedApiVersion)
+    return storedForm(kind.apiVersion, kind.resource.kind);
   return madeForm(kind.apiVersion, (object) => kindless(kind.fromStored(object)));
 }
 
 function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm {
   if (wanted === undefined) {
     const { apiVersion } = kind;
-    const type = { apiVersion, kind: kind.info.kind };
+    const type = { apiVersion, kind: kind.resource.kind };
     return protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
   }
   const { version } = wanted;
@@ -96,7 +97,7 @@ function listHeadOf(
   const metadata = listMetadata(page);
   const wanted = form.transform;
   if (wanted === undefined) {
-    return { apiVersion: kind.apiVersion, kind: `${kind.info.kind}List`, metadata };
+    return { apiVersion: kind.apiVersion, kind: `${kind.resource.kind}List`, metadata };
   }
   if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
@@ -180,7 +181,7 @@ async function answerDirect(
     items.push(kind.fromStored(item.object));
     if (items.length % directPerTurn === 0) await context.pace.turn();
   }
-  const { info, apiVersion } = kind;
+  const { resource: info, apiVersion } = kind;
   const object = { kind: `${info.kind}List`, apiVersion, metadata: listMetadata(page), items };
   return { kind: "object", status: 200, headers: {}, object };
 }

@@ -14,9 +14,9 @@ import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
 import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
-import { applyObject } from "./apply.ts";
+import { handleApply } from "./apply.ts";
 import { readText } from "./body.ts";
-import { decodedPatched } from "./patched.ts";
+import { decodePatched } from "./patched.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -32,7 +32,7 @@ export const patchTypes = {
 
 type PatchType = keyof typeof patchTypes;
 
-export async function patchObject(
+export async function handlePatch(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
@@ -43,25 +43,25 @@ export async function patchObject(
   const patch = await readPatch(deps, context, type, query);
   const result =
     type === "apply"
-      ? await applyObject(deps, context, kind, query, patch)
+      ? await handleApply(deps, context, kind, query, patch)
       : await patchThrough(deps, context, kind, query, type, patch);
   return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
 }
 
 function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {
   const given = contentType(context.request.headers);
-  const taken = acceptedPatchTypes(kind);
+  const taken = listPatchTypes(kind);
   const found = taken.find((type) => patchTypes[type] === given);
-  if (found === undefined) throw unsupportedPatch();
+  if (found === undefined) throw unsupportedPatchError();
   return found;
 }
 
 /** Refused by upstream's router, not by its decoder: hence another text than for a PUT. */
-export function unsupportedPatch(): Error {
+export function unsupportedPatchError(): Error {
   return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
-export function acceptedPatchTypes(kind: StoredKind): readonly PatchType[] {
+export function listPatchTypes(kind: StoredKind): readonly PatchType[] {
   if (kind.strategicMerge === undefined) return ["json", "merge", "apply"];
   return ["json", "merge", "strategic", "apply"];
 }
@@ -91,13 +91,13 @@ function patchThrough(
   patch: Document,
 ): ReturnType<typeof writeThrough> {
   return writeThrough(deps, context, kind, query, {
-    subresource: context.info.subresource,
+    subresource: context.requestInfo.subresource,
     createIfMissing: false,
     next: async (current) => {
-      if (current === undefined) throw notFound(kind.info, context.place.name);
+      if (current === undefined) throw notFound(kind.resource, context.place.name);
       const original = kind.fromStored(current);
       const patched = await patchedInSteps(context.pace, kind, original, type, patch.value);
-      const object = decodedPatched(context, kind, query, { original, patched, patch, type });
+      const object = decodePatched(context, kind, query, { original, patched, patch, type });
       return { object, tracked: false };
     },
   });
@@ -111,7 +111,7 @@ export async function patchedInSteps(
   type: Exclude<PatchType, "apply">,
   patch: unknown,
 ): Promise<AnyObject> {
-  if (type !== "json" || !pace.isLong) return patchedObject(kind, original, type, patch);
+  if (type !== "json" || !pace.isLong) return toObject(kind, original, type, patch);
   const run = new JsonPatchRun(original as unknown as JsonObject, patch); // objects are plain JSON data
   while (!run.isDone) {
     run.step();
@@ -120,17 +120,17 @@ export async function patchedInSteps(
   return run.result() as AnyObject; // `decoded` checks its shape
 }
 
-function patchedObject(
+function toObject(
   kind: Pick<StoredKind, "strategicMerge">,
   original: AnyObject,
   type: Exclude<PatchType, "apply">,
   patch: unknown,
 ): AnyObject {
   const document = original as unknown as JsonObject; // objects are plain JSON data
-  return patchedValue(kind, document, type, patch) as AnyObject; // `decoded` checks its shape
+  return applyPatchTo(kind, document, type, patch) as AnyObject; // `decoded` checks its shape
 }
 
-function patchedValue(
+function applyPatchTo(
   kind: Pick<StoredKind, "strategicMerge">,
   document: JsonObject,
   type: Exclude<PatchType, "apply">,

@@ -12,7 +12,7 @@ import { contentType } from "#server/negotiate.ts";
 import { answerPlain, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
-import { patchedInSteps, patchTypes, readPatch, unsupportedPatch } from "./patch.ts";
+import { patchedInSteps, patchTypes, readPatch, unsupportedPatchError } from "./patch.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -50,7 +50,7 @@ export async function patchScale(
   const given = contentType(context.request.headers);
   const types = ["json", "merge", "strategic"] as const;
   const type = types.find((candidate) => patchTypes[candidate] === given);
-  if (type === undefined) throw unsupportedPatch();
+  if (type === undefined) throw unsupportedPatchError();
   const query = writeQuery("PatchOptions", context.query, "other");
   const patch = await readPatch(deps, context, type, query);
   const schema = must(schemaOfKind(scaleKind), "Scale has a schema");
@@ -71,12 +71,12 @@ async function writeScale(
   wanted: (current: AnyObject) => AnyObject | Promise<AnyObject>,
 ): Promise<PlainResponse> {
   const form = plainForm(context);
-  const { group, resource } = kind.info;
+  const { group, resource } = kind.resource;
   const result = await writeThrough(deps, context, kind, query, {
     subresource: "scale",
     createIfMissing: false,
     next: async (current) => {
-      if (current === undefined) throw notFound(kind.info, context.place.name);
+      if (current === undefined) throw notFound(kind.resource, context.place.name);
       const scale = (await wanted(scaleOf(kind, current))) as unknown as Scale; // checked by readTyped, or made from one
       const scaled = must(applyScale(group, resource, current, scale), `${resource} has a scale`);
       return { object: scaled, tracked: false };
@@ -86,7 +86,7 @@ async function writeScale(
 }
 
 function scaleOf(kind: StoredKind, object: AnyObject): AnyObject {
-  const { group, resource } = kind.info;
+  const { group, resource } = kind.resource;
   const scale = must(scaleFromObject(group, resource, object), `${resource} has a scale`);
   return scale as unknown as AnyObject; // a generated kind as a bag of fields
 }

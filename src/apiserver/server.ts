@@ -6,7 +6,7 @@
  * Close  `shutdown` makes /readyz fail while requests are still served; `close` ends the watches.
  */
 import type { Admission } from "#admission/admission.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { ResourceInfo } from "#api/resource-info.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -15,7 +15,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
-import { chain } from "#server/chain.ts";
+import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, ping } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -40,7 +40,7 @@ export interface ApiServerDeps {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -99,7 +99,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const documents = documentsOf(deps, catalog);
   const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
   storageMetrics(deps, catalog);
-  const handler = chain(
+  const handler = createChain(
     {
       ...plain,
       ...(audit === undefined ? {} : { audit }),
@@ -109,7 +109,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) =>
-      context.info.resourceRequest
+      context.requestInfo.resourceRequest
         ? serveResource(route, context)
         : serveNonResource(nonResource, context),
   );
@@ -136,7 +136,7 @@ function scopeOf(
 ): Scope | undefined {
   const kind = catalog.find(group, version, resource);
   if (kind === undefined) return undefined;
-  return kind.info.namespaced ? "namespaced" : "cluster";
+  return kind.resource.namespaced ? "namespaced" : "cluster";
 }
 
 function documentsOf(deps: ApiServerDeps, catalog: ResourceCatalog): readonly Documents[] {

@@ -35,7 +35,9 @@ export function tableOf(
   objects: readonly AnyObject[],
   options: Omit<TableOptions, "apiVersion">,
 ): Table {
-  assert(kind.printer !== undefined, "a table of a kind without printer", { kind: kind.info.kind });
+  assert(kind.printer !== undefined, "a table of a kind without printer", {
+    kind: kind.resource.kind,
+  });
   return tableFor(kind.printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
 }
 
@@ -46,7 +48,7 @@ export function rowMaker(
   options: Omit<TableOptions, "apiVersion">,
 ): (object: AnyObject) => TableRow {
   const { printer } = kind;
-  assert(printer !== undefined, "a row of a kind without printer", { kind: kind.info.kind });
+  assert(printer !== undefined, "a row of a kind without printer", { kind: kind.resource.kind });
   const all = { ...options, apiVersion: `meta.k8s.io/${version}` } as const;
   return (object) => tableRow(printer, object, all);
 }

@@ -13,13 +13,13 @@ import { forbiddenError } from "#auth/forbidden.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
-import { placed } from "./create.ts";
+import { setNamespace } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
-import { tracked } from "./managed.ts";
+import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
 
-export async function updateObject(
+export async function handleUpdate(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
@@ -27,11 +27,11 @@ export async function updateObject(
   const form = formFor(context, kind);
   const query = writeQuery("UpdateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
-  const object = named(sent, kind, context.place);
+  const object = requireSameName(sent, kind, context.place);
   if (context.pace.isLong) await context.pace.turn();
-  const createIfMissing = kind.allowCreateOnUpdate && context.info.subresource === "";
+  const createIfMissing = kind.allowCreateOnUpdate && context.requestInfo.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {
-    subresource: context.info.subresource,
+    subresource: context.requestInfo.subresource,
     createIfMissing,
     next: () => ({ object, tracked: false }),
   });
@@ -66,7 +66,9 @@ export async function writeThrough(
     const { pace } = context;
     const next = await write.next(current);
     if (pace.isLong) await pace.turn();
-    const object = next.tracked ? next.object : tracked(context, kind, query, current, next.object);
+    const object = next.tracked
+      ? next.object
+      : trackManagedFields(context, kind, query, current, next.object);
     if (pace.isLong) await pace.turn();
     return attempts.mutate(current, kind.toStored(object));
   };
@@ -126,7 +128,7 @@ class Attempts {
   }
 
   abandon(): void {
-    if (this.#open !== undefined) this.#admission.abandoned(this.#open);
+    if (this.#open !== undefined) this.#admission.unreserve(this.#open);
     this.#open = undefined;
   }
 }
@@ -139,7 +141,7 @@ function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
 }
 
 /** The body must name the object of the path. */
-export function named(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
+export function requireSameName(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
   const { name } = place;
   const { name: ownName = "" } = object.metadata ?? {};
   if (ownName === "") {
@@ -150,5 +152,5 @@ export function named(object: AnyObject, kind: StoredKind, place: Place): AnyObj
     const said = `the name of the object (${ownName})`;
     throw badRequest(`${said} does not match the name on the URL (${name})`);
   }
-  return placed(object, kind, place);
+  return setNamespace(object, kind, place);
 }

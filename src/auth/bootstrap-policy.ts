@@ -116,7 +116,7 @@ export function bootstrapPolicy(): readonly AnyObject[] {
   const roles = parseRoles(clusterRoleRules);
   const controllers = parseRoles(controllerRoleRules);
   return [
-    ...aggregated.map((role) => aggregatedRole(role, roles)),
+    ...aggregated.map((role) => makeAggregatedRole(role, roles)),
     ...[...roles].map(([name, rules]) => clusterRole(name, rules, aggregationLabel(name))),
     ...[...controllers].map(([name, rules]) => clusterRole(controllerPrefix + name, rules)),
     ...Object.entries(clusterBindings).map(([name, subjects]) => clusterBinding(name, subjects)),
@@ -235,7 +235,7 @@ function clusterRole(
   return { apiVersion, kind: "ClusterRole", metadata: metadata(name, labels), rules };
 }
 
-function aggregatedRole(
+function makeAggregatedRole(
   role: (typeof aggregated)[number],
   roles: ReadonlyMap<string, readonly PolicyRule[]>,
 ): AnyObject {

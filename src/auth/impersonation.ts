@@ -44,7 +44,7 @@ export function impersonate(
   user: UserInfo,
   authorizer: Authorizer,
 ): Impersonation {
-  const parts = requestedParts(request);
+  const parts = listRequestedParts(request);
   if (parts.length === 0) return { kind: "none" };
   if (!parts.every(isText)) return { kind: "bad-request", message: notText };
   if (parts.length > partsMax) return { kind: "bad-request", message: "too much to impersonate" };
@@ -57,7 +57,7 @@ export function impersonate(
     const decision = authorizer.authorize(attributes);
     if (!decision.allowed) return { kind: "forbidden", attributes, reason: decision.reason };
   }
-  return { kind: "user", user: impersonatedUser(parts) };
+  return { kind: "user", user: buildUser(parts) };
 }
 
 const notText = "impersonation headers must be valid UTF-8";
@@ -67,7 +67,7 @@ function isText({ namespace, name, key }: Part): boolean {
 }
 
 /** The user first, when there is one. */
-function requestedParts(request: PlainRequest): readonly Part[] {
+function listRequestedParts(request: PlainRequest): readonly Part[] {
   const { headers } = request;
   const parts: Part[] = [];
   const add = (kind: Part["kind"], name: string, namespace = "", key = ""): void => {
@@ -133,7 +133,7 @@ function partAttributes(part: Part, user: UserInfo, path: string): Attributes {
   };
 }
 
-function impersonatedUser(parts: readonly Part[]): UserInfo {
+function buildUser(parts: readonly Part[]): UserInfo {
   const [who] = parts;
   const account = who?.kind === "ServiceAccount" ? who : undefined;
   const name = account ? serviceAccountUser(account.namespace, account.name) : (who?.name ?? "");

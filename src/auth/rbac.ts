@@ -8,7 +8,7 @@
  * Out    allowed, or no opinion. RBAC never denies.
  * A binding whose role is missing grants nothing; the reason of a refusal says so, as upstream.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { RuleIndex } from "#api/policy-index.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
@@ -48,7 +48,7 @@ const watched = [
 ] as const;
 
 export class RbacAuthorizer implements Authorizer {
-  readonly #lookup: Lookup;
+  readonly #lookup: Lister;
   readonly #policyVersion: (() => number) | undefined;
   #builtAt: number | undefined;
   #builtFrom: readonly AnyObject[] = [];
@@ -63,7 +63,7 @@ export class RbacAuthorizer implements Authorizer {
    * `policyVersion` changes whenever one of the four kinds does; without it each question compares
    * the lists entry by entry, which is honest but costs with the number of roles and bindings.
    */
-  constructor(deps: { readonly lookup: Lookup; readonly policyVersion?: () => number }) {
+  constructor(deps: { readonly lookup: Lister; readonly policyVersion?: () => number }) {
     this.#lookup = deps.lookup;
     this.#policyVersion = deps.policyVersion;
   }

@@ -15,7 +15,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
-import { isNotFound } from "./refusal.ts";
+import { isNotFound } from "./api-errors.ts";
 import { retryTransient } from "./retry.ts";
 
 export interface EventRecorder {
@@ -249,7 +249,7 @@ class Recorder implements EventRecorder {
       apiVersion: "v1",
       kind: "Event",
       metadata: { name: entry.name, namespace },
-      involvedObject: definedOnly(entry.object),
+      involvedObject: dropUndefined(entry.object),
       type: entry.type,
       reason: entry.reason,
       message: entry.message,
@@ -286,7 +286,7 @@ function remember<V>(map: Map<string, V>, key: string, value: V): void {
   if (oldest.done !== true) map.delete(oldest.value);
 }
 
-function definedOnly(fields: { readonly [Field in keyof Subject]: string | undefined }): Record<
+function dropUndefined(fields: { readonly [Field in keyof Subject]: string | undefined }): Record<
   string,
   string
 > {

@@ -33,7 +33,7 @@ import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
-import { createLookup } from "#registry/lookup.ts";
+import { createLister } from "#registry/lister.ts";
 import {
   createRegistry,
   recommendedRegistryOptions,
@@ -207,7 +207,7 @@ function planeAccess(
   registry: OpenRegistry,
 ): ServerAccess {
   const more = staticTokens === undefined ? {} : { staticTokens };
-  return serverAccess({ ...host, lookup: createLookup(registry), registry, pki, ...more });
+  return serverAccess({ ...host, lookup: createLister(registry), registry, pki, ...more });
 }
 
 /** Of the process and the store; the server adds its own. */
@@ -225,7 +225,7 @@ function makeServer(
   yaml: YamlThread,
   metrics: MetricSet,
 ): ApiServer {
-  const lookup = createLookup(registry);
+  const lookup = createLister(registry);
   const plugins = defaultPlugins({
     ...host,
     lookup,

@@ -8,7 +8,7 @@ import { NodeRandom } from "#platform/node/random.ts";
 import { type RelayLimits, relayLimits } from "#relay/limits.ts";
 import { kindId, type MirroredKind } from "#relay/mirrored-kind.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
-import { type Chosen, chosen, UnknownResourceError } from "#relay/resources.ts";
+import { type Chosen, chooseResources, UnknownResourceError } from "#relay/resources.ts";
 import {
   definitionOn,
   parseViewFile,
@@ -22,7 +22,7 @@ import { readOperatorFile } from "./operator-file.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import type { MirrorFlags } from "./relay-flags.ts";
 import { peerStreams } from "./relay-peers.ts";
-import { discovered, type Upstreams } from "./relay-upstream.ts";
+import { discoverUpstream, type Upstreams } from "./relay-upstream.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface Made {
@@ -50,7 +50,7 @@ export async function makeRelay(
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const definitions = viewsOf(flags);
-  const all = await discovered(up, log, stopping);
+  const all = await discoverUpstream(up, log, stopping);
   if (stopping.aborted) return undefined;
   const views = definitions.map((definition) => viewOn(all, definition, flags));
   const { kinds, awaited, custom } = resourcesOf(all, flags, views);
@@ -103,7 +103,7 @@ function resourcesOf(
 ): Chosen {
   const names = flags.resources.split(",").map((name) => name.trim());
   const ofViews = views.map(({ kind }) => kindId(kind));
-  return usage("--resources", () => chosen(all, [...names, ...ofViews]));
+  return usage("--resources", () => chooseResources(all, [...names, ...ofViews]));
 }
 
 /** A name the upstream does not know, or a field it cannot select by, is a mistake. */
@@ -113,7 +113,7 @@ function viewOn(
   { views = "" }: MirrorFlags,
 ): ViewOn {
   return usage(`${views}: view ${definition.name}`, () => {
-    const [kind] = chosen(all, [definition.resource]).kinds;
+    const [kind] = chooseResources(all, [definition.resource]).kinds;
     if (kind === undefined) throw new UnknownResourceError([definition.resource]);
     return { definition: definitionOn(kind, definition), kind };
   });

@@ -63,7 +63,7 @@ function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): Byte
 }
 
 /** Empty when we are stopped first; an upstream that is away at the start is waited for. */
-export async function discovered(
+export async function discoverUpstream(
   up: Upstreams,
   log: Log,
   stopping: AbortSignal,

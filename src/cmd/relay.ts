@@ -82,7 +82,7 @@ async function serveAlone(
   if (!stopping.aborted) {
     process.stdout.write(readyText(flags, access, listening.address, made));
   }
-  await aborted(stopping);
+  await untilAborted(stopping);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
   await audit.close();
   process.stdout.write("stopped\n");
@@ -131,7 +131,7 @@ async function ownForWorkers(
   if (address !== undefined) {
     process.stdout.write(readyText(flags, access, address, made));
   }
-  await aborted(stopping);
+  await untilAborted(stopping);
   await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
   await stopRelay(made, listening, 0);
   socket.remove();
@@ -156,7 +156,7 @@ async function serveAsWorker(
   await made.running.untilReady(signal);
   const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
-  await aborted(signal);
+  await untilAborted(signal);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
   await audit.close();
   process.exit(0);
@@ -187,7 +187,7 @@ function readyText(
 `;
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),

@@ -9,7 +9,7 @@ import { certificateIdentity } from "#auth/certificate.ts";
 import { AlarmFile } from "#etcd/alarm-file.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
-import { etcdHttpFace } from "#etcd/http-face.ts";
+import { etcdHttpFrontend } from "#etcd/http-frontend.ts";
 import {
   listenEtcd,
   recommendedServerLimits,
@@ -202,7 +202,7 @@ async function listen(
   });
   const { tls } = address;
   try {
-    const http = etcdHttpFace({ ...host, figures: readProcessFigures }, flags.quota);
+    const http = etcdHttpFrontend({ ...host, figures: readProcessFigures }, flags.quota);
     const listening = await listenEtcd(
       { ...host, methods, http },
       {

@@ -42,7 +42,7 @@ export async function sendSnapshot(
     const remainingBytes = Math.max(0, snapshot.bytes - sent);
     call.send(snapshotResponse.encode({ remainingBytes, blob, version }, prefixBytes));
     sent += blob.length;
-    if (call.backlogBytes > limits.streamBacklogBytes) await drained(reader, limits);
+    if (call.backlogBytes > limits.streamBacklogBytes) await untilDrained(reader, limits);
   };
   try {
     for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) {
@@ -65,7 +65,7 @@ export async function sendSnapshot(
 }
 
 /** Of a stream that is over nothing drains. Rejects when its client takes too long. */
-function drained({ call, clock, gone }: Reader, limits: SnapshotLimits): Promise<void> {
+function untilDrained({ call, clock, gone }: Reader, limits: SnapshotLimits): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   const stalled = Promise.withResolvers<void>();
   const over = (): void => stalled.resolve();

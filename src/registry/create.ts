@@ -9,23 +9,23 @@ import { nameValidatorFor } from "#api/names.ts";
 import { alreadyExists, ApiError, badRequest, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceContext, Written } from "./context.ts";
+import type { ResourceStorage, Written } from "./resource-storage.ts";
 import {
   groupResource,
   passWarnings,
   putObject,
   refuseInvalid,
-  storedBytes,
-  unstored,
-} from "./context.ts";
+  encodeForStorage,
+  uncachedObject,
+} from "./resource-storage.ts";
 import { objectKey } from "./keys.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
 /** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
 const generateAttemptsMax = 8;
 
-export async function createObject(
-  context: ResourceContext,
+export async function storeCreate(
+  context: ResourceStorage,
   namespace: string,
   object: AnyObject,
   options: WriteOptions,
@@ -42,7 +42,7 @@ export async function createObject(
 
 /** The object that is to be stored: complete, valid, admitted. */
 export async function prepareCreate(
-  context: ResourceContext,
+  context: ResourceStorage,
   namespace: string,
   object: AnyObject,
   options: WriteOptions,
@@ -70,7 +70,7 @@ export async function prepareCreate(
 
 /** Stores what prepareCreate made; a dry run looks whether it could be. */
 export async function storeCreated(
-  context: ResourceContext,
+  context: ResourceStorage,
   next: AnyObject,
   options: WriteOptions,
 ): Promise<Written> {
@@ -79,7 +79,10 @@ export async function storeCreated(
   if (options.dryRun) {
     const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };
-    return { kind: "committed", object: unstored(context, key, storedBytes(context, next), 0) };
+    return {
+      kind: "committed",
+      object: uncachedObject(context, key, encodeForStorage(context, next), 0),
+    };
   }
   if (resourceVersion !== "" && resourceVersion !== "0") {
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
@@ -88,7 +91,7 @@ export async function storeCreated(
 }
 
 export function checkNamespace(
-  context: ResourceContext,
+  context: ResourceStorage,
   namespace: string,
   object: AnyObject,
 ): void {
@@ -99,7 +102,7 @@ export function checkNamespace(
   );
 }
 
-function validateCreate(context: ResourceContext, next: AnyObject): readonly FieldError[] {
+function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
@@ -110,7 +113,7 @@ function validateCreate(context: ResourceContext, next: AnyObject): readonly Fie
 
 /** 409, worded by whether the server picked the name and whether the other is on its way out. */
 export function existsError(
-  context: ResourceContext,
+  context: ResourceStorage,
   next: AnyObject,
   actual: SharedObject | undefined,
 ): ApiError {

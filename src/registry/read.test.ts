@@ -8,7 +8,7 @@ import { ApiError } from "#api/status.ts";
 import { SimRandom } from "#sim/random.ts";
 import type { Revision } from "#store/store.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
-import { createLookup } from "./lookup.ts";
+import { createLister } from "./lister.ts";
 import {
   configMap,
   newWorld,
@@ -363,7 +363,7 @@ void describe("the registry", () => {
     const again = openRegistry({ clock, store, random: new SimRandom(1) });
     const configMaps = again.resource("configmaps");
     assert.equal(configMaps.size, 3);
-    const lookup = createLookup(again.registry);
+    const lookup = createLister(again.registry);
     const resource = { group: "", resource: "configmaps" };
     assert.equal(lookup.get(resource, "n1", "a1")?.metadata?.name, "a1");
     assert.equal(lookup.get(resource, "n1", "zz"), undefined);

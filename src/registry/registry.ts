@@ -22,8 +22,8 @@ import { keyOfText } from "#watch/shared-object.ts";
 import { startCompaction } from "./compaction.ts";
 import { Rehoming } from "./rehoming.ts";
 import { EventLeases } from "./event-leases.ts";
-import type { ResourceCore } from "./feed.ts";
-import { Feed } from "./feed.ts";
+import type { ResourceCore } from "./cacher.ts";
+import { Cacher } from "./cacher.ts";
 import { Freshness } from "./freshness.ts";
 import { resourcePrefix } from "./keys.ts";
 import { Resource } from "./resource.ts";
@@ -97,7 +97,7 @@ export interface OpenRegistry extends Registry {
 export function createRegistry(deps: RegistryDeps, options: RegistryOptions): OpenRegistry {
   const freshness = new Freshness(deps, { revision: 0, waitMs: options.freshWaitMs });
   const memos = new MemoPool({ bytesMax: options.memoBytesMax });
-  const feed = new Feed({ ...deps, freshness, memos }, options);
+  const feed = new Cacher({ ...deps, freshness, memos }, options);
   const leases = new EventLeases(deps, { ttlSeconds: options.eventTtlSeconds });
   const timers = startTimers({ ...deps, memos }, options, feed, freshness);
   const stores = new WeakMap<ResourceInfo, ResourceStore>();
@@ -145,7 +145,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
 function startTimers(
   deps: RegistryDeps & { readonly memos: MemoPool },
   options: RegistryOptions,
-  feed: Feed,
+  feed: Cacher,
   freshness: Freshness,
 ): { stop(): void }[] {
   const sources = function* (): Iterable<WatchCache> {

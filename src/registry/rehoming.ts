@@ -12,7 +12,7 @@ import { type Clock, sleep } from "#platform/clock.ts";
 import type { Store } from "#store/store.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceCore } from "./feed.ts";
+import type { ResourceCore } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 
 /** The store forgets and cleans in slices; by then it has mostly done so. */

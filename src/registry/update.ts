@@ -19,16 +19,16 @@ import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
 import type { UpdateStrategy } from "#api/strategy-types.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceContext } from "./context.ts";
+import type { ResourceStorage } from "./resource-storage.ts";
 import {
   deleteKey,
   groupResource,
   passWarnings,
   putObject,
   refuseInvalid,
-  storedBytes,
-  unstored,
-} from "./context.ts";
+  encodeForStorage,
+  uncachedObject,
+} from "./resource-storage.ts";
 import { checkNamespace, existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
 import { objectKey, storeKey } from "./keys.ts";
@@ -38,7 +38,7 @@ import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts
 const attemptsMax = 100;
 
 interface Attempt {
-  readonly context: ResourceContext;
+  readonly context: ResourceStorage;
   readonly namespace: string;
   readonly name: string;
   readonly key: string;
@@ -50,8 +50,8 @@ type Outcome =
   | { readonly kind: "done"; readonly result: UpdateResult }
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
-export async function updateObject(
-  context: ResourceContext,
+export async function storeUpdate(
+  context: ResourceStorage,
   at: { readonly namespace: string; readonly name: string },
   transform: Transform,
   options: UpdateOptions,
@@ -112,13 +112,13 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   await options.admit?.(settled, old);
   if (pace?.isLong === true) await pace.turn();
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
-  const bytes = storedBytes(context, settled);
+  const bytes = encodeForStorage(context, settled);
   if (pace?.isLong === true) await pace.turn();
   if (sameBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
     return done({ object: current, created: false, deleted: false });
   }
   if (options.dryRun) {
-    const object = unstored(context, key, bytes, current.revision);
+    const object = uncachedObject(context, key, bytes, current.revision);
     return done({ object, created: false, deleted: false });
   }
   const written = await putObject(context, key, settled, current.revision, bytes);
@@ -133,7 +133,7 @@ async function updateByDeleting(
   next: AnyObject,
 ): Promise<Outcome> {
   const { context, key, options } = attempt;
-  const object = unstored(context, key, storedBytes(context, next), current.revision);
+  const object = uncachedObject(context, key, encodeForStorage(context, next), current.revision);
   if (!options.dryRun) {
     const removed = await deleteKey(context, key, current.revision);
     if (removed.kind === "conflict") return removed;
@@ -165,7 +165,7 @@ function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject
   }
 }
 
-function versionRequired(context: ResourceContext, name: string): Error {
+function versionRequired(context: ResourceStorage, name: string): Error {
   const { group, resource } = context.info;
   const error: FieldError = {
     reason: "FieldValueInvalid",
@@ -207,7 +207,7 @@ function validateUpdate(attempt: Attempt, next: AnyObject, old: AnyObject): read
 }
 
 /** True when deletion waited only for finalizers that `next` no longer has. */
-function isReleased(context: ResourceContext, next: AnyObject, old: AnyObject): boolean {
+function isReleased(context: ResourceStorage, next: AnyObject, old: AnyObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds: grace } = old.metadata ?? {};
   if (deletionTimestamp === undefined || (grace ?? 0) !== 0) return false;
   return !isHeld(context.info, next);

@@ -2,7 +2,7 @@
 import type { Coding } from "./body-part.ts";
 
 /** The coding the client likes best; among equals zstd, then gzip. Undefined: none of them. */
-export function chosenCoding(header: string | undefined): Coding | undefined {
+export function chooseCoding(header: string | undefined): Coding | undefined {
   if (header === undefined || header === "") return undefined;
   const plain = qualityOf(header, "identity") ?? 0;
   const zstd = qualityOf(header, "zstd") ?? qualityOf(header, "*") ?? 0;

@@ -7,7 +7,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import { relayLimits } from "./limits.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
 import { createRelay, type Relay } from "./relay.ts";
-import { chosen, discover, DiscoveryError, UnknownResourceError } from "./resources.ts";
+import { chooseResources, discover, DiscoveryError, UnknownResourceError } from "./resources.ts";
 import { FakeCollections } from "./testing/fake-collections.ts";
 import { plainGet, relayDeps, Watching } from "./testing/relay-fixture.ts";
 
@@ -267,7 +267,7 @@ void describe("an aggregated API", () => {
       ["pods"],
     );
     assert.deepEqual(unread, ["/apis/ext.example.com/v1"]);
-    assert.throws(() => chosen(kinds, ["things"]), UnknownResourceError);
+    assert.throws(() => chooseResources(kinds, ["things"]), UnknownResourceError);
     const away = (): Promise<unknown> => Promise.reject(new Error("refused"));
     await assert.rejects(discover({ read: away, unread: () => {} }), /refused/);
   });

@@ -3,14 +3,14 @@ import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { type Place, type Target, targetOf } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import type { Question } from "./access.ts";
-import type { Caller, Door } from "./door.ts";
+import type { Caller, EntryPoint } from "./entry-point.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
-import { reviewed, type StreamReviewDeps } from "./stream-review.ts";
+import { reviewStream, type StreamReviewDeps } from "./stream-review.ts";
 
 export interface Asked {
   readonly request: PlainRequest;
   readonly query: URLSearchParams;
-  readonly door: Door;
+  readonly door: EntryPoint;
   readonly caller: Caller;
 }
 
@@ -39,7 +39,7 @@ function question(info: RequestInfo, target: Target, query: URLSearchParams): Qu
 }
 
 /** The answer. While it is a stream, its reader's rights are reviewed again periodically. */
-export function reviewedAnswer(
+export function answerReviewed(
   reviews: StreamReviewDeps,
   response: PlainResponse,
   { request, door }: Asked,
@@ -50,5 +50,5 @@ export function reviewedAnswer(
     const caller = await door.caller(request);
     for (const asked of questions) await door.authorize(caller, asked);
   };
-  return reviewed(reviews, response, review);
+  return reviewStream(reviews, response, review);
 }

@@ -11,7 +11,7 @@ import type { Random } from "#platform/random.ts";
 import type { AuditTrail } from "#server/audit.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { isNobody } from "./anonymous.ts";
-import type { CallerNote } from "./door.ts";
+import type { CallerNote } from "./entry-point.ts";
 
 export interface RelayAuditDeps {
   readonly clock: Clock;

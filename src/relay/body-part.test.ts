@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { crc32, gunzipSync, zstdDecompressSync } from "node:zlib";
 import fc from "fast-check";
-import { chosenCoding } from "./accept-encoding.ts";
+import { chooseCoding } from "./accept-encoding.ts";
 import { BodyPart, PartedBody } from "./body-part.ts";
 import { hasContent } from "./conditions.ts";
 import { combineCrc, crcShift } from "./crc.ts";
@@ -95,7 +95,7 @@ void describe("what a client takes and has", () => {
       ["GZIP;Q=1", "gzip"],
       ["gzip;q=many", undefined],
     ];
-    for (const [header, coding] of cases) assert.equal(chosenCoding(header), coding, header ?? "");
+    for (const [header, coding] of cases) assert.equal(chooseCoding(header), coding, header ?? "");
   });
 
   void it("is told by a tag of any coding, a list, a star, or a date in whole seconds", () => {

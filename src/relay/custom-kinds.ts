@@ -63,7 +63,7 @@ function customKind(
 }
 
 /** Those of a definition that `names` ask for: the preferred version, or those named. */
-export function wantedOf(
+export function chooseVersions(
   { kinds }: CustomDefinition,
   names: readonly string[],
 ): readonly MirroredKind[] {

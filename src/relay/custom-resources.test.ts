@@ -8,7 +8,7 @@ import { customDefinition } from "./custom-kinds.ts";
 import { relayLimits } from "./limits.ts";
 import { definitionsKind, type MirroredKind } from "./mirrored-kind.ts";
 import { createRelay, type Relay } from "./relay.ts";
-import { chosen, UnknownResourceError } from "./resources.ts";
+import { chooseResources, UnknownResourceError } from "./resources.ts";
 import { FakeCollections } from "./testing/fake-collections.ts";
 import { plainGet, relayDeps, Watching } from "./testing/relay-fixture.ts";
 import { podKind } from "./testing/fake-upstream.ts";
@@ -330,19 +330,22 @@ void describe("names of custom resources", () => {
   void it("may be of what is not defined yet, when they say a group with a dot", () => {
     const all = [podKind, definitionsKind];
     for (const name of ["widgets.example.com", "example.com/v1/widgets"]) {
-      const { awaited, custom } = chosen(all, ["pods", name]);
+      const { awaited, custom } = chooseResources(all, ["pods", name]);
       assert.deepEqual([awaited, custom?.names], [[name], [name]]);
     }
     for (const name of ["widgets", "widgets.apps", "apps/v1/widgets", "v1/widgets", "a..b/"]) {
-      assert.throws(() => chosen(all, [name]), UnknownResourceError, name);
+      assert.throws(() => chooseResources(all, [name]), UnknownResourceError, name);
     }
-    assert.throws(() => chosen([podKind], ["widgets.example.com"]), /no resource that can be/);
+    assert.throws(
+      () => chooseResources([podKind], ["widgets.example.com"]),
+      /no resource that can be/,
+    );
   });
 
   void it("without a group mean the one found at the start", () => {
-    const { kinds, custom } = chosen([widgetKind, definitionsKind], ["widgets"]);
+    const { kinds, custom } = chooseResources([widgetKind, definitionsKind], ["widgets"]);
     assert.deepEqual([kinds, custom?.names], [[widgetKind], ["widgets.example.com"]]);
-    assert.equal(chosen([podKind, definitionsKind], ["pods"]).custom, undefined);
+    assert.equal(chooseResources([podKind, definitionsKind], ["pods"]).custom, undefined);
   });
 
   void it("prefer the newest stable version that is served and not deprecated", () => {

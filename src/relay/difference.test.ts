@@ -5,7 +5,7 @@ import { CacheState } from "#watch/cache-state.ts";
 import { encodeObject } from "#watch/object-bytes.ts";
 import { SharedObject } from "#watch/shared-object.ts";
 import { testSource } from "#watch/testing/feed.ts";
-import { difference, missing } from "./difference.ts";
+import { diffStates, findMissing } from "./difference.ts";
 
 function pod(name: string, revision: number, uid = name): SharedObject {
   const metadata = { name, namespace: "ns", uid };
@@ -20,7 +20,7 @@ function holding(revision: number, ...objects: SharedObject[]): CacheState {
 
 /** As `position: key revision` and `position: key gone`. */
 function told(held: CacheState, listed: readonly SharedObject[], revision: number): string[] {
-  const timeline = [...difference(held, listed, revision)].sort(([a], [b]) => a - b);
+  const timeline = [...diffStates(held, listed, revision)].sort(([a], [b]) => a - b);
   return timeline.flatMap(([at, changes]) =>
     changes.map(({ key, next }) => `${at}: ${key} ${next?.revision ?? "gone"}`),
   );
@@ -52,7 +52,7 @@ void describe("the difference between what is held and a list", () => {
   void it("counts what a list lacks by name", () => {
     const held = holding(9, pod("a", 3), pod("b", 4));
     assert.deepEqual(
-      missing(held, [pod("b", 12)]).map(({ key }) => key),
+      findMissing(held, [pod("b", 12)]).map(({ key }) => key),
       ["a"],
     );
   });

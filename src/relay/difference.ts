@@ -10,7 +10,7 @@ import type { SharedObject } from "#watch/shared-object.ts";
 export type Timeline = ReadonlyMap<number, readonly Change[]>;
 
 /** From `held` to `listed`, a whole list at `revision`. */
-export function difference(
+export function diffStates(
   held: KnownState,
   listed: readonly SharedObject[],
   revision: number,
@@ -23,7 +23,7 @@ export function difference(
     if (known === undefined) timeline.set(position, [change]);
     else known.push(change);
   };
-  for (const { key } of missing(held, listed)) put(revision, { key, next: undefined });
+  for (const { key } of findMissing(held, listed)) put(revision, { key, next: undefined });
   for (const next of listed) {
     const { key } = next;
     const known = held.get(key);
@@ -37,7 +37,7 @@ export function difference(
 }
 
 /** The objects held that are not in `listed`, in key order. */
-export function missing(
+export function findMissing(
   held: KnownState,
   listed: readonly { readonly key: string }[],
 ): readonly SharedObject[] {

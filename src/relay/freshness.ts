@@ -10,7 +10,7 @@
  */
 import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
-import { unconfirmed } from "./shrink-guard.ts";
+import { unconfirmedError } from "./shrink-guard.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { Mirror } from "./mirror.ts";
 import type { Upstream } from "./upstream.ts";
@@ -69,7 +69,7 @@ export class Freshness {
     this.#verifiedMs = this.#clock.monotonicMs();
     const listing = await upstream.list(this.#signal);
     const suspect = listing.revision > this.#mirror.proven ? upstream.judge(listing) : undefined;
-    if (suspect !== undefined) throw unconfirmed(suspect);
+    if (suspect !== undefined) throw unconfirmedError(suspect);
     this.#mirror.verify(listing.objects, listing.revision);
   }
 

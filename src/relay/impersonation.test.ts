@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PlainRequest } from "#platform/http.ts";
-import { impersonationHeaders, wishedUser } from "./impersonation.ts";
+import { impersonationHeaders, requestedUser } from "./impersonation.ts";
 
 function asking(
   headers: Record<string, string>,
@@ -24,12 +24,12 @@ function asking(
 test("a group's name may hold a comma where the lines were kept apart", () => {
   const joined = { "impersonate-user": "ann", "impersonate-group": "cn=a,dc=b, c" };
   const lines = { "impersonate-group": ["cn=a,dc=b", "c"] };
-  assert.deepEqual(wishedUser(asking(joined, lines))?.groups, [
+  assert.deepEqual(requestedUser(asking(joined, lines))?.groups, [
     "cn=a,dc=b",
     "c",
     "system:authenticated",
   ]);
-  assert.deepEqual(wishedUser(asking(joined))?.groups, [
+  assert.deepEqual(requestedUser(asking(joined))?.groups, [
     "cn=a",
     "dc=b",
     "c",
@@ -39,7 +39,7 @@ test("a group's name may hold a comma where the lines were kept apart", () => {
 
 test("extras keep their commas as well, and go upstream as they came", () => {
   const headers = { "impersonate-user": "ann", "impersonate-extra-a%2Fb": "x,y" };
-  const user = wishedUser(asking(headers, { "impersonate-extra-a%2Fb": ["x,y"] }));
+  const user = requestedUser(asking(headers, { "impersonate-extra-a%2Fb": ["x,y"] }));
   assert.deepEqual(user?.extra, { "a/b": ["x,y"] });
   assert.ok(user !== undefined);
   assert.deepEqual(impersonationHeaders(user)["impersonate-extra-a%2Fb"], ["x,y"]);

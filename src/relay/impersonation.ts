@@ -57,7 +57,7 @@ export async function actingUser(
   user: UserInfo,
   request: PlainRequest,
 ): Promise<UserInfo> {
-  const wished = wishedUser(request);
+  const wished = requestedUser(request);
   if (wished === undefined) {
     if (!isImpersonating(request)) return user;
     throw badRequest("impersonation of groups, uids and extras needs a user to impersonate");
@@ -90,7 +90,7 @@ export function isImpersonating({ headers }: PlainRequest): boolean {
  * Whom the headers ask to act for; undefined: nobody. Nothing is asked about the right to it.
  * Throws 400 for names that are not UTF-8.
  */
-export function wishedUser(request: PlainRequest): UserInfo | undefined {
+export function requestedUser(request: PlainRequest): UserInfo | undefined {
   const name = firstLine(request, "impersonate-user");
   if (name === "") return undefined;
   const uid = firstLine(request, "impersonate-uid");

@@ -9,7 +9,7 @@
  *        of the list's revision too. The next event ends it for reads, a gap over it remembers it.
  * Bounds `gapsMax` gaps and proofs; no position below a gap that was forgotten is good.
  */
-import { expired } from "#api/status.ts";
+import { expiredError } from "#api/status.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import type { KnownState } from "#watch/cache-state.ts";
 
@@ -52,7 +52,7 @@ export class KnownPositions {
   refusal(position: number): Error | undefined {
     const floor = Math.max(this.#gapFloor, this.#state.floor);
     if (position >= floor && !this.#gaps.some((gap) => isIn(gap, position))) return undefined;
-    return expired(`too old resource version: ${position} (${wholeRevision(floor)})`);
+    return expiredError(`too old resource version: ${position} (${wholeRevision(floor)})`);
   }
 
   /** What a list at `below` leaves unknown after a state that was whole at `above`; not yet remembered. */

@@ -11,17 +11,17 @@ import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
 import type { Place } from "#server/place.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
-import type { Herd } from "./herd.ts";
+import type { LargeResponseLimiter } from "./large-response-limiter.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import type { Mirrored } from "./mirrored.ts";
 import type { Version } from "./read-query.ts";
 
-export interface FaceDeps {
+export interface FrontendDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
-  readonly herd: Herd;
+  readonly herd: LargeResponseLimiter;
   /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
   readonly consistency: "verify" | "cache";
 }
@@ -41,7 +41,7 @@ export type Answer = PlainResponse | "pass";
 
 /** Waits until the mirror is as new as `version` wants. @returns headers that say so when it is not. */
 export async function freshEnough(
-  deps: FaceDeps,
+  deps: FrontendDeps,
   { freshness, mirror }: Mirrored,
   version: Version,
 ): Promise<Headers> {

@@ -5,7 +5,7 @@
 import { streamType } from "#server/negotiate.ts";
 import { WatchStream } from "#server/watch-stream.ts";
 import type { Cursor } from "#watch/cursor.ts";
-import { type Answer, type FaceDeps, freshEnough, type Read } from "./kubernetes-read.ts";
+import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
 import type { Mirrored } from "./mirrored.ts";
 import { type ReadForm, readForm, watchFormat } from "./read-form.ts";
 import { type WatchQuery, watchQuery } from "./read-query.ts";
@@ -15,7 +15,7 @@ export interface WatchLimits {
 }
 
 export async function answerWatch(
-  deps: FaceDeps,
+  deps: FrontendDeps,
   { resource, request, place, query }: Read,
   limits: WatchLimits,
 ): Promise<Answer> {
@@ -46,7 +46,7 @@ export async function answerWatch(
 
 /** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
 function enterHerd(
-  { herd }: FaceDeps,
+  { herd }: FrontendDeps,
   { kind, mirror }: Mirrored,
   { predicate, after }: WatchQuery,
 ): (() => void) | undefined {
@@ -56,7 +56,7 @@ function enterHerd(
 }
 
 function openStream(
-  { random, streams }: FaceDeps,
+  { random, streams }: FrontendDeps,
   resource: Mirrored,
   { timeoutSeconds, allowBookmarks }: WatchQuery,
   { watchMsMin }: WatchLimits,

@@ -2,7 +2,7 @@
 import type { PlainResponse } from "#platform/http.ts";
 import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
 import type { Access } from "./access.ts";
-import type { Herd } from "./herd.ts";
+import type { LargeResponseLimiter } from "./large-response-limiter.ts";
 import { kindId, type MirroredKind } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
 import type { NamedView } from "./named-view.ts";
@@ -251,7 +251,7 @@ function describeMirror(perResource: PerResource): void {
 }
 
 /** Large responses: bytes in flight, responses admitted, and responses rejected. */
-export function describeHerd(set: MetricSet, herd: Herd): void {
+export function describeLargeResponses(set: MetricSet, herd: LargeResponseLimiter): void {
   const one = (name: string, help: string, read: () => number): void =>
     set.gaugeOf(name, help, [], () => [[[], read()]]);
   one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);

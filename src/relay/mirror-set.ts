@@ -18,7 +18,7 @@ import { type Clock, sleep, type Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import { type CustomDefinition, customDefinition, wantedOf } from "./custom-kinds.ts";
+import { type CustomDefinition, customDefinition, chooseVersions } from "./custom-kinds.ts";
 import type { RelayLimits } from "./limits.ts";
 import { isBuiltin, kindId, type MirroredKind } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
@@ -219,7 +219,7 @@ export class MirrorSet {
     const kinds = custom === undefined ? [] : [custom.definitions];
     for (const { definition } of this.#seen.values()) {
       for (const { group, resource } of definition.kinds) this.#dropPlain(group, resource);
-      kinds.push(...wantedOf(definition, custom?.names ?? []));
+      kinds.push(...chooseVersions(definition, custom?.names ?? []));
     }
     kinds.push(...this.#plain.values());
     return new Map(kinds.map((kind) => [kindId(kind), kind]));

@@ -13,7 +13,7 @@
  * Late   a late frame is detected when it arrives; if a cut swallowed it, when the next watch repeats it
  *        (overlap.ts).
  */
-import { expired } from "#api/status.ts";
+import { expiredError } from "#api/status.ts";
 import { fieldValue, selectableFields } from "#api/selectable-fields.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Change } from "#watch/cache-state.ts";
@@ -26,7 +26,7 @@ import { type ObjectSource, SharedObject } from "#watch/shared-object.ts";
 import type { ViewState } from "#watch/watch-item.ts";
 import { ChecksumCheck } from "./checksum-check.ts";
 import { Delivery } from "./delivery.ts";
-import { difference } from "./difference.ts";
+import { diffStates } from "./difference.ts";
 import { memberHash } from "./digest.ts";
 import { isIn, KnownPositions } from "./known-positions.ts";
 import type { RelayLimits } from "./limits.ts";
@@ -187,7 +187,7 @@ export class Mirror {
     const objects = this.#objects(list);
     if (!this.#ready || revision < this.revision) {
       // A first list; or the upstream went back in time, so earlier positions are meaningless.
-      this.cache.reset({ objects, revision }, expired(tooOld));
+      this.cache.reset({ objects, revision }, expiredError(tooOld));
       this.#positions.clear();
       this.#ready = true;
     } else {
@@ -206,7 +206,7 @@ export class Mirror {
    */
   verify(list: readonly FormedObject[], revision: number): void {
     if (revision <= this.proven) return;
-    if (difference(this.cache.state, this.#objects(list), revision).size > 0) {
+    if (diffStates(this.cache.state, this.#objects(list), revision).size > 0) {
       this.replace(list, revision);
       return;
     }
@@ -353,9 +353,9 @@ export class Mirror {
 
   #reconcile(objects: readonly SharedObject[], revision: number): void {
     const gap = this.#positions.gap(this.#closed, revision);
-    const error = expired(`too old resource version: ${gap.above + 1} (${revision})`);
+    const error = expiredError(`too old resource version: ${gap.above + 1} (${revision})`);
     this.cache.expireStarts((position) => isIn(gap, position), error);
-    const timeline = difference(this.cache.state, objects, revision);
+    const timeline = diffStates(this.cache.state, objects, revision);
     const at = [...timeline.keys()].sort((a, b) => a - b);
     for (const position of at) {
       this.cache.apply(this.#position(position), timeline.get(position) ?? []);

@@ -3,8 +3,8 @@ import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { pathSegmentProblem, type RequestInfo } from "#server/request-info.ts";
-import { type Asked, askedPlace, reviewedAnswer } from "./asked.ts";
-import type { KubernetesFace } from "./kubernetes-face.ts";
+import { type Asked, askedPlace, answerReviewed } from "./asked.ts";
+import type { KubernetesFrontend } from "./kubernetes-frontend.ts";
 import type { Mirrored } from "./mirrored.ts";
 import { kindId } from "./mirrored-kind.ts";
 import type { MirrorSet } from "./mirror-set.ts";
@@ -15,7 +15,7 @@ import type { StreamReviewDeps } from "./stream-review.ts";
 export interface MirroredReadsDeps {
   readonly clock: Clock;
   readonly mirrors: MirrorSet;
-  readonly face: KubernetesFace;
+  readonly face: KubernetesFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
   /** Absent: reads are not compared with the upstream. */
@@ -75,7 +75,7 @@ export class MirroredReads {
     });
     if (response === "pass") return response;
     if (response.kind === "stream")
-      return reviewedAnswer(this.#deps.reviews, response, read, [asked]);
+      return answerReviewed(this.#deps.reviews, response, read, [asked]);
     const { verb } = info;
     void this.#deps.shadow?.look({ resource: kindId(resource.kind), verb, ...read }, response);
     return response;

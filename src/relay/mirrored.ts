@@ -23,7 +23,7 @@ export interface Mirrored {
   readonly printer: Printer | undefined;
 }
 
-export function mirrored(
+export function createMirrored(
   deps: { readonly clock: Clock; readonly upstream: Upstream; readonly signal: AbortSignal },
   limits: RelayLimits,
 ): Mirrored {

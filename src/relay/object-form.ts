@@ -8,7 +8,7 @@
  *
  * So two replicas keep the same bytes of an object from a list and from a watch, and digests agree.
  */
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import { keyOfText } from "#watch/shared-object.ts";
 import { members, textOf, type Member, type Span } from "./json-bytes.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
@@ -48,7 +48,7 @@ export function objectForm(kind: MirroredKind): ToObject {
     if (rest.length > 0) parts.push(comma);
     pushMembers(parts, bytes, rest);
     parts.push(objectClose);
-    return { ...identity(kind, bytes, meta), value: concatenated(parts) };
+    return { ...identity(kind, bytes, meta), value: concatBytes(parts) };
   };
 }
 

@@ -7,7 +7,7 @@ import { badRequest } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { textResponse } from "#server/respond.ts";
-import type { Caller, Door } from "./door.ts";
+import type { Caller, EntryPoint } from "./entry-point.ts";
 import type { MirrorSet } from "./mirror-set.ts";
 import { kindId } from "./mirrored-kind.ts";
 import type { Mirrored } from "./mirrored.ts";
@@ -47,7 +47,7 @@ export class OwnPages {
   }
 
   /** Throws 400 for an unknown page, 403 for a caller without the right. */
-  async answer({ path }: PlainRequest, door: Door, caller: Caller): Promise<PlainResponse> {
+  async answer({ path }: PlainRequest, door: EntryPoint, caller: Caller): Promise<PlainResponse> {
     if (path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
     await door.authorizePath(caller, "/metrics");
     const { metrics, metricsText } = this.#deps;

@@ -23,7 +23,7 @@ import type {
   PlainResponse,
   TakeChunk,
 } from "#platform/http.ts";
-import type { Caller } from "./door.ts";
+import type { Caller } from "./entry-point.ts";
 import { impersonationHeaders } from "./impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
 
@@ -133,11 +133,11 @@ async function bodyOf(
     if (whole === "too-large") throw tooLong(bytesMax);
     return { body: whole };
   }
-  const bounded = (take: TakeChunk): Promise<void> => stream(boundedTake(take, bytesMax));
+  const bounded = (take: TakeChunk): Promise<void> => stream(takeBounded(take, bytesMax));
   return { bodyStream: { bytes: declaredBytes, stream: bounded } };
 }
 
-function boundedTake(take: TakeChunk, bytesMax: number): TakeChunk {
+function takeBounded(take: TakeChunk, bytesMax: number): TakeChunk {
   let bytes = 0;
   return (chunk) => {
     bytes += chunk.length;

@@ -4,8 +4,8 @@ import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo } from "#server/request-info.ts";
 import { textResponse } from "#server/respond.ts";
 import type { Question } from "./access.ts";
-import { type Asked, askedPlace, reviewedAnswer } from "./asked.ts";
-import { asksForEvents, type EtagFace, type EtagRead } from "./etag-face.ts";
+import { type Asked, askedPlace, answerReviewed } from "./asked.ts";
+import { asksForEvents, type EtagFrontend, type EtagRead } from "./etag-frontend.ts";
 import type { Mirrored } from "./mirrored.ts";
 import { collectionPath, kindId } from "./mirrored-kind.ts";
 import type { MirrorSet } from "./mirror-set.ts";
@@ -20,7 +20,7 @@ export interface PollsDeps {
   /** Of the operator's file, those whose resource is mirrored by now; all their names. */
   readonly views: ReadonlyMap<string, NamedView>;
   readonly viewNames: ReadonlySet<string>;
-  readonly face: EtagFace;
+  readonly face: EtagFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
 }
@@ -100,7 +100,7 @@ export class Polls {
     if (asksForEvents(request)) this.#deps.streams.admit();
     const allowed = door.recall(request, caller, questions);
     const response = await this.#deps.face.answer({ ...poll, request, query, allowed });
-    return reviewedAnswer(this.#deps.reviews, response, read, questions);
+    return answerReviewed(this.#deps.reviews, response, read, questions);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { partialObjectMetadata } from "#api/convert.ts";
 import type { AnyObject } from "#api/object.ts";
-import { printedBookmark } from "#api/printers/bookmark.ts";
+import { printBookmark } from "#api/printers/bookmark.ts";
 import {
   bookmarkInclude,
   type IncludeObject,
@@ -189,7 +189,7 @@ function tableFormat(
     event: (type, cached) => plainFrame(type, show(cached.object)),
     bookmark: (object) => {
       const { group, resource: plural } = resource.kind;
-      const printed = printedBookmark(group, plural, object);
+      const printed = printBookmark(group, plural, object);
       return plainFrame("BOOKMARK", show(printed, bookmarkInclude(form.include, object)));
     },
     error: (error) => plainFrame("ERROR", toStatus(error)),

@@ -138,14 +138,14 @@ export function selectorsOf(kind: MirroredKind, query: URLSearchParams): Selecto
   try {
     return {
       labels: labels === "" ? undefined : parseLabelSelector(labels),
-      fields: fields === "" ? undefined : checkedFields(kind, parseFieldSelector(fields)),
+      fields: fields === "" ? undefined : checkFields(kind, parseFieldSelector(fields)),
     };
   } catch {
     return "pass";
   }
 }
 
-function checkedFields(kind: MirroredKind, selector: FieldSelector): FieldSelector {
+function checkFields(kind: MirroredKind, selector: FieldSelector): FieldSelector {
   const { group, resource, custom } = kind;
   return checkFieldSelector(group, resource, selector, custom?.selectableFields);
 }

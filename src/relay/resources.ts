@@ -53,12 +53,12 @@ export async function discover(reader: DiscoveryReader): Promise<readonly Mirror
     const preferred = group.preferredVersion?.version;
     const versions = group.versions.map(({ version }) => version);
     versions.sort((a, b) => Number(b === preferred) - Number(a === preferred));
-    for (const version of versions) kinds.push(...(await servedNow(reader, group.name, version)));
+    for (const version of versions) kinds.push(...(await listServed(reader, group.name, version)));
   }
   return kinds;
 }
 
-async function servedNow(
+async function listServed(
   reader: DiscoveryReader,
   group: string,
   version: string,
@@ -114,7 +114,7 @@ export interface CustomChoice {
 }
 
 /** Throws UnknownResourceError with all unknown names. */
-export function chosen(all: readonly MirroredKind[], names: readonly string[]): Chosen {
+export function chooseResources(all: readonly MirroredKind[], names: readonly string[]): Chosen {
   const definitions = all.find((kind) => kindId(kind) === kindId(definitionsKind));
   const isAll = names.includes("all");
   const found = new Map(

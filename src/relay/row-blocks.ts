@@ -65,7 +65,7 @@ export class RowBlocks {
   }
 
   #part(rows: readonly Row[]): BodyPart {
-    return new BodyPart(() => joined(rows, this.#separator));
+    return new BodyPart(() => joinRows(rows, this.#separator));
   }
 
   /** A new last row: into the last block, unless that one has ended. */
@@ -123,7 +123,7 @@ function fnv1a(text: string): number {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-function joined(rows: readonly Row[], separator: Uint8Array): Uint8Array {
+function joinRows(rows: readonly Row[], separator: Uint8Array): Uint8Array {
   const chunks: Uint8Array[] = [];
   rows.forEach((row, at) => {
     if (at > 0 && separator.length > 0) chunks.push(separator);

@@ -16,7 +16,7 @@ import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Counter } from "#server/metric-set.ts";
-import type { Caller } from "./door.ts";
+import type { Caller } from "./entry-point.ts";
 import { impersonationHeaders } from "./impersonation.ts";
 
 export interface ShadowDeps {
@@ -93,7 +93,7 @@ export class Shadow {
     const { shadowBytesMax } = this.#options;
     const bytes = response.body.reduce((sum, chunk) => sum + chunk.length, 0);
     if (bytes > shadowBytesMax) return "skipped";
-    const ours = parsed(response);
+    const ours = parseAnswer(response);
     if (isPage(read, ours)) return "skipped";
     const answer = await this.#ask(read, ours);
     if (answer.status !== 200) {
@@ -196,7 +196,7 @@ function isPage({ query }: ShadowedRead, { metadata }: ReadObject): boolean {
   return query.has("continue") || (metadata?.continue ?? "") !== "";
 }
 
-function parsed({ headers, body }: Extract<PlainResponse, { kind: "bytes" }>): ReadObject {
+function parseAnswer({ headers, body }: Extract<PlainResponse, { kind: "bytes" }>): ReadObject {
   const bytes = Buffer.concat(body);
   const plain = headers["content-encoding"] === "gzip" ? gunzipSync(bytes) : bytes;
   return JSON.parse(plain.toString()) as ReadObject;

@@ -58,7 +58,7 @@ export class ShrinkGuard {
 }
 
 /** The error for reads that wait for such a list. */
-export function unconfirmed({ missing, held }: Suspect): Error {
+export function unconfirmedError({ missing, held }: Suspect): Error {
   const text = `the upstream's list lacks ${missing} of ${held} objects; a second one must confirm it`;
   return failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });
 }

@@ -23,7 +23,7 @@ export function reviewDeadlines(clock: Clock): Deadlines {
 }
 
 /** The stream with its reviews: `review` rejects with ApiError 401 or 403 to end it. */
-export function reviewed(
+export function reviewStream(
   deps: StreamReviewDeps,
   response: PlainResponse,
   review: () => Promise<void>,

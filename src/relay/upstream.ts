@@ -14,9 +14,9 @@ import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import { Backoff } from "#client/backoff.ts";
 import { textOrJson } from "#client/direct.ts";
-import { refusal } from "#client/exchange.ts";
+import { apiErrorOf } from "#client/transport.ts";
 import { JsonFrames } from "#client/json-frames.ts";
-import { isNotFound, isTransient, retryAfterMs } from "#client/refusal.ts";
+import { isNotFound, isTransient, retryAfterMs } from "#client/api-errors.ts";
 import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -24,7 +24,7 @@ import type { Random } from "#platform/random.ts";
 import { viewChecksumAnnotation, viewCountAnnotation } from "#server/watch-frames.ts";
 import { elements, members, parseSpan, type Span, textOf } from "./json-bytes.ts";
 import { ChecksumError } from "./checksum-check.ts";
-import { missing } from "./difference.ts";
+import { findMissing } from "./difference.ts";
 import type { RelayLimits } from "./limits.ts";
 import type { Mirror } from "./mirror.ts";
 import { checksumsParameter } from "./read-query.ts";
@@ -170,7 +170,7 @@ export class Upstream {
     const { mirror, guard } = this;
     if (!guard.on || !mirror.ready) return undefined;
     const { state } = mirror.cache;
-    return guard.judge(state.size, missing(state, objects).length);
+    return guard.judge(state.size, findMissing(state, objects).length);
   }
 
   /** The next list will tell; until then the mirror is what it was, and ages. */
@@ -272,7 +272,7 @@ export class Upstream {
     if (response.status < 400) return response;
     const bytes = await response.read(statusBytesMax);
     const body = bytes === "too-large" ? "" : textOrJson(bytes);
-    throw refusal(response.status, body, response.headers["retry-after"]);
+    throw apiErrorOf(response.status, body, response.headers["retry-after"]);
   }
 
   async #failed(error: unknown, signal: AbortSignal): Promise<void> {
@@ -366,5 +366,5 @@ function statusError(frame: Uint8Array, span: Span): Error {
   const status = parseSpan(frame, span);
   const code =
     typeof status === "object" && status !== null && "code" in status ? Number(status.code) : 500;
-  return refusal(code, status, undefined);
+  return apiErrorOf(code, status, undefined);
 }

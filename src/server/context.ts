@@ -14,7 +14,7 @@ export type HandlerInfo = Omit<
 
 export interface RequestContext {
   readonly request: PlainRequest;
-  readonly info: HandlerInfo;
+  readonly requestInfo: HandlerInfo;
   /** Where the request acts: made with `attributes` from one value (place.ts). */
   readonly place: Place;
   /** What the authorizer was asked, and allowed. */

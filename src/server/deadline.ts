@@ -45,7 +45,7 @@ interface Leaving {
 }
 
 /** Runs `f` with a signal that aborts at the deadline or with `gone`; rejects with 504 at the deadline. */
-export function deadlined<T>(
+export function runWithDeadline<T>(
   clock: Clock,
   limitMs: number,
   gone: Leaving,

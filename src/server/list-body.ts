@@ -8,7 +8,7 @@
  *        and `keptBlocksMax` bounds how many are held per list cache.
  */
 import type { AnyObject } from "#api/object.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
@@ -184,7 +184,7 @@ function makeBlock(items: readonly CachedObject[], start: number, form: ItemForm
     if ((object.revision & boundaryMask) === 0) break;
     if (length >= blockBytesMax || parts.length >= blockObjectsMax) break;
   }
-  const bytes = form.layout === "json" ? joined(parts, length) : concatenated(parts);
+  const bytes = form.layout === "json" ? joined(parts, length) : concatBytes(parts);
   return { objects: items.slice(start, start + parts.length), bytes };
 }
 
@@ -203,5 +203,5 @@ function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
 /** Short bodies leave as one chunk: one write, one TLS record. */
 function merged(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  return length > blockBytesMax ? chunks : [concatenated(chunks)];
+  return length > blockBytesMax ? chunks : [concatBytes(chunks)];
 }

@@ -73,7 +73,7 @@ export function textResponse(status: number, text: string, headers: Headers = {}
 }
 
 /** The same answer compressed, where the client takes gzip and the body is long enough. */
-export async function compressed(
+export async function compressBody(
   request: PlainRequest,
   response: PlainResponse,
 ): Promise<PlainResponse> {

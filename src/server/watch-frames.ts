@@ -4,7 +4,7 @@
  */
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { type TypeMeta, watchFrame } from "./protobuf/envelope.ts";
 import { toStatus } from "./status.ts";
@@ -167,7 +167,7 @@ export class FrameJoiner {
     for (const known of this.#recent) {
       if (known.key === key && sameFrames(known.frames, frames)) return known.block;
     }
-    const block = concatenated(frames);
+    const block = concatBytes(frames);
     this.#recent = [{ key, frames, block }, ...this.#recent.slice(0, joinedMax - 1)];
     return block;
   }

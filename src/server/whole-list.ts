@@ -2,7 +2,7 @@
  * Lists that are made for one answer: tables, YAML, indented JSON. Encoded entry by entry, in turns of the
  * loop, to the very bytes that the whole list would be encoded to.
  */
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import type { Pace } from "#platform/pace.ts";
 import { stringify } from "yaml";
 import type { Negotiated } from "./negotiate.ts";
@@ -37,7 +37,7 @@ export async function wholeList(
     if (at < entries.count) await pace.turn();
   }
   chunks.push(encoder.encode(after));
-  return entries.count <= perTurn ? [concatenated(chunks)] : chunks;
+  return entries.count <= perTurn ? [concatBytes(chunks)] : chunks;
 }
 
 function around(

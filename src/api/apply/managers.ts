@@ -127,7 +127,7 @@ export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boo
 }
 
 /** At most `updateManagersMax` updaters: the oldest of one version become one entry. */
-export function cappedManagers(managers: Managers): Managers {
+export function capManagers(managers: Managers): Managers {
   const updaters = [...managers.values()].filter((m) => m.operation === "Update");
   let excess = updaters.length - updateManagersMax;
   if (excess <= 0) return managers;

@@ -32,7 +32,7 @@ import type { ManagerSet, Managers } from "./managers.ts";
 import { mergeValues, removePaths } from "./merge.ts";
 import { ShapeSource } from "./shape.ts";
 import type { StructShape } from "./shape.ts";
-import { reconciled, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
+import { reconcileSet, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
 
 /** The versions of one kind. Make it once per resource; it keeps what it computes of the schemas. */
 export interface ApplyTypes {
@@ -145,7 +145,7 @@ function compareVersions(change: Change, apiVersion: string): VersionComparison 
 export function reconcileManagers(types: ApplyTypes, managers: Managers): Managers {
   const next = [...managers].map(([id, owner]): [string, ManagerSet] => {
     const shape = types.shape(owner.apiVersion);
-    return [id, shape === undefined ? owner : withSet(owner, reconciled(owner.set, shape))];
+    return [id, shape === undefined ? owner : withSet(owner, reconcileSet(owner.set, shape))];
   });
   return new Map(next);
 }
@@ -222,7 +222,7 @@ function without(typed: Typed, paths: FieldSet): Typed {
 }
 
 /** Of everything in the object, struct fields on the way included. */
-function namedSet(typed: Typed): FieldSet {
+function setOfFields(typed: Typed): FieldSet {
   return withNamedFields(setOfContent(typed.value, typed.shape), typed.shape);
 }
 
@@ -236,8 +236,8 @@ function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
     const rest = convertTyped(pruning.types, result, version);
     if (full === undefined || rest === undefined) continue;
     const held = unionAll(owners.filter((o) => o.apiVersion === version).map((o) => o.set));
-    const keep = union(namedSet(rest), withNamedFields(held, full.shape));
-    const added = without(full, difference(namedSet(full), keep));
+    const keep = union(setOfFields(rest), withNamedFields(held, full.shape));
+    const added = without(full, difference(setOfFields(full), keep));
     result = convertTyped(pruning.types, added, whole.apiVersion) ?? result;
   }
   return result;
@@ -245,6 +245,6 @@ function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
 
 /** Only fields the applier owned may be removed: puts back removed fields that had no owner. */
 function addBackDangling(whole: Typed, pruned: Typed, last: FieldSet): Typed {
-  const gone = difference(namedSet(whole), namedSet(pruned));
+  const gone = difference(setOfFields(whole), setOfFields(pruned));
   return without(whole, intersection(gone, last));
 }

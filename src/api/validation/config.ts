@@ -11,7 +11,7 @@ import {
   maybeNumber,
   maybeText,
   part,
-  sortedKeys,
+  sortKeys,
   text,
   textMap,
   texts,
@@ -43,14 +43,14 @@ export function validateConfigMap(map: Fields): FieldError[] {
   const data = textMap(map, "data");
   const binary = textMap(map, "binaryData");
   let size = 0;
-  for (const name of sortedKeys(data)) {
+  for (const name of sortKeys(data)) {
     checkKey(out, name, "data");
     if (Object.hasOwn(binary, name)) {
       out.push(invalidValue(key("data", name), name, "duplicate of key present in binaryData"));
     }
     size += encoder.encode(data[name]).byteLength;
   }
-  for (const name of sortedKeys(binary)) {
+  for (const name of sortKeys(binary)) {
     checkKey(out, name, "binaryData");
     if (Object.hasOwn(data, name)) {
       out.push(invalidValue(key("binaryData", name), name, "duplicate of key present in data"));
@@ -90,7 +90,7 @@ export function validateSecret(secret: Fields): FieldError[] {
   const out: FieldError[] = [];
   const data = textMap(secret, "data");
   let size = 0;
-  for (const name of sortedKeys(data)) {
+  for (const name of sortKeys(data)) {
     checkKey(out, name, "data");
     size += base64Length(data[name] ?? "") ?? 0;
   }

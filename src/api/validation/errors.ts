@@ -10,15 +10,15 @@ import type { FieldError } from "../status.ts";
 export const omitted: unique symbol = Symbol("omitted");
 
 export function required(field: string, detail = ""): FieldError {
-  return finding("FieldValueRequired", field, "Required value", detail);
+  return makeFinding("FieldValueRequired", field, "Required value", detail);
 }
 
 export function forbidden(field: string, detail: string): FieldError {
-  return finding("FieldValueForbidden", field, "Forbidden", detail);
+  return makeFinding("FieldValueForbidden", field, "Forbidden", detail);
 }
 
 export function invalidValue(field: string, value: unknown, detail: string): FieldError {
-  return finding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
+  return makeFinding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
 }
 
 /** `supported` is shown in the order given: sort it where upstream does. */
@@ -28,7 +28,12 @@ export function notSupported(
   supported: readonly string[],
 ): FieldError {
   const detail = supportedText(supported);
-  return finding("FieldValueNotSupported", field, withValue("Unsupported value", value), detail);
+  return makeFinding(
+    "FieldValueNotSupported",
+    field,
+    withValue("Unsupported value", value),
+    detail,
+  );
 }
 
 /** By the list: a request may hold thousands of values that one list does not support. */
@@ -44,16 +49,16 @@ function supportedText(supported: readonly string[]): string {
 }
 
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
-  return finding("FieldValueDuplicate", field, withValue("Duplicate value", value), detail);
+  return makeFinding("FieldValueDuplicate", field, withValue("Duplicate value", value), detail);
 }
 
 export function notFound(field: string, value: unknown, detail = ""): FieldError {
-  return finding("FieldValueNotFound", field, withValue("Not found", value), detail);
+  return makeFinding("FieldValueNotFound", field, withValue("Not found", value), detail);
 }
 
 export function tooLong(field: string, maxBytes: number): FieldError {
   const unit = maxBytes === 1 ? "byte" : "bytes";
-  return finding(
+  return makeFinding(
     "FieldValueTooLong",
     field,
     "Too long",
@@ -64,7 +69,7 @@ export function tooLong(field: string, maxBytes: number): FieldError {
 export function tooMany(field: string, actual: number, max: number): FieldError {
   const unit = max === 1 ? "item" : "items";
   const body = withValue("Too many", actual);
-  return finding("FieldValueTooMany", field, body, `must have at most ${max} ${unit}`);
+  return makeFinding("FieldValueTooMany", field, body, `must have at most ${max} ${unit}`);
 }
 
 /** One `invalidValue` per text. */
@@ -92,7 +97,7 @@ export function repeatedAt(keys: readonly string[]): readonly number[] {
   return repeated;
 }
 
-function finding(
+function makeFinding(
   reason: FieldError["reason"],
   field: string,
   body: string,

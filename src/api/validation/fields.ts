@@ -110,7 +110,7 @@ export function hasEntries(fields: Fields, key: string): boolean {
 }
 
 /** Keys in Go's print order, so that findings about a map come out the same every time. */
-export function sortedKeys(map: Fields): readonly string[] {
+export function sortKeys(map: Fields): readonly string[] {
   return Object.keys(map).sort(byText);
 }
 

@@ -4,7 +4,7 @@ import { compareQuantities, formatQuantity, tryParseQuantity } from "../quantity
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../label-syntax.ts";
 import type { Fields } from "./fields.ts";
-import { hasEntries, has, items, part, sortedKeys, text } from "./fields.ts";
+import { hasEntries, has, items, part, sortKeys, text } from "./fields.ts";
 import {
   child,
   duplicate,
@@ -59,7 +59,7 @@ function checkLimit(out: FieldError[], limit: Fields, path: string): void {
       out.push(forbidden(child(path, list), "may not be specified when `type` is 'Pod'"));
       continue;
     }
-    for (const name of sortedKeys(part(limit, list))) {
+    for (const name of sortKeys(part(limit, list))) {
       const at = key(child(path, list), name);
       checkName(out, name, at);
       readQuantity(out, part(limit, list)[name], at);

@@ -13,7 +13,7 @@ import {
   maybe,
   maybeNumber,
   part,
-  sortedKeys,
+  sortKeys,
   text,
   textMap,
   firstByText,
@@ -433,7 +433,7 @@ function checkContainerResize(
     ["requests", "resource requests"],
     ["limits", "resource limits"],
   ] as const) {
-    const lost = sortedKeys(part(before, list)).some((name) => !has(part(resources, list), name));
+    const lost = sortKeys(part(before, list)).some((name) => !has(part(resources, list), name));
     if (lost) out.push(forbidden(child(at.path, list), `${what} cannot be removed`));
   }
   checkMemoryLimit(out, next, old, child(at.path, "limits"));

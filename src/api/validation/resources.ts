@@ -6,7 +6,7 @@ import { qualifiedNameErrors } from "../label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { isPodLevelResource } from "../defaults/pod-resources.ts";
 import type { Fields } from "./fields.ts";
-import { items, part, sortedKeys, text } from "./fields.ts";
+import { items, part, sortKeys, text } from "./fields.ts";
 import {
   child,
   duplicate,
@@ -152,7 +152,7 @@ export function checkResourceList(
   path: string,
 ): Map<string, Quantity> {
   const amounts = new Map<string, Quantity>();
-  for (const name of sortedKeys(list)) {
+  for (const name of sortKeys(list)) {
     const at = key(path, name);
     checkName(out, name, at);
     const amount = readQuantity(out, list[name], at);

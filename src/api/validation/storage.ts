@@ -11,7 +11,7 @@ import {
   maybe,
   maybeText,
   part,
-  sortedKeys,
+  sortKeys,
   text,
   textMap,
   texts,
@@ -67,7 +67,7 @@ function checkParameters(
   parameters: Readonly<Record<string, string>>,
   path: string,
 ): void {
-  const names = sortedKeys(parameters);
+  const names = sortKeys(parameters);
   if (names.length > parametersMax) {
     out.push(tooLong("Provisioner Parameters", parametersMax));
     return;

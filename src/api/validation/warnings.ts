@@ -5,7 +5,7 @@
 import { ownEntry } from "#base/own.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
-import { count, has, items, part, sortedKeys, text, textMap } from "./fields.ts";
+import { count, has, items, part, sortKeys, text, textMap } from "./fields.ts";
 import { child, index, key, repeatedAt } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { isFractionalBytes } from "./resources.ts";
@@ -88,7 +88,7 @@ const deprecatedLabels: Readonly<Record<string, string>> = {
 };
 
 function warnLabels(out: string[], spec: Fields, path: string): void {
-  for (const label of sortedKeys(textMap(spec, "nodeSelector"))) {
+  for (const label of sortKeys(textMap(spec, "nodeSelector"))) {
     const advice = ownEntry(deprecatedLabels, label);
     if (advice === undefined) continue;
     const since = `deprecated since v1.${label === "beta.kubernetes.io/arch" || label === "beta.kubernetes.io/os" ? 14 : 17}`;
@@ -126,7 +126,7 @@ function warnFractions(out: string[], container: Fields, path: string): void {
   const resources = part(container, "resources");
   for (const list of ["limits", "requests"]) {
     const amounts = part(resources, list);
-    for (const name of sortedKeys(amounts)) {
+    for (const name of sortKeys(amounts)) {
       if (!isFractionalBytes(name, amounts[name])) continue;
       const here = key(child(path, "resources", list), name);
       out.push(

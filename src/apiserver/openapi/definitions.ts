@@ -39,7 +39,7 @@ function structDefinition(
     properties[name] = property(name, field, text, version);
   }
   return {
-    ...described(text?.description ?? ""),
+    ...describeField(text?.description ?? ""),
     ...(Object.keys(properties).length > 0 ? { properties } : {}),
     ...(schema.required.length > 0 ? { required: schema.required } : {}),
     type: "object",
@@ -65,7 +65,7 @@ function unionExtension(text: DefinitionText | undefined): JsonObject {
 }
 
 function scalarDefinition(text: DefinitionText, version: OpenApiVersion): JsonObject {
-  return { ...described(text.description), ...scalarShape(text, version) };
+  return { ...describeField(text.description), ...scalarShape(text, version) };
 }
 
 function scalarShape(text: DefinitionText, version: OpenApiVersion): JsonObject {
@@ -98,7 +98,7 @@ function property(
 ): JsonObject {
   const target = targetOf(field);
   const siblings = {
-    ...described(fieldDescription(owner, name, field, target)),
+    ...describeField(fieldDescription(owner, name, field, target)),
     ...extensions(field),
   };
   if (target === undefined) return { ...siblings, ...typeOf(field, version) };
@@ -107,7 +107,7 @@ function property(
   return Object.keys(siblings).length === 0 ? ref : { allOf: [ref], ...siblings };
 }
 
-function described(description: string): JsonObject {
+function describeField(description: string): JsonObject {
   return description === "" ? {} : { description };
 }
 

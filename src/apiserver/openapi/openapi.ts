@@ -16,7 +16,7 @@ import {
   openapiV3Document,
   openapiV3Names,
 } from "./documents.ts";
-import { encodeJson, hashed, type EncodedDocument } from "./encoded-document.ts";
+import { encodeJson, withHash, type EncodedDocument } from "./encoded-document.ts";
 import type { ApiSurface } from "./model.ts";
 import { encodeOpenapiV2, openapiV2ProtobufSteps } from "./proto-v2.ts";
 
@@ -69,7 +69,7 @@ export class OpenapiDocuments {
     const encoded =
       form === "json"
         ? encodeJson(document)
-        : hashed(await stepsInTurns(openapiV2ProtobufSteps(document), turn, stepsPerTurn));
+        : withHash(await stepsInTurns(openapiV2ProtobufSteps(document), turn, stepsPerTurn));
     // Of a surface that has changed meanwhile nothing is kept.
     if (surface !== this.#surface) return;
     if (form === "json") this.#v2Json ??= encoded;
@@ -101,7 +101,7 @@ export class OpenapiDocuments {
 
   /** Gnostic's protobuf form. */
   v2Protobuf(): EncodedDocument {
-    this.#v2Protobuf ??= hashed(encodeOpenapiV2(openapiV2Document(this.#surface)));
+    this.#v2Protobuf ??= withHash(encodeOpenapiV2(openapiV2Document(this.#surface)));
     return this.#v2Protobuf;
   }
 

@@ -188,11 +188,11 @@ function createOperation(subject: Subject): OperationModel {
     description: `create ${withArticle(info.kind)}`,
     body: { definition, required: true },
     parameters: writeParameters,
-    responses: created(definition),
+    responses: createdResponse(definition),
   });
 }
 
-function created(definition: string): OperationModel["responses"] {
+function createdResponse(definition: string): OperationModel["responses"] {
   return { "200": { definition }, "201": { definition }, "202": { definition } };
 }
 
@@ -330,7 +330,7 @@ function subresourceOperations(
         gvk: kindOf(gvk),
         body: { definition, required: true },
         parameters: writeParameters,
-        responses: created(definition),
+        responses: createdResponse(definition),
       }),
     });
   }

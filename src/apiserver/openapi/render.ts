@@ -17,7 +17,7 @@ export function sortedPaths(paths: readonly PathModel[]): readonly PathModel[] {
 }
 
 export function renderPath(path: PathModel, version: OpenApiVersion): JsonObject {
-  const shared = sharedParameters(path);
+  const shared = listSharedParameters(path);
   const parameters = [...path.parameters, ...shared];
   const operations = path.operations.map((operation): [string, JsonValue] => [
     operation.method,
@@ -29,7 +29,7 @@ export function renderPath(path: PathModel, version: OpenApiVersion): JsonObject
   };
 }
 
-function sharedParameters({ operations }: PathModel): readonly ParameterModel[] {
+function listSharedParameters({ operations }: PathModel): readonly ParameterModel[] {
   const [first, ...others] = operations;
   if (first === undefined) return [];
   return first.parameters.filter((p) => others.every((o) => o.parameters.includes(p)));

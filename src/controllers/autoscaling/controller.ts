@@ -8,7 +8,7 @@ import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus } from "#ap
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { keyOf } from "#client/local-store.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";

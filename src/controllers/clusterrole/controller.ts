@@ -4,7 +4,7 @@
  */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";
 import { refs } from "../framework/refs.ts";

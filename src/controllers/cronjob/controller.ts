@@ -7,8 +7,8 @@
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
 import { CronError, isTimeZone } from "#api/cron.ts";
 import { formatTime } from "#api/time.ts";
-import { isAlreadyExists } from "#client/refusal.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { isAlreadyExists } from "#client/api-errors.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";

@@ -8,7 +8,7 @@
  */
 import type { ControllerRevision, DaemonSet, Node, Pod } from "#api/gen/types.ts";
 import { labelsMatch } from "#api/label-selector.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../ownership/adopt.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";

@@ -9,8 +9,8 @@ import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/g
 import { labelsMatch } from "#api/label-selector.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isConflict, isNotFound } from "#client/refusal.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { withCondition } from "../framework/conditions.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";

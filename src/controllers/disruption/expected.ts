@@ -16,7 +16,7 @@ import { parseApiVersion } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import { controllerOf } from "../ownership/owner.ts";
 import { refs } from "../framework/refs.ts";
 import { findScaledResource } from "../scaling/scale.ts";

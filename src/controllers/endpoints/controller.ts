@@ -8,8 +8,8 @@
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isAlreadyExists, isNotFound } from "#client/refusal.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";

@@ -6,8 +6,8 @@
  *       label, and locks of old leader elections, are ignored.
  */
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";

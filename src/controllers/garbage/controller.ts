@@ -15,7 +15,7 @@ import { parseApiVersion } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { ResourceRef } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { sleep } from "#platform/clock.ts";

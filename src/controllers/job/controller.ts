@@ -11,7 +11,7 @@ import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
 import { labelsMatch } from "#api/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../ownership/adopt.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";

@@ -12,7 +12,7 @@ import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { discover, type DiscoveredResource } from "../framework/discovery.ts";

@@ -9,8 +9,8 @@
  */
 import type { Lease, Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes } from "#client/local-store.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { commonIndexes } from "#client/indexer.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";
 import { podCondition } from "../pods/pod.ts";

@@ -6,7 +6,7 @@
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";

@@ -6,7 +6,7 @@
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { isFinished } from "../pods/pod.ts";
 import { isGone, textOf } from "../framework/api-errors.ts";

@@ -11,7 +11,7 @@ import { labelsMatch, selectorFromMap, selectorFromLabelSelector } from "#api/la
 import type { GroupVersionKind, KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../ownership/adopt.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";

@@ -12,8 +12,8 @@ import type {
   StatefulSet,
 } from "#api/gen/types.ts";
 import { labelsMatch } from "#api/label-selector.ts";
-import { isAlreadyExists } from "#client/refusal.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { isAlreadyExists } from "#client/api-errors.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../ownership/adopt.ts";
 import { Expectations, unfulfilled } from "../framework/expectations.ts";

@@ -17,7 +17,7 @@ import type { LocalEngineOptions } from "#store/engines/local.ts";
 import { AlarmFile } from "../alarm-file.ts";
 import { Alarms } from "../alarms.ts";
 import { EtcdClient } from "../client.ts";
-import { etcdHttpFace } from "../http-face.ts";
+import { etcdHttpFrontend } from "../http-frontend.ts";
 import { listenEtcd, recommendedServerLimits, type ServerLimits } from "../server.ts";
 import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../services.ts";
 
@@ -59,7 +59,7 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
   const served = {
     ...deps,
     methods: etcdMethods({ ...deps, store, alarms }, all),
-    http: etcdHttpFace({ store, alarms, figures: readProcessFigures }, quotaBytes),
+    http: etcdHttpFrontend({ store, alarms, figures: readProcessFigures }, quotaBytes),
   };
   const listening = await listenEtcd(served, {
     host: "127.0.0.1",

@@ -14,7 +14,7 @@ import { pid } from "node:process";
 import type { DatabaseSync } from "node:sqlite";
 import { DiskError, lockFilePrefix } from "../disk.ts";
 import type { DiskLock } from "../disk.ts";
-import { diskError, named } from "./disk-error.ts";
+import { diskError, asDiskError } from "./disk-error.ts";
 
 /** SQLITE_BUSY: another process holds the lock. */
 const sqliteBusy = 5;
@@ -27,7 +27,7 @@ export async function lockDirectory(directory: string): Promise<DiskLock> {
   const path = join(directory, lockFilePrefix);
   const holderPath = `${path}.holder`;
   const held = await lockFile(directory, alone, false);
-  await named("write", holderPath, writeFile(holderPath, `${pid}\n`, { mode: 0o600 }));
+  await asDiskError("write", holderPath, writeFile(holderPath, `${pid}\n`, { mode: 0o600 }));
   return { release: () => Promise.resolve(held.close()) };
 }
 

@@ -128,15 +128,15 @@ function exchange(
   start: (options?: RequestOptions) => ClientRequest,
 ): Promise<ByteResponse> {
   const { body, signal } = request;
-  if (signal.aborted) return Promise.reject(aborted());
+  if (signal.aborted) return Promise.reject(abortedError());
   return new Promise((resolve, reject) => {
     const sent = start();
     const late = setTimeout(
-      () => sent.destroy(timedOut("no answer", limits.headMs)),
+      () => sent.destroy(timedOutError("no answer", limits.headMs)),
       limits.headMs,
     );
     late.unref();
-    const abort = (): void => void sent.destroy(aborted());
+    const abort = (): void => void sent.destroy(abortedError());
     signal.addEventListener("abort", abort, { once: true });
     const release = (): void => {
       clearTimeout(late);
@@ -145,11 +145,11 @@ function exchange(
     sent.on("close", release);
     sent.on("error", (error) => {
       release();
-      reject(failed(error, sent.reusedSocket));
+      reject(failedError(error, sent.reusedSocket));
     });
     sent.on("response", (incoming: IncomingMessage) => {
       clearTimeout(late);
-      sent.setTimeout(limits.idleMs, () => sent.destroy(timedOut("silence", limits.idleMs)));
+      sent.setTimeout(limits.idleMs, () => sent.destroy(timedOutError("silence", limits.idleMs)));
       resolve(byteResponse(incoming));
     });
     sent.on("upgrade", (incoming, socket, head) => {
@@ -228,7 +228,7 @@ function streamAll(
       if (incoming.complete) resolve();
       else reject(cut());
     });
-    incoming.on("error", (error) => reject(failed(error, false)));
+    incoming.on("error", (error) => reject(failedError(error, false)));
     incoming.on("close", () => reject(cut()));
   });
 }
@@ -242,7 +242,7 @@ function plainHeaders(incoming: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-function failed(error: Error, reused: boolean): ByteTransportError {
+function failedError(error: Error, reused: boolean): ByteTransportError {
   if (error instanceof ByteTransportError) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "EUNKNOWN";
   const stale = reused && (code === "ECONNRESET" || code === "EPIPE");
@@ -250,11 +250,11 @@ function failed(error: Error, reused: boolean): ByteTransportError {
   return new Kind(`request failed: ${error.message}`, code, { cause: error });
 }
 
-function aborted(): ByteTransportError {
+function abortedError(): ByteTransportError {
   return new ByteTransportError("request aborted by the caller", "ABORTED");
 }
 
-function timedOut(what: string, limitMs: number): ByteTransportError {
+function timedOutError(what: string, limitMs: number): ByteTransportError {
   return new ByteTransportError(`${what} for ${limitMs} ms`, "ETIMEDOUT");
 }
 

@@ -93,7 +93,7 @@ export async function listen(
   server.on("connection", (socket: Socket) => {
     socket.setNoDelay(true);
     sockets.add(socket);
-    socket.on("error", destroyed).on("close", gone);
+    socket.on("error", destroySocket).on("close", gone);
   });
   server.maxConnections = options.limits.connectionsMax;
   await bind(server, options);
@@ -106,7 +106,7 @@ export async function listen(
   };
 }
 
-function destroyed(this: Socket): void {
+function destroySocket(this: Socket): void {
   this.destroy();
 }
 

@@ -228,7 +228,7 @@ export class Http1Connection implements StreamOwner {
     const head = Buffer.from(text, "latin1");
     for (const run of runsOf(hasBody(method, status) ? [head, ...body] : [head])) {
       if (!socket.writable) break;
-      if (!writeTogether(socket, run)) await drained(socket);
+      if (!writeTogether(socket, run)) await untilDrained(socket);
     }
     left?.();
     if (this.#state !== "answering") return;
@@ -328,7 +328,7 @@ const noAnswer: BytesAnswer = {
   body: [Buffer.from("Internal Server Error\n")],
 };
 
-function drained(socket: Socket): Promise<void> {
+function untilDrained(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       socket.off("drain", done).off("close", done);

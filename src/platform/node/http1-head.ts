@@ -33,12 +33,12 @@ export function plainHead(read: Buffer): PlainHead | undefined {
   if (read.length > headBytesMax) return undefined;
   const text = read.toString("latin1");
   if (last !== undefined && text === last.text) return last.head;
-  const head = parsed(text);
+  const head = parseHead(text);
   if (head !== undefined) last = { text, head };
   return head;
 }
 
-function parsed(text: string): PlainHead | undefined {
+function parseHead(text: string): PlainHead | undefined {
   if (!text.endsWith("\r\n\r\n")) return undefined;
   // A second head, or a body, would leave an empty line, which is no header.
   const [first = "", ...lines] = text.slice(0, -4).split("\r\n");

@@ -48,7 +48,7 @@ export async function serveHttp1(
   message.on("error", leave);
   response.on("error", leave);
   takeTurn({ message, response });
-  if (response.socket === null) await assigned(message, response);
+  if (response.socket === null) await untilAssigned(message, response);
   if (response.socket === null) return;
   const target = splitTarget(message.url ?? "");
   const refusal = target === undefined ? badRequest : hostRefusal(message);
@@ -78,7 +78,7 @@ export async function serveHttp1(
 }
 
 /** Waits until the socket is the answer's own, or its client is gone. */
-function assigned(message: IncomingMessage, response: ServerResponse): Promise<void> {
+function untilAssigned(message: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (message.socket.destroyed) return resolve();
     const done = (): void => {
@@ -172,7 +172,7 @@ async function sendBytes(
   if (answer.body.length === 1) return void response.end(answer.body[0]);
   for (const run of runsOf(answer.body)) {
     if (gone.left || response.destroyed) return;
-    if (!writeTogether(response, run)) await drained(response);
+    if (!writeTogether(response, run)) await untilDrained(response);
   }
   response.end();
 }
@@ -264,16 +264,16 @@ let lastFrame: Buffer = Buffer.alloc(0);
 
 export function frameOf(chunks: readonly Uint8Array[]): Buffer {
   const only = chunks.length === 1 ? chunks[0] : undefined;
-  if (only === undefined) return framed(chunks);
+  if (only === undefined) return frameChunk(chunks);
   if (only === lastBlock) return lastFrame;
   let frame = frames.get(only);
-  if (frame === undefined) frames.set(only, (frame = framed(chunks)));
+  if (frame === undefined) frames.set(only, (frame = frameChunk(chunks)));
   lastBlock = only;
   lastFrame = frame;
   return frame;
 }
 
-function framed(chunks: readonly Uint8Array[]): Buffer {
+function frameChunk(chunks: readonly Uint8Array[]): Buffer {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   if (length === 0) return Buffer.alloc(0);
   return Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), ...chunks, crlf]);
@@ -288,7 +288,7 @@ function writeHead(
   response.writeHead(status, { ...more, ...headersOf(headers) });
 }
 
-function drained(response: ServerResponse): Promise<void> {
+function untilDrained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off("drain", done).off("close", done);

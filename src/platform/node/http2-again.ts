@@ -20,7 +20,11 @@ interface Known {
 const polls = new WeakMap<object, Known[]>();
 
 /** Of the stream's own session; later ones find it. */
-export function remember(stream: ServerHttp2Stream, fields: readonly string[], again: Again): void {
+export function rememberAnswer(
+  stream: ServerHttp2Stream,
+  fields: readonly string[],
+  again: Again,
+): void {
   const { session } = stream;
   if (session === undefined || !stream.endAfterHeaders) return;
   const others = (polls.get(session) ?? []).filter((known) => !same(known.fields, fields));
@@ -28,7 +32,10 @@ export function remember(stream: ServerHttp2Stream, fields: readonly string[], a
 }
 
 /** What to answer; undefined: it is another request, or must go the usual way. */
-export function recalled(stream: ServerHttp2Stream, fields: readonly string[]): ReturnType<Again> {
+export function recallAnswer(
+  stream: ServerHttp2Stream,
+  fields: readonly string[],
+): ReturnType<Again> {
   const { session } = stream;
   const known = session === undefined ? undefined : polls.get(session);
   if (known === undefined || !stream.endAfterHeaders) return undefined;

@@ -12,7 +12,7 @@ import { impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
 import { closedSink } from "./http1.ts";
 import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
-import { recalled, remember } from "./http2-again.ts";
+import { recallAnswer, rememberAnswer } from "./http2-again.ts";
 import { Departure, type Rim } from "./http-rim.ts";
 
 /** Headers HTTP/2 forbids (RFC 9113 8.2.2). */
@@ -25,7 +25,7 @@ export async function serveHttp2(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
 ): Promise<void> {
-  const head = rim.draining ? undefined : recalled(stream, rawHeaders);
+  const head = rim.draining ? undefined : recallAnswer(stream, rawHeaders);
   if (head !== undefined) return respondAgain(stream, head);
   const gone = new Departure();
   const leave = (): void => gone.leave();
@@ -39,18 +39,18 @@ export async function serveHttp2(
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
   if (gone.left || stream.destroyed) return abandon(answer);
   if (answer.kind === "bytes" && answer.again !== undefined)
-    remember(stream, rawHeaders, answer.again);
+    rememberAnswer(stream, rawHeaders, answer.again);
   await send(rim, stream, answer, request.method);
 }
 
 function respondAgain(stream: ServerHttp2Stream, { status, headers }: HeadAlone): void {
-  stream.on("error", ignored);
+  stream.on("error", ignoreError);
   if (stream.destroyed) return;
   stream.respond(headOf(status, headers), { endStream: true });
 }
 
 /** Node destroys the stream itself; without a listener the error would end the process. */
-function ignored(): void {}
+function ignoreError(): void {}
 
 async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
   try {
@@ -143,7 +143,7 @@ async function sendBytesMany(
 ): Promise<void> {
   for (const run of runsOf(chunks)) {
     if (stream.destroyed) return;
-    if (!writeTogether(stream, run)) await drained(stream);
+    if (!writeTogether(stream, run)) await untilDrained(stream);
   }
   if (!stream.destroyed) stream.end();
 }
@@ -200,7 +200,7 @@ function headOf(status: number, headers: Headers): Record<string, string | numbe
   return head;
 }
 
-function drained(stream: ServerHttp2Stream): Promise<void> {
+function untilDrained(stream: ServerHttp2Stream): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       stream.off("drain", done).off("close", done);

@@ -7,7 +7,7 @@
  * from the current one, as happens in a replicated engine.
  */
 import { assert } from "#base/assert.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import { RecordReader } from "../record.ts";
 import { FencedError } from "./engine.ts";
 import type {
@@ -91,7 +91,7 @@ export class MemoryLog {
       this.#trimmedRevision = lastRevision;
       return;
     }
-    this.#batches.push({ lastRevision, bytes: concatenated(buffers) });
+    this.#batches.push({ lastRevision, bytes: concatBytes(buffers) });
     this.#bytes += bytes;
   }
 

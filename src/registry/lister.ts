@@ -1,13 +1,13 @@
 /** Lookup over the registry's caches, for policy code that runs inside a request. */
 import type { AnyObject } from "#api/object.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
 import { objectKey } from "./keys.ts";
 import type { OpenRegistry } from "./registry.ts";
 
 /** Resources are named by where they are stored; objects are in their storage version. */
-export function createLookup(registry: Pick<OpenRegistry, "cache">): Lookup {
+export function createLister(registry: Pick<OpenRegistry, "cache">): Lister {
   return {
     get: (resource, namespace, name) =>
       registry.cache(resource).state.get(objectKey(namespace, name))?.object,

@@ -13,13 +13,13 @@ import type { KeyValue, LeaseId, Revision, Store, WriteRefused } from "#store/st
 import { encodeObject } from "#watch/object-bytes.ts";
 import { SharedObject } from "#watch/shared-object.ts";
 import type { Freshness } from "./freshness.ts";
-import type { ResourceCore } from "./feed.ts";
-import { sharedObject } from "./feed.ts";
+import type { ResourceCore } from "./cacher.ts";
+import { sharedObject } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 import type { EventLeases } from "./event-leases.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
-export interface ResourceContext {
+export interface ResourceStorage {
   readonly info: ResourceInfo;
   readonly strategy: Strategy;
   readonly core: ResourceCore;
@@ -32,13 +32,13 @@ export interface ResourceContext {
 }
 
 /** The resource as messages name it. */
-export function groupResource(context: ResourceContext): GroupResource {
+export function groupResource(context: ResourceStorage): GroupResource {
   return { group: context.info.group, resource: context.info.resource };
 }
 
 /** Throws the 422 of `errors`, if there are any. */
 export function refuseInvalid(
-  context: ResourceContext,
+  context: ResourceStorage,
   name: string,
   errors: readonly FieldError[],
 ): void {
@@ -46,7 +46,7 @@ export function refuseInvalid(
 }
 
 export function passWarnings(
-  context: ResourceContext,
+  context: ResourceStorage,
   next: AnyObject,
   old: AnyObject | undefined,
   options: WriteOptions,
@@ -56,7 +56,7 @@ export function passWarnings(
 }
 
 /** The bytes of an object, in the storage version unless it says otherwise itself. */
-export function storedBytes(context: ResourceContext, object: AnyObject): Uint8Array {
+export function encodeForStorage(context: ResourceStorage, object: AnyObject): Uint8Array {
   const { info } = context;
   const { group, version } = info.storage ?? info;
   const apiVersion = object.apiVersion ?? apiVersionOf({ group, version });
@@ -74,18 +74,18 @@ export type Written =
  * managedFields, as upstream. `bytes` are the object's, where the caller has them.
  */
 export async function putObject(
-  context: ResourceContext,
+  context: ResourceStorage,
   key: string,
   object: AnyObject,
   expected: number,
-  bytes = storedBytes(context, object),
+  bytes = encodeForStorage(context, object),
 ): Promise<Written> {
   const result = await putBytes(context, key, bytes, expected);
   if (result.kind === "committed") {
     await context.freshness.applied(result.revision);
     return { kind: "committed", object: objectAt(context, key, bytes, result.revision) };
   }
-  if (result.kind === "conflict") return conflicting(context, result.actual);
+  if (result.kind === "conflict") return conflictError(context, result.actual);
   const { managedFields, ...metadata } = object.metadata ?? {};
   if (result.kind === "too-large" && managedFields !== undefined) {
     return putObject(context, key, { ...object, metadata }, expected);
@@ -94,7 +94,7 @@ export async function putObject(
 }
 
 async function putBytes(
-  context: ResourceContext,
+  context: ResourceStorage,
   key: string,
   bytes: Uint8Array,
   expected: number,
@@ -112,7 +112,7 @@ async function putBytes(
 
 /** Removes `key` if it still is at revision `expected`. */
 export async function deleteKey(
-  context: ResourceContext,
+  context: ResourceStorage,
   key: string,
   expected: number,
 ): Promise<
@@ -130,7 +130,7 @@ export async function deleteKey(
     case "missing":
       return { kind: "missing" };
     case "conflict":
-      return conflicting(context, result.actual);
+      return conflictError(context, result.actual);
     case "no-space":
     case "too-large":
     case "lease-not-found":
@@ -139,8 +139,8 @@ export async function deleteKey(
   }
 }
 
-function conflicting(
-  context: ResourceContext,
+function conflictError(
+  context: ResourceStorage,
   actual: KeyValue | undefined,
 ): { readonly kind: "conflict"; readonly actual: SharedObject | undefined } {
   const { core } = context;
@@ -152,18 +152,18 @@ function conflicting(
 
 /** The cache's own instance when it still is the newest, so that its encodings are shared. */
 function objectAt(
-  context: ResourceContext,
+  context: ResourceStorage,
   key: string,
   bytes: Uint8Array,
   revision: number,
 ): SharedObject {
   const cached = context.core.cache.state.get(key);
-  return cached?.revision === revision ? cached : unstored(context, key, bytes, revision);
+  return cached?.revision === revision ? cached : uncachedObject(context, key, bytes, revision);
 }
 
 /** An object that is not in the cache (any more, or ever): results of dry runs, overtaken writes. */
-export function unstored(
-  context: ResourceContext,
+export function uncachedObject(
+  context: ResourceStorage,
   key: string,
   bytes: Uint8Array,
   revision: number,

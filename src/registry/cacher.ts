@@ -10,7 +10,7 @@
 import { assert, must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { expired } from "#api/status.ts";
+import { expiredError } from "#api/status.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { selectableFields } from "#api/selectable-fields.ts";
 import type { Commit, KeyValue, Revision, Store, StoreEvent, StoreWatch } from "#store/store.ts";
@@ -35,7 +35,7 @@ export interface ResourceCore {
   readonly cache: WatchCache;
 }
 
-export interface FeedDeps {
+export interface CacherDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly freshness: Freshness;
@@ -52,21 +52,21 @@ export interface FeedDeps {
   ) => string;
 }
 
-export interface FeedOptions extends Omit<CacheOptions, "indexedField"> {
+export interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
   readonly freeze: boolean;
 }
 
 /** Pods, ResourceSlices ...: kubelets each watch their node's share. */
 const indexedField = "spec.nodeName";
 
-export class Feed {
-  readonly #deps: FeedDeps;
-  readonly #options: FeedOptions;
+export class Cacher {
+  readonly #deps: CacherDeps;
+  readonly #options: CacherOptions;
   readonly #cores = new Map<ResourcePrefix, ResourceCore>();
   readonly #window: DispatchWindow;
   #watch: StoreWatch | undefined;
 
-  constructor(deps: FeedDeps, options: FeedOptions) {
+  constructor(deps: CacherDeps, options: CacherOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#window = new DispatchWindow(deps.clock);
@@ -121,7 +121,7 @@ export class Feed {
   #restart(): void {
     this.#deps.log.error("the store compacted revisions the caches had not seen; reading anew");
     const { groups, revision } = this.#readAll();
-    const error = expired("The resourceVersion for the provided watch is too old.");
+    const error = expiredError("The resourceVersion for the provided watch is too old.");
     for (const { prefix, cache, source } of this.#cores.values()) {
       const objects = (groups.get(prefix) ?? []).map((kv) => sharedObject(source, prefix, kv));
       groups.delete(prefix);

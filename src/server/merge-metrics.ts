@@ -9,7 +9,7 @@ interface Family {
 }
 
 /** @param pages each process's name and its text; an empty text adds nothing. */
-export function mergedMetrics(
+export function mergeMetrics(
   label: string,
   pages: readonly (readonly [process: string, text: string])[],
 ): string {

@@ -19,7 +19,7 @@ export interface ApiRequest {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface Exchange {
+export interface Transport {
   /** @returns the parsed JSON body, or the text of a body that is not JSON. */
   call(request: ApiRequest): Promise<unknown>;
   watch(
@@ -29,7 +29,11 @@ export interface Exchange {
 }
 
 /** The refusal behind an answer of `status` >= 400. A body that is no Status is quoted, as client-go does. */
-export function refusal(status: number, body: unknown, retryAfter: string | undefined): ApiError {
+export function apiErrorOf(
+  status: number,
+  body: unknown,
+  retryAfter: string | undefined,
+): ApiError {
   if (isStatus(body)) return new ApiError(withRetryAfter(body, status, retryAfter));
   const text = typeof body === "string" && body !== "" ? body.trim() : `status ${status}`;
   const made: Status = {

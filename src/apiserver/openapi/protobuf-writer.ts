@@ -7,7 +7,7 @@
  */
 const encoder = new TextEncoder();
 
-export class ProtoWriter {
+export class ProtobufWriter {
   #bytes: Uint8Array;
   /** Everything from here to the end is written. */
   #start: number;

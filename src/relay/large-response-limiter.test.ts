@@ -4,13 +4,13 @@ import { describe, it } from "node:test";
 import type { ApiError } from "#api/status.ts";
 import { SimClock } from "#sim/clock.ts";
 import { SimRandom } from "#sim/random.ts";
-import { Herd } from "./herd.ts";
+import { LargeResponseLimiter } from "./large-response-limiter.ts";
 
 const limits = { herdBytesMax: 100, herdAnswerBytesMin: 10 };
 
-function herd(): { herd: Herd; clock: SimClock } {
+function herd(): { herd: LargeResponseLimiter; clock: SimClock } {
   const clock = new SimClock();
-  return { herd: new Herd({ clock, random: new SimRandom(1) }, limits), clock };
+  return { herd: new LargeResponseLimiter({ clock, random: new SimRandom(1) }, limits), clock };
 }
 
 function retryAfter(enter: () => unknown): number {

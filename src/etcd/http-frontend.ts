@@ -21,7 +21,7 @@ export type HttpFace = (method: string, target: string) => HttpAnswer;
 
 export type HttpFaceDeps = MetricsDeps;
 
-export function etcdHttpFace(deps: HttpFaceDeps, quotaBytes: number): HttpFace {
+export function etcdHttpFrontend(deps: HttpFaceDeps, quotaBytes: number): HttpFace {
   const routes: Readonly<Record<string, (query: URLSearchParams) => HttpAnswer>> = {
     "/version": () => json(200, versions()),
     "/health": (query) => health(deps, query),

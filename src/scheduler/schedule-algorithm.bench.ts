@@ -1,10 +1,10 @@
 /**
  * Decisions per second of the pure core, by kind of Pod and number of nodes; every node is looked at.
- * Run: node src/scheduler/decide.bench.ts [nodes] [pods]
+ * Run: node src/scheduler/schedule-algorithm.bench.ts [nodes] [pods]
  */
 import { fakeRandom } from "#client/testing/fake-clock.ts";
 import { Cache } from "./cache.ts";
-import { Decider } from "./decide.ts";
+import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
 import type { PodShape } from "./testing.ts";
@@ -48,7 +48,13 @@ function bench(name: string, shape: PodShape): void {
     claimInUse: () => false,
   };
   const nominations = new Nominations();
-  const decider = new Decider({ cache, random: fakeRandom(1), namespaces, volumes, nominations });
+  const decider = new ScheduleAlgorithm({
+    cache,
+    random: fakeRandom(1),
+    namespaces,
+    volumes,
+    nominations,
+  });
   for (let i = 0; i < nodeCount; i++) {
     cache.setNode(makeNode(`n${i}`, { cpu: "64", memory: "256Gi", zone: `z${i % 10}` }));
   }

@@ -8,7 +8,7 @@ import { failure } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Access, Question } from "./access.ts";
 import { isNobody } from "./anonymous.ts";
-import { actingUser, isImpersonating, wishedUser } from "./impersonation.ts";
+import { actingUser, isImpersonating, requestedUser } from "./impersonation.ts";
 
 /** Undefined: the relay itself. */
 export type Caller = UserInfo | undefined;
@@ -20,7 +20,7 @@ export interface CallerNote {
   impersonator?: UserInfo;
 }
 
-export interface Door {
+export interface EntryPoint {
   /** Throws 401, 403 (may not act for somebody), 429 (too many unknown credentials) and 503. */
   caller(request: PlainRequest, note?: CallerNote): Promise<Caller>;
   /** Throws 401 for a caller without credentials whom the upstream would not take at `path`. */
@@ -33,7 +33,7 @@ export interface Door {
 }
 
 /** The relay itself may do what its credential upstream may: nothing is refused to it here. */
-export function publicDoor(access: Access): Door {
+export function publicEntryPoint(access: Access): EntryPoint {
   return {
     caller: (request, note = {}) => publicCaller(access, request, note),
     admit: async (caller, path) => {
@@ -67,8 +67,8 @@ async function publicCaller(
 }
 
 /** Only for a listener that no other process than the relay's own can reach. */
-export const innerDoor: Door = {
-  caller: async (request) => wishedUser(request),
+export const innerEntryPoint: EntryPoint = {
+  caller: async (request) => requestedUser(request),
   admit: () => Promise.resolve(),
   authorize: () => Promise.resolve(),
   authorizePath: () => Promise.resolve(),

@@ -19,7 +19,7 @@ import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Again, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
-import { chosenCoding } from "./accept-encoding.ts";
+import { chooseCoding } from "./accept-encoding.ts";
 import type { Coding } from "./body-part.ts";
 import { changeList } from "./change-list.ts";
 import { hasContent } from "./conditions.ts";
@@ -54,7 +54,7 @@ interface Moment extends Poll {
   readonly coding: Coding | undefined;
 }
 
-export class EtagFace {
+export class EtagFrontend {
   readonly #deps: EtagDeps;
   readonly #limits: RelayLimits;
 
@@ -87,7 +87,7 @@ export class EtagFace {
   #moment(read: EtagRead): Moment {
     const view = read.view();
     const content = view.content(read.zone);
-    const coding = chosenCoding(read.request.headers["accept-encoding"]);
+    const coding = chooseCoding(read.request.headers["accept-encoding"]);
     const tag = coding === undefined ? content.etag : `${content.etag}+${coding}`;
     return { clock: this.#deps.clock, mirror: read.resource.mirror, view, content, tag, coding };
   }

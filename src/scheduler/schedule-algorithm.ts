@@ -28,7 +28,7 @@ export type Decision =
   /** `slots`: nodes where taking Pods away might help. */
   | { readonly kind: "none"; readonly error: FitError; readonly slots: readonly number[] };
 
-export interface DeciderDeps {
+export interface ScheduleAlgorithmDeps {
   readonly cache: Cache;
   readonly random: Random;
   readonly namespaces: NamespaceLabels;
@@ -46,8 +46,8 @@ const sharedPlugins: ReadonlySet<PluginName> = new Set<PluginName>([
   "NodeResourcesFit",
 ]);
 
-export class Decider {
-  readonly #deps: DeciderDeps;
+export class ScheduleAlgorithm {
+  readonly #deps: ScheduleAlgorithmDeps;
   readonly #classes: PodClasses;
   readonly #filters: readonly FilterPlugin[];
   readonly #scores: readonly ScorePlugin[];
@@ -55,7 +55,7 @@ export class Decider {
   #total = new Float64Array(0);
   #scratch = new Float64Array(0);
 
-  constructor(deps: DeciderDeps) {
+  constructor(deps: ScheduleAlgorithmDeps) {
     this.#deps = deps;
     this.#classes = new PodClasses({ nodes: deps.cache.nodes });
     this.#filters = [

@@ -11,7 +11,7 @@ import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 
-export interface HerdLimits {
+export interface LargeResponseLimits {
   readonly herdBytesMax: number;
   /** Answers below this are not worth counting. */
   readonly herdAnswerBytesMin: number;
@@ -22,16 +22,19 @@ const retrySecondsMax = 30;
 /** Refusals are remembered this long, halved each time: a crowd is a matter of seconds. */
 const forgetMs = 2_000;
 
-export class Herd {
+export class LargeResponseLimiter {
   admitted = 0;
   refused = 0;
   #bytes = 0;
   #waiting = 0;
   #forgottenAtMs = 0;
   readonly #deps: { readonly clock: Clock; readonly random: Random };
-  readonly #limits: HerdLimits;
+  readonly #limits: LargeResponseLimits;
 
-  constructor(deps: { readonly clock: Clock; readonly random: Random }, limits: HerdLimits) {
+  constructor(
+    deps: { readonly clock: Clock; readonly random: Random },
+    limits: LargeResponseLimits,
+  ) {
     this.#deps = deps;
     this.#limits = limits;
   }

@@ -4,7 +4,7 @@
  */
 import type { AnyObject, GroupResource } from "./object.ts";
 
-export interface Lookup {
+export interface Lister {
   /** `namespace` "" for cluster-scoped resources. Frozen. */
   get(resource: GroupResource, namespace: string, name: string): AnyObject | undefined;
   /** `namespace` "" lists all namespaces. Frozen, key order. */

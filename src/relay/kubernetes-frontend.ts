@@ -6,10 +6,10 @@
  */
 import { notFound } from "#api/status.ts";
 import type { Headers } from "#platform/http.ts";
-import { bytesResponse, compressed } from "#server/respond.ts";
+import { bytesResponse, compressBody } from "#server/respond.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "./accept-encoding.ts";
-import { type Answer, type FaceDeps, freshEnough, type Read } from "./kubernetes-read.ts";
+import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
 import { answerWatch, type WatchLimits } from "./kubernetes-watch.ts";
 import { type Page, pageOf, presentPage } from "./list-page.ts";
 import { listKindOf } from "./mirrored-kind.ts";
@@ -20,11 +20,11 @@ import { formOf, getVersion, type ListQuery, listQuery } from "./read-query.ts";
 /** From this size on a body is worth compressing, as upstream thinks. */
 const gzipBytesMin = 128 * 1024;
 
-export class KubernetesFace {
-  readonly #deps: FaceDeps;
+export class KubernetesFrontend {
+  readonly #deps: FrontendDeps;
   readonly #limits: WatchLimits;
 
-  constructor(deps: FaceDeps, limits: WatchLimits) {
+  constructor(deps: FrontendDeps, limits: WatchLimits) {
     this.#deps = deps;
     this.#limits = limits;
   }
@@ -84,7 +84,7 @@ export class KubernetesFace {
     const page = pageOf(resource, asked, place);
     if (page === undefined) return "pass";
     const body = this.#pageBody(resource, form, page);
-    return compressed(request, bytesResponse(200, body, form.contentType, headers));
+    return compressBody(request, bytesResponse(200, body, form.contentType, headers));
   }
 
   #pageBody(resource: Mirrored, form: ReadForm, { items, metadata }: Page): readonly Uint8Array[] {

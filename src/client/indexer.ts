@@ -32,7 +32,7 @@ interface Index<T> {
   readonly entries: Map<string, Map<string, T>>;
 }
 
-export class LocalStore<T extends KubeObject> {
+export class Indexer<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, Index<T>>();
 
