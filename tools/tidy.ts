@@ -64,7 +64,7 @@ export function tidy(file: SourceFile): readonly Finding[] {
   ];
 }
 
-/** `src/store/engines/local.ts` is of room `store`; files outside src are of no room. */
+/** `src/store/engines/local/engine.ts` is of room `store`; files outside src are of no room. */
 export function roomOf(path: string): string | undefined {
   return /^src\/([^/]+)\//.exec(path)?.[1];
 }

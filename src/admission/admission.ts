@@ -3,7 +3,7 @@
  * mutate is idempotent; validate changes nothing. A refusal is a thrown ApiError.
  */
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { UserInfo } from "#platform/http.ts";
 
 export interface AdmissionRequest {

@@ -2,7 +2,7 @@
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";

@@ -8,7 +8,7 @@
 import type { AnyObject, ObjectMeta, OwnerReference } from "./object.ts";
 import { parseApiVersion } from "./object.ts";
 import type { FieldError } from "./status.ts";
-import { labelValueErrors, qualifiedNameErrors } from "./label-syntax.ts";
+import { labelValueErrors, qualifiedNameErrors } from "./selectors/label-syntax.ts";
 import type { NameRandom, NameValidator } from "./names.ts";
 import { dnsLabelName, generateName } from "./names.ts";
 import { byText, text, without } from "./validation/fields.ts";

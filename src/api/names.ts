@@ -3,7 +3,7 @@
  * texts (apimachinery util/validation, api/validation); an empty list means the name is fine.
  */
 import { ownEntry } from "#base/own.ts";
-import { subdomainErrors } from "./label-syntax.ts";
+import { subdomainErrors } from "./selectors/label-syntax.ts";
 
 /** @param prefix the text is a generateName: one trailing dash is then fine. */
 export type NameValidator = (name: string, prefix: boolean) => readonly string[];

@@ -9,7 +9,7 @@
  */
 import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
-import { isAmong } from "./label-selector.ts";
+import { isAmong } from "./selectors/label-selector.ts";
 import type {
   Container,
   PersistentVolumeClaim,

@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { AnyObject } from "./object.ts";
-import { builtinResources } from "./resources.ts";
+import { builtinResources } from "./schema/resources.ts";
 import { listDescribedResources, strategyFor } from "./strategies.ts";
 import { ruleTable } from "./validation/table.ts";
 import { created, read } from "./validation/testing/findings.ts";

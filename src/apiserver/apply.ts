@@ -13,7 +13,7 @@ import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { badRequest, tooLarge } from "#api/status.ts";
-import { fieldFindings, strictDecodingMessage } from "#api/decode.ts";
+import { fieldFindings, strictDecodingMessage } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
 export async function handleApply(

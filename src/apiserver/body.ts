@@ -10,9 +10,9 @@ import {
   type GroupVersionKind,
   parseApiVersion,
 } from "#api/object.ts";
-import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
+import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
 import { hasValues } from "#api/value-count.ts";
 import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";

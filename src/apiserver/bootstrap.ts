@@ -9,7 +9,7 @@
 import { formatTime } from "#api/time.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
-import { resourceByKind } from "#api/resources.ts";
+import { resourceByKind } from "#api/schema/resources.ts";
 import { ApiError } from "#api/status.ts";
 import { bootstrapPolicy, reconcilePolicy } from "#auth/bootstrap-policy.ts";
 import { must } from "#base/assert.ts";

@@ -1,6 +1,6 @@
 /** The served kind of a built-in resource: schemas, defaults, conversions and printers of the api room. */
-import { convert } from "#api/convert.ts";
-import { cannotBeHandled, checkFields, fieldFindings } from "#api/decode.ts";
+import { convert } from "#api/convert/convert.ts";
+import { cannotBeHandled, checkFields, fieldFindings } from "#api/schema/decode.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
 import {
   type AnyObject,
@@ -9,11 +9,11 @@ import {
   parseApiVersion,
 } from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { schemaOf, schemaOfKind } from "#api/schema.ts";
-import type { ObjectSchema } from "#api/schema-types.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
+import type { ObjectSchema } from "#api/schema/schema-types.ts";
 import { badRequest, tooLarge } from "#api/status.ts";
-import { strategicMergePatch } from "#api/strategic-merge.ts";
+import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { strategyFor } from "#api/strategies.ts";
 import { must } from "#base/assert.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";

@@ -2,7 +2,7 @@
  * The catalog: every kind served now, found by the path of a request. Built-ins are made on first use,
  * so a start pays for none of them; custom kinds are added and removed while the server runs.
  */
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import type { CustomDefinition } from "./openapi/model.ts";

@@ -9,7 +9,7 @@ import {
   labelsMatch,
   type LabelSelectorSpec,
   selectorFromLabelSelector,
-} from "#api/label-selector.ts";
+} from "#api/selectors/label-selector.ts";
 import { badRequest, failure, forbidden, notFound, type Status } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";

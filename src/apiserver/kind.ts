@@ -8,7 +8,7 @@
 import type { TypeSource } from "#api/apply/updater.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import type { CustomDefinition } from "./openapi/model.ts";

@@ -3,10 +3,14 @@
  * (apimachinery pkg/apis/meta/internalversion/validation): 400 for what does not parse, 422 of kind
  * ListOptions for combinations that mean nothing.
  */
-import { checkFieldSelector } from "#api/selectable-fields.ts";
-import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
-import { type LabelSelector, parseLabelSelector, SelectorError } from "#api/label-selector.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
+import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
+import {
+  type LabelSelector,
+  parseLabelSelector,
+  SelectorError,
+} from "#api/selectors/label-selector.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import { isTrue } from "#server/request-info.ts";
 

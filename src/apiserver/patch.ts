@@ -5,8 +5,8 @@
  * a PUT. It keeps the resourceVersion it was read with, so a write in between makes registry ask again
  * with the newest object; a patch that names another version itself is a conflict.
  */
-import { applyJsonPatch, JsonPatchRun } from "#api/json-patch.ts";
-import { applyMergePatch } from "#api/merge-patch.ts";
+import { applyJsonPatch, JsonPatchRun } from "#api/patch/json-patch.ts";
+import { applyMergePatch } from "#api/patch/merge-patch.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";

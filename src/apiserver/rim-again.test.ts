@@ -5,7 +5,7 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node
 import { test, type TestContext } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { Again, PlainHandler } from "#platform/http.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { silentLog } from "#platform/log.ts";
 
 const issue = {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 import type { ByteSink, PlainHandler } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 

@@ -2,9 +2,9 @@
 import type { Scale } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { applyScale, scaleFromObject } from "#api/scale.ts";
-import { schemaOf, schemaOfKind } from "#api/schema.ts";
+import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
 import { badRequest, notFound } from "#api/status.ts";
-import { strategicMergePatch } from "#api/strategic-merge.ts";
+import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";

@@ -7,7 +7,7 @@
  */
 import type { Admission } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler, RefusedRequest } from "#platform/http.ts";

@@ -2,7 +2,7 @@
  * Tables: `as=Table` of one object or a list, the form kubectl prints. Rows hold ages, so they are
  * made per answer; watches share a row among watchers of the same second (watch-format.ts).
  */
-import { partialObjectMetadata } from "#api/convert.ts";
+import { partialObjectMetadata } from "#api/convert/convert.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest } from "#api/status.ts";
 import {

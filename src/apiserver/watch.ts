@@ -4,7 +4,7 @@
  * A start below history is HTTP 200 with one ERROR event holding the 410, as upstream; a
  * resourceVersion that makes no sense is refused before the stream begins.
  */
-import type { FieldSelector } from "#api/field-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";

@@ -1,7 +1,7 @@
 /**
  * The auth room's door. Deny unless someone allows; identity is settled before a body byte is parsed.
  */
-import type { FieldSelector } from "#api/field-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 
 export type AuthenticationResult =

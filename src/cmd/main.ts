@@ -1,6 +1,6 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { curvesOf } from "#platform/node/tls-curves.ts";
+import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { compactEverySeconds, nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";

@@ -1,20 +1,20 @@
 /** A relay made of flags: resources, views, guards and peers; and its end. */
-import { SelectorError } from "#api/label-selector.ts";
+import { SelectorError } from "#api/selectors/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import type { Log } from "#platform/log.ts";
-import type { Listening } from "#platform/node/http.ts";
+import type { Listening } from "#platform/node/http/http.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { type RelayLimits, relayLimits } from "#relay/limits.ts";
-import { kindId, type MirroredKind } from "#relay/mirrored-kind.ts";
+import { kindId, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
-import { type Chosen, chooseResources, UnknownResourceError } from "#relay/resources.ts";
+import { type Chosen, chooseResources, UnknownResourceError } from "#relay/mirror/resources.ts";
 import {
   definitionOn,
   parseViewFile,
   type ViewDefinition,
   ViewFileError,
-} from "#relay/view-definition.ts";
+} from "#relay/views/view-definition.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";

@@ -3,13 +3,13 @@
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
 import { NodeClock } from "#platform/node/clock.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
-import { kindId } from "#relay/mirrored-kind.ts";
+import { kindId } from "#relay/mirror/mirrored-kind.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { openAuditFile } from "./audit-file.ts";

@@ -12,7 +12,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { expiredError } from "#api/status.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
-import { selectableFields } from "#api/selectable-fields.ts";
+import { selectableFields } from "#api/selectors/selectable-fields.ts";
 import type { Commit, KeyValue, Revision, Store, StoreEvent, StoreWatch } from "#store/store.ts";
 import type { Change } from "#watch/cache-state.ts";
 import type { CacheOptions } from "#watch/cache.ts";

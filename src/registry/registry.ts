@@ -7,7 +7,7 @@
  * registry.wait.
  */
 import type { GroupResource, AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Strategy } from "#api/strategy-types.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

@@ -1,6 +1,6 @@
 /** What the verbs of one served resource work with. */
 import type { GroupResource } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { FieldError } from "#api/status.ts";
 import { failure, internalError, invalid } from "#api/status.ts";
 import type { ApiError } from "#api/status.ts";

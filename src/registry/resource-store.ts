@@ -8,9 +8,9 @@
  */
 import type { Pace } from "#platform/pace.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { FieldSelector } from "#api/field-selector.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
+import type { LabelSelector } from "#api/selectors/label-selector.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 

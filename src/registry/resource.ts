@@ -1,6 +1,6 @@
 /** ResourceStore of one served resource: the verbs over one core, in one version's words. */
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, invalid, notFound } from "#api/status.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";

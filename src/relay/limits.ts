@@ -1,6 +1,6 @@
 /** Every limit of a relay, named; `cmd` passes them on. */
-import type { RefusalLimits } from "./refusal-budget.ts";
-import type { ShrinkLimits } from "./shrink-guard.ts";
+import type { RefusalLimits } from "./access/refusal-budget.ts";
+import type { ShrinkLimits } from "./mirror/shrink-guard.ts";
 
 /** All of a relay's. */
 export interface RelayLimits extends ShrinkLimits, RefusalLimits {

@@ -1,12 +1,12 @@
 /** Metrics of a relay: what the upstream is spared, what clients get, how old it is. */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
-import type { Access } from "./access.ts";
-import type { LargeResponseLimiter } from "./large-response-limiter.ts";
-import { kindId, type MirroredKind } from "./mirrored-kind.ts";
-import type { Mirrored } from "./mirrored.ts";
-import type { NamedView } from "./named-view.ts";
-import type { View } from "./view.ts";
+import type { Access } from "./access/access.ts";
+import type { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
+import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
+import type { Mirrored } from "./mirror/mirrored.ts";
+import type { NamedView } from "./views/named-view.ts";
+import type { View } from "./views/view.ts";
 
 const etag304 = ["etag", "304"];
 const latencySeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

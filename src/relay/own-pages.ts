@@ -7,11 +7,11 @@ import { badRequest } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { textResponse } from "#server/respond.ts";
-import type { Caller, EntryPoint } from "./entry-point.ts";
-import type { MirrorSet } from "./mirror-set.ts";
-import { kindId } from "./mirrored-kind.ts";
-import type { Mirrored } from "./mirrored.ts";
-import type { OpenStreams } from "./open-streams.ts";
+import type { Caller, EntryPoint } from "./access/entry-point.ts";
+import type { MirrorSet } from "./mirror/mirror-set.ts";
+import { kindId } from "./mirror/mirrored-kind.ts";
+import type { Mirrored } from "./mirror/mirrored.ts";
+import type { OpenStreams } from "./fleet/open-streams.ts";
 
 export const ownPrefix = "/relay/";
 

@@ -23,8 +23,8 @@ import type {
   PlainResponse,
   TakeChunk,
 } from "#platform/http.ts";
-import type { Caller } from "./entry-point.ts";
-import { impersonationHeaders } from "./impersonation.ts";
+import type { Caller } from "./access/entry-point.ts";
+import { impersonationHeaders } from "./access/impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
 
 export interface PassDeps {

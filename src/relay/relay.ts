@@ -24,16 +24,16 @@ import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
-import { Access, type PeerIdentity } from "./access.ts";
-import { RelayAudit } from "./audit.ts";
-import { balance } from "./balance.ts";
+import { Access, type PeerIdentity } from "./access/access.ts";
+import { RelayAudit } from "./access/audit.ts";
+import { balance } from "./fleet/balance.ts";
 import { DiscoveryCache } from "./discovery-cache.ts";
-import { innerEntryPoint, publicEntryPoint } from "./entry-point.ts";
-import { EtagFrontend } from "./etag-frontend.ts";
-import { LargeResponseLimiter } from "./large-response-limiter.ts";
-import { KubernetesFrontend } from "./kubernetes-frontend.ts";
+import { innerEntryPoint, publicEntryPoint } from "./access/entry-point.ts";
+import { EtagFrontend } from "./etag/etag-frontend.ts";
+import { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
+import { KubernetesFrontend } from "./kubernetes/kubernetes-frontend.ts";
 import type { RelayLimits } from "./limits.ts";
-import { LoopGuard } from "./loop-guard.ts";
+import { LoopGuard } from "./fleet/loop-guard.ts";
 import {
   describeLargeResponses,
   describeRefusals,
@@ -41,21 +41,21 @@ import {
   describeViews,
   RelayMetrics,
 } from "./metrics.ts";
-import { Mirror } from "./mirror.ts";
-import { createMirrored, type Mirrored } from "./mirrored.ts";
-import { kindId, type MirroredKind } from "./mirrored-kind.ts";
-import { MirroredReads } from "./mirrored-reads.ts";
-import { MirrorSet, type MirrorSetDeps } from "./mirror-set.ts";
-import { NamedView } from "./named-view.ts";
-import { OpenStreams } from "./open-streams.ts";
+import { Mirror } from "./mirror/mirror.ts";
+import { createMirrored, type Mirrored } from "./mirror/mirrored.ts";
+import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
+import { MirroredReads } from "./kubernetes/mirrored-reads.ts";
+import { MirrorSet, type MirrorSetDeps } from "./mirror/mirror-set.ts";
+import { NamedView } from "./views/named-view.ts";
+import { OpenStreams } from "./fleet/open-streams.ts";
 import { OwnPages } from "./own-pages.ts";
-import { Polls } from "./polls.ts";
-import type { CustomChoice } from "./resources.ts";
+import { Polls } from "./etag/polls.ts";
+import type { CustomChoice } from "./mirror/resources.ts";
 import { Router, type RouterDeps } from "./router.ts";
-import { Shadow } from "./shadow.ts";
-import { reviewDeadlines } from "./stream-review.ts";
-import { Upstream } from "./upstream.ts";
-import type { ViewDefinition } from "./view-definition.ts";
+import { Shadow } from "./fleet/shadow.ts";
+import { reviewDeadlines } from "./access/stream-review.ts";
+import { Upstream } from "./mirror/upstream.ts";
+import type { ViewDefinition } from "./views/view-definition.ts";
 
 export interface RelayDeps {
   readonly clock: Clock;

@@ -8,16 +8,16 @@ import type { Log } from "#platform/log.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { statusResponse } from "#server/status.ts";
-import type { RelayAudit } from "./audit.ts";
+import type { RelayAudit } from "./access/audit.ts";
 import { type DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
-import type { CallerNote, EntryPoint } from "./entry-point.ts";
+import type { CallerNote, EntryPoint } from "./access/entry-point.ts";
 import type { RelayLimits } from "./limits.ts";
-import type { LoopGuard } from "./loop-guard.ts";
+import type { LoopGuard } from "./fleet/loop-guard.ts";
 import type { RelayMetrics } from "./metrics.ts";
-import type { MirroredReads } from "./mirrored-reads.ts";
+import type { MirroredReads } from "./kubernetes/mirrored-reads.ts";
 import { type OwnPages, ownPrefix } from "./own-pages.ts";
 import { type PassDeps, passThrough } from "./pass-through.ts";
-import type { Polls } from "./polls.ts";
+import type { Polls } from "./etag/polls.ts";
 
 export interface RouterDeps {
   readonly clock: Clock;

@@ -8,7 +8,7 @@
  * After  k/k pkg/scheduler/framework/preemption; no extenders, no sampling below `candidatesMax` nodes.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 import type { Cache } from "./cache.ts";
 import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodInfo } from "./pod-info.ts";

@@ -12,8 +12,8 @@ import {
   labelsMatch,
   selectNothing,
   selectorFromLabelSelector,
-} from "#api/label-selector.ts";
-import type { LabelRequirement, LabelSelector } from "#api/label-selector.ts";
+} from "#api/selectors/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "#api/selectors/label-selector.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -9,7 +9,7 @@
  * Which object a request reaches is not said here: a path means another place for a namespaced kind than
  * for a cluster-scoped one. See place.ts.
  */
-import { parseFieldSelector } from "#api/field-selector.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 
 export interface RequestInfo {
   readonly resourceRequest: boolean;

@@ -7,10 +7,10 @@
  * Rest    label and field requirements the scope does not already guarantee; `selective` says that
  *         there is any. Looking at them parses the object, once for all watchers.
  */
-import type { FieldSelector } from "#api/field-selector.ts";
-import { fieldsMatch, findRequiredValue } from "#api/field-selector.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
+import { fieldsMatch, findRequiredValue } from "#api/selectors/field-selector.ts";
+import type { LabelSelector } from "#api/selectors/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { CachedObject } from "./cached-object.ts";
 import { keyOfText } from "./shared-object.ts";
 

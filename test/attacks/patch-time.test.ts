@@ -8,12 +8,12 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { applyPatch, trackUpdate, type FieldManagement } from "#api/apply/field-manager.ts";
 import { applyTypes } from "#api/apply/updater.ts";
-import { applyJsonPatch } from "#api/json-patch.ts";
-import { applyMergePatch } from "#api/merge-patch.ts";
+import { applyJsonPatch } from "#api/patch/json-patch.ts";
+import { applyMergePatch } from "#api/patch/merge-patch.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";
-import { schemaOf, schemaOfKind } from "#api/schema.ts";
+import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
 import { ApiError } from "#api/status.ts";
-import { strategicMergePatch } from "#api/strategic-merge.ts";
+import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 
 const usPerByteMax = 5;
 const bytesMin = 100_000;

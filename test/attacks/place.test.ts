@@ -6,12 +6,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { stableResources } from "#api/resources.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { stableResources } from "#api/schema/resources.ts";
 import { ask, openPlane, type Plane, request } from "#apiserver/testing/plane.ts";
 import type { Attributes, Authorizer } from "#auth/auth.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
-import { splitTarget } from "#platform/node/http-body.ts";
+import { splitTarget } from "#platform/node/http/http-body.ts";
 import { type Reached, ReachedPlaces } from "./reached.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);

@@ -13,7 +13,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 import type { JsonValue } from "../object.ts";
-import type { FieldSchema, ObjectSchema } from "../schema-types.ts";
+import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";
 
 export type Shape =
   | { readonly kind: "leaf" }

@@ -12,7 +12,7 @@
 import { isJsonObject } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
-import type { ObjectSchema } from "../schema-types.ts";
+import type { ObjectSchema } from "../schema/schema-types.ts";
 import { compareValues, isSame } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { Conflict } from "./conflicts.ts";

@@ -1,7 +1,7 @@
 /** Persistent volume claims: of their own, in templates, and inside of pods. */
 import { compareQuantities, tryParseQuantity } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";

@@ -1,7 +1,7 @@
 /** Config maps, secrets, namespaces, leases. Texts as upstream's core and coordination validation. */
 import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { validateKubeFinalizer } from "../meta.ts";
 import { base64Length, decodeBase64Text } from "../defaults/base64.ts";
 import type { Fields } from "./fields.ts";

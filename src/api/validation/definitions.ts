@@ -3,7 +3,7 @@
  * checked here. Texts as upstream's apiextensions/validation.
  */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1035LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, part, text, textMap, texts } from "./fields.ts";

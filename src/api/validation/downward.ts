@@ -1,7 +1,7 @@
 /** References of the downward API: to fields of the pod, to resources of its containers. */
 import { tryParseQuantity, formatQuantity } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { text } from "./fields.ts";
 import { child, invalidEach, invalidValue, notSupported, required, append } from "./errors.ts";

@@ -1,6 +1,6 @@
 /** Endpoints and endpoint slices. Texts as upstream's core and discovery validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateLabels } from "../meta.ts";
 import type { Fields } from "./fields.ts";

@@ -1,6 +1,6 @@
 /** Events, in both their groups. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { has, maybe, number, part, text } from "./fields.ts";
 import { invalidEach, invalidValue, required, append } from "./errors.ts";

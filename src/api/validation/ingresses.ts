@@ -1,6 +1,6 @@
 /** Ingresses and their classes. Texts as upstream's networking/validation. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName, pathSegmentName } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import {

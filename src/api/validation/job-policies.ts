@@ -1,6 +1,6 @@
 /** Rules inside of jobs: which failures count, and when it is enough. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { count, has, items, maybe, maybeNumber, maybeText, part, text } from "./fields.ts";
 import {

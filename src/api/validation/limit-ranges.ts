@@ -2,7 +2,7 @@
 import type { Quantity } from "../quantity.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { hasEntries, has, items, part, sortKeys, text } from "./fields.ts";
 import {

@@ -1,6 +1,6 @@
 /** Nodes. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { labelValueErrors } from "../label-syntax.ts";
+import { labelValueErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, part, text, texts, without } from "./fields.ts";
 import { child, duplicate, forbidden, index, invalidValue, repeatedAt } from "./errors.ts";

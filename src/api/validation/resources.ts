@@ -2,7 +2,7 @@
 import type { Quantity } from "../quantity.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity, value } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { isPodLevelResource } from "../defaults/pod-resources.ts";
 import type { Fields } from "./fields.ts";

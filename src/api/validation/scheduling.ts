@@ -1,6 +1,6 @@
 /** Where pods may go: node selectors, affinities, tolerations, topology spread, gates. */
 import type { FieldError } from "../status.ts";
-import { labelValueErrors, qualifiedNameErrors } from "../label-syntax.ts";
+import { labelValueErrors, qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";

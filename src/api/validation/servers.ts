@@ -1,6 +1,6 @@
 /** API services, flow schemas and priority levels. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1035LabelErrors, dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { count, flag, has, items, maybe, number, part, text, texts } from "./fields.ts";

@@ -1,6 +1,6 @@
 /** Services. Runs after addresses and ports were allocated. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors, subdomainErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors, subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { validateLabels } from "../meta.ts";
 import { isExternallyAccessible } from "../defaults/core.ts";

@@ -1,6 +1,6 @@
 /** Volumes of the cluster, their classes, drivers and attachments. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";

@@ -1,7 +1,11 @@
 /** Selectors of workloads against the labels of the pods they make. */
 import type { FieldError } from "../status.ts";
-import type { LabelSelectorSpec } from "../label-selector.ts";
-import { SelectorError, labelsMatch, selectorFromLabelSelector } from "../label-selector.ts";
+import type { LabelSelectorSpec } from "../selectors/label-selector.ts";
+import {
+  SelectorError,
+  labelsMatch,
+  selectorFromLabelSelector,
+} from "../selectors/label-selector.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { count, hasEntries, maybe, part, textMap } from "./fields.ts";

@@ -1,6 +1,6 @@
 /** Syntax of texts inside objects: ports, environment, keys, paths, domains. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors, maxLengthText, regexText } from "../names.ts";
 import { invalidEach, invalidValue, required, append } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 /** Admission webhooks. Texts as upstream's admissionregistration/validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { has, items, maybe, maybeNumber, maybeText, number, text, texts } from "./fields.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { builtinResources, resourceByPath, stableResources } from "#api/resources.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { builtinResources, resourceByPath, stableResources } from "#api/schema/resources.ts";
 import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./aggregated.ts";
 import {
   apiGroupDocument,

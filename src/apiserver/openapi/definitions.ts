@@ -5,9 +5,9 @@
  * siblings into `allOf`, and that it can say "integer or string".
  */
 import { dictionary, ownEntry } from "#base/own.ts";
-import type { FieldSchema, ObjectSchema } from "#api/schema-types.ts";
+import type { FieldSchema, ObjectSchema } from "#api/schema/schema-types.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import { schemaOf } from "#api/schema.ts";
+import { schemaOf } from "#api/schema/schema.ts";
 import { fieldDescription, textOf, type DefinitionText } from "./descriptions.ts";
 
 export type OpenApiVersion = "v2" | "v3";

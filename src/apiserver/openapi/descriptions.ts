@@ -7,7 +7,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 import { readFileSync } from "node:fs";
-import type { FieldSchema } from "#api/schema-types.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
 
 export interface DefinitionText {
   readonly description: string;

@@ -10,7 +10,7 @@ import {
   apiVersionOf,
   type GroupVersionKind,
 } from "#api/object.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
 import { allSteps, type Steps } from "#base/steps.ts";
 import { builtinDefinition, type OpenApiVersion } from "./definitions.ts";
 import {

@@ -4,8 +4,8 @@
  */
 import { ownEntry } from "#base/own.ts";
 import { type GroupVersionKind, apiVersionOf } from "#api/object.ts";
-import type { ResourceInfo, SubresourceInfo } from "#api/resource-info.ts";
-import { returnsDeletedObject } from "#api/resources.ts";
+import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
+import { returnsDeletedObject } from "#api/schema/resources.ts";
 import type { Content, Method, OperationModel, ParameterModel, PathModel } from "./model.ts";
 import {
   deleteCollectionParameters,

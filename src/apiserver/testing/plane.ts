@@ -1,8 +1,8 @@
 /** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
-import { stableResources } from "#api/resources.ts";
-import { fieldValue } from "#api/selectable-fields.ts";
+import { stableResources } from "#api/schema/resources.ts";
+import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Status } from "#api/status.ts";

@@ -7,10 +7,10 @@
  *        microtask later, in order.
  * Tests  look at `calls`, seed with `put`, break things with `fail`, `cutWatches`, `compact`.
  */
-import { parseFieldSelector, fieldsMatch } from "#api/field-selector.ts";
-import { labelsMatch, parseLabelSelector } from "#api/label-selector.ts";
+import { parseFieldSelector, fieldsMatch } from "#api/selectors/field-selector.ts";
+import { labelsMatch, parseLabelSelector } from "#api/selectors/label-selector.ts";
 import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
-import { fieldValue } from "#api/selectable-fields.ts";
+import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { alreadyExists, badRequest, conflict, conflictModified } from "#api/status.ts";
 import { expiredError, invalid, notFound } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";

@@ -3,7 +3,7 @@
  * match, sorted by name, each rule once. `admin`, `edit` and `view` grow by this.
  */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";

@@ -7,7 +7,7 @@
  *       make or delete; daemons that keep failing are retried later and later, node by node.
  */
 import type { ControllerRevision, DaemonSet, Node, Pod } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { claim } from "../ownership/adopt.ts";

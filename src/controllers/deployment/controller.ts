@@ -7,7 +7,7 @@
  * Safe  no step before the cache shows the last one (shared/expectations.ts).
  */
 import type { Deployment, DeploymentStatus, Pod, ReplicaSet } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import { commonIndexes, keyOf } from "#client/indexer.ts";

@@ -6,7 +6,7 @@
  * Also  clears the DisruptionTarget condition of a pod whose deletion has not begun after two minutes.
  */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import { keyOf } from "#client/indexer.ts";

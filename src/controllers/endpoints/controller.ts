@@ -7,7 +7,7 @@
  *       wrote last (shared/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
 import { keyOf } from "#client/indexer.ts";
 import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

@@ -8,7 +8,7 @@
  *       so that they are not taken for failures.
  */
 import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import { commonIndexes, keyOf } from "#client/indexer.ts";

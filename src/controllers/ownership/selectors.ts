@@ -8,7 +8,7 @@ import {
   SelectorError,
   type LabelSelector,
   type LabelSelectorSpec,
-} from "#api/label-selector.ts";
+} from "#api/selectors/label-selector.ts";
 import type { KubeObject } from "#api/object.ts";
 
 const parsed = new WeakMap<object, LabelSelector>();

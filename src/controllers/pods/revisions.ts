@@ -5,7 +5,7 @@
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
-import { labelsMatch, type LabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import { claim, type Adopter } from "../ownership/adopt.ts";

@@ -6,8 +6,12 @@
  *       deletes name the uid; orphans that match are adopted, strangers released (shared/adopt.ts).
  */
 import type { LabelSelector as LabelSelectorSpec, Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
-import { labelsMatch, selectorFromMap, selectorFromLabelSelector } from "#api/label-selector.ts";
+import type { LabelSelector } from "#api/selectors/label-selector.ts";
+import {
+  labelsMatch,
+  selectorFromMap,
+  selectorFromLabelSelector,
+} from "#api/selectors/label-selector.ts";
 import type { GroupVersionKind, KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";

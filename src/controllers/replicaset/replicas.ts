@@ -3,7 +3,7 @@
  * status says. Both kinds keep N pods of one template; they differ in names and selector only.
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
 import {
   availableInMs,
   compareForDeletion,

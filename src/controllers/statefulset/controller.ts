@@ -11,7 +11,7 @@ import type {
   Pod,
   StatefulSet,
 } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";

@@ -13,7 +13,7 @@ import { NodeRandom } from "#platform/node/random.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions, type StoreOptions } from "#store/options.ts";
-import type { LocalEngineOptions } from "#store/engines/local.ts";
+import type { LocalEngineOptions } from "#store/engines/local/engine.ts";
 import { AlarmFile } from "../alarm-file.ts";
 import { Alarms } from "../alarms.ts";
 import { EtcdClient } from "../client.ts";

@@ -6,7 +6,7 @@
  */
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { ByteTransportError } from "#platform/byte-transport.ts";
-import type { MirroredKind } from "../mirrored-kind.ts";
+import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 
 export const podKind: MirroredKind = {
   group: "",

@@ -6,8 +6,8 @@
  * Cost   a plan per definition is made on first use.
  */
 import { objectLimits } from "#api/object-limits.ts";
-import type { FieldSchema } from "#api/schema-types.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
 import type { GroupVersionKind } from "#api/object.ts";
 import { formatMicroTime, formatTime } from "#api/time.ts";
 import {

@@ -6,7 +6,7 @@
  *   entry    one item as it stands in a list: tag, length, message
  *   frame    length in 4 bytes, big-endian, then WatchEvent{1: type, 2: RawExtension{1: object}}
  */
-import { listMetaDefinition, objectMetaDefinition } from "#api/schema.ts";
+import { listMetaDefinition, objectMetaDefinition } from "#api/schema/schema.ts";
 import { type AnyObject, parseApiVersion } from "#api/object.ts";
 import { concatBytes } from "#base/bytes.ts";
 import { ProtobufError } from "#wire/protobuf.ts";

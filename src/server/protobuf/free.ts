@@ -1,6 +1,6 @@
 /** Fields that are any JSON: how each travels in protobuf. */
 import { ownEntry } from "#base/own.ts";
-import type { FieldSchema } from "#api/schema-types.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { ProtobufError, readFields, utf8 } from "#wire/protobuf.ts";
 
 /** `raw`: a message whose field 1 holds JSON text. The others are unions of JSONSchemaProps. */

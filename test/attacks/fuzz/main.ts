@@ -3,9 +3,9 @@
  * process; an input that costs more than `microsPerByteMax` of its thread's CPU is a find. A find is run
  * again and counts by its fastest run: compilation and collection are nobody's fault.
  */
-import { checkFields } from "#api/decode.ts";
+import { checkFields } from "#api/schema/decode.ts";
 import { objectLimits } from "#api/object-limits.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
 import { must } from "#base/assert.ts";
 import { Prng } from "#base/prng.ts";
 import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
