@@ -1,5 +1,5 @@
 /**
- * The development commands, on the pinned Node: `test`, `check`, `generate`, `sim`, `soak`, `bench`, `prepack`.
+ * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`.
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
@@ -13,6 +13,8 @@ const node = pinnedNode(root);
 const binaries = join(root, "node_modules", ".bin");
 
 const benches = ["up", "store", "fanout", "poll", "herd", "crowd", "writes"];
+/** Without a name it is the first. */
+const soaks = ["relay", "churn"];
 
 const commands = {
   generate: () => run(node, ["tools/generate/main.ts"]),
@@ -25,10 +27,23 @@ const commands = {
     if (args.includes("--no-tests")) return;
     runTests(testFiles(["tools"]).concat(testFiles(["src"]).filter(fast)));
   },
-  test: () => runTests(testFiles(["tools", "src", "test"])),
+  // What measures the loop of a live process is not run beside other tests.
+  test: () => runTests(testFiles(["tools", "src", "test"]).filter((path) => !isTimed(path))),
+  attacks(...args) {
+    if (args[0] === "--fuzz") run(node, ["test/attacks/fuzz/main.ts", ...args.slice(1)]);
+    else runAttacks(testFiles(["test/attacks"]).filter((path) => isNamed(path, args)));
+  },
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
   sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
-  soak: (...args) => run(node, ["test/process/relay-soak.ts", ...args]),
+  soak(...given) {
+    const named = given[0] !== undefined && !given[0].startsWith("-");
+    const [name, ...args] = named ? given : ["relay", ...given];
+    if (!soaks.includes(name)) {
+      console.error(`soak: one of ${soaks.join(", ")}: npm run soak -- ${soaks[1]} --help`);
+      process.exit(2);
+    }
+    run(node, [`test/process/${name}-soak.ts`, ...args]);
+  },
   bench(name = "", ...args) {
     if (!benches.includes(name)) {
       console.error(`bench: one of ${benches.join(", ")}: npm run bench -- ${benches[0]} --help`);
@@ -58,6 +73,21 @@ function runTests(files) {
   const before = pathToFileURL(join(root, "tools", "property-seed.mjs")).href;
   const reporter = `--test-reporter=${pathToFileURL(join(root, "tools", "report.mjs")).href}`;
   run(node, ["--import", before, "--test", "--test-timeout=300000", reporter, ...files]);
+}
+
+/** One file at a time, with the tables that they print; `names` are parts of paths, none: all of them. */
+function runAttacks(files) {
+  process.env.PILOTHOUSE_SEED ??= String(treeSeed());
+  const flags = ["--test", "--test-concurrency=1", "--test-timeout=300000"];
+  run(node, [...flags, "--test-reporter=spec", ...files]);
+}
+
+function isTimed(path) {
+  return path.startsWith("test/attacks/loop/");
+}
+
+function isNamed(path, names) {
+  return names.length === 0 || names.some((name) => path.includes(name));
 }
 
 /** The same sources are tested with the same samples wherever that is, the next ones with others. 1 outside of git. */

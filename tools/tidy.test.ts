@@ -51,6 +51,10 @@ const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text
   word: { path: "src/store/a.ts", text: `${header}// see /${"work"}/x\n` },
   "default-export": { path: "src/store/a.ts", text: `${header}export default 1;\n` },
   unbounded: { path: "src/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
+  inherited: {
+    path: "src/api/a.ts",
+    text: `${header}const verbs: Readonly<Record<string, string>> = {\n  GET: "get",\n};\nexport const verb = (m: string) => verbs[m];\n`,
+  },
 };
 
 for (const [rule, file] of Object.entries(breaches)) {
@@ -59,6 +63,17 @@ for (const [rule, file] of Object.entries(breaches)) {
     assert.deepEqual(rules, [rule]);
   });
 }
+
+test("a table that is filled by names from outside is found, one by names of ours passes", () => {
+  const table = (line: string): string =>
+    `${header}const bag: Record<string, string[]> = {};\n${line}\n`;
+  const rulesOf = (line: string): readonly string[] =>
+    tidy({ path: "src/api/a.ts", text: table(line) }).map(({ rule }) => rule);
+  assert.deepEqual(rulesOf("bag[name] = [];"), ["inherited"]);
+  assert.deepEqual(rulesOf("(bag[part.key] ??= []).push(name);"), ["inherited"]);
+  assert.deepEqual(rulesOf('bag["a"] = [];'), []);
+  assert.deepEqual(rulesOf("// own keys: a list of ours.\nbag[name] = [];"), []);
+});
 
 test("a long function with a stated reason passes", () => {
   const text = `${header}// long: one table, read top to bottom\nfunction f() {\n${longBody}}\n`;

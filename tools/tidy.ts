@@ -30,7 +30,8 @@ export type RuleName =
   | "todo"
   | "word"
   | "default-export"
-  | "unbounded";
+  | "unbounded"
+  | "inherited";
 
 /** Longer files and functions must say why: `// long: <reason>` in the file, or above the function. */
 const fileLinesMax = 600;
@@ -58,11 +59,12 @@ export function tidy(file: SourceFile): readonly Finding[] {
     ...fileLengthFindings(file, lines),
     ...functionLengthFindings(file, lines),
     ...lineFindings(file, lines),
+    ...inheritedFindings(file, lines),
     ...importFindings(file, lines),
   ];
 }
 
-/** `src/store/engines/local.ts` is of room `store`; files outside src are of no room. */
+/** `src/store/engines/local/engine.ts` is of room `store`; files outside src are of no room. */
 export function roomOf(path: string): string | undefined {
   return /^src\/([^/]+)\//.exec(path)?.[1];
 }
@@ -143,6 +145,57 @@ function lineFindings(file: SourceFile, lines: readonly string[]): Finding[] {
 function inCode(line: string, pattern: RegExp): boolean {
   const trimmed = line.trimStart();
   return !trimmed.startsWith("*") && !trimmed.startsWith("//") && pattern.test(line);
+}
+
+/**
+ * A literal that is indexed by a name from outside answers `constructor` with what it inherits, and a
+ * table that is filled loses `__proto__`. Reads go through `ownEntry`; tables that are filled are
+ * `dictionary()`s or Maps. `// own keys: why` on the line or the one before: no client chooses the key.
+ */
+function inheritedFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  if (roomOf(file.path) === undefined || isTest(file.path) || isForTests(file.path)) return [];
+  const tables = new Map<string, "full" | "empty">();
+  for (const [, name = "", body] of file.text.matchAll(tableDeclaration)) {
+    tables.set(name, body === "}" ? "empty" : "full");
+  }
+  return lines.flatMap((line, at) =>
+    hasOwnKeys(lines, at)
+      ? []
+      : inheritedIn(line, tables).map((message) => ({
+          rule: "inherited" as const,
+          path: file.path,
+          line: at + 1,
+          message,
+        })),
+  );
+}
+
+/** `const name: Readonly<Record<string, T>> = {`, with what follows the brace when that closes it. */
+const tableDeclaration =
+  /\bconst (\w+): (?:Readonly<|Partial<)*Record<string,(?:[^;=]|=>)*? = (?:Object\.freeze\()?\{(\}?)/g;
+
+function inheritedIn(line: string, tables: ReadonlyMap<string, "full" | "empty">): string[] {
+  if (!inCode(line, /\[/)) return [];
+  const found: string[] = [];
+  for (const [, name = "", key = "", rest = ""] of line.matchAll(indexed)) {
+    const table = tables.get(name);
+    if (table === undefined || /^(["'`][^$]*["'`]|\d+)$/.test(key.trim())) continue;
+    const isWrite = /^\s*(\?\?|\+|\|\|)?=(?!=)/.test(rest);
+    if (isWrite && table === "empty")
+      found.push(`${name} is filled by names: make it a dictionary()`);
+    else if (!isWrite) found.push(`${name} is indexed by a name: ownEntry(${name}, ...) or a Map`);
+  }
+  return found;
+}
+
+const indexed = /(?<![\w.#])(\w+)\[([^\][]*(?:\[[^\]]*\][^\][]*)*)\](?=(.{0,4}))/g;
+
+function hasOwnKeys(lines: readonly string[], at: number): boolean {
+  return [lines[at - 1], lines[at]].some((line) => line?.includes("// own keys:") === true);
+}
+
+function isForTests(path: string): boolean {
+  return /\/testing\/|testing\.ts$|^src\/sim\//.test(path);
 }
 
 function importFindings(file: SourceFile, lines: readonly string[]): Finding[] {

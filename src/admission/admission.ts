@@ -3,7 +3,7 @@
  * mutate is idempotent; validate changes nothing. A refusal is a thrown ApiError.
  */
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { UserInfo } from "#platform/http.ts";
 
 export interface AdmissionRequest {
@@ -23,7 +23,7 @@ export interface AdmissionRequest {
   readonly user: UserInfo;
   readonly dryRun: boolean;
   /**
-   * Stands for one attempt at one write: the same object in its mutate, validate and abandoned calls.
+   * Stands for one attempt at one write: the same object in its mutate, validate and unreserve calls.
    * Reservations (addresses, quota) hang on it. Absent: the request object itself stands for it.
    */
   readonly attempt?: object;
@@ -38,12 +38,12 @@ export interface AdmissionPlugin {
   mutate?(request: AdmissionRequest): AnyObject | Promise<AnyObject>;
   validate?(request: AdmissionRequest): void | Promise<void>;
   /** The write did not happen: give back what mutate or validate reserved for it. Never throws. */
-  abandoned?(request: AdmissionRequest): void;
+  unreserve?(request: AdmissionRequest): void;
 }
 
 export interface Admission {
   mutate(request: AdmissionRequest): Promise<AnyObject>;
   validate(request: AdmissionRequest): Promise<void>;
   /** A write that admission let through did not happen: plugins give back what they reserved. */
-  abandoned(request: AdmissionRequest): void;
+  unreserve(request: AdmissionRequest): void;
 }

@@ -16,7 +16,7 @@ import { items, part, text, without } from "#api/validation/fields.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import type { ReadCertificateRequest } from "./certificate-reader.ts";
-import { isResource, isSubresource, quote, refusal } from "./request.ts";
+import { isResource, isSubresource, quote, forbiddenError } from "./request.ts";
 
 const group = "certificates.k8s.io";
 const resource = "certificatesigningrequests";
@@ -81,10 +81,10 @@ export function certificateSubjectRestriction(deps: Reader): AdmissionPlugin {
       if (text(spec, "signerName") !== clientSigner) return;
       const result = deps.readCertificateRequest(text(spec, "request"));
       if (result.kind === "unreadable") {
-        throw refusal(request, `failed to parse CSR: ${result.fault}`);
+        throw forbiddenError(request, `failed to parse CSR: ${result.fault}`);
       }
       if (!result.facts.organizations.includes(mastersGroup)) return;
-      throw refusal(
+      throw forbiddenError(
         request,
         `use of ${clientSigner} signer with ${mastersGroup} group is not allowed`,
       );
@@ -121,7 +121,10 @@ export function certificateSigning(deps: { readonly access: Access }): Admission
 function requireSigner(access: Access, request: AdmissionRequest, verb: "approve" | "sign"): void {
   const signer = signerOf(request.oldObject);
   if (mayUseSigner(access, request, verb, signer)) return;
-  throw refusal(request, `user not permitted to ${verb} requests with signerName ${quote(signer)}`);
+  throw forbiddenError(
+    request,
+    `user not permitted to ${verb} requests with signerName ${quote(signer)}`,
+  );
 }
 
 function signerOf(object: AnyObject | undefined): string {
@@ -152,7 +155,7 @@ export function clusterTrustBundleAttest(deps: { readonly access: Access }): Adm
       if (signer === "") return;
       if (operation === "UPDATE" && changesOwnershipOnly(object ?? {}, oldObject ?? {})) return;
       if (mayUseSigner(deps.access, request, "attest", signer)) return;
-      throw refusal(request, `user not permitted to attest for signerName ${quote(signer)}`);
+      throw forbiddenError(request, `user not permitted to attest for signerName ${quote(signer)}`);
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
  * The chain of plugins: every mutating pass in order, and later every validating pass in order.
  *
- * Holds  the first refusal ends the chain; an abandoned write is told to all plugins, in reverse.
+ * Holds  the first refusal ends the chain; a failed write is unreserved in all plugins, in reverse.
  * Cost   a plugin without the hook is skipped when the chain is made, not on each request; one that
  *        answers at once is not waited for.
  */
@@ -12,7 +12,7 @@ import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.t
 export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate !== undefined);
   const validating = plugins.filter((plugin) => plugin.validate !== undefined);
-  const reserving = plugins.filter((plugin) => plugin.abandoned !== undefined).toReversed();
+  const reserving = plugins.filter((plugin) => plugin.unreserve !== undefined).toReversed();
   return {
     async mutate(request: AdmissionRequest): Promise<AnyObject> {
       assert(request.object !== undefined, "mutating admission needs an object", {
@@ -35,9 +35,9 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
         if (answer instanceof Promise) await answer;
       }
     },
-    abandoned(request: AdmissionRequest): void {
+    unreserve(request: AdmissionRequest): void {
       const whole = { ...request, attempt: request.attempt ?? request };
-      for (const plugin of reserving) plugin.abandoned?.(whole);
+      for (const plugin of reserving) plugin.unreserve?.(whole);
     },
   };
 }

@@ -8,7 +8,7 @@
  *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Access } from "./access.ts";
@@ -46,7 +46,7 @@ import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
 import { unservedKindsPlugin } from "./unserved-kinds.ts";
 
 export interface DefaultPluginDeps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
   readonly access: Access;

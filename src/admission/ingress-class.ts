@@ -1,6 +1,6 @@
 /** DefaultIngressClass: an ingress without a class gets the one marked as default. */
 import type { Ingress } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isResource, withSpec } from "./request.ts";
@@ -10,7 +10,7 @@ const group = "networking.k8s.io";
 const mark = "ingressclass.kubernetes.io/is-default-class";
 const legacyAnnotation = "kubernetes.io/ingress.class";
 
-export function defaultIngressClass(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function defaultIngressClass(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "DefaultIngressClass",
     mutate(request: AdmissionRequest): AnyObject {

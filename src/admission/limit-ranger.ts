@@ -4,6 +4,7 @@
  * Holds  defaults fill what a container left out, first LimitRange first; bounds are checked after.
  * Pods are looked at when made (and resized): their containers cannot change later.
  */
+import { ownEntry } from "#base/own.ts";
 import type {
   Container,
   LimitRange,
@@ -11,7 +12,7 @@ import type {
   PersistentVolumeClaim,
   Pod,
 } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Quantity } from "#api/quantity.ts";
 import {
@@ -22,15 +23,16 @@ import {
   zeroQuantity,
 } from "#api/quantity.ts";
 import { podAmounts } from "#api/quota-usage.ts";
+import { failure } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isCore, isSubresource, refusal } from "./request.ts";
+import { isCore, isSubresource, forbiddenError } from "./request.ts";
 
 const annotation = "kubernetes.io/limit-ranger";
 
 type Texts = Readonly<Record<string, string>>;
 type Amounts = Readonly<Record<string, Quantity>>;
 
-export function limitRanger(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function limitRanger(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "LimitRanger",
     mutate(request: AdmissionRequest): AnyObject {
@@ -53,7 +55,7 @@ function concernsPod(request: AdmissionRequest): boolean {
   return made || (isSubresource(request, "", "pods", "resize") && request.operation === "UPDATE");
 }
 
-function rangesOf(lookup: Lookup, request: AdmissionRequest): readonly LimitRange[] {
+function rangesOf(lookup: Lister, request: AdmissionRequest): readonly LimitRange[] {
   return lookup.list({ group: "", resource: "limitranges" }, request.namespace);
 }
 
@@ -63,6 +65,9 @@ function itemsOf(range: LimitRange, type: string): readonly LimitRangeItem[] {
 
 // ---- defaults
 
+/** Entries that defaults may add to one pod: of ten bytes each they are the 1.5 MiB of an object. */
+const filledMax = 150_000;
+
 function applyDefaults(object: AnyObject, range: LimitRange): AnyObject {
   const spec = (object as Pod).spec;
   if (spec === undefined) return object;
@@ -70,6 +75,10 @@ function applyDefaults(object: AnyObject, range: LimitRange): AnyObject {
   const requests = Object.assign({}, ...items.map((item) => item.defaultRequest)) as Texts;
   const limits = Object.assign({}, ...items.map((item) => item.default)) as Texts;
   const notes: string[] = [];
+  const count = spec.containers.length + (spec.initContainers ?? []).length;
+  const names = Object.keys(requests).length + Object.keys(limits).length;
+  // Each would come to stand in each container: more than the store takes in one object.
+  if (count * names > filledMax) throw tooManyDefaults(names, count);
   const fill = (title: string) => (container: Container) =>
     fillContainer(container, title, requests, limits, notes);
   const containers = spec.containers.map(fill("container"));
@@ -88,6 +97,11 @@ function applyDefaults(object: AnyObject, range: LimitRange): AnyObject {
       ...(spec.initContainers === undefined ? {} : { initContainers }),
     },
   };
+}
+
+function tooManyDefaults(names: number, containers: number): Error {
+  const text = `Request entity too large: limits set defaults of ${names} resources for ${containers} containers`;
+  return failure(413, "RequestEntityTooLarge", text);
 }
 
 function fillContainer(
@@ -124,51 +138,63 @@ function validateRange(request: AdmissionRequest, range: LimitRange, pod: boolea
   const faults = pod
     ? podFaults(range, request.object as Pod)
     : claimFaults(range, request.object as PersistentVolumeClaim);
-  const distinct = [...new Set(faults)];
+  const distinct: string[] = [];
+  const seen = new Set<string>();
+  for (const fault of faults) {
+    if (!seen.has(fault)) distinct.push(fault);
+    if (seen.add(fault).size >= faultsMax) break;
+  }
   if (distinct.length === 0) return;
-  throw refusal(request, distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`);
+  throw forbiddenError(
+    request,
+    distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`,
+  );
 }
 
-function podFaults(range: LimitRange, pod: Pod): readonly string[] {
-  const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
-  const perContainer = itemsOf(range, "Container").flatMap((item) =>
-    containers.flatMap(({ resources }) =>
-      itemFaults(item, amounts(resources?.requests), amounts(resources?.limits)),
-    ),
+/** A range of thousands of names and a pod of thousands of containers have a product of faults: these are told. */
+const faultsMax = 1000;
+
+function* podFaults(range: LimitRange, pod: Pod): Generator<string> {
+  const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])].map(
+    ({ resources }) => [amounts(resources?.requests), amounts(resources?.limits)] as const,
   );
-  const perPod = itemsOf(range, "Pod").flatMap((item) =>
-    itemFaults(item, podAmounts(pod, "requests"), podAmounts(pod, "limits")),
-  );
-  return [...perContainer, ...perPod];
+  for (const item of itemsOf(range, "Container")) {
+    for (const [requests, limits] of containers) yield* itemFaults(item, requests, limits);
+  }
+  const ofPod = itemsOf(range, "Pod");
+  if (ofPod.length === 0) return;
+  const [requests, limits] = [podAmounts(pod, "requests"), podAmounts(pod, "limits")];
+  for (const item of ofPod) yield* itemFaults(item, requests, limits);
 }
 
 /** A claim has requests only, and its maximum is held against them. */
-function claimFaults(range: LimitRange, claim: PersistentVolumeClaim): readonly string[] {
+function* claimFaults(range: LimitRange, claim: PersistentVolumeClaim): Generator<string> {
   const requests = amounts(claim.spec?.resources?.requests);
-  return itemsOf(range, "PersistentVolumeClaim").flatMap((item) => [
-    ...each(item.min, (name, bound) => minFault(item.type, name, bound, requests, {})),
-    ...each(item.max, (name, bound) => maxRequestFault(item.type, name, bound, requests)),
-  ]);
+  for (const item of itemsOf(range, "PersistentVolumeClaim")) {
+    yield* each(item.min, (name, bound) => minFault(item.type, name, bound, requests, {}));
+    yield* each(item.max, (name, bound) => maxRequestFault(item.type, name, bound, requests));
+  }
 }
 
-function itemFaults(item: LimitRangeItem, requests: Amounts, limits: Amounts): readonly string[] {
+function* itemFaults(item: LimitRangeItem, requests: Amounts, limits: Amounts): Generator<string> {
   const { type } = item;
-  return [
-    ...each(item.min, (name, bound) => minFault(type, name, bound, requests, limits)),
-    ...each(item.max, (name, bound) => maxFault(type, name, bound, requests, limits)),
-    ...each(item.maxLimitRequestRatio, (name, bound) =>
-      ratioFault(type, name, bound, requests, limits),
-    ),
-  ];
+  yield* each(item.min, (name, bound) => minFault(type, name, bound, requests, limits));
+  yield* each(item.max, (name, bound) => maxFault(type, name, bound, requests, limits));
+  yield* each(item.maxLimitRequestRatio, (name, bound) =>
+    ratioFault(type, name, bound, requests, limits),
+  );
 }
 
-function each(
+/** Lazy: whoever takes the faults stops when there are enough. */
+function* each(
   bounds: Texts | undefined,
   fault: (name: string, bound: Quantity) => string | undefined,
-): readonly string[] {
-  return Object.entries(bounds ?? {})
-    .map(([name, text]) => fault(name, parseQuantity(text)))
-    .filter((text): text is string => text !== undefined);
+): Generator<string> {
+  if (bounds === undefined) return;
+  for (const name of Object.keys(bounds)) {
+    const found = fault(name, parseQuantity(bounds[name] ?? ""));
+    if (found !== undefined) yield found;
+  }
 }
 
 function amounts(texts: Texts | undefined): Amounts {
@@ -187,8 +213,8 @@ function minFault(
   limits: Amounts,
 ): string | undefined {
   const text = `minimum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name];
-  const limit = limits[name];
+  const request = ownEntry(requests, name);
+  const limit = ownEntry(limits, name);
   if (request === undefined) return `${text}.  No request is specified`;
   if (compareQuantities(request, bound) < 0)
     return `${text}, but request is ${formatQuantity(request)}`;
@@ -203,7 +229,7 @@ function maxRequestFault(
   requests: Amounts,
 ): string | undefined {
   const text = `maximum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name];
+  const request = ownEntry(requests, name);
   if (request === undefined) return `${text}.  No request is specified`;
   if (compareQuantities(request, bound) <= 0) return undefined;
   return `${text}, but request is ${formatQuantity(request)}`;
@@ -217,8 +243,8 @@ function maxFault(
   limits: Amounts,
 ): string | undefined {
   const text = `maximum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name];
-  const limit = limits[name];
+  const request = ownEntry(requests, name);
+  const limit = ownEntry(limits, name);
   if (limit === undefined) return `${text}.  No limit is specified`;
   if (compareQuantities(limit, bound) > 0) return `${text}, but limit is ${formatQuantity(limit)}`;
   if (request === undefined || compareQuantities(request, bound) <= 0) return undefined;
@@ -233,8 +259,8 @@ function ratioFault(
   limits: Amounts,
 ): string | undefined {
   const text = `${name} max limit to request ratio per ${type} is ${formatQuantity(bound)}`;
-  const request = requests[name] ?? zeroQuantity;
-  const limit = limits[name] ?? zeroQuantity;
+  const request = ownEntry(requests, name) ?? zeroQuantity;
+  const limit = ownEntry(limits, name) ?? zeroQuantity;
   if (request.nanos === 0n) return `${text}, but no request is specified or request is 0`;
   if (limit.nanos === 0n) return `${text}, but no limit is specified or limit is 0`;
   // limit / request > bound, without leaving whole numbers.

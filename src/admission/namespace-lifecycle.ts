@@ -2,16 +2,16 @@
  * NamespaceLifecycle: nothing is made in a namespace that is missing or on its way out, and the
  * namespaces a cluster stands on are not deleted.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError, notFound } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isResource, refusal } from "./request.ts";
+import { isResource, forbiddenError } from "./request.ts";
 
 const namespaces = { group: "", resource: "namespaces" };
 const immortal: ReadonlySet<string> = new Set(["default", "kube-system", "kube-public"]);
 
-export function namespaceLifecycle(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function namespaceLifecycle(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "NamespaceLifecycle",
     mutate(request: AdmissionRequest): AnyObject {
@@ -20,7 +20,8 @@ export function namespaceLifecycle(deps: { readonly lookup: Lookup }): Admission
     },
     validate(request: AdmissionRequest): void {
       if (request.operation !== "DELETE" || !isNamespace(request)) return;
-      if (immortal.has(request.name)) throw refusal(request, "this namespace may not be deleted");
+      if (immortal.has(request.name))
+        throw forbiddenError(request, "this namespace may not be deleted");
     },
   };
 }
@@ -29,7 +30,7 @@ function isNamespace(request: AdmissionRequest): boolean {
   return request.info.group === "" && request.info.resource === "namespaces";
 }
 
-function checkNamespace(lookup: Lookup, request: AdmissionRequest): void {
+function checkNamespace(lookup: Lister, request: AdmissionRequest): void {
   if (request.namespace === "" || isNamespace(request) || isAccessReview(request)) return;
   if (request.operation !== "CREATE" && request.operation !== "UPDATE") return;
   const namespace = lookup.get(namespaces, "", request.namespace);
@@ -50,7 +51,7 @@ function isTerminating(namespace: AnyObject): boolean {
 
 function terminating(request: AdmissionRequest): ApiError {
   const { namespace } = request;
-  const { status } = refusal(
+  const { status } = forbiddenError(
     request,
     `unable to create new content in namespace ${namespace} because it is being terminated`,
   );

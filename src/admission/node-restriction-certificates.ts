@@ -3,13 +3,13 @@
  * run on it.
  */
 import type { Pod } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import { failure } from "#api/status.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { part, text } from "#api/validation/fields.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import type { ReadCertificateRequest } from "./certificate-reader.ts";
-import { quote, refusal } from "./request.ts";
+import { quote, forbiddenError } from "./request.ts";
 
 const userPrefix = "system:node:";
 const mirrorAnnotation = "kubernetes.io/config.mirror";
@@ -30,10 +30,10 @@ export function checkSigningRequest(
   if (!kubeletSigners.has(text(spec, "signerName"))) return;
   const result = deps.readCertificateRequest(text(spec, "request"));
   if (result.kind === "unreadable") {
-    throw refusal(request, `unable to parse csr: ${result.fault}`);
+    throw forbiddenError(request, `unable to parse csr: ${result.fault}`);
   }
   if (result.facts.commonName === `${userPrefix}${node}`) return;
-  throw refusal(request, `can only create a node CSR with CN=${userPrefix}${node}`);
+  throw forbiddenError(request, `can only create a node CSR with CN=${userPrefix}${node}`);
 }
 
 /**
@@ -43,13 +43,13 @@ export function checkSigningRequest(
 export function checkPodCertificateRequest(
   request: AdmissionRequest,
   node: string,
-  { lookup }: { readonly lookup: Lookup },
+  { lookup }: { readonly lookup: Lister },
 ): void {
   if (request.operation !== "CREATE") {
-    throw refusal(request, `unexpected operation ${request.operation}`);
+    throw forbiddenError(request, `unexpected operation ${request.operation}`);
   }
   if (request.subresource !== "") {
-    throw refusal(request, `unexpected subresource ${request.subresource}`);
+    throw forbiddenError(request, `unexpected subresource ${request.subresource}`);
   }
   const spec = part(request.object ?? {}, "spec");
   checkRequestNode(request, spec, node, lookup);
@@ -63,11 +63,11 @@ function checkRequestNode(
   request: AdmissionRequest,
   spec: Fields,
   node: string,
-  lookup: Lookup,
+  lookup: Lister,
 ): void {
   const name = text(spec, "nodeName");
   if (name !== node) {
-    throw refusal(
+    throw forbiddenError(
       request,
       `PodCertificateRequest.Spec.NodeName=${quote(name)}, which is not the requesting node ${quote(node)}`,
     );
@@ -83,7 +83,7 @@ function checkRequestNode(
   );
 }
 
-function checkRequestPod(request: AdmissionRequest, spec: Fields, lookup: Lookup): void {
+function checkRequestPod(request: AdmissionRequest, spec: Fields, lookup: Lister): void {
   const where = podOf(request, spec);
   const name = text(spec, "podName");
   const pod: Pod | undefined = lookup.get({ group: "", resource: "pods" }, request.namespace, name);
@@ -97,23 +97,23 @@ function checkRequestPod(request: AdmissionRequest, spec: Fields, lookup: Lookup
     );
   }
   if (pod.spec?.nodeName !== text(spec, "nodeName")) {
-    throw refusal(
+    throw forbiddenError(
       request,
       `pod ${where} is not running on node ${quote(text(spec, "nodeName"))} ${owner}`,
     );
   }
   if (pod.metadata?.annotations?.[mirrorAnnotation] !== undefined) {
-    throw refusal(request, `pod ${where} is a mirror pod`);
+    throw forbiddenError(request, `pod ${where} is a mirror pod`);
   }
   const account = pod.spec?.serviceAccountName ?? "";
   if (text(spec, "serviceAccountName") === account) return;
-  throw refusal(
+  throw forbiddenError(
     request,
     `PodCertificateRequest for pod ${where} contains serviceAccountName (${quote(text(spec, "serviceAccountName"))}) that differs from running pod (${quote(account)})`,
   );
 }
 
-function checkRequestAccount(request: AdmissionRequest, spec: Fields, lookup: Lookup): void {
+function checkRequestAccount(request: AdmissionRequest, spec: Fields, lookup: Lister): void {
   const name = text(spec, "serviceAccountName");
   const accounts = { group: "", resource: "serviceaccounts" };
   const account = lookup.get(accounts, request.namespace, name);

@@ -2,7 +2,7 @@
 import type { Node } from "#api/gen/types.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import { quote, refusal } from "./request.ts";
+import { quote, forbiddenError } from "./request.ts";
 
 const restrictedNamespace = "node-restriction.kubernetes.io";
 
@@ -25,10 +25,13 @@ const kubeletLabelNamespaces = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 export function checkNode(request: AdmissionRequest, node: string): void {
   const name = request.name || (request.object?.metadata?.name ?? "");
   if (name !== node) {
-    throw refusal(request, `node ${quote(node)} is not allowed to modify node ${quote(name)}`);
+    throw forbiddenError(
+      request,
+      `node ${quote(node)} is not allowed to modify node ${quote(name)}`,
+    );
   }
   const fault = checkNodeFault(request, node);
-  if (fault !== undefined) throw refusal(request, fault);
+  if (fault !== undefined) throw forbiddenError(request, fault);
 }
 
 function checkNodeFault(request: AdmissionRequest, node: string): string | undefined {

@@ -4,19 +4,19 @@
  * mirror pod is the node's own word.
  */
 import type { Pod } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { apiReferenceOf } from "#api/pod-references.ts";
 import { notFound } from "#api/status.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { changedKeys } from "./node-restriction-nodes.ts";
-import { quote, refusal } from "./request.ts";
+import { quote, forbiddenError } from "./request.ts";
 
 const mirrorAnnotation = "kubernetes.io/config.mirror";
 
 interface Deps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
 }
 
 export function checkPod(request: AdmissionRequest, node: string, deps: Deps): void {
@@ -31,7 +31,7 @@ export function checkPod(request: AdmissionRequest, node: string, deps: Deps): v
       checkEviction(request, node, deps.lookup);
       return;
     default:
-      throw refusal(
+      throw forbiddenError(
         request,
         `unexpected pod subresource ${quote(request.subresource)}, only 'status' and 'eviction' are allowed`,
       );
@@ -39,34 +39,34 @@ export function checkPod(request: AdmissionRequest, node: string, deps: Deps): v
 }
 
 /** @throws ApiError 404 in the words of upstream's lister, which says `pod`. */
-export function findPod(lookup: Lookup, namespace: string, name: string): Pod {
+export function findPod(lookup: Lister, namespace: string, name: string): Pod {
   const pod = lookup.get({ group: "", resource: "pods" }, namespace, name);
   if (pod === undefined) throw notFound({ group: "", resource: "pod" }, name);
   return pod;
 }
 
-function checkMirrorPod(request: AdmissionRequest, node: string, lookup: Lookup): void {
+function checkMirrorPod(request: AdmissionRequest, node: string, lookup: Lister): void {
   if (request.operation === "DELETE") {
     const pod =
       (request.oldObject as Pod | undefined) ?? findPod(lookup, request.namespace, request.name);
     if (pod.spec?.nodeName === node) return;
-    throw refusal(
+    throw forbiddenError(
       request,
       `node ${quote(node)} can only delete pods with spec.nodeName set to itself`,
     );
   }
   if (request.operation !== "CREATE") {
-    throw refusal(
+    throw forbiddenError(
       request,
       `unexpected operation ${quote(request.operation)}, node ${quote(node)} can only create and delete mirror pods`,
     );
   }
   const pod = request.object as Pod;
   const fault = ownerFault(pod, node, lookup) ?? referenceFault(pod, node);
-  if (fault !== undefined) throw refusal(request, fault);
+  if (fault !== undefined) throw forbiddenError(request, fault);
 }
 
-function ownerFault(pod: Pod, node: string, lookup: Lookup): string | undefined {
+function ownerFault(pod: Pod, node: string, lookup: Lister): string | undefined {
   const subject = `node ${quote(node)}`;
   if (pod.metadata?.annotations?.[mirrorAnnotation] === undefined) {
     return `pod does not have ${quote(mirrorAnnotation)} annotation, ${subject} can only create mirror pods`;
@@ -92,7 +92,7 @@ function ownerFault(pod: Pod, node: string, lookup: Lookup): string | undefined 
   return uidFault(owner.uid, node, lookup);
 }
 
-function uidFault(uid: string, node: string, lookup: Lookup): string | undefined {
+function uidFault(uid: string, node: string, lookup: Lister): string | undefined {
   const stored = lookup.get({ group: "", resource: "nodes" }, "", node);
   if (stored === undefined) throw notFound({ group: "", resource: "node" }, node);
   const actual = stored.metadata?.uid ?? "";
@@ -113,10 +113,10 @@ function referenceFault(pod: Pod, node: string): string | undefined {
 
 function checkPodStatus(request: AdmissionRequest, node: string): void {
   if (request.operation !== "UPDATE") {
-    throw refusal(request, `unexpected operation ${quote(request.operation)}`);
+    throw forbiddenError(request, `unexpected operation ${quote(request.operation)}`);
   }
   const fault = statusFault(request.object as Pod, request.oldObject as Pod | undefined, node);
-  if (fault !== undefined) throw refusal(request, fault);
+  if (fault !== undefined) throw forbiddenError(request, fault);
 }
 
 function statusFault(next: Pod, old: Pod | undefined, node: string): string | undefined {
@@ -147,12 +147,15 @@ function statusFault(next: Pod, old: Pod | undefined, node: string): string | un
   return undefined;
 }
 
-function checkEviction(request: AdmissionRequest, node: string, lookup: Lookup): void {
+function checkEviction(request: AdmissionRequest, node: string, lookup: Lister): void {
   if (request.operation !== "CREATE") {
-    throw refusal(request, `unexpected operation ${request.operation}`);
+    throw forbiddenError(request, `unexpected operation ${request.operation}`);
   }
   const name = request.name || (request.object?.metadata?.name ?? "");
-  if (name === "") throw refusal(request, "could not determine pod from request data");
+  if (name === "") throw forbiddenError(request, "could not determine pod from request data");
   if (findPod(lookup, request.namespace, name).spec?.nodeName === node) return;
-  throw refusal(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
+  throw forbiddenError(
+    request,
+    `node ${node} can only evict pods with spec.nodeName set to itself`,
+  );
 }

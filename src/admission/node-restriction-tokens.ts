@@ -4,19 +4,19 @@
  * like it.
  */
 import type { Pod } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { items, maybe, part, text, texts } from "#api/validation/fields.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { findPod } from "./node-restriction-pods.ts";
-import { quote, refusal } from "./request.ts";
+import { quote, forbiddenError } from "./request.ts";
 
 const audienceVerb = "request-serviceaccounts-token-audience";
 
 interface Deps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly access: Access;
 }
 
@@ -26,22 +26,26 @@ export function checkToken(request: AdmissionRequest, node: string, deps: Deps):
   const ref = part(spec, "boundObjectRef");
   const name = text(ref, "name");
   if (text(ref, "apiVersion") !== "v1" || text(ref, "kind") !== "Pod" || name === "") {
-    throw refusal(request, "node requested token not bound to a pod");
+    throw forbiddenError(request, "node requested token not bound to a pod");
   }
   const uid = text(ref, "uid");
-  if (uid === "") throw refusal(request, "node requested token with a pod binding without a uid");
+  if (uid === "")
+    throw forbiddenError(request, "node requested token with a pod binding without a uid");
   const pod = findPod(deps.lookup, request.namespace, name);
   if (pod.metadata?.uid !== uid) {
-    throw refusal(
+    throw forbiddenError(
       request,
       `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
     );
   }
   if (pod.spec?.nodeName !== node) {
-    throw refusal(request, "node requested token bound to a pod scheduled on a different node");
+    throw forbiddenError(
+      request,
+      "node requested token bound to a pod scheduled on a different node",
+    );
   }
   const fault = audienceFault(request, texts(spec, "audiences"), pod, deps);
-  if (fault !== undefined) throw refusal(request, fault);
+  if (fault !== undefined) throw forbiddenError(request, fault);
 }
 
 /** No audience means the API server's, which pods mount as "". */
@@ -71,7 +75,7 @@ type Mounted =
   /** Why a volume could not be followed to its driver. */
   | { readonly kind: "absent"; readonly faults: readonly string[] };
 
-function mountsAudience(pod: Pod, audience: string, lookup: Lookup): Mounted {
+function mountsAudience(pod: Pod, audience: string, lookup: Lister): Mounted {
   const faults: string[] = [];
   for (const volume of items(part(pod as AnyObject, "spec"), "volumes")) {
     if (projects(volume, audience)) return { kind: "mounted" };
@@ -118,7 +122,7 @@ const migrated: ReadonlyMap<string, string> = new Map([
   ["vsphereVolume", "csi.vsphere.vmware.com"],
 ]);
 
-function driverOf(pod: Pod, volume: Fields, lookup: Lookup): Driver {
+function driverOf(pod: Pod, volume: Fields, lookup: Lister): Driver {
   const namespace = pod.metadata?.namespace ?? "";
   if (maybe(part(volume, "ephemeral"), "volumeClaimTemplate") !== undefined) {
     return driverOfClaim(namespace, `${pod.metadata?.name}-${text(volume, "name")}`, lookup);
@@ -135,7 +139,7 @@ function driverIn(sources: Fields): Driver {
   return name === undefined ? noDriver : { kind: "driver", name };
 }
 
-function driverOfClaim(namespace: string, name: string, lookup: Lookup): Driver {
+function driverOfClaim(namespace: string, name: string, lookup: Lister): Driver {
   const claim = lookup.get({ group: "", resource: "persistentvolumeclaims" }, namespace, name);
   if (claim === undefined) return { kind: "missing", what: `persistentvolumeclaim ${quote(name)}` };
   const volumeName = text(part(claim, "spec"), "volumeName");

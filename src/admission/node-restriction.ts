@@ -5,7 +5,7 @@
  *
  * After  upstream plugin/pkg/admission/noderestriction/admission.go, 1.36; texts are the contract.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
 import type { Fields } from "#api/validation/fields.ts";
@@ -21,14 +21,14 @@ import {
 import { checkNode } from "./node-restriction-nodes.ts";
 import { checkPod } from "./node-restriction-pods.ts";
 import { checkToken } from "./node-restriction-tokens.ts";
-import { quote, refusal } from "./request.ts";
+import { quote, forbiddenError } from "./request.ts";
 
 const userPrefix = "system:node:";
 const nodesGroup = "system:nodes";
 const leaseNamespace = "kube-node-lease";
 
 export interface NodeRestrictionDeps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly access: Access;
   readonly readCertificateRequest: ReadCertificateRequest;
 }
@@ -52,7 +52,10 @@ export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
     const node = nodeOf(request.user);
     if (node === undefined || request.operation === "CONNECT") return;
     if (node === "") {
-      throw refusal(request, `could not determine node from user ${quote(request.user.name)}`);
+      throw forbiddenError(
+        request,
+        `could not determine node from user ${quote(request.user.name)}`,
+      );
     }
     checks.get(`${request.info.group}/${request.info.resource}`)?.(request, node, deps);
   };
@@ -80,7 +83,7 @@ const claimReports = ["capacity", "conditions", "allocatedResources", "allocated
 const serverMetadata = ["resourceVersion", "managedFields"];
 
 function checkClaim(request: AdmissionRequest, node: string): void {
-  if (request.subresource !== "status") throw refusal(request, "may only update PVC status");
+  if (request.subresource !== "status") throw forbiddenError(request, "may only update PVC status");
   if (request.operation !== "UPDATE") throw unexpectedOperation(request);
   const next = withoutReports(request.object ?? {});
   const old = withoutReports(request.oldObject ?? {});
@@ -88,7 +91,7 @@ function checkClaim(request: AdmissionRequest, node: string): void {
   const changed = Object.keys({ ...old, ...next }).filter(
     (field) => !semanticEqual(old[field], next[field]),
   );
-  throw refusal(
+  throw forbiddenError(
     request,
     `node ${quote(node)} is not allowed to update fields other than status.quantity and status.conditions: ${changed.join(", ")}`,
   );
@@ -103,7 +106,7 @@ function withoutReports(claim: AnyObject): Fields {
 }
 
 function unexpectedOperation(request: AdmissionRequest) {
-  return refusal(request, `unexpected operation ${quote(request.operation)}`);
+  return forbiddenError(request, `unexpected operation ${quote(request.operation)}`);
 }
 
 /** A create has its name in the body. */
@@ -115,15 +118,24 @@ function nameOf(request: AdmissionRequest): string {
 
 function checkLease(request: AdmissionRequest, node: string): void {
   if (request.namespace !== leaseNamespace) {
-    throw refusal(request, `can only access leases in the "${leaseNamespace}" system namespace`);
+    throw forbiddenError(
+      request,
+      `can only access leases in the "${leaseNamespace}" system namespace`,
+    );
   }
   if (nameOf(request) === node) return;
-  throw refusal(request, "can only access node lease with the same name as the requesting node");
+  throw forbiddenError(
+    request,
+    "can only access node lease with the same name as the requesting node",
+  );
 }
 
 function checkCsiNode(request: AdmissionRequest, node: string): void {
   if (nameOf(request) === node) return;
-  throw refusal(request, "can only access CSINode with the same name as the requesting node");
+  throw forbiddenError(
+    request,
+    "can only access CSINode with the same name as the requesting node",
+  );
 }
 
 /** Also of each slice of a deletecollection, of which the authorizer sees the selector only. */
@@ -133,7 +145,7 @@ function checkSlice(request: AdmissionRequest, node: string): void {
   const slice = (isCreate ? request.object : request.oldObject) ?? {};
   if (text(part(slice, "spec"), "nodeName") === node) return;
   const verb = isCreate ? "create" : "delete";
-  throw refusal(
+  throw forbiddenError(
     request,
     `can only ${verb} ResourceSlice with the same NodeName as the requesting node`,
   );

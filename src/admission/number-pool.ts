@@ -2,9 +2,9 @@
  * A range of numbers (addresses, ports) of which each is held by at most one owner.
  *
  * Holds  a number is held while its owner, as the cache shows it, has it; or while an attempt that
- *        reserved it is under way. Nothing is ever told of a deletion: whether an entry still holds is
- *        asked when somebody wants its number, so the map only ever errs towards "ask again".
- * After  an attempt nobody ended counts as over after `attemptMs`: the longest a write can take.
+ *        reserved it is under way. Deletions are not reported to the pool: it checks whether an entry is
+ *        still valid when its number is requested, so the map only ever errs towards "check again".
+ * After  an attempt that was never ended counts as over after `attemptMs`: the longest a write can take.
  * Cost   one look-up per wanted number; the map holds at most one entry per number of the range.
  * Random picks come from above `reservedCount` first, so that small numbers stay for those who ask by name.
  */
@@ -69,7 +69,7 @@ export class NumberPool {
     return number >= this.#options.first && number <= this.#options.last;
   }
 
-  /** Notes a holder found in the cache; numbers outside of the range are nobody's. */
+  /** Records a holder found in the cache; numbers outside of the range are ignored. */
   note(number: number, owner: Owner): void {
     if (!this.contains(number)) return;
     this.#entries.set(number, { owner, attempt: undefined, sinceMs: 0 });

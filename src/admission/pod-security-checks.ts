@@ -7,6 +7,7 @@
  * Order  baseline checks before restricted ones, each by identifier: messages depend on it.
  * Absent what versions before 1.25 judged otherwise; they are judged as 1.25.
  */
+import { ownEntry } from "#base/own.ts";
 import type {
   Container,
   LifecycleHandler,
@@ -84,11 +85,11 @@ function containersText(names: readonly string[]): string {
   return `${plural("container", names.length)} ${list(names)}`;
 }
 
-function sorted(items: Iterable<string>): readonly string[] {
+function sortNames(items: Iterable<string>): readonly string[] {
   return [...new Set(items)].sort();
 }
 
-/** `pod and containers "a", "b"`: who set something. */
+/** `pod and containers "a", "b"`: names what set a field. */
 function setters(pod: boolean, containers: readonly string[]): string {
   const named = containers.length === 0 ? [] : [containersText(containers)];
   return [...(pod ? ["pod"] : []), ...named].join(" and ");
@@ -113,7 +114,7 @@ function isWindows(pod: JudgedPod): boolean {
   return pod.spec.os?.name === "windows";
 }
 
-/** A field both the pod and its containers may set: values outside `allowed`, and who set them. */
+/** A field both the pod and its containers may set: values outside `allowed`, and what set them. */
 function badValues(
   pod: JudgedPod,
   read: (context: SecurityContext | PodSecurityContext | undefined) => string | undefined,
@@ -128,7 +129,7 @@ function badValues(
   const own = read(pod.spec.securityContext);
   const containers = namesWhere(pod, (container) => isBad(read(container.securityContext)));
   const set = containersOf(pod).map((container) => read(container.securityContext));
-  const values = sorted([own, ...set].filter((value): value is string => isBad(value)));
+  const values = sortNames([own, ...set].filter((value): value is string => isBad(value)));
   return { podIsBad: isBad(own), containers, values };
 }
 
@@ -187,7 +188,7 @@ function capabilities(pod: JudgedPod): Violation | undefined {
   const bad = (name: string): boolean => !baselineCapabilities.has(name);
   const names = namesWhere(pod, (container) => addedCapabilities(container).some(bad));
   if (names.length === 0) return undefined;
-  const added = sorted(containersOf(pod).flatMap(addedCapabilities).filter(bad));
+  const added = sortNames(containersOf(pod).flatMap(addedCapabilities).filter(bad));
   return {
     reason: "non-default capabilities",
     detail: `${containersText(names)} must not include ${list(added)} in securityContext.capabilities.add`,
@@ -217,7 +218,7 @@ function hostPorts(pod: JudgedPod): Violation | undefined {
     );
   const names = namesWhere(pod, (container) => portsOf(container).length > 0);
   if (names.length === 0) return undefined;
-  const ports = sorted(containersOf(pod).flatMap(portsOf));
+  const ports = sortNames(containersOf(pod).flatMap(portsOf));
   const uses = names.length === 1 ? "uses" : "use";
   return {
     reason: "hostPort",
@@ -238,9 +239,9 @@ function hostProbes(pod: JudgedPod): Violation | undefined {
     const hosts = handlers.flatMap((handler) => [handler?.httpGet?.host, handler?.tcpSocket?.host]);
     return hosts.filter((host): host is string => host !== undefined && host !== "");
   };
-  const names = sorted(namesWhere(pod, (container) => hostsOf(container).length > 0));
+  const names = sortNames(namesWhere(pod, (container) => hostsOf(container).length > 0));
   if (names.length === 0) return undefined;
-  const hosts = sorted(containersOf(pod).flatMap(hostsOf));
+  const hosts = sortNames(containersOf(pod).flatMap(hostsOf));
   const uses = names.length === 1 ? "uses" : "use";
   return {
     reason: "probe or lifecycle host",
@@ -248,7 +249,7 @@ function hostProbes(pod: JudgedPod): Violation | undefined {
   };
 }
 
-function privileged(pod: JudgedPod): Violation | undefined {
+function findPrivileged(pod: JudgedPod): Violation | undefined {
   const names = namesWhere(pod, ({ securityContext }) => securityContext?.privileged === true);
   if (names.length === 0) return undefined;
   return {
@@ -262,7 +263,7 @@ function procMount(pod: JudgedPod): Violation | undefined {
     securityContext?.procMount ?? "Default";
   const names = namesWhere(pod, (container) => mountOf(container) !== "Default");
   if (names.length === 0) return undefined;
-  const types = sorted(
+  const types = sortNames(
     containersOf(pod)
       .map(mountOf)
       .filter((type) => type !== "Default"),
@@ -285,7 +286,7 @@ function seLinux(pod: JudgedPod): Violation | undefined {
   const names = namesWhere(pod, ({ securityContext }) => isBad(securityContext?.seLinuxOptions));
   if (!isBad(own) && names.length === 0) return undefined;
   const set = [own, ...containersOf(pod).map((c) => c.securityContext?.seLinuxOptions)];
-  const badTypes = sorted(
+  const badTypes = sortNames(
     set.map((options) => options?.type ?? "").filter((type) => !types.includes(type)),
   );
   const faults = [
@@ -333,7 +334,7 @@ const safeSysctls: Readonly<Record<string, number>> = {
 function sysctls({ spec, minor }: JudgedPod): Violation | undefined {
   const bad = (spec.securityContext?.sysctls ?? [])
     .map((sysctl) => sysctl.name)
-    .filter((name) => minor < (safeSysctls[name] ?? minor + 1));
+    .filter((name) => minor < (ownEntry(safeSysctls, name) ?? minor + 1));
   return bad.length === 0 ? undefined : { reason: "forbidden sysctls", detail: bad.join(", ") };
 }
 
@@ -374,7 +375,7 @@ function restrictedCapabilities(pod: JudgedPod): Violation | undefined {
     ({ securityContext }) => !(securityContext?.capabilities?.drop ?? []).includes("ALL"),
   );
   const adding = namesWhere(pod, (container) => addedCapabilities(container).some(bad));
-  const added = sorted(containersOf(pod).flatMap(addedCapabilities).filter(bad));
+  const added = sortNames(containersOf(pod).flatMap(addedCapabilities).filter(bad));
   const details = [
     ...(keeping.length === 0
       ? []
@@ -411,7 +412,7 @@ function restrictedVolumes({ spec }: JudgedPod): Violation | undefined {
   );
   if (bad.length === 0) return undefined;
   const names = bad.map((volume) => volume.name);
-  const types = sorted(bad.map((volume) => sourcesOf(volume)[0] ?? "unknown"));
+  const types = sortNames(bad.map((volume) => sourcesOf(volume)[0] ?? "unknown"));
   const uses = names.length === 1 ? "uses" : "use";
   return {
     reason: "restricted volume types",
@@ -468,7 +469,7 @@ const baselineChecks: Readonly<Record<string, Check>> = {
   hostPathVolumes: { find: hostPathVolumes },
   hostPorts: { find: hostPorts },
   hostProbesAndHostLifecycle: { find: hostProbes, sinceMinor: 34 },
-  privileged: { find: privileged },
+  privileged: { find: findPrivileged },
   procMount: { find: procMountUnlessConfined },
   seLinuxOptions: { find: seLinux },
   seccompProfile_baseline: { find: seccomp },

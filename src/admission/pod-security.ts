@@ -6,15 +6,16 @@
  * A namespace whose labels are made stricter warns about the pods it already has, a bounded number.
  * Absent audit annotations (the audit label is validated only) and exemptions by configuration.
  */
+import { ownEntry } from "#base/own.ts";
 import type { Container, Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { internalError, invalid } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { describeViolations, judgePod } from "./pod-security-checks.ts";
 import type { Violation } from "./pod-security-checks.ts";
-import { refusal } from "./request.ts";
+import { forbiddenError } from "./request.ts";
 
 type Level = "privileged" | "baseline" | "restricted";
 
@@ -68,7 +69,7 @@ function specTemplate(object: AnyObject): PodTemplateSpec | undefined {
   return (object["spec"] as { readonly template?: PodTemplateSpec } | undefined)?.template;
 }
 
-export function podSecurity(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function podSecurity(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "PodSecurity",
     validate(request: AdmissionRequest): void {
@@ -82,7 +83,7 @@ export function podSecurity(deps: { readonly lookup: Lookup }): AdmissionPlugin 
   };
 }
 
-function validatePod(lookup: Lookup, request: AdmissionRequest): void {
+function validatePod(lookup: Lister, request: AdmissionRequest): void {
   if (ignoredSubresources.has(request.subresource)) return;
   const policy = namespacePolicy(lookup, request.namespace);
   if (policy === undefined) {
@@ -95,13 +96,13 @@ function validatePod(lookup: Lookup, request: AdmissionRequest): void {
   const forbidden = judge(policy.enforce, pod);
   if (forbidden.length > 0) {
     const what = `violates PodSecurity "${standardText(policy.enforce)}"`;
-    throw refusal(request, `${what}: ${describeViolations(forbidden)}`);
+    throw forbiddenError(request, `${what}: ${describeViolations(forbidden)}`);
   }
   warnAbout(request, policy.warn, pod);
 }
 
-function validateWorkload(lookup: Lookup, request: AdmissionRequest, resource: string): void {
-  const template = templates[resource]?.(request.object ?? {});
+function validateWorkload(lookup: Lister, request: AdmissionRequest, resource: string): void {
+  const template = ownEntry(templates, resource)?.(request.object ?? {});
   if (template === undefined || request.subresource !== "") return;
   const policy = namespacePolicy(lookup, request.namespace);
   if (policy !== undefined) warnAbout(request, policy.warn, template);
@@ -125,7 +126,7 @@ function standardText({ level, version }: Standard): string {
   return `${level}:${version}`;
 }
 
-/** Of a pod's spec little can change: images, and what comes with added containers. */
+/** Little of a pod's spec can change: images, and ephemeral containers. */
 function isSignificant(pod: Pod, old: Pod): boolean {
   const containersOf = ({ spec }: Pod): readonly Pick<Container, "name" | "image">[] => [
     ...(spec?.initContainers ?? []),
@@ -138,7 +139,7 @@ function isSignificant(pod: Pod, old: Pod): boolean {
   return after.some((container) => before.get(container.name)?.image !== container.image);
 }
 
-function namespacePolicy(lookup: Lookup, name: string): Policy | undefined {
+function namespacePolicy(lookup: Lister, name: string): Policy | undefined {
   const namespace = lookup.get({ group: "", resource: "namespaces" }, "", name);
   return namespace && policyOf(namespace);
 }
@@ -185,7 +186,7 @@ function labelError(label: string, value: string, why: string): FieldError {
   };
 }
 
-function validateNamespace(lookup: Lookup, request: AdmissionRequest): void {
+function validateNamespace(lookup: Lister, request: AdmissionRequest): void {
   if (request.subresource !== "") return;
   const next = policyOf(request.object ?? {});
   const old = request.oldObject && policyOf(request.oldObject);
@@ -205,7 +206,7 @@ function isStricter(next: Standard, old: Standard): boolean {
   return levels.indexOf(next.level) > levels.indexOf(old.level);
 }
 
-function warnExisting(lookup: Lookup, request: AdmissionRequest, standard: Standard): void {
+function warnExisting(lookup: Lister, request: AdmissionRequest, standard: Standard): void {
   const all = lookup.list({ group: "", resource: "pods" }, request.name);
   const pods = all.slice(0, podsCheckedMax);
   const byReason = new Map<string, string[]>();

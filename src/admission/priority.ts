@@ -3,10 +3,10 @@
  * default class, else 0.
  */
 import type { Pod, PriorityClass } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isCore, isResource, refusal, withSpec } from "./request.ts";
+import { isCore, isResource, forbiddenError, withSpec } from "./request.ts";
 
 const group = "scheduling.k8s.io";
 const classes = { group, resource: "priorityclasses" };
@@ -17,7 +17,7 @@ interface Established {
   readonly policy: string | undefined;
 }
 
-export function priority(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function priority(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "Priority",
     mutate(request: AdmissionRequest): AnyObject {
@@ -50,19 +50,19 @@ function keep(object: AnyObject, oldObject: AnyObject | undefined): AnyObject {
   return Object.keys(fields).length === 0 ? object : withSpec(object, fields);
 }
 
-function establish(lookup: Lookup, request: AdmissionRequest, object: AnyObject): AnyObject {
+function establish(lookup: Lister, request: AdmissionRequest, object: AnyObject): AnyObject {
   const spec = (object as Pod).spec;
   const asked = spec?.priorityClassName ?? "";
   const found = asked === "" ? defaultPriority(lookup) : classPriority(lookup, request, asked);
   if (spec?.priority !== undefined && spec.priority !== found.priority) {
-    throw refusal(
+    throw forbiddenError(
       request,
       `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${found.priority} from the given PriorityClass name`,
     );
   }
   const policy = spec?.preemptionPolicy;
   if (found.policy !== undefined && policy !== undefined && policy !== found.policy) {
-    throw refusal(
+    throw forbiddenError(
       request,
       `the string value of PreemptionPolicy (${policy}) must not be provided in pod spec; priority admission controller computed ${found.policy} from the given PriorityClass name`,
     );
@@ -74,13 +74,14 @@ function establish(lookup: Lookup, request: AdmissionRequest, object: AnyObject)
   });
 }
 
-function classPriority(lookup: Lookup, request: AdmissionRequest, name: string): Established {
+function classPriority(lookup: Lister, request: AdmissionRequest, name: string): Established {
   const found = lookup.get(classes, "", name) as PriorityClass | undefined;
-  if (found === undefined) throw refusal(request, `no PriorityClass with name ${name} was found`);
+  if (found === undefined)
+    throw forbiddenError(request, `no PriorityClass with name ${name} was found`);
   return { name, priority: found.value ?? 0, policy: found.preemptionPolicy };
 }
 
-function defaultPriority(lookup: Lookup): Established {
+function defaultPriority(lookup: Lister): Established {
   const found = defaultClass(lookup);
   if (found === undefined) return { name: "", priority: 0, policy: "PreemptLowerPriority" };
   return {
@@ -91,20 +92,20 @@ function defaultPriority(lookup: Lookup): Established {
 }
 
 /** Should two claim to be the default, the lower one is it. */
-function defaultClass(lookup: Lookup): PriorityClass | undefined {
+function defaultClass(lookup: Lister): PriorityClass | undefined {
   const marked = (
     lookup.list(classes, "") as readonly unknown[] as readonly PriorityClass[]
   ).filter((candidate) => candidate.globalDefault === true);
   return marked.toSorted((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
 }
 
-function validateClass(lookup: Lookup, request: AdmissionRequest): void {
+function validateClass(lookup: Lister, request: AdmissionRequest): void {
   const next = request.object as unknown as PriorityClass;
   if (next.globalDefault !== true) return;
   const current = defaultClass(lookup)?.metadata?.name;
   if (current === undefined) return;
   if (request.operation === "UPDATE" && current === next.metadata?.name) return;
-  throw refusal(
+  throw forbiddenError(
     request,
     `PriorityClass ${current} is already marked as default. Only one default can exist`,
   );

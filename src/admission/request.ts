@@ -30,7 +30,7 @@ export function isSubresource(
 }
 
 /** 403 `RESOURCE "name" is forbidden: why`; a name still to be generated shows its base. */
-export function refusal(request: AdmissionRequest, why: string): ApiError {
+export function forbiddenError(request: AdmissionRequest, why: string): ApiError {
   return forbidden(groupResource(request), nameOf(request), why);
 }
 

@@ -3,7 +3,7 @@
  * administrative access needs a label on the namespace; allocating and reserving a claim needs the right to
  * `resourceclaims/binding`, reporting on its devices that to `resourceclaims/driver` of each driver.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type FieldError, forbidden, invalid } from "#api/status.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
@@ -20,7 +20,7 @@ const adminLabel = "resource.kubernetes.io/admin-access";
 const nodeNameExtra = "authentication.kubernetes.io/node-name";
 
 interface Deps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly access: Access;
 }
 
@@ -53,7 +53,7 @@ function faultsOf(request: AdmissionRequest, deps: Deps): readonly FieldError[] 
 function requestFaults(
   request: AdmissionRequest,
   spec: Fields,
-  lookup: Lookup,
+  lookup: Lister,
 ): readonly FieldError[] {
   const requests = items(part(spec, "devices"), "requests");
   const at = requests.findIndex((each) => flag(part(each, "exactly"), "adminAccess"));
@@ -62,7 +62,7 @@ function requestFaults(
 
 function adminFaults(
   request: AdmissionRequest,
-  lookup: Lookup,
+  lookup: Lister,
   field: string,
 ): readonly FieldError[] {
   const namespace = lookup.get({ group: "", resource: "namespaces" }, "", request.namespace);
@@ -87,7 +87,7 @@ function adminStatusFaults(
   request: AdmissionRequest,
   next: Fields,
   old: Fields,
-  lookup: Lookup,
+  lookup: Lister,
 ): readonly FieldError[] {
   if (adminResult(old) >= 0) return [];
   const at = adminResult(next);

@@ -8,8 +8,9 @@
  * After  an abandoned write is taken off again; should that fail, the quota controller finds the truth.
  * Cost   nothing in a namespace without quotas; else one status write per round, however many wait.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { Quantity } from "#api/quantity.ts";
 import {
   addQuantities,
@@ -24,14 +25,14 @@ import { quotaMatches, usageEvaluator } from "#api/quota-usage.ts";
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { groupResource, refusal } from "./request.ts";
+import { groupResource, forbiddenError } from "./request.ts";
 
 export interface ResourceQuotaDeps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   /**
    * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion; resolves when
-   * lookup shows the result, rejects with ApiError 409 when another write came first.
+   * lookup shows the result, rejects with ApiError 409 after a conflicting write.
    */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
 }
@@ -53,13 +54,13 @@ export function resourceQuota(deps: ResourceQuotaDeps): AdmissionPlugin {
   return {
     name: "ResourceQuota",
     validate: (request) => charges.charge(request),
-    abandoned: (request) => charges.giveBack(request),
+    unreserve: (request) => charges.giveBack(request),
   };
 }
 
 class QuotaCharges {
   readonly #deps: ResourceQuotaDeps;
-  /** Namespaces with a round under way, and who waits for the next one. */
+  /** Namespaces with a round under way, and the requests that wait for the next one. */
   readonly #waiting = new Map<string, Waiter[]>();
   readonly #charged = new WeakMap<object, Charge>();
 
@@ -94,7 +95,7 @@ class QuotaCharges {
       const quota = this.#quotas(namespace).find((q) => q.metadata?.name === name);
       if (quota === undefined) continue;
       try {
-        await this.#deps.updateQuota(withUsed(quota, minus(usedOf(quota), usage)));
+        await this.#deps.updateQuota(withUsed(quota, minus(readUsed(quota), usage)));
       } catch {
         // The quota controller counts what is there; an amount too many is its to correct.
       }
@@ -115,7 +116,7 @@ class QuotaCharges {
     void this.#rounds(namespace);
   }
 
-  /** Runs rounds until nobody waits. The list stays in the map meanwhile: it is the lock. */
+  /** Runs rounds until no request waits. The list stays in the map meanwhile: it is the lock. */
   async #rounds(namespace: string): Promise<void> {
     for (;;) {
       const waiters = this.#waiting.get(namespace)?.splice(0) ?? [];
@@ -202,14 +203,14 @@ class QuotaRound {
 
   constructor(quotas: readonly ResourceQuota[], nowMs: number) {
     this.#quotas = quotas;
-    this.#used = quotas.map(usedOf);
+    this.#used = quotas.map(readUsed);
     this.#nowMs = nowMs;
   }
 
   changed(): readonly ResourceQuota[] {
     return this.#quotas.flatMap((quota, index) => {
       const used = this.#used[index] ?? {};
-      return sameUsage(used, usedOf(quota)) ? [] : [withUsed(quota, used)];
+      return sameUsage(used, readUsed(quota)) ? [] : [withUsed(quota, used)];
     });
   }
 
@@ -241,9 +242,12 @@ class QuotaRound {
     const usage = evaluator.usage(object, this.#nowMs);
     requirePositive(request, usage);
     const old = this.#oldUsage(quota, request, evaluator, hard);
-    const delta: Record<string, Quantity> = {};
+    const delta = dictionary<Quantity>();
     for (const name of limited) {
-      const more = subQuantities(usage[name] ?? zeroQuantity, old[name] ?? zeroQuantity);
+      const more = subQuantities(
+        ownEntry(usage, name) ?? zeroQuantity,
+        ownEntry(old, name) ?? zeroQuantity,
+      );
       if (more.nanos > 0n) delta[name] = more;
     }
     return Object.keys(delta).length === 0 ? undefined : delta;
@@ -270,17 +274,17 @@ function requireKnown(
 ): void {
   const name = quota.metadata?.name ?? "";
   const missing = evaluator.missing(limited, request.object ?? {});
-  if (missing !== undefined) throw refusal(request, `failed quota: ${name}: ${missing}`);
+  if (missing !== undefined) throw forbiddenError(request, `failed quota: ${name}: ${missing}`);
   if (limited.every((entry) => quota.status?.used?.[entry] !== undefined)) return;
   const names = limited.toSorted().join(",");
-  throw refusal(request, `status unknown for quota: ${name}, resources: ${names}`);
+  throw forbiddenError(request, `status unknown for quota: ${name}, resources: ${names}`);
 }
 
 function requirePositive(request: AdmissionRequest, usage: Usage): void {
   const negative = Object.entries(usage).filter(([, amount]) => amount.nanos < 0n);
   if (negative.length === 0) return;
   const names = negative.map(([name]) => name).sort();
-  throw refusal(request, `quota usage is negative for resource(s): ${names.join(",")}`);
+  throw forbiddenError(request, `quota usage is negative for resource(s): ${names.join(",")}`);
 }
 
 function requireRoom(
@@ -291,22 +295,25 @@ function requireRoom(
 ): void {
   const hard = parseAll(quota.status?.hard);
   const over = Object.keys(delta).filter((name) => {
-    const sum = addQuantities(used[name] ?? zeroQuantity, delta[name] ?? zeroQuantity);
-    return compareQuantities(sum, hard[name] ?? zeroQuantity) > 0;
+    const sum = addQuantities(
+      ownEntry(used, name) ?? zeroQuantity,
+      ownEntry(delta, name) ?? zeroQuantity,
+    );
+    return compareQuantities(sum, ownEntry(hard, name) ?? zeroQuantity) > 0;
   });
   if (over.length === 0) return;
   const print = (usage: Usage): string =>
     over
       .toSorted()
-      .map((name) => `${name}=${formatQuantity(usage[name] ?? zeroQuantity)}`)
+      .map((name) => `${name}=${formatQuantity(ownEntry(usage, name) ?? zeroQuantity)}`)
       .join(",");
-  throw refusal(
+  throw forbiddenError(
     request,
     `exceeded quota: ${quota.metadata?.name ?? ""}, requested: ${print(delta)}, used: ${print(used)}, limited: ${print(hard)}`,
   );
 }
 
-function usedOf(quota: ResourceQuota): Usage {
+function readUsed(quota: ResourceQuota): Usage {
   return parseAll(quota.status?.used);
 }
 
@@ -339,7 +346,7 @@ function minus(a: Usage, b: Usage): Usage {
 function combine(a: Usage, b: Usage, f: (a: Quantity, b: Quantity) => Quantity): Usage {
   const result: Record<string, Quantity> = { ...a };
   for (const [name, amount] of Object.entries(b)) {
-    const own = result[name];
+    const own = ownEntry(result, name);
     if (own !== undefined) result[name] = f(own, amount);
   }
   return result;
@@ -347,5 +354,5 @@ function combine(a: Usage, b: Usage, f: (a: Quantity, b: Quantity) => Quantity):
 
 function sameUsage(a: Usage, b: Usage): boolean {
   const names = Object.keys(a);
-  return names.every((name) => a[name]?.nanos === b[name]?.nanos);
+  return names.every((name) => ownEntry(a, name)?.nanos === ownEntry(b, name)?.nanos);
 }

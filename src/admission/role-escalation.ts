@@ -1,4 +1,4 @@
-/** Nobody gives away what they do not have: writes of roles and bindings are held against their writer. */
+/** Privilege escalation check: writes of roles and bindings are compared with their writer's own rights. */
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 

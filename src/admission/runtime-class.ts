@@ -1,14 +1,15 @@
 /** RuntimeClass: a pod gets the overhead and the scheduling constraints of the class it names. */
+import { ownEntry } from "#base/own.ts";
 import type { Pod, RuntimeClass, Toleration } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { canonicalQuantity } from "#api/quantity.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isCore, quote, refusal, withSpec } from "./request.ts";
+import { isCore, quote, forbiddenError, withSpec } from "./request.ts";
 
 const classes = { group: "node.k8s.io", resource: "runtimeclasses" };
 
-export function runtimeClass(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function runtimeClass(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "RuntimeClass",
     mutate(request: AdmissionRequest): AnyObject {
@@ -22,7 +23,7 @@ export function runtimeClass(deps: { readonly lookup: Lookup }): AdmissionPlugin
       const overhead = (request.object as Pod).spec?.overhead;
       const fixed = classOf(deps.lookup, request)?.overhead?.podFixed;
       if (fixed === undefined && overhead !== undefined) {
-        throw refusal(
+        throw forbiddenError(
           request,
           "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
         );
@@ -32,12 +33,12 @@ export function runtimeClass(deps: { readonly lookup: Lookup }): AdmissionPlugin
   };
 }
 
-function classOf(lookup: Lookup, request: AdmissionRequest): RuntimeClass | undefined {
+function classOf(lookup: Lister, request: AdmissionRequest): RuntimeClass | undefined {
   const name = (request.object as Pod).spec?.runtimeClassName;
   if (name === undefined) return undefined;
   const found = lookup.get(classes, "", name) as unknown as RuntimeClass | undefined;
   if (found === undefined) {
-    throw refusal(request, `pod rejected: RuntimeClass ${quote(name)} not found`);
+    throw forbiddenError(request, `pod rejected: RuntimeClass ${quote(name)} not found`);
   }
   return found;
 }
@@ -62,7 +63,7 @@ function applyClass(request: AdmissionRequest, object: AnyObject, found: Runtime
 }
 
 function mismatch(request: AdmissionRequest) {
-  return refusal(
+  return forbiddenError(
     request,
     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
   );
@@ -72,7 +73,7 @@ type Texts = Readonly<Record<string, string>>;
 
 function sameAmounts(a: Texts, b: Texts): boolean {
   const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...names].every((name) => canonical(a[name]) === canonical(b[name]));
+  return [...names].every((name) => canonical(ownEntry(a, name)) === canonical(ownEntry(b, name)));
 }
 
 function canonical(text: string | undefined): string | undefined {
@@ -81,9 +82,9 @@ function canonical(text: string | undefined): string | undefined {
 
 function mergeSelector(request: AdmissionRequest, pod: Texts, own: Texts): Texts {
   for (const [key, value] of Object.entries(own)) {
-    const given = pod[key];
+    const given = ownEntry(pod, key);
     if (given === undefined || given === value) continue;
-    throw refusal(
+    throw forbiddenError(
       request,
       `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${given}`,
     );

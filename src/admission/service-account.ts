@@ -5,7 +5,7 @@
  * Waits up to two seconds for account `default`, which a controller makes moments after its namespace.
  */
 import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import { generateName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";
 import { podReferences } from "#api/pod-references.ts";
@@ -13,7 +13,7 @@ import type { Clock } from "#platform/clock.ts";
 import { sleep } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isCore, isSubresource, refusal, withSpec } from "./request.ts";
+import { isCore, isSubresource, forbiddenError, withSpec } from "./request.ts";
 
 const defaultName = "default";
 const waitsMax = 10;
@@ -25,7 +25,7 @@ const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 const tokenSeconds = 3607;
 
 export interface ServiceAccountDeps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -87,13 +87,13 @@ async function findAccount(
   }
 }
 
-function getAccount(lookup: Lookup, namespace: string, name: string): ServiceAccount | undefined {
+function getAccount(lookup: Lister, namespace: string, name: string): ServiceAccount | undefined {
   return lookup.get({ group: "", resource: "serviceaccounts" }, namespace, name);
 }
 
 function missingAccount(request: AdmissionRequest, name: string) {
   const which = `${request.namespace}/${name}`;
-  return refusal(
+  return forbiddenError(
     request,
     `error looking up service account ${which}: serviceaccount "${name}" not found`,
   );
@@ -109,7 +109,7 @@ function mountToken(spec: PodSpec, random: Random): Partial<PodSpec> {
     if (mounts.some((other) => other.mountPath === mountPath)) return container;
     return { ...container, volumeMounts: [...mounts, mount] };
   };
-  // Validation comes after admission: a spec without containers is refused there.
+  // Validation runs after admission and refuses a spec without containers.
   const before: readonly Container[] | undefined = spec.containers;
   const containers = (before ?? []).map(withMount);
   const initContainers = (spec.initContainers ?? []).map(withMount);
@@ -153,25 +153,28 @@ function validate(deps: ServiceAccountDeps, request: AdmissionRequest): void {
   if (account === undefined) throw missingAccount(request, name);
   if (!enforcesSecrets(account)) return;
   const fault = secretFault(account, spec);
-  if (fault !== undefined) throw refusal(request, fault);
+  if (fault !== undefined) throw forbiddenError(request, fault);
 }
 
 function noAccount(request: AdmissionRequest) {
   const pod = `${request.namespace}/${request.object?.metadata?.name ?? ""}`;
-  return refusal(request, `no service account specified for pod ${pod}`);
+  return forbiddenError(request, `no service account specified for pod ${pod}`);
 }
 
 /** A mirror pod shows what a node already runs: it cannot ask the API for anything. */
 function validateMirror(request: AdmissionRequest, object: AnyObject): void {
   const { secrets, serviceAccounts } = podReferences(object);
   if (serviceAccounts.length > 0) {
-    throw refusal(request, "a mirror pod may not reference service accounts");
+    throw forbiddenError(request, "a mirror pod may not reference service accounts");
   }
-  if (secrets.length > 0) throw refusal(request, "a mirror pod may not reference secrets");
+  if (secrets.length > 0) throw forbiddenError(request, "a mirror pod may not reference secrets");
   const volumes = (object as Pod).spec?.volumes ?? [];
   const sources = volumes.flatMap((volume) => volume.projected?.sources ?? []);
   if (sources.some((source) => source.serviceAccountToken !== undefined)) {
-    throw refusal(request, "a mirror pod may not use ServiceAccountToken volume projections");
+    throw forbiddenError(
+      request,
+      "a mirror pod may not use ServiceAccountToken volume projections",
+    );
   }
 }
 
@@ -241,7 +244,7 @@ function envFault(
   return undefined;
 }
 
-function validateEphemeral(lookup: Lookup, request: AdmissionRequest): void {
+function validateEphemeral(lookup: Lister, request: AdmissionRequest): void {
   if (!isSubresource(request, "", "pods", "ephemeralcontainers")) return;
   const spec = (request.object as Pod).spec ?? { containers: [] };
   const name = spec.serviceAccountName ?? "";
@@ -256,5 +259,5 @@ function validateEphemeral(lookup: Lookup, request: AdmissionRequest): void {
     container,
   }));
   const fault = envFault(ephemeral, mountable, denied);
-  if (fault !== undefined) throw refusal(request, fault);
+  if (fault !== undefined) throw forbiddenError(request, fault);
 }

@@ -89,7 +89,7 @@ test("an abandoned create frees its address at once, a forgotten one after a min
   await admission.mutate(request);
   const other = service("b", { clusterIP: "10.96.0.10" });
   assert.match(await outcome(() => create(other)), /already allocated/);
-  admission.abandoned({ ...request });
+  admission.unreserve({ ...request });
   assert.equal((await create(other)).clusterIP, "10.96.0.10");
   await admission.mutate(fakeRequest(service("c", { clusterIP: "10.96.0.11" })));
   const late = service("d", { clusterIP: "10.96.0.11" });
@@ -103,7 +103,7 @@ test("abandoning a refused create does not free what another holds", async () =>
   await create(service("a", { clusterIP: "10.96.0.10" }));
   const thief = fakeRequest(service("b", { clusterIP: "10.96.0.10" }), { attempt: {} });
   assert.match(await outcome(() => admission.mutate(thief)), /already allocated/);
-  admission.abandoned(thief);
+  admission.unreserve(thief);
   const again = service("c", { clusterIP: "10.96.0.10" });
   assert.match(await outcome(() => create(again)), /already allocated/);
 });

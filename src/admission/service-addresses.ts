@@ -8,7 +8,7 @@
  * Absent IPAddress and ServiceCIDR objects: several API servers over one store are not coordinated here.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError, internalError, invalid } from "#api/status.ts";
 import type { FieldError } from "#api/status.ts";
@@ -30,7 +30,7 @@ export interface ServiceAddressOptions {
 }
 
 export interface ServiceAddressDeps {
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -52,7 +52,7 @@ export function serviceAddresses(
       if (request.operation === "UPDATE") return ranges.update(request, object);
       return object;
     },
-    abandoned: (request) => ranges.abandon(request),
+    unreserve: (request) => ranges.abandon(request),
   };
 }
 
@@ -67,7 +67,7 @@ interface Taken {
 }
 
 class ServiceRanges {
-  readonly #lookup: Lookup;
+  readonly #lookup: Lister;
   readonly #range: string;
   readonly #validPorts: string;
   readonly #addresses: NumberPool;
@@ -236,7 +236,7 @@ class ServiceRanges {
     const next = ports.map((port, index) => {
       const own = (port.nodePort ?? 0) === 0 ? undefined : port.nodePort;
       if (own === undefined && !allocates) return port;
-      const wanted = own ?? requestedFor(port, ports) ?? shared.get(port.port);
+      const wanted = own ?? findRequestedNodePort(port, ports) ?? shared.get(port.port);
       const nodePort = wanted ?? this.#nextPort("a nodePort", claim);
       const fresh = nodePort === wanted && !kept.has(nodePort) && !mine.has(nodePort);
       if (fresh) this.#takePort(request, nodePort, index, claim);
@@ -299,7 +299,7 @@ function withFamilies(request: AdmissionRequest, spec: ServiceSpec): ServiceSpec
   const ipFamilyPolicy = spec.ipFamilyPolicy ?? (open ? "RequireDualStack" : "SingleStack");
   const given = spec.ipFamilies ?? [];
   if (open) {
-    // Whoever fills in the endpoints by hand may use both families, on any cluster.
+    // Endpoints that are maintained by hand may use both families on any cluster.
     const families = given.length === 0 ? ["IPv4"] : given;
     const other = families[0] === "IPv4" ? "IPv6" : "IPv4";
     const both = ipFamilyPolicy !== "SingleStack" && families.length === 1;
@@ -348,7 +348,10 @@ function familyErrors(spec: ServiceSpec): readonly FieldError[] {
 }
 
 /** The node port another port of the same number asks for. */
-function requestedFor(port: ServicePort, ports: readonly ServicePort[]): number | undefined {
+function findRequestedNodePort(
+  port: ServicePort,
+  ports: readonly ServicePort[],
+): number | undefined {
   return ports.find((other) => other.port === port.port && (other.nodePort ?? 0) !== 0)?.nodePort;
 }
 

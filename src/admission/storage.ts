@@ -3,12 +3,13 @@
  * StorageObjectInUseProtection: claims and volumes in use outlive their deletion.
  * PersistentVolumeClaimResize: only what can grow may ask to.
  */
+import { ownEntry } from "#base/own.ts";
 import type { PersistentVolumeClaim, StorageClass } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { compareQuantities, tryParseQuantity, zeroQuantity } from "#api/quantity.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { isCore, isResource, refusal, withSpec } from "./request.ts";
+import { isCore, isResource, forbiddenError, withSpec } from "./request.ts";
 
 const group = "storage.k8s.io";
 const classes = { group, resource: "storageclasses" };
@@ -18,7 +19,7 @@ const defaultMarks = [
   "storageclass.beta.kubernetes.io/is-default-class",
 ];
 
-export function defaultStorageClass(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function defaultStorageClass(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "DefaultStorageClass",
     mutate(request: AdmissionRequest): AnyObject {
@@ -63,7 +64,7 @@ export const storageObjectInUseProtection: AdmissionPlugin = {
   name: "StorageObjectInUseProtection",
   mutate(request: AdmissionRequest): AnyObject {
     const object = request.object ?? {};
-    const finalizer = finalizers[`${request.info.group}/${request.info.resource}`];
+    const finalizer = ownEntry(finalizers, `${request.info.group}/${request.info.resource}`);
     if (finalizer === undefined || request.operation !== "CREATE") return object;
     const present = object.metadata?.finalizers ?? [];
     if (request.subresource !== "" || present.includes(finalizer)) return object;
@@ -71,7 +72,7 @@ export const storageObjectInUseProtection: AdmissionPlugin = {
   },
 };
 
-export function persistentVolumeClaimResize(deps: { readonly lookup: Lookup }): AdmissionPlugin {
+export function persistentVolumeClaimResize(deps: { readonly lookup: Lister }): AdmissionPlugin {
   return {
     name: "PersistentVolumeClaimResize",
     validate(request: AdmissionRequest): void {
@@ -82,18 +83,18 @@ export function persistentVolumeClaimResize(deps: { readonly lookup: Lookup }): 
   };
 }
 
-function validateResize(lookup: Lookup, request: AdmissionRequest): void {
+function validateResize(lookup: Lister, request: AdmissionRequest): void {
   const next = request.object as PersistentVolumeClaim;
   const old = request.oldObject as PersistentVolumeClaim;
   if (compareQuantities(sizeOf(next), sizeOf(old)) <= 0) return;
   if (old.status?.phase !== "Bound") {
-    throw refusal(request, "Only bound persistent volume claims can be expanded");
+    throw forbiddenError(request, "Only bound persistent volume claims can be expanded");
   }
   const name = classOf(next);
   const found = name === "" ? undefined : lookup.get(classes, "", name);
   const growable = (found as StorageClass | undefined)?.allowVolumeExpansion === true;
   if (name === classOf(old) && growable) return;
-  throw refusal(
+  throw forbiddenError(
     request,
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
   );

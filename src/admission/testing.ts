@@ -1,8 +1,8 @@
 /** Fakes for this room's tests: a lookup over objects, a clock moved by hand, requests. */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
@@ -20,7 +20,7 @@ function pluralOf(kind: string): string {
   return plurals[kind] ?? `${kind.toLowerCase()}s`;
 }
 
-export class FakeLookup implements Lookup {
+export class FakeLookup implements Lister {
   readonly #objects = new Map<string, AnyObject>();
 
   constructor(...objects: readonly AnyObject[]) {

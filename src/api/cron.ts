@@ -7,6 +7,7 @@
  * calendar: a local time that a clock change skips is not run that day, one that it repeats runs
  * twice. Cost: a day costs two zone look-ups, a search at most `searchYears` of days.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 
 export class CronError extends Error {
   constructor(message: string) {
@@ -55,8 +56,8 @@ const dayNames = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const minutes: Bounds = { min: 0, max: 59, names: {} };
 const hours: Bounds = { min: 0, max: 23, names: {} };
 const daysOfMonth: Bounds = { min: 1, max: 31, names: {} };
-const months: Bounds = { min: 1, max: 12, names: numbered(monthNames, 1) };
-const daysOfWeek: Bounds = { min: 0, max: 6, names: numbered(dayNames, 0) };
+const months: Bounds = { min: 1, max: 12, names: numberNames(monthNames, 1) };
+const daysOfWeek: Bounds = { min: 0, max: 6, names: numberNames(dayNames, 0) };
 
 const macros: Readonly<Record<string, string>> = {
   "@yearly": "0 0 1 1 *",
@@ -68,7 +69,7 @@ const macros: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 
-function numbered(names: readonly string[], first: number): Readonly<Record<string, number>> {
+function numberNames(names: readonly string[], first: number): Readonly<Record<string, number>> {
   return Object.fromEntries(names.map((name, at) => [name, first + at]));
 }
 
@@ -105,7 +106,7 @@ function parseSpec(spec: string): CronSchedule {
 }
 
 function parseDescriptor(descriptor: string): CronSchedule {
-  const macro = macros[descriptor];
+  const macro = ownEntry(macros, descriptor);
   if (macro !== undefined) return parseSpec(macro);
   if (!descriptor.startsWith("@every ")) {
     throw new CronError(`unrecognized descriptor: ${descriptor}`);
@@ -135,7 +136,7 @@ function parseGoDuration(text: string): number | undefined {
   if (match === null) return text === "0" ? 0 : undefined;
   let ms = 0;
   for (const piece of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g)) {
-    ms += Number(piece[1]) * (durationUnits[piece[2] ?? ""] ?? 0);
+    ms += Number(piece[1]) * (ownEntry(durationUnits, piece[2] ?? "") ?? 0);
   }
   return match[1] === "-" ? -ms : ms;
 }
@@ -199,7 +200,7 @@ function checkRange(
 }
 
 function parseNumber(text: string, names: Readonly<Record<string, number>>): number {
-  const named = names[text.toLowerCase()];
+  const named = ownEntry(names, text.toLowerCase());
   if (named !== undefined) return named;
   if (!/^[+-]?\d{1,18}$/.test(text)) {
     const why = `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`;
@@ -301,7 +302,7 @@ const formatsMax = 64;
 /** What to add to UTC to get the zone's wall clock. Throws RangeError for an unknown zone. */
 function offsetMs(zone: string, timeMs: number): number {
   if (zone === "UTC") return 0;
-  const wall: Record<string, number> = {};
+  const wall = dictionary<number>();
   const whole = Math.floor(timeMs / secondMs) * secondMs;
   for (const part of formatFor(zone).formatToParts(whole)) wall[part.type] = Number(part.value);
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = wall;

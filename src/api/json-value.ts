@@ -1,6 +1,6 @@
 /**
- * Plain JSON while it is being made: patches work on private copies of this type and hand on the
- * result as JsonValue, which nobody changes. Depth is the decoder's affair; sizes are the caller's.
+ * Mutable JSON: patches work on private copies of this type and return the result as JsonValue, which is
+ * never changed. The decoder bounds depth; callers bound sizes.
  */
 import type { JsonValue } from "./object.ts";
 
@@ -63,7 +63,7 @@ function sameFields(a: MutableObject, b: MutableObject): boolean {
   return true;
 }
 
-/** The finished value: whoever made it must not change it any more. */
-export function finished(value: MutableJson): JsonValue {
+/** Casts a finished value to its readonly type: its maker must not change it any more. */
+export function freezeType(value: MutableJson): JsonValue {
   return value;
 }

@@ -8,7 +8,7 @@
 import type { AnyObject, ObjectMeta, OwnerReference } from "./object.ts";
 import { parseApiVersion } from "./object.ts";
 import type { FieldError } from "./status.ts";
-import { labelValueErrors, qualifiedNameErrors } from "./label-syntax.ts";
+import { labelValueErrors, qualifiedNameErrors } from "./selectors/label-syntax.ts";
 import type { NameRandom, NameValidator } from "./names.ts";
 import { dnsLabelName, generateName } from "./names.ts";
 import { byText, text, without } from "./validation/fields.ts";
@@ -19,8 +19,9 @@ import {
   invalidValue,
   required,
   tooLong,
+  append,
 } from "./validation/errors.ts";
-import { semanticEqual } from "./validation/equal.ts";
+import { semanticEqual, semanticKey } from "./validation/equal.ts";
 
 /** 256 KiB over all keys and values. */
 export const annotationBytesMax = 256 * 1024;
@@ -91,6 +92,7 @@ export function resetMetadataForStatus(next: AnyObject, old: AnyObject): AnyObje
     "ownerReferences",
   ] as const;
   for (const field of fields) {
+    // own keys: a list of ours.
     if (before[field] === undefined) delete metadata[field];
     else metadata[field] = before[field];
   }
@@ -104,11 +106,15 @@ export function dedupOwnerReferences(object: AnyObject): {
   readonly warning: string | undefined;
 } {
   const owners = object.metadata?.ownerReferences ?? [];
+  if (owners.length < 2) return { object, warning: undefined };
   const kept: OwnerReference[] = [];
   const repeated: string[] = [];
+  const known = new Set<string>();
   for (const owner of owners) {
-    if (kept.some((other) => semanticEqual(other, owner))) repeated.push(owner.uid);
+    const key = semanticKey(owner);
+    if (known.has(key)) repeated.push(owner.uid);
     else kept.push(owner);
+    known.add(key);
   }
   if (repeated.length === 0) return { object, warning: undefined };
   const warning =
@@ -131,12 +137,12 @@ export function validateMetadata(
   path = "metadata",
 ): FieldError[] {
   const errors = validateName(meta, rules.nameValidator, path);
-  errors.push(...validateNamespace(meta, rules.namespaced, path));
+  append(errors, validateNamespace(meta, rules.namespaced, path));
   if ((meta.generation ?? 0) < 0) {
     const at = child(path, "generation");
     errors.push(invalidValue(at, meta.generation, "must be greater than or equal to 0"));
   }
-  errors.push(...validateSharedMetadata(meta, path));
+  append(errors, validateSharedMetadata(meta, path));
   return errors;
 }
 
@@ -144,12 +150,12 @@ function validateName(meta: ObjectMeta, validator: NameValidator, path: string):
   const errors: FieldError[] = [];
   const base = meta.generateName ?? "";
   if (base !== "") {
-    errors.push(...invalidEach(child(path, "generateName"), base, validator(base, true)));
+    append(errors, invalidEach(child(path, "generateName"), base, validator(base, true)));
   }
   const name = meta.name ?? "";
   const at = child(path, "name");
   if (name === "") errors.push(required(at, "name or generateName is required"));
-  else errors.push(...invalidEach(at, name, validator(name, false)));
+  else append(errors, invalidEach(at, name, validator(name, false)));
   return errors;
 }
 
@@ -179,10 +185,10 @@ export function validateLabels(
   path: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  for (const name of Object.keys(labels ?? {}).sort(byText)) {
+  for (const name of badNames(labels, isGoodLabel)) {
     const value = labels?.[name] ?? "";
-    errors.push(...invalidEach(path, name, qualifiedNameErrors(name)));
-    errors.push(...invalidEach(path, value, labelValueErrors(value)));
+    append(errors, invalidEach(path, name, qualifiedNameErrors(name)));
+    append(errors, invalidEach(path, value, labelValueErrors(value)));
   }
   return errors;
 }
@@ -192,20 +198,45 @@ export function validateAnnotations(
   path: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
+  for (const name of badNames(annotations, isGoodAnnotation)) {
+    append(errors, invalidEach(path, name, qualifiedNameErrors(name.toLowerCase())));
+  }
   let bytes = 0;
-  for (const name of Object.keys(annotations ?? {}).sort(byText)) {
-    errors.push(...invalidEach(path, name, qualifiedNameErrors(name.toLowerCase())));
-    bytes += utf8Length(name) + utf8Length(annotations?.[name] ?? "");
+  for (const [name, value] of Object.entries(annotations ?? {})) {
+    bytes += utf8Length(name) + utf8Length(value);
   }
   if (bytes > annotationBytesMax) errors.push(tooLong(path, annotationBytesMax));
   return errors;
 }
 
+/** Sorted, as upstream reports them; only what is bad is sorted, which is hardly ever anything. */
+function badNames(
+  map: Readonly<Record<string, string>> | undefined,
+  isGood: (name: string, value: string) => boolean,
+): readonly string[] {
+  if (map === undefined) return [];
+  return Object.keys(map)
+    .filter((name) => !isGood(name, map[name] ?? ""))
+    .sort(byText);
+}
+
+function isGoodLabel(name: string, value: string): boolean {
+  return qualifiedNameErrors(name).length === 0 && labelValueErrors(value).length === 0;
+}
+
+function isGoodAnnotation(name: string): boolean {
+  return qualifiedNameErrors(name.toLowerCase()).length === 0;
+}
+
 const encoder = new TextEncoder();
+const wide = /\P{ASCII}/u;
 
 function utf8Length(value: string): number {
-  return encoder.encode(value).byteLength;
+  return wide.test(value) ? encoder.encode(value).byteLength : value.length;
 }
+
+/** Each finding prints the whole list, so thousands of them are a product. Upstream tells all. */
+const controllersTold = 4;
 
 export function validateOwnerReferences(
   owners: readonly OwnerReference[],
@@ -213,12 +244,13 @@ export function validateOwnerReferences(
 ): FieldError[] {
   const errors: FieldError[] = [];
   let first = "";
+  let controllers = 0;
   for (const owner of owners) {
-    errors.push(...validateOwnerReference(owner, path));
+    append(errors, validateOwnerReference(owner, path));
     if (owner.controller !== true) continue;
     const current = `${owner.kind}/${owner.name}`;
     if (first === "") first = current;
-    else {
+    else if (controllers++ < controllersTold) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${current}`;
       errors.push(invalidValue(path, owners, detail));
     }
@@ -315,7 +347,7 @@ export function validateMetadataUpdate(
     if (semanticEqual(next[field], old[field])) continue;
     errors.push(invalidValue(child(path, field), next[field], "field is immutable"));
   }
-  errors.push(...validateSharedMetadata(next, path));
+  append(errors, validateSharedMetadata(next, path));
   return errors;
 }
 
@@ -341,7 +373,7 @@ export function validateLabelSelector(
   if (!Array.isArray(expressions)) return errors;
   expressions.forEach((expression: { readonly [field: string]: unknown }, at) => {
     const here = `${child(path, "matchExpressions")}[${at}]`;
-    errors.push(...validateSelectorRequirement(expression, here));
+    append(errors, validateSelectorRequirement(expression, here));
   });
   return errors;
 }
@@ -364,9 +396,9 @@ function validateSelectorRequirement(
     errors.push(invalidValue(child(path, "operator"), operator, "not a valid selector operator"));
   }
   const name = text(requirement, "key");
-  errors.push(...invalidEach(child(path, "key"), name, qualifiedNameErrors(name)));
+  append(errors, invalidEach(child(path, "key"), name, qualifiedNameErrors(name)));
   values.forEach((value, i) => {
-    errors.push(...invalidEach(`${at}[${i}]`, value, labelValueErrors(value)));
+    append(errors, invalidEach(`${at}[${i}]`, value, labelValueErrors(value)));
   });
   return errors;
 }

@@ -2,7 +2,8 @@
  * Names: which texts may name what, and how a generated name is made. Findings carry upstream's exact
  * texts (apimachinery util/validation, api/validation); an empty list means the name is fine.
  */
-import { subdomainErrors } from "./label-syntax.ts";
+import { ownEntry } from "#base/own.ts";
+import { subdomainErrors } from "./selectors/label-syntax.ts";
 
 /** @param prefix the text is a generateName: one trailing dash is then fine. */
 export type NameValidator = (name: string, prefix: boolean) => readonly string[];
@@ -60,7 +61,7 @@ export const dnsSubdomainName: NameValidator = (name, prefix) =>
 export const dnsLabelName: NameValidator = (name, prefix) =>
   dns1123LabelErrors(prefix ? maskTrailingDash(name) : name);
 
-/** RBAC: whatever stands in a URL path. */
+/** RBAC: any URL path segment. */
 export const pathSegmentName: NameValidator = (name, prefix) => {
   if (!prefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"]
@@ -92,7 +93,7 @@ const validators: Readonly<Record<string, NameValidator>> = {
 
 /** The rule for names of one resource; custom resources and most built-ins: DNS-1123 subdomain. */
 export function nameValidatorFor(group: string, resource: string): NameValidator {
-  return validators[`${group}/${resource}`] ?? dnsSubdomainName;
+  return ownEntry(validators, `${group}/${resource}`) ?? dnsSubdomainName;
 }
 
 export function maxLengthText(max: number): string {

@@ -36,7 +36,7 @@ export function ruleAllows(rule: PolicyRule, question: PolicyQuestion): boolean 
   );
 }
 
-function hasOrAll(list: readonly string[], wanted: string): boolean {
+export function hasOrAll(list: readonly string[], wanted: string): boolean {
   return list.includes("*") || list.includes(wanted);
 }
 
@@ -50,59 +50,16 @@ function nameMatches(names: readonly string[], wanted: string): boolean {
   return names.length === 0 || names.includes(wanted);
 }
 
-function urlMatches(pattern: string, path: string): boolean {
+export function urlMatches(pattern: string, path: string): boolean {
   if (pattern === path) return true;
-  return pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, ""));
+  if (!pattern.endsWith("*")) return false;
+  let end = pattern.length;
+  while (pattern[end - 1] === "*") end--;
+  return path.startsWith(pattern.slice(0, end));
 }
 
-/** The smallest parts of `wanted` that no rule of `owned` covers; empty when all are. */
-export function uncoveredRules(
-  owned: readonly PolicyRule[],
-  wanted: readonly PolicyRule[],
-): readonly PolicyRule[] {
-  const parts = wanted.flatMap(breakDown);
-  return parts.filter((part) => !owned.some((rule) => covers(rule, part)));
-}
-
-/** One verb, one group and resource (or one URL), at most one name each. */
-function breakDown(rule: PolicyRule): readonly PolicyRule[] {
-  const parts: PolicyRule[] = [];
-  const names = rule.resourceNames ?? [];
-  for (const group of rule.apiGroups ?? []) {
-    for (const resource of rule.resources ?? []) {
-      for (const verb of rule.verbs) {
-        const part = { apiGroups: [group], resources: [resource], verbs: [verb] };
-        if (names.length === 0) parts.push(part);
-        for (const name of names) parts.push({ ...part, resourceNames: [name] });
-      }
-    }
-  }
-  for (const url of rule.nonResourceURLs ?? []) {
-    for (const verb of rule.verbs) parts.push({ nonResourceURLs: [url], verbs: [verb] });
-  }
-  return parts;
-}
-
-function covers(rule: PolicyRule, part: PolicyRule): boolean {
-  const every = (list: readonly string[] | undefined, holds: (entry: string) => boolean) =>
-    (list ?? []).every(holds);
-  const ownedNames = rule.resourceNames ?? [];
-  const partNames = part.resourceNames ?? [];
-  const namesCovered =
-    ownedNames.length === 0 ||
-    (partNames.length > 0 && partNames.every((name) => ownedNames.includes(name)));
-  return (
-    namesCovered &&
-    every(part.verbs, (verb) => hasOrAll(rule.verbs, verb)) &&
-    every(part.apiGroups, (group) => hasOrAll(rule.apiGroups ?? [], group)) &&
-    every(part.resources, (resource) => coversResource(rule.resources ?? [], resource)) &&
-    every(part.nonResourceURLs, (url) =>
-      (rule.nonResourceURLs ?? []).some((pattern) => urlMatches(pattern, url)),
-    )
-  );
-}
-
-function coversResource(owned: readonly string[], resource: string): boolean {
+/** A wanted resource, in a rule or a list of an owned one. */
+export function coversResource(owned: readonly string[], resource: string): boolean {
   if (hasOrAll(owned, resource)) return true;
   const slash = resource.indexOf("/");
   return slash >= 0 && owned.includes(`*${resource.slice(slash)}`);
@@ -110,7 +67,7 @@ function coversResource(owned: readonly string[], resource: string): boolean {
 
 /** Missing parts joined by verb and printed as upstream lists them, sorted, one text per rule. */
 export function describeRules(parts: readonly PolicyRule[]): readonly string[] {
-  const joined = new Map<string, PolicyRule>();
+  const joined = new Map<string, PolicyRule & { verbs: string[] }>();
   for (const part of parts) {
     const key = JSON.stringify([
       part.apiGroups,
@@ -120,7 +77,8 @@ export function describeRules(parts: readonly PolicyRule[]): readonly string[] {
       part.nonResourceURLs === undefined ? "" : part,
     ]);
     const known = joined.get(key);
-    joined.set(key, known ? { ...known, verbs: [...known.verbs, ...part.verbs] } : part);
+    if (known === undefined) joined.set(key, { ...part, verbs: [...part.verbs] });
+    else for (const verb of part.verbs) known.verbs.push(verb);
   }
   return [...new Set([...joined.values()].map(describeRule))].sort();
 }

@@ -59,24 +59,26 @@ const suffixes: ReadonlyMap<string, Suffix> = new Map([
     ]),
 ]);
 
-const quantityRegex = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
+/** A suffix starts with no digit here: digits that two parts could take are tried in every split. */
+const quantityRegex = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
 
 /** Parses a text, or a number as JSON may carry one. Throws QuantityError. */
 export function parseQuantity(input: string | number): Quantity {
   const text = String(input).trim();
+  if (text === "" || text.length > digitsMax) throw new QuantityError(formatText);
   const match = quantityRegex.exec(text);
-  if (match === null || text === "" || text.length > digitsMax) throw new QuantityError(formatText);
+  if (match === null) throw new QuantityError(formatText);
   const [, sign, whole = "", fraction = "", suffixPart = ""] = match;
   if (whole === "" && fraction === "") throw new QuantityError(numericText);
   const suffix = parseSuffix(suffixPart);
   const digits = BigInt(whole + fraction);
-  const unsigned = capped(scaled(digits, fraction.length, suffix), suffix.format);
+  const unsigned = capToMax(scaleDigits(digits, fraction.length, suffix), suffix.format);
   const nanos = sign === "-" ? -unsigned : unsigned;
   const small = suffix.format === "BinarySI" && unsigned > 0n && unsigned < nano;
   return { nanos, format: small ? "DecimalSI" : suffix.format };
 }
 
-/** The quantity, or undefined for a text that is none. */
+/** The quantity, or undefined for an invalid text. */
 export function tryParseQuantity(input: string | number): Quantity | undefined {
   try {
     return parseQuantity(input);
@@ -100,7 +102,7 @@ function parseSuffix(text: string): Suffix {
 }
 
 /** digits / 10^fractionDigits * base^exponent in billionths, rounded up. */
-function scaled(digits: bigint, fractionDigits: number, suffix: Suffix): bigint {
+function scaleDigits(digits: bigint, fractionDigits: number, suffix: Suffix): bigint {
   const exponent = BigInt(Math.abs(suffix.exponent));
   const factor = suffix.base ** exponent;
   const numerator = digits * nano * (suffix.exponent >= 0 ? factor : 1n);
@@ -108,7 +110,7 @@ function scaled(digits: bigint, fractionDigits: number, suffix: Suffix): bigint 
   return divideUp(numerator, denominator);
 }
 
-function capped(nanos: bigint, format: QuantityFormat): bigint {
+function capToMax(nanos: bigint, format: QuantityFormat): bigint {
   return format === "BinarySI" && nanos > binaryMaxNanos ? binaryMaxNanos : nanos;
 }
 
@@ -184,7 +186,7 @@ function formatBinary(whole: bigint): string {
   return `${number}${binarySuffixes[index] ?? ""}`;
 }
 
-/** The canonical form of a text, as it comes back from the server. Throws QuantityError. */
+/** The canonical form of a text, as the server returns it. Throws QuantityError. */
 export function canonicalQuantity(input: string | number): string {
   return formatQuantity(parseQuantity(input));
 }

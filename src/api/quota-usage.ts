@@ -7,7 +7,9 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
+import { isAmong } from "./selectors/label-selector.ts";
 import type {
   Container,
   PersistentVolumeClaim,
@@ -126,34 +128,57 @@ export function usageOf(
   nowMs: number,
 ): Usage {
   const names = Object.keys(quota.spec?.hard ?? {});
-  const used: Record<string, Quantity> = {};
+  const used = dictionary<Quantity>();
   for (const name of names) used[name] = zeroQuantity;
-  for (const evaluator of evaluatorsOf(names)) {
-    const own = evaluator.matching(names);
+  const scopes = quotaScopes(quota);
+  for (const { evaluator, candidates } of evaluatorsOf(names)) {
+    const own = evaluator.matching(candidates);
+    if (own.length === 0) continue;
     for (const object of list(evaluator.resource)) {
-      if (!quotaMatches(evaluator, quota, names, object)) continue;
+      if (!scopes.every((scope) => evaluator.matchesScope(scope, object))) continue;
       const usage = evaluator.usage(object, nowMs);
       for (const name of own)
-        used[name] = addQuantities(used[name] ?? zeroQuantity, usage[name] ?? zeroQuantity);
+        used[name] = addQuantities(
+          used[name] ?? zeroQuantity,
+          ownEntry(usage, name) ?? zeroQuantity,
+        );
     }
   }
   return used;
 }
 
-function evaluatorsOf(names: readonly string[]): readonly UsageEvaluator[] {
-  const found = new Map<string, UsageEvaluator>();
+interface QuotaPart {
+  readonly evaluator: UsageEvaluator;
+  /** Names of the quota among which are all that the evaluator is asked for. */
+  readonly candidates: string[];
+}
+
+/** A quota may count thousands of resources: each is asked for its own names only. */
+function evaluatorsOf(names: readonly string[]): readonly QuotaPart[] {
+  const special: ReadonlySet<UsageEvaluator> = new Set([
+    podEvaluator,
+    serviceEvaluator,
+    claimEvaluator,
+  ]);
+  const found = new Map<string, QuotaPart>();
   for (const name of names) {
     const resource = countedResource(name);
     const evaluator = resource && usageEvaluator(resource);
-    if (evaluator !== undefined) found.set(qualifiedResource(evaluator.resource), evaluator);
+    if (evaluator === undefined) continue;
+    const key = qualifiedResource(evaluator.resource);
+    const part = found.get(key) ?? { evaluator, candidates: [] };
+    found.set(key, part);
+    part.candidates.push(name);
   }
-  return [...found.values()];
+  return [...found.values()].map(({ evaluator, candidates }) =>
+    special.has(evaluator) ? { evaluator, candidates: [...names] } : { evaluator, candidates },
+  );
 }
 
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: Record<string, Quantity> = { ...a };
   for (const [name, amount] of Object.entries(b)) {
-    sum[name] = addQuantities(sum[name] ?? zeroQuantity, amount);
+    sum[name] = addQuantities(ownEntry(sum, name) ?? zeroQuantity, amount);
   }
   return sum;
 }
@@ -225,7 +250,7 @@ const podEvaluator: UsageEvaluator = {
   missing: (required, object) => podMissing(required, asPod(object)),
 };
 
-/** The object came through the decoder of its kind. */
+/** Safe: the object was decoded with the schema of its kind. */
 function asPod(object: AnyObject): Pod {
   return object as Pod;
 }
@@ -246,7 +271,7 @@ function isNative(name: string): boolean {
 
 function podUsage(object: AnyObject, nowMs: number): Usage {
   const pod = asPod(object);
-  // Objects in the store count whatever their state; what they ask for only while they may run.
+  // Stored objects count in any state; their resource requests count only while they may run.
   const counted = { "count/pods": one };
   if (!podIsCharged(pod, nowMs)) return counted;
   return { ...counted, ...computeUsage(podAmounts(pod, "requests"), podAmounts(pod, "limits")) };
@@ -270,7 +295,7 @@ export function podAmounts(pod: Pod, list: "requests" | "limits"): Usage {
     if (isPodLevelResource(name)) sum[name] = tryParseQuantity(text) ?? zeroQuantity;
   }
   for (const [name, text] of Object.entries(spec.overhead ?? {})) {
-    const known = sum[name];
+    const known = ownEntry(sum, name);
     // Overhead raises limits that exist and never makes one.
     if (known === undefined && list === "limits") continue;
     sum[name] = addQuantities(known ?? zeroQuantity, tryParseQuantity(text) ?? zeroQuantity);
@@ -332,7 +357,7 @@ function podMatchesScope(scope: QuotaScope, pod: Pod): boolean {
 }
 
 function selects(scope: QuotaScope, name: string): boolean {
-  const listed = (scope.values ?? []).includes(name);
+  const listed = isAmong(scope.values ?? [], name);
   switch (scope.operator) {
     case "In":
       return name !== "" && listed;
@@ -423,7 +448,7 @@ const claimEvaluator: UsageEvaluator = {
   resource: core("persistentvolumeclaims"),
   handles({ operation, subresource, object, oldObject }) {
     if (subresource === "status") {
-      return oldObject !== undefined && allocated(object) !== allocated(oldObject);
+      return oldObject !== undefined && sumAllocated(object) !== sumAllocated(oldObject);
     }
     return subresource === "" && (operation === "CREATE" || operation === "UPDATE");
   },
@@ -443,7 +468,7 @@ const claimEvaluator: UsageEvaluator = {
   missing: () => undefined,
 };
 
-function allocated(object: AnyObject): string | undefined {
+function sumAllocated(object: AnyObject): string | undefined {
   return (object as PersistentVolumeClaim).status?.allocatedResources?.["storage"];
 }
 

@@ -9,8 +9,8 @@ import {
   printLabelSelector,
   selectorFromLabelSelector,
   selectorFromMap,
-} from "./label-selector.ts";
-import type { LabelSelectorSpec } from "./label-selector.ts";
+} from "./selectors/label-selector.ts";
+import type { LabelSelectorSpec } from "./selectors/label-selector.ts";
 import type { AnyObject, ObjectMeta } from "./object.ts";
 import { invalid } from "./status.ts";
 

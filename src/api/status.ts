@@ -135,10 +135,15 @@ export function internalError(message: string): ApiError {
   });
 }
 
-export function expired(message: string, continueToken?: string): ApiError {
+export function expiredError(message: string, continueToken?: string): ApiError {
   const error = failure(410, "Expired", message);
   if (continueToken === undefined) return error;
   return new ApiError({ ...error.status, metadata: { continue: continueToken } });
+}
+
+/** 413: bytes, or what they are built of. */
+export function tooLarge(why: string): ApiError {
+  return failure(413, "RequestEntityTooLarge", `Request entity too large: ${why}`);
 }
 
 /** 429; the client waits `retryAfterSeconds`. */
@@ -166,19 +171,24 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** A Status of more findings helps nobody, and each is told twice. Upstream tells all. */
+const findingsMax = 1_000;
+
 /** 422 as upstream words it; `errors` must not be empty. */
 export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const texts = [...new Set(errors.map((e) => `${e.field}: ${e.message}`))];
+  const told = errors.length > findingsMax ? errors.slice(0, findingsMax) : errors;
+  const texts = [...new Set(told.map((e) => `${e.field}: ${e.message}`))];
+  if (told.length < errors.length) texts.push(`and ${errors.length - told.length} more`);
   const list = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
   const qualified = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
   return failure(422, "Invalid", `${qualified} "${name}" is invalid: ${list}`, {
     ...(name === "" ? {} : { name }),
     ...(kind.group === "" ? {} : { group: kind.group }),
     ...(kind.kind === "" ? {} : { kind: kind.kind }),
-    causes: errors.map((e) => ({ reason: e.reason, message: e.message, field: e.field })),
+    causes: told.map((e) => ({ reason: e.reason, message: e.message, field: e.field })),
   });
 }

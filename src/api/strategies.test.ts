@@ -2,15 +2,15 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { AnyObject } from "./object.ts";
-import { builtinResources } from "./resources.ts";
-import { describedResources, strategyFor } from "./strategies.ts";
+import { builtinResources } from "./schema/resources.ts";
+import { listDescribedResources, strategyFor } from "./strategies.ts";
 import { ruleTable } from "./validation/table.ts";
 import { created, read } from "./validation/testing/findings.ts";
 
 const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: default}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`;
 
 test("Every built-in resource has a row, and no rule is for a resource that is none", () => {
-  const described = new Set(describedResources());
+  const described = new Set(listDescribedResources());
   const missing = builtinResources()
     .map((info) => `${info.group}/${info.resource}`)
     .filter((name) => !described.has(name));

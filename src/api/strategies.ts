@@ -2,6 +2,7 @@
  * The door to strategies: one per built-in resource, made once. Custom resources make theirs with
  * `buildStrategy` (strategies/build.ts) or by hand.
  */
+import { ownEntry } from "#base/own.ts";
 import type { Row, Rules } from "./strategies/build.ts";
 import { buildStrategy } from "./strategies/build.ts";
 import { appsRows, autoscalingRows, batchRows } from "./strategies/apps.ts";
@@ -21,20 +22,20 @@ const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
 const noRules: Rules = {};
 const made = new Map<string, Strategy>();
 
-/** Resources nobody described get a strategy without rules, status or generation. */
+/** Resources without a row get a strategy without rules, status or generation. */
 export function strategyFor(group: string, resource: string): Strategy {
   const name = `${group}/${resource}`;
   const known = made.get(name);
   if (known !== undefined) return known;
-  const row = rows[group]?.[resource];
-  const strategy = buildStrategy(row ?? {}, ruleTable[name] ?? noRules);
+  const row = ownEntry(ownEntry(rows, group) ?? {}, resource);
+  const strategy = buildStrategy(row ?? {}, ownEntry(ruleTable, name) ?? noRules);
   // Only described resources are kept: the map stays as small as the tables.
   if (row !== undefined) made.set(name, strategy);
   return strategy;
 }
 
 /** Every resource with a row of its own, as `group/resource`. */
-export function describedResources(): readonly string[] {
+export function listDescribedResources(): readonly string[] {
   return Object.entries(rows).flatMap(([group, resources]) =>
     Object.keys(resources).map((resource) => `${group}/${resource}`),
   );

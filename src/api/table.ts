@@ -2,8 +2,8 @@
  * metav1.Table: what `kubectl get` asks for. Columns come from the printer once, each row carries
  * the object, its metadata, or nothing. In a watch only the first table has column definitions.
  */
-import { partialObjectMetadata } from "./convert.ts";
-import type { PartialObjectMetadata } from "./convert.ts";
+import { partialObjectMetadata } from "./convert/convert.ts";
+import type { PartialObjectMetadata } from "./convert/convert.ts";
 import type { AnyObject } from "./object.ts";
 import type { Printer, TableColumnDefinition, TableRowCondition } from "./printers/printer.ts";
 import type { Status } from "./status.ts";
@@ -41,7 +41,7 @@ export interface TableOptions {
   readonly withColumns?: boolean;
 }
 
-/** What `includeObject` in the query means: "" is Metadata; undefined for a value that is none. */
+/** Parses `includeObject` of the query: "" is Metadata; undefined for an invalid value. */
 export function parseIncludeObject(text: string): IncludeObject | undefined {
   if (text === "") return "Metadata";
   return text === "None" || text === "Metadata" || text === "Object" ? text : undefined;

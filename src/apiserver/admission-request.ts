@@ -1,4 +1,4 @@
-/** What admission plugins are told of a request. */
+/** The admission attributes of a request. */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -22,8 +22,8 @@ export function admissionRequest(
 ): AdmissionRequest {
   return {
     ...facts,
-    verb: context.info.verb,
-    info: kind.info,
+    verb: context.requestInfo.verb,
+    info: kind.resource,
     namespace: context.place.namespace,
     user: context.user,
     warn: (text) => context.warnings.add(text),

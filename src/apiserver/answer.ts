@@ -40,7 +40,7 @@ export function answerCached(
   const asStored = kind.apiVersion === kind.storedApiVersion;
   // What a dry run would have created is at no revision.
   if (cached.revision === 0) {
-    return answerObject(context, kind, form, status, kind.fromStored(unversioned(cached.object)));
+    return answerObject(context, kind, form, status, kind.fromStored(stripVersion(cached.object)));
   }
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.pretty;
@@ -55,12 +55,12 @@ export function answerCached(
 /** The entry that lists hold, too: made once per object. */
 function answerBinary(kind: ServedKind, status: number, cached: CachedObject): PlainResponse {
   const { apiVersion } = kind;
-  const type = { apiVersion, kind: kind.info.kind };
+  const type = { apiVersion, kind: kind.resource.kind };
   const form = protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
   return bytesResponse(status, [objectOfEntry(type, form.bytes(cached))], protobufType);
 }
 
-function unversioned(object: AnyObject): AnyObject {
+function stripVersion(object: AnyObject): AnyObject {
   const { resourceVersion: _, ...metadata } = object.metadata ?? {};
   return { ...object, metadata };
 }
@@ -81,11 +81,11 @@ export function answerObject(
   status: number,
   object: AnyObject,
 ): PlainResponse {
-  const shown = transformed(context, kind, form, object);
+  const shown = transformObject(context, kind, form, object);
   return objectResponse(context.request, status, shown, form, contentHeaders(form));
 }
 
-function transformed(
+function transformObject(
   context: RequestContext,
   kind: ServedKind,
   form: Negotiated,
@@ -115,11 +115,11 @@ function notList(kind: ServedKind): Error {
 }
 
 /** How upstream's messages name a type: `core.Pod`, `rbac.Role`. */
-export function goType({ info }: ServedKind): string {
+export function goType({ resource: info }: ServedKind): string {
   return `${info.group === "" ? "core" : info.group.split(".")[0]}.${info.kind}`;
 }
 
-/** The media type alone, whatever form was asked for: as upstream answers. */
+/** The media type without parameters for every requested form, as upstream answers. */
 export function contentHeaders(form: Negotiated): Headers {
   return { "content-type": form.mediaType };
 }

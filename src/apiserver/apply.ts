@@ -6,16 +6,17 @@ import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
-import { applied } from "./managed.ts";
+import { mergeApplied } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { checkUid } from "./patched.ts";
-import { named, writeThrough } from "./update.ts";
+import { requireSameName, writeThrough } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
-import { badRequest } from "#api/status.ts";
-import { strictDecodingMessage } from "#api/decode.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { badRequest, tooLarge } from "#api/status.ts";
+import { fieldFindings, strictDecodingMessage } from "#api/schema/decode.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 
-export function applyObject(
+export async function handleApply(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
@@ -23,14 +24,19 @@ export function applyObject(
   patch: Document,
 ): ReturnType<typeof writeThrough> {
   checkRepeats(context, query, patch);
-  const { subresource } = context.info;
-  const configuration = named(applyConfiguration(patch, kind), kind, context.place);
+  const { subresource } = context.requestInfo;
+  const configuration = requireSameName(applyConfiguration(patch, kind), kind, context.place);
+  const { pace } = context;
+  const full = pace.isLong ? kind.overfull(configuration) : undefined;
+  if (full !== undefined) throw tooLarge(`the object has ${full}`);
+  if (pace.isLong) await pace.turn();
   return writeThrough(deps, context, kind, query, {
     subresource,
     createIfMissing: subresource === "",
     next: (current) => {
       checkUid(kind, configuration, current);
-      const merged = applied(context, kind, query, current, configuration);
+      const merged = mergeApplied(context, kind, query, current, configuration);
+      refuseBeyondLimits(merged);
       return { object: kind.applyDefaults(merged), tracked: true };
     },
   });
@@ -45,16 +51,14 @@ function applyConfiguration(patch: Document, kind: StoredKind): AnyObject {
   }
   const object = (value ?? {}) as AnyObject; // checked by the merge, which knows the schema
   const { apiVersion = "", kind: name = "" } = object;
-  if (apiVersion === kind.apiVersion && name === kind.info.kind) return object;
+  if (apiVersion === kind.apiVersion && name === kind.resource.kind) return object;
   const shown = apiVersion.includes("/") ? apiVersion.replace("/", "/") : `/${apiVersion}`;
   throw badRequest(`invalid object type: ${shown}, Kind=${name}`);
 }
 
-/** Unknown fields are refused by the merge itself; keys that stand twice are told here. */
+/** Reports repeated keys; the merge itself refuses unknown fields. */
 function checkRepeats(context: RequestContext, query: WriteQuery, patch: Document): void {
-  const duplicates = (patch.duplicates?.duplicates ?? []).map(
-    ({ path }) => `duplicate field ${JSON.stringify(path)}`,
-  );
+  const duplicates = fieldFindings([], patch.duplicates);
   const lines = patch.repeatedKeys ?? [];
   if (query.fieldValidation === "Warn") {
     for (const text of [...lines, ...duplicates]) context.warnings.add(text);

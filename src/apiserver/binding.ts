@@ -52,7 +52,7 @@ export async function bindPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context);
   const query = writeQuery("CreateOptions", context.query);
-  const binding = await readTyped(context, bindingKind, deps.limits.bodyBytesMax, "Ignore");
+  const binding = await readTyped(context, bindingKind, deps.bodies, "Ignore");
   if (binding === undefined) throw badRequest("the body of the request holds no Binding");
   const name = boundName(context, binding);
   context.note.createdName = name;
@@ -63,7 +63,7 @@ export async function bindPod(
     subresource: "binding",
     createIfMissing: false,
     next: (pod) => {
-      if (pod === undefined) throw notFound(pods.info, name);
+      if (pod === undefined) throw notFound(pods.resource, name);
       return { object: bound(pod, binding, node, name, context.nowMs), tracked: true };
     },
   });
@@ -125,7 +125,7 @@ function bound(
       ...(Object.keys(labels).length === 0 ? {} : { labels }),
     },
     spec: { ...parts.spec, nodeName: node },
-    status: { ...parts.status, conditions: scheduled(parts.status?.conditions ?? [], nowMs) },
+    status: { ...parts.status, conditions: markScheduled(parts.status?.conditions ?? [], nowMs) },
   };
 }
 
@@ -154,7 +154,7 @@ function precondition(name: string, what: string, wanted: string, actual: string
   return conflict(bindingResource, name, why);
 }
 
-function scheduled(conditions: readonly Condition[], nowMs: number): readonly Condition[] {
+function markScheduled(conditions: readonly Condition[], nowMs: number): readonly Condition[] {
   const now = formatTime(nowMs);
   const mine = {
     type: "PodScheduled",

@@ -1,9 +1,16 @@
 /** Text of a body to plain data, bounded, with repeated fields found. */
+import { objectLimits } from "#api/object-limits.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { decodeUtf8, parseJson, parseJsonNotingDuplicates } from "#wire/json.ts";
-import { parseYaml, type YamlResult } from "#wire/yaml.ts";
+import type { YamlReader, YamlReading } from "#wire/yaml-reader.ts";
 
 export type BodyFormat = "json" | "yaml";
+
+/** How bodies are read, and what one may hold. */
+export interface Bodies {
+  readonly bytesMax: number;
+  readonly yaml: YamlReader;
+}
 
 /** What stood twice in a text. */
 export interface Repeats {
@@ -17,14 +24,18 @@ export interface Document extends Repeats {
   readonly value: unknown;
 }
 
-/** Nesting a body may have; Go's decoder stops at the same depth. */
-const depthMax = 10_000;
 /** Uses of YAML anchors; more is an attack, not a manifest. */
 const aliasMax = 100;
 
-export function parseBody(bytes: Uint8Array, format: BodyFormat, noting: boolean): YamlResult {
-  const limits = { bytesMax: Math.max(bytes.length, 1), depthMax };
+export async function parseBody(
+  bytes: Uint8Array,
+  format: BodyFormat,
+  noting: boolean,
+  bodies: Bodies,
+): Promise<YamlReading> {
+  const { depthMax, partsMax, keysMax } = objectLimits;
+  const limits = { depthMax, partsMax, keysMax, bytesMax: Math.max(bytes.length, 1) };
+  if (format === "yaml") return bodies.yaml(bytes, { ...limits, aliasMax });
   const text = decodeUtf8(bytes);
-  if (format === "yaml") return parseYaml(text, { ...limits, aliasMax });
   return noting ? parseJsonNotingDuplicates(text, limits) : parseJson(text, limits);
 }

@@ -10,10 +10,11 @@ import {
   type GroupVersionKind,
   parseApiVersion,
 } from "#api/object.ts";
-import { cannotBeHandled, strictDecodingMessage } from "#api/decode.ts";
-import { schemaOfKind } from "#api/schema.ts";
-import { badRequest, failure } from "#api/status.ts";
-import type { PlainRequest } from "#platform/http.ts";
+import { cannotBeHandled, strictDecodingMessage } from "#api/schema/decode.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
+import { hasValues } from "#api/value-count.ts";
+import { badRequest, tooLarge, tooManyRequests } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
   contentType,
@@ -21,25 +22,71 @@ import {
   protobufType,
   unsupportedMediaType,
 } from "#server/negotiate.ts";
-import { checkedKind } from "./builtin-kind.ts";
-import { type BodyFormat, type Document, parseBody, type Repeats } from "./body-text.ts";
+import { checkKind } from "./builtin-kind.ts";
+import {
+  type Bodies,
+  type BodyFormat,
+  type Document,
+  parseBody,
+  type Repeats,
+} from "./body-text.ts";
 import { ProtobufError, readEnvelope } from "#wire/protobuf.ts";
 import { repeatedKeysMessage } from "#wire/yaml.ts";
 import type { ServedKind } from "./kind.ts";
-import { decodeProtobuf } from "#server/protobuf/decode.ts";
+import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
 import type { FieldValidation } from "./write-options.ts";
 
 /** The bytes, or 413. A body that is a frozen object has none. */
-export async function readBytes(request: PlainRequest, limitBytes: number): Promise<Uint8Array> {
+async function readBytes(context: RequestContext, { bytesMax }: Bodies): Promise<Uint8Array> {
+  const { request } = context;
   if (request.body.kind !== "bytes") return new Uint8Array(0);
-  const bytes = await request.body.read(limitBytes);
-  if (bytes === "too-large") throw tooLarge(limitBytes);
+  const bytes = await request.body.read(bytesMax);
+  if (bytes === "too-large") throw tooLarge(`limit is ${bytesMax}`);
+  context.pace.note(bytes.length);
+  if (context.pace.isLong) await context.pace.turn();
   return bytes;
 }
 
-function tooLarge(limitBytes: number): Error {
-  const text = `Request entity too large: limit is ${limitBytes}`;
-  return failure(413, "RequestEntityTooLarge", text);
+/** Text of a body to data, or what is wrong with it. @throws ApiError 413, 429. */
+export async function readText(
+  context: RequestContext,
+  bodies: Bodies,
+  format: BodyFormat,
+  noting: boolean,
+): Promise<TextRead> {
+  const bytes = await readBytes(context, bodies);
+  return readParsed(bytes, format, noting, bodies);
+}
+
+type TextRead = ({ readonly kind: "ok" } & Document) | { readonly kind: "error"; message: string };
+
+async function readParsed(
+  bytes: Uint8Array,
+  format: BodyFormat,
+  noting: boolean,
+  bodies: Bodies,
+): Promise<TextRead> {
+  const parsed = await parseBody(bytes, format, noting, bodies);
+  switch (parsed.kind) {
+    case "ok":
+    case "error":
+      return parsed;
+    case "too-many":
+      throw tooLarge(`the object has ${parsed.message}`);
+    case "exceeded":
+      throw tooLarge("the YAML takes too long to read; send it as JSON");
+    case "busy":
+      throw tooManyRequests("too many YAML documents wait to be read; send JSON", 1);
+    default:
+      return parsed satisfies never;
+  }
+}
+
+/** Direct callers send no bytes to tell by; so many values take some 10 KB. */
+const longValuesMin = 500;
+
+function notePace({ pace }: RequestContext, object: unknown): void {
+  if (hasValues(object, longValuesMin)) pace.note(Number.POSITIVE_INFINITY);
 }
 
 /**
@@ -47,27 +94,31 @@ function tooLarge(limitBytes: number): Error {
  * @throws ApiError 400, 413, 415.
  */
 export async function readDocument(
-  request: PlainRequest,
-  limitBytes: number,
+  context: RequestContext,
+  bodies: Bodies,
   kindName: string,
   noting: boolean,
 ): Promise<Document | undefined> {
+  const { request } = context;
   if (request.body.kind === "none") return undefined;
-  if (request.body.kind === "object") return { value: request.body.object };
-  const format = bodyFormats[contentType(request.headers)];
+  if (request.body.kind === "object") {
+    notePace(context, request.body.object);
+    return { value: request.body.object };
+  }
+  const format = bodyFormats.get(contentType(request.headers));
   if (format === undefined) throw unsupportedMediaType(objectMediaTypes);
-  const bytes = await readBytes(request, limitBytes);
+  const bytes = await readBytes(context, bodies);
   if (bytes.length === 0) return undefined;
   if (format === "protobuf") return parseProtobuf(bytes, kindName);
-  return parseDocument(bytes, format, kindName, noting);
+  return parseDocument(bytes, format, kindName, await readParsed(bytes, format, noting, bodies));
 }
 
-const bodyFormats: Readonly<Record<string, BodyFormat | "protobuf">> = {
-  [protobufType]: "protobuf",
-  "application/json": "json",
-  "application/yaml": "yaml",
-  "text/yaml": "yaml",
-};
+const bodyFormats: ReadonlyMap<string, BodyFormat | "protobuf"> = new Map([
+  [protobufType, "protobuf"],
+  ["application/json", "json"],
+  ["application/yaml", "yaml"],
+  ["text/yaml", "yaml"],
+]);
 
 /** Built-in kinds only: no schema says how a custom resource would travel. */
 function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
@@ -75,9 +126,11 @@ function parseProtobuf(bytes: Uint8Array, kindName: string): Document {
     const { apiVersion, kind, raw } = readEnvelope(bytes);
     const gv = parseApiVersion(apiVersion) ?? { group: "", version: "" };
     const fields = decodeProtobuf({ ...gv, kind }, raw);
+    refuseBeyondLimits(fields);
     if (fields !== undefined) return { value: { apiVersion, kind, ...fields } };
     throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}" as ${kindName}`);
   } catch (error) {
+    if (error instanceof TooManyFieldsError) throw tooLarge(error.message);
     if (!(error instanceof ProtobufError)) throw error;
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kindName}): ${error.message}`,
@@ -89,13 +142,12 @@ function parseDocument(
   bytes: Uint8Array,
   format: BodyFormat,
   kindName: string,
-  noting: boolean,
+  parsed: TextRead,
 ): Document {
-  const parsed = parseBody(bytes, format, noting);
   if (parsed.kind === "ok" && isObjectOrNull(parsed.value)) return parsed;
   const message = parsed.kind === "ok" ? notAnObject(parsed.value) : parsed.message;
   const json = `couldn't get version/kind; json parse error: ${message}`;
-  throw unrecognized(kindName, format === "json" ? json : message, bytes);
+  throw unrecognizedError(kindName, format === "json" ? json : message, bytes);
 }
 
 const isObjectOrNull = (value: unknown): boolean =>
@@ -110,7 +162,7 @@ function notAnObject(value: unknown): string {
 /** How much of a body that is no object is shown. */
 const excerptBytesMax = 30;
 
-function unrecognized(kindName: string, said: string, bytes: Uint8Array): Error {
+function unrecognizedError(kindName: string, said: string, bytes: Uint8Array): Error {
   const text = `the object provided is unrecognized (must be of type ${kindName}): ${said}`;
   return badRequest(`${text} (${excerpt(bytes)})`);
 }
@@ -127,28 +179,27 @@ function excerpt(bytes: Uint8Array): string {
 export async function readObject(
   context: RequestContext,
   kind: ServedKind,
-  limitBytes: number,
+  bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject> {
-  const document = await readDocument(
-    context.request,
-    limitBytes,
-    kind.info.kind,
-    validation !== "Ignore",
-  );
-  if (document === undefined) throw emptyBody(kind.info.kind);
+  const document = await readDocument(context, bodies, kind.resource.kind, validation !== "Ignore");
+  if (document === undefined) throw emptyBody(kind.resource.kind);
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const typed = withKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
-  return decoded(context, kind, typed, document, frozen ? "Ignore" : validation);
+  const object = decodeDocument(context, kind, typed, document, frozen ? "Ignore" : validation);
+  if (pace.isLong) await pace.turn();
+  return object;
 }
 
 function emptyBody(kindName: string): Error {
   const said = "couldn't get version/kind; json parse error: unexpected end of JSON input";
-  return unrecognized(kindName, said, new Uint8Array(0));
+  return unrecognizedError(kindName, said, new Uint8Array(0));
 }
 
 /** Checks a document of `kind` and fills defaults; findings become warnings or a 400. */
-export function decoded(
+export function decodeDocument(
   context: RequestContext,
   kind: ServedKind,
   object: AnyObject,
@@ -159,7 +210,8 @@ export function decoded(
   const lines = repeats.repeatedKeys ?? [];
   if (validation === "Strict") {
     const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...findings];
-    if (all.length > 0) throw badRequest(cannotBeHandled(kind.info, strictDecodingMessage(all)));
+    if (all.length > 0)
+      throw badRequest(cannotBeHandled(kind.resource, strictDecodingMessage(all)));
   }
   if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
   return kind.applyDefaults(checked);
@@ -167,12 +219,12 @@ export function decoded(
 
 interface NamedKind {
   readonly apiVersion: string;
-  readonly info: { readonly kind: string };
+  readonly resource: { readonly kind: string };
 }
 
 /** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
 export function withKind(value: unknown, kind: NamedKind): AnyObject {
-  const expected = kind.info.kind;
+  const expected = kind.resource.kind;
   if (!isObjectOrNull(value)) {
     const wrong = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
     throw badRequest(`the object provided is unrecognized (must be of type ${expected}): ${wrong}`);
@@ -206,10 +258,10 @@ function wrongKind(object: AnyObject, kind: NamedKind): Error {
   const { group = "" } = parseApiVersion(kind.apiVersion) ?? {};
   const goGroup = group === "" ? "core" : (group.split(".")[0] ?? "");
   const said = known
-    ? `converting (${gv.version}.${name}) to (${goGroup}.${kind.info.kind}): unknown conversion`
+    ? `converting (${gv.version}.${name}) to (${goGroup}.${kind.resource.kind}): unknown conversion`
     : noSuchKind(name, given);
   const what = `${name} in version ${JSON.stringify(gv.version)}`;
-  return badRequest(`${what} cannot be handled as a ${kind.info.kind}: ${said}`);
+  return badRequest(`${what} cannot be handled as a ${kind.resource.kind}: ${said}`);
 }
 
 /** The scheme has a name in upstream's text: the line of code where it is made. */
@@ -222,14 +274,14 @@ export function noSuchKind(kind: string, apiVersion: string): string {
 export async function readTyped(
   context: RequestContext,
   gvk: GroupVersionKind,
-  limitBytes: number,
+  bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject | undefined> {
   const noting = validation !== "Ignore";
-  const document = await readDocument(context.request, limitBytes, gvk.kind, noting);
+  const document = await readDocument(context, bodies, gvk.kind, noting);
   if (document === undefined) return undefined;
-  const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), info: gvk });
-  const { object, findings } = checkedKind(gvk, typed, document.duplicates);
+  const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), resource: gvk });
+  const { object, findings } = checkKind(gvk, typed, document.duplicates);
   if (validation === "Strict" && findings.length > 0) {
     throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(findings)));
   }

@@ -1,7 +1,11 @@
 /** The objects a server keeps about itself and its cluster, as data (contract 1.20). */
-import { customGroupPriority, groupPriority, versionPriority } from "#api/group-priorities.ts";
+import {
+  customGroupPriority,
+  groupPriority,
+  versionPriority,
+} from "#api/schema/group-priorities.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 export interface BootstrapFacts {
   /** Where clients reach this server. A loopback address makes no Endpoints: pods could not use it. */

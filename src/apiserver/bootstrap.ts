@@ -1,5 +1,5 @@
 /**
- * Bootstrap: brings the objects above into being, before the first client comes.
+ * Bootstrap: creates the objects of bootstrap-objects.ts at the start.
  *
  * Holds  idempotent: what is there stays as it is, except RBAC policy (missing rules are added), flow
  *        control while its autoupdate annotation says true, and this server's own endpoints.
@@ -9,7 +9,7 @@
 import { formatTime } from "#api/time.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
-import { resourceByKind } from "#api/resources.ts";
+import { resourceByKind } from "#api/schema/resources.ts";
 import { ApiError } from "#api/status.ts";
 import { bootstrapPolicy, reconcilePolicy } from "#auth/bootstrap-policy.ts";
 import { must } from "#base/assert.ts";

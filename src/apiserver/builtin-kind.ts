@@ -1,6 +1,6 @@
 /** The served kind of a built-in resource: schemas, defaults, conversions and printers of the api room. */
-import { convert } from "#api/convert.ts";
-import { cannotBeHandled, checkFields, fieldFindings } from "#api/decode.ts";
+import { convert } from "#api/convert/convert.ts";
+import { cannotBeHandled, checkFields, fieldFindings } from "#api/schema/decode.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
 import {
   type AnyObject,
@@ -9,11 +9,11 @@ import {
   parseApiVersion,
 } from "#api/object.ts";
 import { printerFor } from "#api/printers/printers.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { schemaOf, schemaOfKind } from "#api/schema.ts";
-import type { ObjectSchema } from "#api/schema-types.ts";
-import { badRequest } from "#api/status.ts";
-import { strategicMergePatch } from "#api/strategic-merge.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
+import type { ObjectSchema } from "#api/schema/schema-types.ts";
+import { badRequest, tooLarge } from "#api/status.ts";
+import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { strategyFor } from "#api/strategies.ts";
 import { must } from "#base/assert.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
@@ -28,12 +28,16 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
   const storedApiVersion = apiVersionOf(storage ?? info);
   const strategy = strategyFor(storage?.group ?? group, storage?.resource ?? resource);
   return {
-    info,
+    resource: info,
     apiVersion,
     storedApiVersion,
     store,
     blocks: new ListBlocks(),
     check: (object, duplicates) => check(info, schema, object, duplicates),
+    overfull: (object) => {
+      const result = checkFields(object, schema);
+      return result.kind === "too-many" ? result.message : undefined;
+    },
     applyDefaults: (object) => applyDefaults(group, version, kind, object),
     toStored: (object) => convert(object, storedApiVersion),
     fromStored: (object) => convert(object, apiVersion),
@@ -60,12 +64,13 @@ function check(
   duplicates: JsonScan | undefined,
 ): Checked {
   const result = checkFields(object, schema);
+  if (result.kind === "too-many") throw tooLarge(`the object has ${result.message}`);
   if (result.kind === "error") throw badRequest(cannotBeHandled(gvk, result.message));
   return { object: result.object, findings: fieldFindings(result.unknownFields, duplicates) };
 }
 
 /** An object of a kind that is no resource (Scale, Binding, Eviction), checked the same way. */
-export function checkedKind(
+export function checkKind(
   gvk: GroupVersionKind,
   object: AnyObject,
   duplicates: JsonScan | undefined,

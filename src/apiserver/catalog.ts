@@ -2,7 +2,7 @@
  * The catalog: every kind served now, found by the path of a request. Built-ins are made on first use,
  * so a start pays for none of them; custom kinds are added and removed while the server runs.
  */
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import type { CustomDefinition } from "./openapi/model.ts";
@@ -29,7 +29,7 @@ export class ResourceCatalog implements Catalog {
   }
 
   infos(): readonly ResourceInfo[] {
-    const custom = [...this.#custom.values()].map((kind) => kind.info);
+    const custom = [...this.#custom.values()].map((kind) => kind.resource);
     return [...this.#builtins.values(), ...custom];
   }
 
@@ -40,7 +40,7 @@ export class ResourceCatalog implements Catalog {
 
   /** Replaces what was served at the same path. Built-ins are never replaced. */
   addCustom(kind: ServedKind): void {
-    const key = pathKey(kind.info);
+    const key = pathKey(kind.resource);
     if (this.#builtins.has(key)) return;
     this.#custom.set(key, kind);
     for (const changed of this.#listeners) changed();

@@ -30,7 +30,7 @@ export function serveComponents(
   const { name } = context.place;
   if (name !== "") {
     const found = items.find((item) => item.metadata?.name === name);
-    if (found === undefined) throw notFound(kind.info, name);
+    if (found === undefined) throw notFound(kind.resource, name);
     return answerObject(context, kind, form, 200, found);
   }
   if (form.transform?.kind === "Table") {

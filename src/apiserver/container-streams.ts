@@ -1,8 +1,8 @@
 /**
  * pods/log, exec, attach, portforward and the proxies: what needs a kubelet.
  *
- * Hollow nodes have no containers, and say so. Real kubelets are not proxied to yet: 501, so that
- * nobody takes silence for an empty log.
+ * Hollow nodes have no containers, and the answer says so. Requests to real kubelets are not proxied yet:
+ * 501, so that the answer cannot be mistaken for an empty log.
  */
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, failure } from "#api/status.ts";
@@ -28,7 +28,7 @@ export async function podLog(
 ): Promise<PlainResponse> {
   const { pod, spec, where } = await podOf(context, pods);
   const container = containerOf(context, pod, spec);
-  const node = assignedNode(pod, spec);
+  const node = requireNode(pod, spec);
   if (!isHollow(deps, node)) throw notProxied("logs", node);
   const text = `hollow node ${node}: container ${container} of pod ${where} is simulated, so it writes no logs\n`;
   return textResponse(200, text, { "content-type": "text/plain" });
@@ -41,16 +41,16 @@ export async function podStream(
   pods: StoredKind,
 ): Promise<PlainResponse> {
   const { pod, spec, where } = await podOf(context, pods);
-  const verb = context.info.subresource;
+  const verb = context.requestInfo.subresource;
   if (verb === "exec" || verb === "attach") containerOf(context, pod, spec);
-  const node = assignedNode(pod, spec);
+  const node = requireNode(pod, spec);
   if (!isHollow(deps, node)) throw notProxied(verb, node);
   throw badRequest(`pod ${where} runs on hollow node ${node}: there is no container to ${verb}`);
 }
 
 /** nodes/proxy and services/proxy. */
-export function unproxied(context: RequestContext): never {
-  const { resource } = context.info;
+export function refuseProxy(context: RequestContext): never {
+  const { resource } = context.requestInfo;
   const name = JSON.stringify(context.place.name);
   const text = `proxying to ${resource} is not served: cannot reach ${resource} ${name}`;
   throw failure(503, "ServiceUnavailable", text);
@@ -66,7 +66,7 @@ async function podOf(
   return { pod, spec, where: `${namespace}/${name}` };
 }
 
-function assignedNode(pod: AnyObject, spec: PodSpec): string {
+function requireNode(pod: AnyObject, spec: PodSpec): string {
   const node = spec.nodeName ?? "";
   if (node !== "") return node;
   throw badRequest(`pod ${pod.metadata?.name ?? ""} does not have a host assigned`);

@@ -12,19 +12,20 @@ import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
-import { tracked } from "./managed.ts";
+import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
 
-export async function createObject(
+export async function handleCreate(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
-  const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
-  const object = placed(sent, kind, context.place);
+  const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  const object = setNamespace(sent, kind, context.place);
+  if (context.pace.isLong) await context.pace.turn();
   const cached = await createIn(deps, context, kind, object, query);
   context.note.createdName = nameOf(cached.object);
   return answerCached(context, kind, form, 201, cached);
@@ -37,7 +38,9 @@ async function createIn(
   object: AnyObject,
   query: WriteQuery,
 ): Promise<CachedObject> {
-  const stored = kind.toStored(tracked(context, kind, query, undefined, object));
+  const stored = kind.toStored(trackManagedFields(context, kind, query, undefined, object));
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const facts = { operation: "CREATE", subresource: "", oldObject: undefined } as const;
   const name = object.metadata?.name ?? "";
   const { dryRun } = query;
@@ -49,11 +52,13 @@ async function createIn(
     attempt: {},
   });
   const mutated = await deps.admission.mutate(request);
-  return abandoning(deps.admission, { ...request, object: mutated }, () =>
+  if (pace.isLong) await pace.turn();
+  return unreserveOnError(deps.admission, { ...request, object: mutated }, () =>
     kind.store.create(context.place.namespace, mutated, {
       dryRun: query.dryRun,
       admit: (next) => deps.admission.validate({ ...request, name: nameOf(next), object: next }),
       warn: (text) => context.warnings.add(text),
+      pace,
     }),
   );
 }
@@ -63,23 +68,23 @@ function nameOf(object: AnyObject | undefined): string {
 }
 
 /** Plugins that reserved something get it back when the write does not happen. */
-export async function abandoning<T>(
+export async function unreserveOnError<T>(
   admission: Admission,
-  request: Parameters<Admission["abandoned"]>[0],
+  request: Parameters<Admission["unreserve"]>[0],
   f: () => Promise<T>,
 ): Promise<T> {
   try {
     return await f();
   } catch (error) {
-    admission.abandoned(request);
+    admission.unreserve(request);
     throw error;
   }
 }
 
 /** The namespace of the path, which the object may repeat but not contradict; none of a cluster-scoped kind. */
-export function placed(object: AnyObject, kind: StoredKind, { namespace }: Place): AnyObject {
+export function setNamespace(object: AnyObject, kind: StoredKind, { namespace }: Place): AnyObject {
   const own = object.metadata?.namespace ?? "";
-  if (!kind.info.namespaced) {
+  if (!kind.resource.namespaced) {
     if (own === "") return object;
     const { namespace: _, ...metadata } = object.metadata ?? {};
     return { ...object, metadata };

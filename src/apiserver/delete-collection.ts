@@ -5,23 +5,22 @@
 import { ApiError } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { objectResponse } from "#server/respond.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { formFor } from "./answer.ts";
 import { deleteOne, readDeleteQuery } from "./delete.ts";
 import type { DeleteQuery } from "./delete-options.ts";
 import type { ApiDeps } from "./deps.ts";
-import { kindless, pageOptions } from "./list.ts";
+import { answerList, pageOptions } from "./list.ts";
 import { listQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
-export async function deleteCollection(
+export async function handleDeleteCollection(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
-  const query = listQuery(kind.info, context.query, false, kind.selectableFields);
+  const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const deletion = await readDeleteQuery(deps, context);
   const { namespace } = context.place;
   const found: CachedObject[] = [];
@@ -38,10 +37,7 @@ export async function deleteCollection(
     resourceVersion ||= page.resourceVersion;
     token = query.limit > 0 ? "" : (page.continue ?? "");
   } while (token !== "" && !context.signal.aborted);
-  const items = found.map((item) => kindless(kind.fromStored(item.object)));
-  const metadata = { resourceVersion };
-  const list = { kind: `${kind.info.kind}List`, apiVersion: kind.apiVersion, metadata, items };
-  return objectResponse(context.request, 200, list, { ...form });
+  return answerList(context, kind, form, { items: found, resourceVersion });
 }
 
 async function deleteAll(
@@ -61,7 +57,7 @@ async function deleteAll(
   await Promise.all(Array.from({ length: workers }, worker));
 }
 
-/** Somebody else deleted it first: that is what was wanted. */
+/** Ignores objects that another client deleted first. */
 function unlessGone(error: unknown): void {
   if (error instanceof ApiError && error.code === 404) return;
   throw error;

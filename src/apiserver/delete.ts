@@ -28,7 +28,7 @@ const answersWithObject = new Set([
   "volumeattachments",
 ]);
 
-export async function deleteObject(
+export async function handleDelete(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
@@ -38,11 +38,11 @@ export async function deleteObject(
   const result = await deleteOne(deps, context, kind, query, context.place);
   const orphaning = query.options.orphanDependents;
   const status = result.kind === "pending" && orphaning === false ? 202 : 200;
-  const whole = answersWithObject.has(kind.info.resource);
+  const whole = answersWithObject.has(kind.resource.resource);
   if (result.kind === "pending" || whole) {
     return answerCached(context, kind, form, status, result.object);
   }
-  return answerPlain(context, { ...form }, status, deletedStatus(kind, result.object.object));
+  return answerPlain(context, { ...form }, status, makeDeletedStatus(kind, result.object.object));
 }
 
 /** @throws ApiError 400, 413, 415, 422. */
@@ -50,8 +50,7 @@ export async function readDeleteQuery(
   deps: ApiDeps,
   context: RequestContext,
 ): Promise<DeleteQuery> {
-  const limit = deps.limits.bodyBytesMax;
-  const document = await readDocument(context.request, limit, "DeleteOptions", false);
+  const document = await readDocument(context, deps.bodies, "DeleteOptions", false);
   const body = document?.value;
   // Any JSON object will do: fields that are not of DeleteOptions are ignored, as upstream.
   const options = typeof body === "object" && body !== null ? (body as AnyObject) : undefined;
@@ -96,9 +95,9 @@ export function deleteAdmitted(
   });
 }
 
-function deletedStatus(kind: StoredKind, object: AnyObject): Status {
+function makeDeletedStatus(kind: StoredKind, object: AnyObject): Status {
   const { name = "", uid = "" } = object.metadata ?? {};
-  const { group, resource } = kind.info;
+  const { group, resource } = kind.resource;
   const details = { name, ...(group === "" ? {} : { group }), kind: resource, uid };
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
 }

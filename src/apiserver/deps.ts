@@ -1,6 +1,6 @@
 /** What the verbs need besides the request: the rooms below, by their doors. */
 import type { Admission } from "#admission/admission.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -8,6 +8,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { RequestMetrics } from "#server/metrics.ts";
+import type { Bodies } from "./body-text.ts";
 import type { Catalog } from "./kind.ts";
 
 /** Issues a service-account token: the TokenRequest with its status filled in, or ApiError. */
@@ -20,7 +21,7 @@ export interface ApiDeps {
   /** For TokenReview; absent: no token is known. */
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -28,6 +29,7 @@ export interface ApiDeps {
   /** What all watches share but their counts, which are per kind. */
   readonly streams: Omit<WatchStreamDeps, "sent">;
   readonly limits: ApiLimits;
+  readonly bodies: Bodies;
 }
 
 export interface ApiLimits {

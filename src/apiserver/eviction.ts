@@ -9,7 +9,7 @@ import {
   labelsMatch,
   type LabelSelectorSpec,
   selectorFromLabelSelector,
-} from "#api/label-selector.ts";
+} from "#api/selectors/label-selector.ts";
 import { badRequest, failure, forbidden, notFound, type Status } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -55,7 +55,7 @@ export async function evictPod(
 ): Promise<PlainResponse> {
   const form = plainForm(context);
   const { namespace, name } = context.place;
-  const eviction = await readTyped(context, evictionKind, deps.limits.bodyBytesMax, "Ignore");
+  const eviction = await readTyped(context, evictionKind, deps.bodies, "Ignore");
   const own = eviction?.metadata?.name ?? "";
   if (own !== "" && own !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
@@ -64,7 +64,7 @@ export async function evictPod(
   await admitEviction(deps, context, pods, eviction ?? {}, query);
   const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
-  await deleteAdmitted(context, pods, evicting(pod, query), context.place);
+  await deleteAdmitted(context, pods, deleteUnchanged(pod, query), context.place);
   const done: Status = {
     kind: "Status",
     apiVersion: "v1",
@@ -97,14 +97,14 @@ async function admitEviction(
 }
 
 /** The pod that was judged is the one that goes: another of the same name is a conflict. */
-function evicting(pod: AnyObject, query: DeleteQuery): DeleteQuery {
+function deleteUnchanged(pod: AnyObject, query: DeleteQuery): DeleteQuery {
   const uid = query.options.preconditions?.uid ?? pod.metadata?.uid;
   if (uid === undefined) return query;
   const preconditions = { ...query.options.preconditions, uid };
   return { ...query, options: { ...query.options, preconditions } };
 }
 
-/** Pods that serve nobody: not started, finished, or going anyway. */
+/** Pods that no budget protects: pending, finished, or being deleted. */
 function outsideBudgets(pod: AnyObject): boolean {
   const phase = (pod["status"] as PodStatus | undefined)?.phase ?? "";
   if (phase === "Pending" || phase === "Succeeded" || phase === "Failed") return true;
@@ -134,7 +134,7 @@ async function chargeBudget(
     name,
     (current) => {
       if (current === undefined) throw notFound(budgets, name);
-      return charged(current, podName, context.nowMs);
+      return takeDisruption(current, podName, context.nowMs);
     },
     { subresource: "status", dryRun: query.dryRun },
   );
@@ -159,21 +159,21 @@ function unhealthyMayGo(budget: Budget): boolean {
   return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 }
 
-function charged(current: AnyObject, podName: string, nowMs: number): AnyObject {
+function takeDisruption(current: AnyObject, podName: string, nowMs: number): AnyObject {
   const budget = current as Budget; // a stored PodDisruptionBudget
   const name = budget.metadata?.name ?? "";
   const status = budget.status ?? {};
   checkBudget(budget, name);
   const left = (status.disruptionsAllowed ?? 0) - 1;
   const disruptedPods = { ...status.disruptedPods, [podName]: formatTime(nowMs) };
-  const conditions = left > 0 ? {} : { conditions: exhausted(budget, nowMs) };
+  const conditions = left > 0 ? {} : { conditions: exhaustedError(budget, nowMs) };
   return {
     ...budget,
     status: { ...status, ...conditions, disruptionsAllowed: left, disruptedPods },
   };
 }
 
-function exhausted(budget: Budget, nowMs: number): readonly object[] {
+function exhaustedError(budget: Budget, nowMs: number): readonly object[] {
   const others = (budget.status?.conditions ?? []).filter(
     ({ type }) => type !== "DisruptionAllowed",
   );

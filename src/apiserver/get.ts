@@ -4,7 +4,7 @@ import type { RequestContext } from "#server/context.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { type StoredKind } from "./stored-kind.ts";
 
-export async function getObject(context: RequestContext, kind: StoredKind): Promise<PlainResponse> {
+export async function handleGet(context: RequestContext, kind: StoredKind): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const resourceVersion = context.query.get("resourceVersion");
   const options = resourceVersion === null ? {} : { resourceVersion };

@@ -1,6 +1,6 @@
 /**
- * A served kind: everything the verbs need to know of one resource in one version. Built-ins and
- * custom resources differ only in who makes theirs.
+ * A served kind: everything the verbs need to know of one resource in one version, the same for built-ins
+ * and custom resources.
  *
  * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
  * defaulting happen in the first; admission, strategies and the store see the second.
@@ -8,7 +8,7 @@
 import type { TypeSource } from "#api/apply/updater.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import type { CustomDefinition } from "./openapi/model.ts";
@@ -22,7 +22,7 @@ export interface Checked {
 }
 
 export interface ServedKind {
-  readonly info: ResourceInfo;
+  readonly resource: ResourceInfo;
   /** `apps/v1`. */
   readonly apiVersion: string;
   /** Of what is stored; equal to apiVersion for nearly all. */
@@ -32,6 +32,8 @@ export interface ServedKind {
   readonly blocks: ListBlocks;
   /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */
   check(object: AnyObject, duplicates: JsonScan | undefined): Checked;
+  /** More elements in lists than an object may have, in words; undefined: not too many. */
+  overfull(object: AnyObject): string | undefined;
   applyDefaults(object: AnyObject): AnyObject;
   /** Schemas of all served versions, for managedFields. */
   readonly types: TypeSource;
@@ -49,7 +51,7 @@ export interface ServedKind {
   readonly selectableFields: readonly string[];
 }
 
-/** Finds kinds by the path of a request. CRDs come and go, so nobody keeps the answer for long. */
+/** Finds kinds by the path of a request. CRDs change, so callers must not keep the answer. */
 export interface Catalog {
   find(group: string, version: string, resource: string): ServedKind | undefined;
   /** Every resource served now, in discovery order. */

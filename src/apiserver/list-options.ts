@@ -3,10 +3,14 @@
  * (apimachinery pkg/apis/meta/internalversion/validation): 400 for what does not parse, 422 of kind
  * ListOptions for combinations that mean nothing.
  */
-import { checkFieldSelector } from "#api/selectable-fields.ts";
-import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
-import { type LabelSelector, parseLabelSelector, SelectorError } from "#api/label-selector.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
+import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
+import {
+  type LabelSelector,
+  parseLabelSelector,
+  SelectorError,
+} from "#api/selectors/label-selector.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import { isTrue } from "#server/request-info.ts";
 
@@ -80,7 +84,7 @@ function forbiddenField(field: string, why: string): FieldError {
   return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
 }
 
-function unsupportedMatch(value: string, supported: readonly string[]): FieldError {
+function unsupportedMatchError(value: string, supported: readonly string[]): FieldError {
   const list = supported.map((item) => JSON.stringify(item)).join(", ");
   return {
     reason: "FieldValueNotSupported",
@@ -105,7 +109,7 @@ function listFaults(options: ListQuery): readonly FieldError[] {
       forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"),
     );
   }
-  if (!matches.includes(match)) errors.push(unsupportedMatch(match, matches));
+  if (!matches.includes(match)) errors.push(unsupportedMatchError(match, matches));
   if (match === "Exact" && resourceVersion === "0") {
     const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
     errors.push(forbiddenField(field, why));
@@ -122,14 +126,14 @@ function watchFaults(options: ListQuery): readonly FieldError[] {
       const why =
         "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
       errors.push(forbiddenField(field, why));
-      if (match !== "NotOlderThan") errors.push(unsupportedMatch(match, ["NotOlderThan"]));
+      if (match !== "NotOlderThan") errors.push(unsupportedMatchError(match, ["NotOlderThan"]));
     }
     return errors;
   }
   if (match !== "NotOlderThan") {
     const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
     errors.push(forbiddenField(field, why));
-    if (match !== "") errors.push(unsupportedMatch(match, ["NotOlderThan"]));
+    if (match !== "") errors.push(unsupportedMatchError(match, ["NotOlderThan"]));
   }
   if (options.continue !== "") {
     const why = "continue is forbidden when sendInitialEvents is provided";

@@ -8,21 +8,29 @@ import type { ListPage } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type Negotiated, protobufType } from "#server/negotiate.ts";
-import { bytesResponse, compressed, objectResponse } from "#server/respond.ts";
+import { bytesResponse, compressBody } from "#server/respond.ts";
+import { wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, goType } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { includeObject, metadataType, partial, tableOf } from "./table.ts";
+import {
+  includeObject,
+  metadataType,
+  type MetaVersion,
+  partial,
+  rowMaker,
+  tableOf,
+} from "./table.ts";
 
-export async function listObjects(
+export async function handleList(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
-  const query = listQuery(kind.info, context.query, false, kind.selectableFields);
+  const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const page = await kind.store.list(context.place.namespace, pageOptions(query));
-  const response = answerList(context, kind, form, page);
-  return compressed(context.request, response);
+  const response = await answerList(context, kind, form, page);
+  return compressBody(context.request, response);
 }
 
 export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["list"]>[1] {
@@ -36,18 +44,18 @@ export function pageOptions(query: ListQuery): Parameters<StoredKind["store"]["l
   };
 }
 
-function answerList(
+export async function answerList(
   context: RequestContext,
   kind: StoredKind,
   form: Negotiated,
   page: ListPage,
-): PlainResponse {
+): Promise<PlainResponse> {
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.pretty;
   const inBlocks = (json || form.mediaType === protobufType) && !direct;
   if (!inBlocks || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
   const head = listHeadOf(kind, form, page);
-  const body = kind.blocks.body(head, page.items, itemForm(kind, form));
+  const body = await kind.blocks.bodyInTurns(head, page.items, itemForm(kind, form), context.pace);
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
 }
 
@@ -58,14 +66,15 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
-  if (kind.apiVersion === kind.storedApiVersion) return storedForm(kind.apiVersion, kind.info.kind);
+  if (kind.apiVersion === kind.storedApiVersion)
+    return storedForm(kind.apiVersion, kind.resource.kind);
   return madeForm(kind.apiVersion, (object) => kindless(kind.fromStored(object)));
 }
 
 function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm {
   if (wanted === undefined) {
     const { apiVersion } = kind;
-    const type = { apiVersion, kind: kind.info.kind };
+    const type = { apiVersion, kind: kind.resource.kind };
     return protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
   }
   const { version } = wanted;
@@ -88,7 +97,7 @@ function listHeadOf(
   const metadata = listMetadata(page);
   const wanted = form.transform;
   if (wanted === undefined) {
-    return { apiVersion: kind.apiVersion, kind: `${kind.info.kind}List`, metadata };
+    return { apiVersion: kind.apiVersion, kind: `${kind.resource.kind}List`, metadata };
   }
   if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
@@ -111,27 +120,68 @@ function listMetadata(page: ListPage): ListMetadata {
 
 type ListMetadata = Pick<ListPage, "resourceVersion" | "continue" | "remainingItemCount">;
 
-/** The whole list as one object: for direct callers, YAML, pretty JSON and tables. */
-function answerWhole(
+/** Made for this answer: for direct callers, YAML, indented JSON and tables. */
+async function answerWhole(
   context: RequestContext,
   kind: StoredKind,
   form: Negotiated,
   page: ListPage,
-): PlainResponse {
+): Promise<PlainResponse> {
   const wanted = form.transform;
-  if (wanted?.kind === "Table") {
-    const objects = page.items.map((item) => kind.fromStored(item.object));
-    const options = { includeObject: includeObject(context.query), nowMs: context.nowMs };
-    const shown = tableOf(kind, wanted.version, objects, { ...options, ...listMetadata(page) });
-    return objectResponse(context.request, 200, shown, form, contentHeaders(form));
-  }
-  const direct = context.request.peer.kind === "direct";
+  if (wanted?.kind === "Table") return answerTable(context, kind, form, page, wanted.version);
+  if (context.request.peer.kind === "direct") return answerDirect(context, kind, page);
   const show = (object: AnyObject): object => {
     if (wanted !== undefined) return partial(object, wanted.version);
-    return direct ? kind.fromStored(object) : kindless(kind.fromStored(object));
+    return kindless(kind.fromStored(object));
   };
-  const items = page.items.map((item) => show(item.object));
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
-  const list = { kind: listKind, apiVersion, metadata, items };
-  return objectResponse(context.request, 200, list, form, contentHeaders(form));
+  const head = { kind: listKind, apiVersion, metadata, items: [] };
+  return answerEntries(context, form, head, "items", page, show);
+}
+
+function answerTable(
+  context: RequestContext,
+  kind: StoredKind,
+  form: Negotiated,
+  page: ListPage,
+  version: MetaVersion,
+): Promise<PlainResponse> {
+  const include = includeObject(context.query);
+  const options = { includeObject: include, nowMs: context.nowMs, ...listMetadata(page) };
+  const head = tableOf(kind, version, [], options);
+  const row = rowMaker(kind, version, options);
+  return answerEntries(context, form, head, "rows", page, (object) => row(kind.fromStored(object)));
+}
+
+async function answerEntries(
+  context: RequestContext,
+  form: Negotiated,
+  head: object,
+  field: string,
+  { items }: ListPage,
+  show: (object: AnyObject) => object,
+): Promise<PlainResponse> {
+  // Indexes are within the page.
+  const entry = (at: number): object => show((items[at] as (typeof items)[number]).object);
+  const entries = { count: items.length, entry };
+  const body = await wholeList(head, field, entries, form, context.pace);
+  return bytesResponse(200, body, form.mediaType, contentHeaders(form));
+}
+
+/** Objects that a direct caller is handed in one turn: each is parsed when it is first looked at. */
+const directPerTurn = 512;
+
+async function answerDirect(
+  context: RequestContext,
+  kind: StoredKind,
+  page: ListPage,
+): Promise<PlainResponse> {
+  const items: AnyObject[] = [];
+  for (const item of page.items) {
+    items.push(kind.fromStored(item.object));
+    if (items.length % directPerTurn === 0) await context.pace.turn();
+  }
+  const { resource: info, apiVersion } = kind;
+  const object = { kind: `${info.kind}List`, apiVersion, metadata: listMetadata(page), items };
+  return { kind: "object", status: 200, headers: {}, object };
 }

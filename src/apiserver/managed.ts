@@ -1,8 +1,8 @@
 /**
- * managedFields: who set which field, kept on every write (api/apply has the algorithm).
+ * managedFields: the managers of each field, updated on every write (api/apply has the algorithm).
  *
- * Works on objects in the version of the request, before admission: what admission adds belongs to
- * nobody. Fields a strategy copies from the old object are never owned by writing them.
+ * Works on objects in the version of the request, before admission: fields that admission adds have no
+ * owner. Writing a field that a strategy copies from the old object gives no ownership.
  */
 import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-manager.ts";
 import { managerName } from "#api/apply/managers.ts";
@@ -25,19 +25,19 @@ function management(kind: ServedKind, subresource: string): FieldManagement {
 /** What a write through this endpoint cannot change, by field path. */
 function resetFields(kind: ServedKind, subresource: string): readonly (readonly string[])[] {
   if (subresource === "status") return [["spec"], ["metadata", "labels"]];
-  const hasStatus = kind.info.subresources.some(({ name }) => name === "status");
+  const hasStatus = kind.resource.subresources.some(({ name }) => name === "status");
   return subresource === "" && hasStatus ? [["status"]] : [];
 }
 
-/** `next` with its managedFields brought up to date; `live` is stored, undefined on create. */
-export function tracked(
+/** `next` with updated managedFields; `live` is the stored object, undefined on create. */
+export function trackManagedFields(
   context: RequestContext,
   kind: ServedKind,
   query: WriteQuery,
   live: AnyObject | undefined,
   next: AnyObject,
 ): AnyObject {
-  return trackUpdate(management(kind, context.info.subresource), {
+  return trackUpdate(management(kind, context.requestInfo.subresource), {
     live: live === undefined ? undefined : kind.fromStored(live),
     next,
     manager: managerOf(context, query),
@@ -46,14 +46,14 @@ export function tracked(
 }
 
 /** The applied configuration merged into the live object, in the version of the request. */
-export function applied(
+export function mergeApplied(
   context: RequestContext,
   kind: ServedKind,
   query: WriteQuery,
   live: AnyObject | undefined,
   configuration: AnyObject,
 ): AnyObject {
-  const { object } = applyPatch(management(kind, context.info.subresource), {
+  const { object } = applyPatch(management(kind, context.requestInfo.subresource), {
     live: live === undefined ? undefined : kind.fromStored(live),
     applied: configuration,
     manager: managerOf(context, query),

@@ -4,7 +4,7 @@ import { failure } from "#api/status.ts";
 import type { ServedKind } from "./kind.ts";
 
 export function methodNotAllowed(kind: ServedKind, verb = ""): Error {
-  const resource = qualifiedResource(kind.info);
+  const resource = qualifiedResource(kind.resource);
   const text =
     verb === ""
       ? "the server does not allow this method on the requested resource"

@@ -4,7 +4,7 @@ import type { Log } from "#platform/log.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type Health, healthResponse } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
-import { bytesResponse, compressed, objectResponse, textResponse } from "#server/respond.ts";
+import { bytesResponse, compressBody, objectResponse, textResponse } from "#server/respond.ts";
 import type { VersionInfo } from "#server/version.ts";
 
 /** Discovery, OpenAPI and the like: answers what is its own, undefined for the rest. */
@@ -55,7 +55,7 @@ async function serveDocument(
 ): Promise<PlainResponse> {
   for (const documents of deps.documents) {
     const response = await documents.serve(context);
-    if (response !== undefined) return compressed(context.request, response);
+    if (response !== undefined) return compressBody(context.request, response);
   }
   return textResponse(404, "404 page not found\n");
 }

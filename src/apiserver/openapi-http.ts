@@ -34,23 +34,25 @@ export class OpenapiHttp implements Documents {
     return ["/openapi/v2", "/openapi/v3"];
   }
 
-  serve(context: RequestContext): PlainResponse | undefined {
+  async serve(context: RequestContext): Promise<PlainResponse | undefined> {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
     if (!path.startsWith("/openapi/")) return undefined;
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
-      accepted(context, [json]);
+      chooseMediaType(context, [json]);
+      await this.#documents.prepareV3Index(context.pace);
       return documentResponse(request, this.#documents.v3Index(), json, etagOnly);
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
     return this.#v3(context, path.slice("/openapi/v3/".length));
   }
 
-  #v2(context: RequestContext): PlainResponse {
-    const type = accepted(context, [json, protobufV2, protobufV2Old]);
+  async #v2(context: RequestContext): Promise<PlainResponse> {
+    const type = chooseMediaType(context, [json, protobufV2, protobufV2Old]);
     const protobuf = type !== json;
+    await this.#documents.prepareV2(protobuf ? "protobuf" : "json", context.pace);
     const document = protobuf ? this.#documents.v2Protobuf() : this.#documents.v2Json();
     const contentType = protobuf ? protobufV2 : json;
     return documentResponse(context.request, document, contentType, etagOnly);
@@ -59,7 +61,7 @@ export class OpenapiHttp implements Documents {
   #v3(context: RequestContext, name: string): PlainResponse | undefined {
     const document = this.#documents.v3(name);
     if (document === undefined) return undefined;
-    accepted(context, [json]);
+    chooseMediaType(context, [json]);
     const hash = context.query.get("hash") ?? "";
     if (hash === "") return documentResponse(context.request, document, json, etagOnly);
     if (hash !== document.hash) {
@@ -79,7 +81,7 @@ function surfaceOf(catalog: ResourceCatalog, version: string): ApiSurface {
 }
 
 /** @throws ApiError 406. */
-function accepted(context: RequestContext, types: readonly string[]): string {
+function chooseMediaType(context: RequestContext, types: readonly string[]): string {
   const header = context.request.headers["accept"] ?? "";
   if (header === "") return json;
   for (const clause of parseAccept(header)) {

@@ -5,18 +5,19 @@
  * a PUT. It keeps the resourceVersion it was read with, so a write in between makes registry ask again
  * with the newest object; a patch that names another version itself is a conflict.
  */
-import { applyJsonPatch } from "#api/json-patch.ts";
-import { applyMergePatch } from "#api/merge-patch.ts";
+import { applyJsonPatch, JsonPatchRun } from "#api/patch/json-patch.ts";
+import { applyMergePatch } from "#api/patch/merge-patch.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { RequestContext } from "#server/context.ts";
 import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
-import { applyObject } from "./apply.ts";
-import { readBytes } from "./body.ts";
-import { decodedPatched } from "./patched.ts";
-import { type Document, parseBody } from "./body-text.ts";
+import { handleApply } from "./apply.ts";
+import { readText } from "./body.ts";
+import { decodePatched } from "./patched.ts";
+import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -31,7 +32,7 @@ export const patchTypes = {
 
 type PatchType = keyof typeof patchTypes;
 
-export async function patchObject(
+export async function handlePatch(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
@@ -42,25 +43,25 @@ export async function patchObject(
   const patch = await readPatch(deps, context, type, query);
   const result =
     type === "apply"
-      ? await applyObject(deps, context, kind, query, patch)
+      ? await handleApply(deps, context, kind, query, patch)
       : await patchThrough(deps, context, kind, query, type, patch);
   return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
 }
 
 function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {
   const given = contentType(context.request.headers);
-  const taken = acceptedPatchTypes(kind);
+  const taken = listPatchTypes(kind);
   const found = taken.find((type) => patchTypes[type] === given);
-  if (found === undefined) throw unsupportedPatch();
+  if (found === undefined) throw unsupportedPatchError();
   return found;
 }
 
 /** Refused by upstream's router, not by its decoder: hence another text than for a PUT. */
-export function unsupportedPatch(): Error {
+export function unsupportedPatchError(): Error {
   return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
-export function acceptedPatchTypes(kind: StoredKind): readonly PatchType[] {
+export function listPatchTypes(kind: StoredKind): readonly PatchType[] {
   if (kind.strategicMerge === undefined) return ["json", "merge", "apply"];
   return ["json", "merge", "strategic", "apply"];
 }
@@ -73,9 +74,9 @@ export async function readPatch(
 ): Promise<Document> {
   const { body } = context.request;
   if (body.kind === "object") return { value: body.object };
-  const bytes = await readBytes(context.request, deps.limits.bodyBytesMax);
   const noting = query.fieldValidation !== "Ignore";
-  const parsed = parseBody(bytes, type === "apply" ? "yaml" : "json", noting);
+  const format = type === "apply" ? "yaml" : "json";
+  const parsed = await readText(context, deps.bodies, format, noting);
   if (parsed.kind === "ok") return parsed;
   const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
   throw badRequest(`${what}: ${parsed.message}`);
@@ -90,29 +91,46 @@ function patchThrough(
   patch: Document,
 ): ReturnType<typeof writeThrough> {
   return writeThrough(deps, context, kind, query, {
-    subresource: context.info.subresource,
+    subresource: context.requestInfo.subresource,
     createIfMissing: false,
-    next: (current) => {
-      if (current === undefined) throw notFound(kind.info, context.place.name);
+    next: async (current) => {
+      if (current === undefined) throw notFound(kind.resource, context.place.name);
       const original = kind.fromStored(current);
-      const patched = patchedObject(kind, original, type, patch.value);
-      const object = decodedPatched(context, kind, query, { original, patched, patch, type });
+      const patched = await patchedInSteps(context.pace, kind, original, type, patch.value);
+      const object = decodePatched(context, kind, query, { original, patched, patch, type });
       return { object, tracked: false };
     },
   });
 }
 
-export function patchedObject(
+/** The operations of a long JSON patch give way to others between them. */
+export async function patchedInSteps(
+  pace: Pace,
+  kind: Pick<StoredKind, "strategicMerge">,
+  original: AnyObject,
+  type: Exclude<PatchType, "apply">,
+  patch: unknown,
+): Promise<AnyObject> {
+  if (type !== "json" || !pace.isLong) return toObject(kind, original, type, patch);
+  const run = new JsonPatchRun(original as unknown as JsonObject, patch); // objects are plain JSON data
+  while (!run.isDone) {
+    run.step();
+    await pace.turn();
+  }
+  return run.result() as AnyObject; // `decoded` checks its shape
+}
+
+function toObject(
   kind: Pick<StoredKind, "strategicMerge">,
   original: AnyObject,
   type: Exclude<PatchType, "apply">,
   patch: unknown,
 ): AnyObject {
   const document = original as unknown as JsonObject; // objects are plain JSON data
-  return patchedValue(kind, document, type, patch) as AnyObject; // `decoded` checks its shape
+  return applyPatchTo(kind, document, type, patch) as AnyObject; // `decoded` checks its shape
 }
 
-function patchedValue(
+function applyPatchTo(
   kind: Pick<StoredKind, "strategicMerge">,
   document: JsonObject,
   type: Exclude<PatchType, "apply">,

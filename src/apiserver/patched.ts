@@ -3,14 +3,15 @@
  * with the whole result as the value (upstream), where a PUT of the same would be 400.
  */
 import type { AnyObject } from "#api/object.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
-import { decoded, withKind } from "./body.ts";
+import { decodeDocument, withKind } from "./body.ts";
 import type { Document } from "./body-text.ts";
 import { goValue } from "#api/go-value.ts";
 import type { ServedKind } from "./kind.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { named } from "./update.ts";
+import { requireSameName } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 
 export interface Patched {
@@ -21,15 +22,16 @@ export interface Patched {
 }
 
 /** @throws ApiError 400 when the name was changed, 422. */
-export function decodedPatched(
+export function decodePatched(
   context: RequestContext,
   kind: StoredKind,
   query: WriteQuery,
   result: Patched,
 ): AnyObject {
+  refuseBeyondLimits(result.patched);
   const object = checked(context, kind, query, result);
   checkUid(kind, object, result.original);
-  return named(object, kind, context.place);
+  return requireSameName(object, kind, context.place);
 }
 
 function checked(
@@ -39,7 +41,7 @@ function checked(
   { patched, patch, type }: Patched,
 ): AnyObject {
   try {
-    return decoded(context, kind, withKind(patched, kind), patch, query.fieldValidation);
+    return decodeDocument(context, kind, withKind(patched, kind), patch, query.fieldValidation);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 400) throw error;
     const value = type === "strategic" ? goValue(patch.value) : JSON.stringify(patched);
@@ -60,5 +62,5 @@ export function checkUid(kind: StoredKind, next: AnyObject, old: AnyObject | und
     field: "metadata.uid",
     message: `Invalid value: ${JSON.stringify(uid)}: field is immutable`,
   };
-  throw invalid(kind.info, name, [error, error]);
+  throw invalid(kind.resource, name, [error, error]);
 }

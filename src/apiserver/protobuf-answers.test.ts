@@ -1,4 +1,4 @@
-/** Protobuf at the API server's door: objects, lists, watches, Status, and who is refused what. */
+/** Protobuf over HTTP: objects, lists, watches, Status, and refused requests. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";

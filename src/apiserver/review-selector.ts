@@ -9,7 +9,7 @@ import {
   type FieldRequirement,
   type FieldSelector,
   parseFieldSelector,
-} from "#api/field-selector.ts";
+} from "#api/selectors/field-selector.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { items, maybe, text, texts } from "#api/validation/fields.ts";
 

@@ -1,7 +1,8 @@
 /**
- * Virtual kinds, create only: who am I, may I, what may I, and whose token is this.
- * Nothing is stored; the answer is the request with its status filled in, 201.
+ * Non-persisted kinds, create only: SelfSubjectReview, SubjectAccessReviews, SelfSubjectRulesReview and
+ * TokenReview. Nothing is stored; the answer is the request with its status filled in, 201.
  */
+import { ownEntry } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { Attributes } from "#auth/auth.ts";
@@ -12,7 +13,7 @@ import { answerPlain, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
-import { tracked } from "./managed.ts";
+import { trackManagedFields } from "./managed.ts";
 import { reviewSelector } from "./review-selector.ts";
 import { writeQuery } from "./write-options.ts";
 
@@ -32,7 +33,7 @@ const reviews: Readonly<Record<string, Review>> = {
 };
 
 export function isReview(kind: ServedKind): boolean {
-  return reviews[`${kind.info.group}/${kind.info.resource}`] !== undefined;
+  return ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`) !== undefined;
 }
 
 export async function createReview(
@@ -42,18 +43,21 @@ export async function createReview(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
-  const limit = deps.limits.bodyBytesMax;
-  const object = await readObject(context, kind, limit, query.fieldValidation);
-  const review = reviews[`${kind.info.group}/${kind.info.resource}`];
+  const object = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  const review = ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`);
   const status = review?.(deps, context, object) ?? {};
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
-  const answer = tracked(context, kind, query, undefined, { ...object, metadata });
+  const answer = trackManagedFields(context, kind, query, undefined, { ...object, metadata });
+  if (pace.isLong) await pace.turn();
   return answerPlain(context, form, 201, { ...answer, status });
 }
 
 /** Upstream treats one of the reviews as an object that is made, and none but the local one has a place. */
 function reviewMetadata({ place, nowMs }: RequestContext, kind: ServedKind): ObjectMeta {
-  if (kind.info.resource === "selfsubjectreviews") return { creationTimestamp: formatTime(nowMs) };
+  if (kind.resource.resource === "selfsubjectreviews")
+    return { creationTimestamp: formatTime(nowMs) };
   return place.namespace === "" ? {} : { namespace: place.namespace };
 }
 

@@ -5,7 +5,7 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node
 import { test, type TestContext } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { Again, PlainHandler } from "#platform/http.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { silentLog } from "#platform/log.ts";
 
 const issue = {
@@ -18,7 +18,7 @@ const served = makeServerCertificate(authority, "server", ["127.0.0.1"], issue);
 const none = Buffer.from("none");
 const fields = { "if-none-match": '"1"', authorization: `Bearer ${"t".repeat(2_000)}` };
 
-/** Every answer is a 304 that says how to give it again, and how it came: `x-way`. */
+/** Every answer is a 304 with a repeat function (`again`), and a header `x-way` that names its path. */
 class Polled {
   requests = 0;
   known = true;

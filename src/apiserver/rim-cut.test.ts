@@ -1,10 +1,10 @@
-/** HTTP/2 streams that are cut: the client is told so by a reset, never by a clean end. */
+/** HTTP/2 streams that are cut: the client gets a reset, never a clean end. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 import type { ByteSink, PlainHandler } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 
@@ -19,7 +19,7 @@ const served = makeServerCertificate(
   issue,
 );
 
-/** More than a window: some of it waits in the server when the cut comes. */
+/** More than a window, so a part still waits in the server when the stream is cut. */
 const large = new Uint8Array(1_000_000).fill(97);
 
 for (const [what, first] of [

@@ -6,8 +6,8 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { PlainHandler } from "#platform/http.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
-import { curvesOf } from "#platform/node/tls-curves.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import { silentLog } from "#platform/log.ts";
 
 const issue = {

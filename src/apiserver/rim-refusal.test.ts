@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { ByteSink, PlainHandler, RefusedRequest } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 
 type Context = { after(f: () => unknown): void };
 

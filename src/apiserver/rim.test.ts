@@ -12,7 +12,7 @@ import {
 } from "#auth/pki.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
-import { listen } from "#platform/node/http.ts";
+import { listen } from "#platform/node/http/http.ts";
 import { type Answer, call, clear, echo, text } from "#platform/node/testing/http-calls.ts";
 
 function call2(authority: string, headers: Record<string, string>, body?: string): Promise<Answer> {

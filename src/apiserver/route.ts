@@ -1,4 +1,5 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
+import { ownEntry } from "#base/own.ts";
 import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
@@ -6,20 +7,20 @@ import type { RequestContext } from "#server/context.ts";
 import { pathSegmentProblem } from "#server/request-info.ts";
 import { bindPod } from "./binding.ts";
 import { serveComponents, type Component } from "./component-statuses.ts";
-import { createObject } from "./create.ts";
-import { deleteObject } from "./delete.ts";
-import { deleteCollection } from "./delete-collection.ts";
+import { handleCreate } from "./create.ts";
+import { handleDelete } from "./delete.ts";
+import { handleDeleteCollection } from "./delete-collection.ts";
 import type { ApiDeps } from "./deps.ts";
-import { getObject } from "./get.ts";
+import { handleGet } from "./get.ts";
 import type { ServedKind } from "./kind.ts";
-import { listObjects } from "./list.ts";
+import { handleList } from "./list.ts";
 import { methodNotAllowed } from "./method.ts";
-import { patchObject } from "./patch.ts";
+import { handlePatch } from "./patch.ts";
 import { createReview, isReview } from "./reviews.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 import { serveSubresource } from "./subresources.ts";
-import { updateObject } from "./update.ts";
-import { watchObjects } from "./watch.ts";
+import { handleUpdate } from "./update.ts";
+import { handleWatch } from "./watch.ts";
 
 export interface RouteDeps extends ApiDeps {
   components(): readonly Component[];
@@ -29,7 +30,7 @@ export async function serveResource(
   deps: RouteDeps,
   context: RequestContext,
 ): Promise<PlainResponse> {
-  const { info } = context;
+  const { requestInfo: info } = context;
   const kind = deps.catalog.find(info.group, info.version, info.resource);
   if (kind === undefined) throw noSuchPath();
   // The path says watch: of other methods upstream's router knows none there.
@@ -41,8 +42,8 @@ export async function serveResource(
   if (kind.store !== undefined) checkName(context);
   warnOfStored(context, kind);
   if (info.subresource !== "") return subresource(deps, context, kind);
-  if (kind.store === undefined) return virtual(deps, context, kind);
-  return ordinary(deps, context, storedKind(kind));
+  if (kind.store === undefined) return serveNonPersisted(deps, context, kind);
+  return servePersisted(deps, context, storedKind(kind));
 }
 
 /** Upstream finds it where it makes the key of the object. */
@@ -59,17 +60,17 @@ const deprecated: Readonly<Record<string, string>> = {
 };
 
 function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
-  const { group, resource } = kind.info;
-  if (group !== "" || context.info.subresource !== "") return;
-  const text = Object.hasOwn(deprecated, resource) ? deprecated[resource] : undefined;
+  const { group, resource } = kind.resource;
+  if (group !== "" || context.requestInfo.subresource !== "") return;
+  const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
   if (text !== undefined) context.warnings.add(text);
 }
 
 /** A reader of a policy that an older release stored must not believe that it is enforced. */
 function warnOfStored(context: RequestContext, kind: ServedKind): void {
-  const reads = context.info.verb === "get" || context.info.verb === "list";
+  const reads = context.requestInfo.verb === "get" || context.requestInfo.verb === "list";
   if (!reads || (kind.store?.size ?? 0) === 0) return;
-  const row = unservedKind(kind.info);
+  const row = unservedKind(kind.resource);
   if (row?.onWrite === "refuse") context.warnings.add(unservedText(row));
 }
 
@@ -82,65 +83,65 @@ function subresource(
   context: RequestContext,
   kind: ServedKind,
 ): Promise<PlainResponse> {
-  const { subresource: name, verb } = context.info;
-  const row = kind.info.subresources.find((candidate) => candidate.name === name);
+  const { subresource: name, verb } = context.requestInfo;
+  const row = kind.resource.subresources.find((candidate) => candidate.name === name);
   if (row === undefined) throw noSuchPath();
   if (!row.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
   return serveSubresource(deps, context, storedKind(kind));
 }
 
-async function virtual(
+async function serveNonPersisted(
   deps: RouteDeps,
   context: RequestContext,
   kind: ServedKind,
 ): Promise<PlainResponse> {
-  const { verb } = context.info;
+  const { verb } = context.requestInfo;
   const { name, namespace } = context.place;
   // Reviews and bindings over all namespaces: upstream has no such path.
-  if (kind.info.namespaced && namespace === "") throw noSuchPath();
-  if (!kind.info.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
-  if (kind.info.resource === "componentstatuses") {
+  if (kind.resource.namespaced && namespace === "") throw noSuchPath();
+  if (!kind.resource.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  if (kind.resource.resource === "componentstatuses") {
     return serveComponents(context, kind, deps.components());
   }
   if (name !== "" || verb !== "create") throw methodNotAllowed(kind);
   if (isReview(kind)) return createReview(deps, context, kind);
   const pods = deps.catalog.find("", "v1", "pods");
-  if (kind.info.resource !== "bindings" || pods === undefined) throw methodNotAllowed(kind);
+  if (kind.resource.resource !== "bindings" || pods === undefined) throw methodNotAllowed(kind);
   return bindPod(deps, context, storedKind(pods));
 }
 
-function ordinary(
+function servePersisted(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  const { verb } = context.info;
+  const { verb } = context.requestInfo;
   const { namespace, name } = context.place;
-  const allowed = kind.info.verbs.some((candidate) => candidate === verb);
+  const allowed = kind.resource.verbs.some((candidate) => candidate === verb);
   if (!allowed) throw methodNotAllowed(kind);
   // Across all namespaces there is only reading; reviews and bindings are `virtual`.
-  const everywhere = kind.info.namespaced && namespace === "";
+  const everywhere = kind.resource.namespaced && namespace === "";
   if (everywhere && verb !== "list" && verb !== "watch") throw methodNotAllowed(kind);
   switch (verb) {
     case "get":
-      return getObject(context, kind);
+      return handleGet(context, kind);
     case "list":
-      return listObjects(context, kind);
+      return handleList(context, kind);
     case "watch":
-      return watchObjects(deps, context, kind);
+      return handleWatch(deps, context, kind);
     case "create":
       if (name !== "") throw methodNotAllowed(kind);
-      return createObject(deps, context, kind);
+      return handleCreate(deps, context, kind);
     case "update":
       if (name === "") throw methodNotAllowed(kind);
-      return updateObject(deps, context, kind);
+      return handleUpdate(deps, context, kind);
     case "patch":
       if (name === "") throw methodNotAllowed(kind);
-      return patchObject(deps, context, kind);
+      return handlePatch(deps, context, kind);
     case "delete":
-      return deleteObject(deps, context, kind);
+      return handleDelete(deps, context, kind);
     case "deletecollection":
-      return deleteCollection(deps, context, kind);
+      return handleDeleteCollection(deps, context, kind);
     default:
       throw methodNotAllowed(kind);
   }

@@ -2,9 +2,9 @@
 import type { Scale } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { applyScale, scaleFromObject } from "#api/scale.ts";
-import { schemaOf, schemaOfKind } from "#api/schema.ts";
+import { schemaOf, schemaOfKind } from "#api/schema/schema.ts";
 import { badRequest, notFound } from "#api/status.ts";
-import { strategicMergePatch } from "#api/strategic-merge.ts";
+import { strategicMergePatch } from "#api/patch/strategic-merge.ts";
 import { must } from "#base/assert.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -12,7 +12,7 @@ import { contentType } from "#server/negotiate.ts";
 import { answerPlain, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
-import { patchedObject, patchTypes, readPatch, unsupportedPatch } from "./patch.ts";
+import { patchedInSteps, patchTypes, readPatch, unsupportedPatchError } from "./patch.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
@@ -31,8 +31,7 @@ export async function updateScale(
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const query = writeQuery("UpdateOptions", context.query);
-  const limit = deps.limits.bodyBytesMax;
-  const scale = await readTyped(context, scaleKind, limit, query.fieldValidation);
+  const scale = await readTyped(context, scaleKind, deps.bodies, query.fieldValidation);
   if (scale === undefined) throw badRequest("the body of the request holds no Scale");
   const { name = "" } = scale.metadata ?? {};
   const { place } = context;
@@ -51,7 +50,7 @@ export async function patchScale(
   const given = contentType(context.request.headers);
   const types = ["json", "merge", "strategic"] as const;
   const type = types.find((candidate) => patchTypes[candidate] === given);
-  if (type === undefined) throw unsupportedPatch();
+  if (type === undefined) throw unsupportedPatchError();
   const query = writeQuery("PatchOptions", context.query, "other");
   const patch = await readPatch(deps, context, type, query);
   const schema = must(schemaOfKind(scaleKind), "Scale has a schema");
@@ -60,7 +59,7 @@ export async function patchScale(
       strategicMergePatch(original, value, schema, schemaOf),
   };
   return writeScale(deps, context, kind, query, (current) =>
-    patchedObject(merge, current, type, patch.value),
+    patchedInSteps(context.pace, merge, current, type, patch.value),
   );
 }
 
@@ -69,16 +68,16 @@ async function writeScale(
   context: RequestContext,
   kind: StoredKind,
   query: WriteQuery,
-  wanted: (current: AnyObject) => AnyObject,
+  wanted: (current: AnyObject) => AnyObject | Promise<AnyObject>,
 ): Promise<PlainResponse> {
   const form = plainForm(context);
-  const { group, resource } = kind.info;
+  const { group, resource } = kind.resource;
   const result = await writeThrough(deps, context, kind, query, {
     subresource: "scale",
     createIfMissing: false,
-    next: (current) => {
-      if (current === undefined) throw notFound(kind.info, context.place.name);
-      const scale = wanted(scaleOf(kind, current)) as unknown as Scale; // checked by readTyped, or made from one
+    next: async (current) => {
+      if (current === undefined) throw notFound(kind.resource, context.place.name);
+      const scale = (await wanted(scaleOf(kind, current))) as unknown as Scale; // checked by readTyped, or made from one
       const scaled = must(applyScale(group, resource, current, scale), `${resource} has a scale`);
       return { object: scaled, tracked: false };
     },
@@ -87,7 +86,7 @@ async function writeScale(
 }
 
 function scaleOf(kind: StoredKind, object: AnyObject): AnyObject {
-  const { group, resource } = kind.info;
+  const { group, resource } = kind.resource;
   const scale = must(scaleFromObject(group, resource, object), `${resource} has a scale`);
   return scale as unknown as AnyObject; // a generated kind as a bag of fields
 }

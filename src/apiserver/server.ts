@@ -1,13 +1,13 @@
 /**
- * The API server's door: from the rooms below to one handler of plain requests.
+ * The API server: puts the rooms below together into one handler of plain requests.
  *
- * Holds  nothing reaches registry unauthorised, unadmitted or unvalidated; whoever owns the returned
- *        handler may call it from sockets and from this process alike.
+ * Holds  nothing reaches registry unauthorised, unadmitted or unvalidated; the returned handler serves
+ *        requests from sockets and from this process alike.
  * Close  `shutdown` makes /readyz fail while requests are still served; `close` ends the watches.
  */
 import type { Admission } from "#admission/admission.ts";
-import type { Lookup } from "#api/lookup.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { Lister } from "#api/lister.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Authenticator, Authorizer, TokenAuthenticator } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler, RefusedRequest } from "#platform/http.ts";
@@ -15,7 +15,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { type AuditSink, AuditTrail } from "#server/audit.ts";
-import { chain } from "#server/chain.ts";
+import { createChain } from "#server/chain.ts";
 import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, ping } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
@@ -25,6 +25,7 @@ import type { RequestInfo } from "#server/request-info.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
+import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
 import { ResourceCatalog } from "./catalog.ts";
 import type { Component } from "./component-statuses.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
@@ -39,7 +40,7 @@ export interface ApiServerDeps {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -56,6 +57,8 @@ export interface ApiServerDeps {
   readonly components?: () => readonly Component[];
   /** Where the keys of service account tokens are published; absent: they are not. */
   readonly issuer?: IssuerFacts;
+  /** How YAML bodies are read; absent: on this thread, however long they are. */
+  readonly yaml?: YamlReader;
   /** Further documents, asked after discovery and OpenAPI. */
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
 }
@@ -96,7 +99,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const documents = documentsOf(deps, catalog);
   const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
   storageMetrics(deps, catalog);
-  const handler = chain(
+  const handler = createChain(
     {
       ...plain,
       ...(audit === undefined ? {} : { audit }),
@@ -106,7 +109,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) =>
-      context.info.resourceRequest
+      context.requestInfo.resourceRequest
         ? serveResource(route, context)
         : serveNonResource(nonResource, context),
   );
@@ -133,7 +136,7 @@ function scopeOf(
 ): Scope | undefined {
   const kind = catalog.find(group, version, resource);
   if (kind === undefined) return undefined;
-  return kind.info.namespaced ? "namespaced" : "cluster";
+  return kind.resource.namespaced ? "namespaced" : "cluster";
 }
 
 function documentsOf(deps: ApiServerDeps, catalog: ResourceCatalog): readonly Documents[] {
@@ -167,6 +170,7 @@ function routeDeps(
     metrics,
     streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
     limits: options.limits,
+    bodies: { bytesMax: options.limits.bodyBytesMax, yaml: deps.yaml ?? inlineYaml },
     components: deps.components ?? (() => [{ name: "etcd-0", problem: undefined }]),
   };
 }

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 import { openPlaneOn } from "./testing/plane.ts";
 
 const issue = {

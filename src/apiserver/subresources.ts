@@ -1,17 +1,18 @@
 /** Which code serves which subresource. Those not named here are parts of the object: get, put, patch. */
+import { ownEntry } from "#base/own.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { bindPod } from "./binding.ts";
-import { podLog, podStream, unproxied } from "./container-streams.ts";
+import { podLog, podStream, refuseProxy } from "./container-streams.ts";
 import type { ApiDeps } from "./deps.ts";
 import { evictPod } from "./eviction.ts";
-import { getObject } from "./get.ts";
+import { handleGet } from "./get.ts";
 import { methodNotAllowed } from "./method.ts";
-import { patchObject } from "./patch.ts";
+import { handlePatch } from "./patch.ts";
 import { getScale, patchScale, updateScale } from "./scale.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { mintToken } from "./token.ts";
-import { updateObject } from "./update.ts";
+import { handleUpdate } from "./update.ts";
 
 type Serve = (deps: ApiDeps, context: RequestContext, kind: StoredKind) => Promise<PlainResponse>;
 
@@ -25,8 +26,8 @@ const own: Readonly<Record<string, Serve>> = {
   "pods/portforward": podStream,
   "pods/proxy": podStream,
   "serviceaccounts/token": mintToken,
-  "nodes/proxy": (_deps, context) => unproxied(context),
-  "services/proxy": (_deps, context) => unproxied(context),
+  "nodes/proxy": (_deps, context) => refuseProxy(context),
+  "services/proxy": (_deps, context) => refuseProxy(context),
 };
 
 export function serveSubresource(
@@ -34,17 +35,20 @@ export function serveSubresource(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  const { subresource, verb } = context.info;
-  const special = kind.info.group === "" ? own[`${kind.info.resource}/${subresource}`] : undefined;
+  const { subresource, verb } = context.requestInfo;
+  const special =
+    kind.resource.group === ""
+      ? ownEntry(own, `${kind.resource.resource}/${subresource}`)
+      : undefined;
   if (special !== undefined) return special(deps, context, kind);
   if (subresource === "scale") return serveScale(deps, context, kind);
   switch (verb) {
     case "get":
-      return getObject(context, kind);
+      return handleGet(context, kind);
     case "update":
-      return updateObject(deps, context, kind);
+      return handleUpdate(deps, context, kind);
     case "patch":
-      return patchObject(deps, context, kind);
+      return handlePatch(deps, context, kind);
     default:
       throw methodNotAllowed(kind);
   }
@@ -55,7 +59,7 @@ function serveScale(
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
-  switch (context.info.verb) {
+  switch (context.requestInfo.verb) {
     case "get":
       return getScale(context, kind);
     case "update":

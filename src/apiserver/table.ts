@@ -2,7 +2,7 @@
  * Tables: `as=Table` of one object or a list, the form kubectl prints. Rows hold ages, so they are
  * made per answer; watches share a row among watchers of the same second (watch-format.ts).
  */
-import { partialObjectMetadata } from "#api/convert.ts";
+import { partialObjectMetadata } from "#api/convert/convert.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest } from "#api/status.ts";
 import {
@@ -11,6 +11,8 @@ import {
   type Table,
   tableFor,
   type TableOptions,
+  tableRow,
+  type TableRow,
 } from "#api/table.ts";
 import { assert } from "#base/assert.ts";
 import type { TypeMeta } from "#server/protobuf/envelope.ts";
@@ -33,8 +35,22 @@ export function tableOf(
   objects: readonly AnyObject[],
   options: Omit<TableOptions, "apiVersion">,
 ): Table {
-  assert(kind.printer !== undefined, "a table of a kind without printer", { kind: kind.info.kind });
+  assert(kind.printer !== undefined, "a table of a kind without printer", {
+    kind: kind.resource.kind,
+  });
   return tableFor(kind.printer, objects, { ...options, apiVersion: `meta.k8s.io/${version}` });
+}
+
+/** Rows of such a table, one by one. */
+export function rowMaker(
+  kind: ServedKind,
+  version: MetaVersion,
+  options: Omit<TableOptions, "apiVersion">,
+): (object: AnyObject) => TableRow {
+  const { printer } = kind;
+  assert(printer !== undefined, "a row of a kind without printer", { kind: kind.resource.kind });
+  const all = { ...options, apiVersion: `meta.k8s.io/${version}` } as const;
+  return (object) => tableRow(printer, object, all);
 }
 
 /** Metadata only, as an object of kind PartialObjectMetadata. */

@@ -19,7 +19,7 @@ export async function mintToken(
   if (deps.tokenMinter === undefined) {
     throw failure(503, "ServiceUnavailable", "this server issues no service account tokens");
   }
-  const sent = await readTyped(context, tokenKind, deps.limits.bodyBytesMax, "Ignore");
+  const sent = await readTyped(context, tokenKind, deps.bodies, "Ignore");
   if (sent === undefined) throw badRequest("the body of the request holds no TokenRequest");
   const { namespace, name } = context.place;
   const request = admissionRequest(context, accounts, {

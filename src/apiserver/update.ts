@@ -13,24 +13,25 @@ import { forbiddenError } from "#auth/forbidden.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
-import { placed } from "./create.ts";
+import { setNamespace } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
-import { tracked } from "./managed.ts";
+import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { type WriteQuery, writeQuery } from "./write-options.ts";
 
-export async function updateObject(
+export async function handleUpdate(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("UpdateOptions", context.query);
-  const sent = await readObject(context, kind, deps.limits.bodyBytesMax, query.fieldValidation);
-  const object = named(sent, kind, context.place);
-  const createIfMissing = kind.allowCreateOnUpdate && context.info.subresource === "";
+  const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  const object = requireSameName(sent, kind, context.place);
+  if (context.pace.isLong) await context.pace.turn();
+  const createIfMissing = kind.allowCreateOnUpdate && context.requestInfo.subresource === "";
   const result = await writeThrough(deps, context, kind, query, {
-    subresource: context.info.subresource,
+    subresource: context.requestInfo.subresource,
     createIfMissing,
     next: () => ({ object, tracked: false }),
   });
@@ -47,7 +48,7 @@ export interface NextObject {
 export interface Write {
   readonly subresource: string;
   readonly createIfMissing: boolean;
-  /** Called again when another write came between. `current` is stored, frozen. */
+  /** Called again after a conflicting write. `current` is the stored object, frozen. */
   next(current: AnyObject | undefined): NextObject | Promise<NextObject>;
 }
 
@@ -62,8 +63,13 @@ export async function writeThrough(
   const attempts = new Attempts(deps.admission, context, kind, write.subresource, query.dryRun);
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
     if (current === undefined) authorizeCreate(deps, context);
+    const { pace } = context;
     const next = await write.next(current);
-    const object = next.tracked ? next.object : tracked(context, kind, query, current, next.object);
+    if (pace.isLong) await pace.turn();
+    const object = next.tracked
+      ? next.object
+      : trackManagedFields(context, kind, query, current, next.object);
+    if (pace.isLong) await pace.turn();
     return attempts.mutate(current, kind.toStored(object));
   };
   const { namespace, name } = context.place;
@@ -74,6 +80,7 @@ export async function writeThrough(
       dryRun: query.dryRun,
       admit: (next, old) => attempts.validate(old, next),
       warn: (text) => context.warnings.add(text),
+      pace: context.pace,
     });
   } catch (error) {
     attempts.abandon();
@@ -121,7 +128,7 @@ class Attempts {
   }
 
   abandon(): void {
-    if (this.#open !== undefined) this.#admission.abandoned(this.#open);
+    if (this.#open !== undefined) this.#admission.unreserve(this.#open);
     this.#open = undefined;
   }
 }
@@ -134,7 +141,7 @@ function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
 }
 
 /** The body must name the object of the path. */
-export function named(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
+export function requireSameName(object: AnyObject, kind: StoredKind, place: Place): AnyObject {
   const { name } = place;
   const { name: ownName = "" } = object.metadata ?? {};
   if (ownName === "") {
@@ -145,5 +152,5 @@ export function named(object: AnyObject, kind: StoredKind, place: Place): AnyObj
     const said = `the name of the object (${ownName})`;
     throw badRequest(`${said} does not match the name on the URL (${name})`);
   }
-  return placed(object, kind, place);
+  return setNamespace(object, kind, place);
 }

@@ -3,7 +3,7 @@
  * are made once per object and kept with it; a table's rows hold ages, so they are kept per second.
  */
 import type { AnyObject } from "#api/object.ts";
-import { printedBookmark } from "#api/printers/bookmark.ts";
+import { printBookmark } from "#api/printers/bookmark.ts";
 import { bookmarkInclude } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -34,7 +34,7 @@ function objectFormat(kind: StoredKind): WatchFormat {
 
 function binaryFormat(kind: StoredKind): WatchFormat {
   const { apiVersion } = kind;
-  const type = { apiVersion, kind: kind.info.kind };
+  const type = { apiVersion, kind: kind.resource.kind };
   return protobufFormat(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
 }
 
@@ -78,7 +78,7 @@ function tableFormat(
       return madeRow(cached, `${key}.${type}`, Math.floor(nowMs / 1000), make);
     },
     bookmark: (object) => {
-      const printed = printedBookmark(kind.info.group, kind.info.resource, object);
+      const printed = printBookmark(kind.resource.group, kind.resource.resource, object);
       return plainFrame("BOOKMARK", show(printed, clock.nowMs(), bookmarkInclude(include, object)));
     },
     error: (error) => plainFrame("ERROR", toStatus(error)),

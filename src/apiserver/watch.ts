@@ -4,7 +4,7 @@
  * A start below history is HTTP 200 with one ERROR event holding the 410, as upstream; a
  * resourceVersion that makes no sense is refused before the stream begins.
  */
-import type { FieldSelector } from "#api/field-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -17,13 +17,13 @@ import { listQuery, type ListQuery } from "./list-options.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { watchFormat } from "./watch-format.ts";
 
-export async function watchObjects(
+export async function handleWatch(
   deps: ApiDeps,
   context: RequestContext,
   kind: StoredKind,
 ): Promise<PlainResponse> {
   const form = streamable(formFor(context, kind));
-  const query = listQuery(kind.info, context.query, true, kind.selectableFields);
+  const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
   const stream = watchStream(deps, kind, query);
   await attach(context, kind, query, stream);
   if (context.request.peer.kind === "direct") return stream.eventResponse();
@@ -38,7 +38,7 @@ async function attach(
   stream: WatchStream,
 ): Promise<void> {
   const { namespace, name } = context.place;
-  const fields = pinned(query.fields, name);
+  const fields = withPathName(query.fields, name);
   const options = {
     ...(query.labels === undefined ? {} : { labels: query.labels }),
     ...(fields === undefined ? {} : { fields }),
@@ -57,7 +57,7 @@ async function attach(
 }
 
 /** `/watch/pods/x`: the name in the path selects; a selector beside it may only say the same. */
-function pinned(fields: FieldSelector | undefined, name: string): FieldSelector | undefined {
+function withPathName(fields: FieldSelector | undefined, name: string): FieldSelector | undefined {
   if (name === "") return fields;
   if (fields === undefined || fields.requirements.length === 0) {
     // Not parsed: a name may hold a comma.
@@ -71,7 +71,7 @@ function pinned(fields: FieldSelector | undefined, name: string): FieldSelector 
 }
 
 function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {
-  const { group, version, kind: name } = kind.info;
+  const { group, version, kind: name } = kind.resource;
   const labels = [group, version, name];
   const min = deps.limits.watchMsMin;
   const asked = query.timeoutSeconds ?? 0;

@@ -1,12 +1,12 @@
 /**
  * The auth room's door. Deny unless someone allows; identity is settled before a body byte is parsed.
  */
-import type { FieldSelector } from "#api/field-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 
 export type AuthenticationResult =
   | { readonly kind: "user"; readonly user: UserInfo }
-  /** No credential of a kind this authenticator knows: the next one is asked; last comes anonymous. */
+  /** No credential of a kind this authenticator knows: the next one is asked, anonymous last. */
   | { readonly kind: "none" }
   /** A credential was given and is bad: 401, even where anonymous is allowed. */
   | { readonly kind: "rejected"; readonly message: string };

@@ -1,4 +1,4 @@
-/** Who is let in as whom: certificates, tokens, anonymous, direct callers. */
+/** Authentication: certificates, tokens, anonymous, direct callers. */
 import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { test } from "node:test";

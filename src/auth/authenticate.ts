@@ -1,5 +1,5 @@
 /**
- * Who asks: direct callers are vouched for, then certificate, then bearer token, last anonymous.
+ * Authentication, in order: direct callers (trusted), client certificate, bearer token, anonymous.
  *
  * Holds  a bad credential is 401 even where anonymous is allowed; every user but anonymous is in
  *        system:authenticated; nothing here reads a body.
@@ -71,7 +71,7 @@ export function createAuthenticator(
 
 function authenticateBearer(result: TokenResult): AuthenticationResult {
   if (result.kind === "user") return { kind: "user", user: result.user };
-  // Nobody knows this token: that is a bad credential, not the absence of one.
+  // An unknown token is a bad credential, not the absence of one.
   return result.kind === "rejected"
     ? result
     : { kind: "rejected", message: "invalid bearer token" };

@@ -5,7 +5,7 @@ import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
 import { groups } from "./groups.ts";
 
-/** Reasons of all who had no opinion are joined, one per line, as upstream. */
+/** The reasons of all authorizers without opinion are joined, one per line, as upstream. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
     authorize(attributes: Attributes): Decision {
@@ -27,7 +27,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** system:masters may do everything, whatever the bindings say: the way in when they are broken. */
+/** system:masters may do everything, independent of bindings: the way in when those are broken. */
 export const mastersAuthorizer: Authorizer = {
   authorize: ({ user }) => ({
     allowed: user.groups.includes(groups.masters),

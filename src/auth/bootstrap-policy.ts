@@ -8,10 +8,11 @@
  * How to use: at start, `reconcilePolicy` says what to write for each; an annotation
  *        rbac.authorization.kubernetes.io/autoupdate=false keeps an object as the operator made it.
  */
+import { ownEntry } from "#base/own.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
-import { uncoveredRules } from "#api/policy-rules.ts";
+import { uncoveredParts } from "#api/policy-cover.ts";
 import { clusterRoleRules } from "./bootstrap-cluster-roles.ts";
 import { controllerRoleRules, namespaceRoleRules } from "./bootstrap-controller-roles.ts";
 import { groups } from "./groups.ts";
@@ -56,7 +57,7 @@ const clusterBindings: Readonly<Record<string, readonly Subject[]>> = {
   "system:kube-dns": [account("kube-dns")],
   "system:kube-scheduler": [user("system:kube-scheduler")],
   "system:monitoring": [group("system:monitoring")],
-  // Bound to nobody: the node authorizer gives these rules out.
+  // Bound to no subject: the node authorizer grants these rules.
   "system:node": [],
   "system:node-proxier": [user("system:kube-proxy")],
   "system:public-info-viewer": [group(groups.authenticated), group(groups.unauthenticated)],
@@ -115,7 +116,7 @@ export function bootstrapPolicy(): readonly AnyObject[] {
   const roles = parseRoles(clusterRoleRules);
   const controllers = parseRoles(controllerRoleRules);
   return [
-    ...aggregated.map((role) => aggregatedRole(role, roles)),
+    ...aggregated.map((role) => makeAggregatedRole(role, roles)),
     ...[...roles].map(([name, rules]) => clusterRole(name, rules, aggregationLabel(name))),
     ...[...controllers].map(([name, rules]) => clusterRole(controllerPrefix + name, rules)),
     ...Object.entries(clusterBindings).map(([name, subjects]) => clusterBinding(name, subjects)),
@@ -160,7 +161,10 @@ function withRules(wanted: AnyObject, current: AnyObject): AnyObject {
     return { ...current, aggregationRule: wanted["aggregationRule"] };
   }
   const have = (current["rules"] ?? []) as readonly PolicyRule[];
-  const missing = uncoveredRules(have, (wanted["rules"] ?? []) as readonly PolicyRule[]);
+  const rules = (wanted["rules"] ?? []) as readonly PolicyRule[];
+  // The product's own roles: no client has a hand in their size.
+  const limits = { stepsMax: Number.POSITIVE_INFINITY, missingMax: Number.POSITIVE_INFINITY };
+  const { missing } = uncoveredParts(have, rules, limits);
   return missing.length === 0 ? current : { ...current, rules: [...have, ...missing] };
 }
 
@@ -199,7 +203,7 @@ function parseRoles(text: string): ReadonlyMap<string, readonly PolicyRule[]> {
 function parseRule(line: string): PolicyRule {
   if (line === "events") return parseRule("create,patch,update | core,events.k8s.io | events");
   const [verbs = "", second = "", resources, names] = line.split(" | ");
-  const list = { verbs: verbSets[verbs] ?? verbs.split(",") };
+  const list = { verbs: ownEntry(verbSets, verbs) ?? verbs.split(",") };
   if (resources === undefined) return { ...list, nonResourceURLs: second.split(",") };
   return {
     apiGroups: second.split(",").map((name) => (name === "core" ? "" : name)),
@@ -231,7 +235,7 @@ function clusterRole(
   return { apiVersion, kind: "ClusterRole", metadata: metadata(name, labels), rules };
 }
 
-function aggregatedRole(
+function makeAggregatedRole(
   role: (typeof aggregated)[number],
   roles: ReadonlyMap<string, readonly PolicyRule[]>,
 ): AnyObject {

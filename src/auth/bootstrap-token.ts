@@ -3,7 +3,7 @@
  * kube-system; for nodes that join.
  */
 import { timingSafeEqual } from "node:crypto";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { TokenAuthenticator, TokenResult } from "./auth.ts";
 import { groups, withAuthenticated } from "./groups.ts";
@@ -12,10 +12,10 @@ const tokenForm = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const extraGroupForm = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 
 export class BootstrapTokens implements TokenAuthenticator {
-  readonly #lookup: Lookup;
+  readonly #lookup: Lister;
   readonly #clock: Clock;
 
-  constructor(deps: { readonly lookup: Lookup; readonly clock: Clock }) {
+  constructor(deps: { readonly lookup: Lister; readonly clock: Clock }) {
     this.#lookup = deps.lookup;
     this.#clock = deps.clock;
   }

@@ -1,4 +1,4 @@
-/** Nobody gives away what they do not have; the bootstrap policy is repaired, not reset. */
+/** Privilege escalation is refused; the bootstrap policy is repaired, not reset. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapPolicy, reconcilePolicy } from "./bootstrap-policy.ts";

@@ -1,11 +1,13 @@
 /**
- * Nobody gives away what they do not have: checks for writes of roles and bindings.
+ * Privilege escalation checks for writes of roles and bindings.
  *
- * A role may hold only what its writer holds, unless they have verb `escalate`; a binding may name
- * only a role whose rules its writer holds, unless they have verb `bind` on it.
+ * A role may contain only rules its writer has, unless the writer has verb `escalate`; a binding may name
+ * only a role whose rules its writer has, unless the writer has verb `bind` on it.
  */
 import type { AnyObject, GroupResource } from "#api/object.ts";
-import { describeRules, quoteAll, uncoveredRules } from "#api/policy-rules.ts";
+import { uncoveredParts } from "#api/policy-cover.ts";
+import { describeRules, quoteAll } from "#api/policy-rules.ts";
+import type { CoverLimits } from "#api/policy-cover.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import { ApiError, forbidden, notFound } from "#api/status.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -113,16 +115,21 @@ function mayDo(
   }).allowed;
 }
 
+/** Some 20 ms of work, and a message of some 200 KB: upstream would go on until its request times out. */
+const limits: CoverLimits = { stepsMax: 1_000_000, missingMax: 5000 };
+const notAllLooked = "(not all of the rules were looked at: there are too many)";
+
 function missingRights(
   deps: EscalationDeps,
   user: UserInfo,
   namespace: string,
   rules: readonly PolicyRule[],
 ): string | undefined {
-  const missing = uncoveredRules(deps.rbac.rulesFor(user, namespace).rules, rules);
-  if (missing.length === 0) return undefined;
+  const owned = deps.rbac.rulesFor(user, namespace).rules;
+  const { missing, complete } = uncoveredParts(owned, rules, limits);
+  if (complete && missing.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.name)} (groups=${quoteAll(user.groups)})`;
-  const list = describeRules(missing).join("\n");
+  const list = [...describeRules(missing), ...(complete ? [] : [notAllLooked])].join("\n");
   return `${who} is attempting to grant RBAC permissions not currently held:\n${list}`;
 }
 

@@ -45,7 +45,7 @@ export function withAuthenticated(user: UserInfo): UserInfo {
   return { ...user, groups: [...user.groups, groups.authenticated] };
 }
 
-/** The node a user is the identity of: `system:node:NAME` in system:nodes. "" when it cannot be told. */
+/** The node a user identifies: `system:node:NAME` in system:nodes. "" when it names none. */
 export function nodeIdentity(user: UserInfo): { readonly isNode: boolean; readonly name: string } {
   if (!user.name.startsWith(nodeUserPrefix)) return { isNode: false, name: "" };
   const isNode = user.groups.includes(groups.nodes);

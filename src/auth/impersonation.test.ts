@@ -1,4 +1,4 @@
-/** Acting as somebody else, and who may. */
+/** Impersonation and its authorization. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Attributes, Authorizer } from "./auth.ts";

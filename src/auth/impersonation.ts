@@ -1,9 +1,9 @@
 /**
- * Acting as somebody else: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
+ * Impersonation: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
  *
- * Holds  each part asked for is authorised for the real user as verb `impersonate`; nothing is taken
- *        from the real user. A line is one group or value, whatever commas it holds; only of a caller that
- *        does not keep lines apart (in process) is a value a list. A name is UTF-8; bytes that are not are
+ * Holds  each requested part is authorised for the real user as verb `impersonate`; nothing is inherited
+ *        from the real user. A header line is one group or value, commas included; only for callers that do
+ *        not keep lines apart (in process) a value is a comma-separated list. A name is UTF-8; bytes that are not are
  *        400, where upstream goes on with bytes it then prints as U+FFFD: two users would look like one.
  * Absent the constrained verbs (`impersonate:...`).
  */
@@ -44,7 +44,7 @@ export function impersonate(
   user: UserInfo,
   authorizer: Authorizer,
 ): Impersonation {
-  const parts = requestedParts(request);
+  const parts = listRequestedParts(request);
   if (parts.length === 0) return { kind: "none" };
   if (!parts.every(isText)) return { kind: "bad-request", message: notText };
   if (parts.length > partsMax) return { kind: "bad-request", message: "too much to impersonate" };
@@ -57,7 +57,7 @@ export function impersonate(
     const decision = authorizer.authorize(attributes);
     if (!decision.allowed) return { kind: "forbidden", attributes, reason: decision.reason };
   }
-  return { kind: "user", user: impersonatedUser(parts) };
+  return { kind: "user", user: buildUser(parts) };
 }
 
 const notText = "impersonation headers must be valid UTF-8";
@@ -67,7 +67,7 @@ function isText({ namespace, name, key }: Part): boolean {
 }
 
 /** The user first, when there is one. */
-function requestedParts(request: PlainRequest): readonly Part[] {
+function listRequestedParts(request: PlainRequest): readonly Part[] {
   const { headers } = request;
   const parts: Part[] = [];
   const add = (kind: Part["kind"], name: string, namespace = "", key = ""): void => {
@@ -133,7 +133,7 @@ function partAttributes(part: Part, user: UserInfo, path: string): Attributes {
   };
 }
 
-function impersonatedUser(parts: readonly Part[]): UserInfo {
+function buildUser(parts: readonly Part[]): UserInfo {
   const [who] = parts;
   const account = who?.kind === "ServiceAccount" ? who : undefined;
   const name = account ? serviceAccountUser(account.namespace, account.name) : (who?.name ?? "");

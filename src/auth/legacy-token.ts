@@ -6,7 +6,7 @@
  * Messages are upstream's (pkg/serviceaccount/legacy.go), for the log; the client only learns 401.
  */
 import { timingSafeEqual } from "node:crypto";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { KubeObject } from "#api/object.ts";
 import { serviceAccountUser } from "./groups.ts";
 import type { RawClaims } from "./jwt.ts";
@@ -53,7 +53,7 @@ export function readLegacyClaims(raw: RawClaims): LegacyClaims | undefined {
 export function legacyFault(
   claims: LegacyClaims,
   token: string,
-  lookup: Lookup,
+  lookup: Lister,
 ): string | undefined {
   const { namespace, account, secretName } = claims;
   const secret = lookup.get({ group: "", resource: "secrets" }, namespace, secretName);

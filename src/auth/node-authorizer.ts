@@ -9,7 +9,7 @@
  * After  upstream plugin/pkg/auth/authorizer/node/node_authorizer.go, 1.36, with every feature on whose
  *        kinds this server has.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import { ruleAllows } from "#api/policy-rules.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -32,7 +32,7 @@ export class NodeAuthorizer implements Authorizer {
   readonly #rules: readonly PolicyRule[];
   readonly #checks: ReadonlyMap<string, Check>;
 
-  constructor(deps: { readonly lookup: Lookup; readonly rules: readonly PolicyRule[] }) {
+  constructor(deps: { readonly lookup: Lister; readonly rules: readonly PolicyRule[] }) {
     this.#relations = new NodeRelations(deps);
     this.#rules = deps.rules;
     this.#checks = new Map<string, Check>([

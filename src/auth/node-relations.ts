@@ -10,7 +10,7 @@
  *        what such a pod names must not become readable by it.
  * Cost   walks the pods of one namespace; a secret no pod refers to costs a walk over all volumes too.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { podReferences, type PodReferences } from "#api/pod-references.ts";
 import { volumeSecrets } from "#api/volume-secrets.ts";
@@ -37,9 +37,9 @@ interface NodeSpec {
 }
 
 export class NodeRelations {
-  readonly #lookup: Lookup;
+  readonly #lookup: Lister;
 
-  constructor(deps: { readonly lookup: Lookup }) {
+  constructor(deps: { readonly lookup: Lister }) {
     this.#lookup = deps.lookup;
   }
 

@@ -191,7 +191,7 @@ function keyIdExtensions(order: Issue): readonly Uint8Array[] {
   return [extension(oids.subjectKeyId, own), extension(oids.authorityKeyId, authority)];
 }
 
-/** Basic constraints and key usage must be understood by whoever verifies, so they are critical. */
+/** Verifiers must understand basic constraints and key usage, so they are critical. */
 function extension(oid: string, value: Uint8Array): Uint8Array {
   const critical = oid === oids.basicConstraints || oid === oids.keyUsage;
   const flag = critical ? [der(Tag.boolean, Uint8Array.of(0xff))] : [];

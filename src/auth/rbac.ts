@@ -1,15 +1,16 @@
 /**
- * RBAC: who may do what, from roles and bindings.
+ * RBAC: authorization from roles and bindings.
  *
  * In     Role, ClusterRole, RoleBinding, ClusterRoleBinding through Lookup.
- * Holds  an index subject -> grants, rebuilt on the first question after any of the four changed;
- *        between changes a question costs a few Map look-ups and the rules of the user's own grants.
+ * Holds  an index namespace -> subject -> grants, brought up to date on the first question after any of
+ *        the four changed, in time linear in the bindings that did; and an index of the rules of each role
+ *        that was asked for. A question costs a few Map look-ups for each of the user's own grants.
  * Out    allowed, or no opinion. RBAC never denies.
  * A binding whose role is missing grants nothing; the reason of a refusal says so, as upstream.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
-import { ruleAllows } from "#api/policy-rules.ts";
+import { RuleIndex } from "#api/policy-index.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
@@ -33,8 +34,6 @@ interface Grant {
   readonly bindingName: string;
   readonly roleRef: RoleRef;
   readonly subject: Subject;
-  /** Undefined: the role does not exist. */
-  readonly rules: readonly PolicyRule[] | undefined;
 }
 
 const rbac = (resource: string): GroupResource => ({
@@ -49,40 +48,47 @@ const watched = [
 ] as const;
 
 export class RbacAuthorizer implements Authorizer {
-  readonly #lookup: Lookup;
+  readonly #lookup: Lister;
   readonly #policyVersion: (() => number) | undefined;
   #builtAt: number | undefined;
   #builtFrom: readonly AnyObject[] = [];
-  #users = new Map<string, Grant[]>();
-  #groups = new Map<string, Grant[]>();
+  #bindings: ReadonlySet<AnyObject> = new Set();
+  /** By namespace of the binding; "" for a ClusterRoleBinding. */
+  readonly #grants = new Map<string, SubjectGrants>();
+  /** Of this version of the policy. */
+  #roles = new Map<string, RuleIndex | undefined>();
+  readonly #indexes = new WeakMap<readonly PolicyRule[], RuleIndex>();
 
   /**
    * `policyVersion` changes whenever one of the four kinds does; without it each question compares
    * the lists entry by entry, which is honest but costs with the number of roles and bindings.
    */
-  constructor(deps: { readonly lookup: Lookup; readonly policyVersion?: () => number }) {
+  constructor(deps: { readonly lookup: Lister; readonly policyVersion?: () => number }) {
     this.#lookup = deps.lookup;
     this.#policyVersion = deps.policyVersion;
   }
 
   authorize(attributes: Attributes): Decision {
-    const missing: string[] = [];
+    const missing = new Set<string>();
     for (const grant of this.#grantsOf(attributes.user, attributes.namespace)) {
-      if (grant.rules === undefined) missing.push(missingRole(grant.roleRef));
-      else if (grant.rules.some((rule) => ruleAllows(rule, attributes))) {
+      const index = this.#indexOf(grant);
+      if (index === undefined) missing.add(missingRole(grant.roleRef));
+      else if (index.allows(attributes)) {
         return { allowed: true, denied: false, reason: `RBAC: allowed by ${describe(grant)}` };
       }
     }
-    return { allowed: false, denied: false, reason: missingReason(missing) };
+    return { allowed: false, denied: false, reason: missingReason([...missing]) };
   }
 
   rulesFor(
     user: UserInfo,
     namespace: string,
   ): { readonly rules: readonly ResourceRule[]; readonly incomplete: boolean } {
-    const rules: ResourceRule[] = [];
-    for (const grant of this.#grantsOf(user, namespace)) rules.push(...(grant.rules ?? []));
-    return { rules, incomplete: false };
+    const lists: (readonly ResourceRule[])[] = [];
+    for (const { roleRef, namespace: at } of this.#grantsOf(user, namespace)) {
+      lists.push(this.rulesOfRole(roleRef, at) ?? []);
+    }
+    return { rules: lists.flat(), incomplete: false };
   }
 
   /** The rules behind a reference made in `namespace`, or undefined when the role does not exist. */
@@ -91,17 +97,29 @@ export class RbacAuthorizer implements Authorizer {
       roleRef.kind === "ClusterRole"
         ? this.#lookup.get(rbac("clusterroles"), "", roleRef.name)
         : this.#lookup.get(rbac("roles"), namespace, roleRef.name);
-    return role === undefined ? undefined : ((role["rules"] ?? []) as readonly PolicyRule[]);
+    return role === undefined ? undefined : ((role["rules"] ?? noRules) as readonly PolicyRule[]);
+  }
+
+  #indexOf({ roleRef, namespace }: Grant): RuleIndex | undefined {
+    const key = roleRef.kind === "ClusterRole" ? roleRef.name : `${namespace}/${roleRef.name}`;
+    if (this.#roles.has(key)) return this.#roles.get(key);
+    const rules = this.rulesOfRole(roleRef, namespace);
+    const known = rules === undefined ? undefined : this.#indexes.get(rules);
+    const index = known ?? (rules === undefined ? undefined : new RuleIndex(rules));
+    if (rules !== undefined && index !== undefined) this.#indexes.set(rules, index);
+    this.#roles.set(key, index);
+    return index;
   }
 
   /** Cluster-wide grants and those of `namespace`, of the user and all of the groups. */
   *#grantsOf(user: UserInfo, namespace: string): Generator<Grant> {
     this.#refresh();
-    const applies = (grant: Grant): boolean =>
-      grant.namespace === "" || (namespace !== "" && grant.namespace === namespace);
-    for (const grant of this.#users.get(user.name) ?? []) if (applies(grant)) yield grant;
-    for (const group of user.groups) {
-      for (const grant of this.#groups.get(group) ?? []) if (applies(grant)) yield grant;
+    const inForce = new Set(["", namespace]);
+    for (const at of inForce) {
+      const grants = this.#grants.get(at);
+      if (grants === undefined) continue;
+      yield* grants.users.get(user.name)?.values() ?? [];
+      for (const group of user.groups) yield* grants.groups.get(group)?.values() ?? [];
     }
   }
 
@@ -110,49 +128,79 @@ export class RbacAuthorizer implements Authorizer {
       const version = this.#policyVersion();
       if (version === this.#builtAt) return;
       this.#builtAt = version;
-      this.#rebuild();
+      this.#update();
       return;
     }
     const now = watched.flatMap((resource) => this.#lookup.list(resource, ""));
     if (sameEntries(now, this.#builtFrom)) return;
     this.#builtFrom = now;
-    this.#rebuild();
+    this.#update();
   }
 
-  #rebuild(): void {
-    this.#users = new Map();
-    this.#groups = new Map();
-    for (const resource of ["clusterrolebindings", "rolebindings"]) {
-      for (const binding of this.#lookup.list(rbac(resource), "")) this.#addBinding(binding);
-    }
+  /** Only bindings that changed are read again. */
+  #update(): void {
+    this.#roles = new Map();
+    const now = new Set(
+      ["clusterrolebindings", "rolebindings"].flatMap((kind) => this.#lookup.list(rbac(kind), "")),
+    );
+    for (const binding of this.#bindings) if (!now.has(binding)) this.#removeBinding(binding);
+    for (const binding of now) if (!this.#bindings.has(binding)) this.#addBinding(binding);
+    this.#bindings = now;
   }
 
   #addBinding(binding: AnyObject): void {
     const roleRef = binding["roleRef"] as RoleRef | undefined;
     if (roleRef === undefined) return;
-    const namespace = binding.metadata?.namespace ?? "";
-    const bindingName = binding.metadata?.name ?? "";
-    const rules = this.rulesOfRole(roleRef, namespace);
-    for (const subject of (binding["subjects"] ?? []) as readonly Subject[]) {
-      this.#addGrant({ namespace, bindingName, roleRef, subject, rules });
+    const { namespace = "", name: bindingName = "" } = binding.metadata ?? {};
+    const grants = this.#grants.get(namespace) ?? { users: new Map(), groups: new Map() };
+    this.#grants.set(namespace, grants);
+    for (const subject of subjectsOf(binding)) {
+      const at = placeOf(subject, namespace);
+      if (at === undefined) continue;
+      const byBinding = grants[at.map].get(at.key) ?? new Map<AnyObject, Grant>();
+      grants[at.map].set(at.key, byBinding);
+      if (!byBinding.has(binding)) {
+        byBinding.set(binding, { namespace, bindingName, roleRef, subject });
+      }
     }
   }
 
-  #addGrant(grant: Grant): void {
-    const { subject } = grant;
-    const accountNamespace = subject.namespace ?? grant.namespace;
-    if (subject.kind === "User") pushTo(this.#users, subject.name, grant);
-    else if (subject.kind === "Group") pushTo(this.#groups, subject.name, grant);
-    else if (subject.kind === "ServiceAccount" && accountNamespace !== "") {
-      pushTo(this.#users, serviceAccountUser(accountNamespace, subject.name), grant);
+  #removeBinding(binding: AnyObject): void {
+    const namespace = binding.metadata?.namespace ?? "";
+    const grants = this.#grants.get(namespace);
+    if (grants === undefined) return;
+    for (const subject of subjectsOf(binding)) {
+      const at = placeOf(subject, namespace);
+      const byBinding = at === undefined ? undefined : grants[at.map].get(at.key);
+      byBinding?.delete(binding);
+      if (at !== undefined && byBinding?.size === 0) grants[at.map].delete(at.key);
     }
+    if (grants.users.size === 0 && grants.groups.size === 0) this.#grants.delete(namespace);
   }
 }
 
-function pushTo(map: Map<string, Grant[]>, key: string, grant: Grant): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [grant]);
-  else list.push(grant);
+const noRules: readonly PolicyRule[] = [];
+
+/** What the bindings of one namespace give, by subject and binding. */
+interface SubjectGrants {
+  readonly users: Map<string, Map<AnyObject, Grant>>;
+  readonly groups: Map<string, Map<AnyObject, Grant>>;
+}
+
+function subjectsOf(binding: AnyObject): readonly Subject[] {
+  return (binding["subjects"] ?? []) as readonly Subject[];
+}
+
+/** Undefined for a subject that nobody is. */
+function placeOf(
+  subject: Subject,
+  bindingNamespace: string,
+): { readonly map: keyof SubjectGrants; readonly key: string } | undefined {
+  const namespace = subject.namespace ?? bindingNamespace;
+  if (subject.kind === "User") return { map: "users", key: subject.name };
+  if (subject.kind === "Group") return { map: "groups", key: subject.name };
+  if (subject.kind !== "ServiceAccount" || namespace === "") return undefined;
+  return { map: "users", key: serviceAccountUser(namespace, subject.name) };
 }
 
 function sameEntries(a: readonly AnyObject[], b: readonly AnyObject[]): boolean {

@@ -4,7 +4,7 @@
  *
  * Messages are for the log; the client only learns 401.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { GroupResource, KubeObject } from "#api/object.ts";
 import type { RawClaims } from "./jwt.ts";
 
@@ -82,7 +82,7 @@ function asObject(value: unknown): RawClaims | undefined {
 /** Why the token is no longer good, or undefined while it is. */
 export function claimsFault(
   claims: ServiceAccountClaims,
-  lookup: Lookup,
+  lookup: Lister,
   nowMs: number,
 ): string | undefined {
   const now = nowMs / 1000;
@@ -93,7 +93,7 @@ export function claimsFault(
 
 function accountFault(
   claims: ServiceAccountClaims,
-  lookup: Lookup,
+  lookup: Lister,
   nowMs: number,
 ): string | undefined {
   const { namespace, account } = claims;
@@ -109,7 +109,7 @@ function accountFault(
 
 function boundFault(
   claims: ServiceAccountClaims,
-  lookup: Lookup,
+  lookup: Lister,
   nowMs: number,
 ): string | undefined {
   const fault = (resource: string, namespace: string, what: string, ref?: BoundReference) =>

@@ -6,7 +6,7 @@
  * Holds  a signature is remembered; whether account, pod and node exist is asked every time.
  */
 import { createHash } from "node:crypto";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
@@ -53,7 +53,7 @@ const verifiedTokensMax = 10_000;
 export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #lookup: Lookup;
+  readonly #lookup: Lister;
   readonly #issuer: string;
   readonly #key: SigningKey;
   readonly #verified = new BoundedCache<ServiceAccountClaims>({ entriesMax: verifiedTokensMax });
@@ -64,7 +64,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly keys: readonly VerifyKey[];
 
   constructor(
-    deps: { readonly clock: Clock; readonly random: Random; readonly lookup: Lookup },
+    deps: { readonly clock: Clock; readonly random: Random; readonly lookup: Lister },
     options: ServiceAccountTokenOptions,
   ) {
     this.#clock = deps.clock;
@@ -167,6 +167,7 @@ function audienceFault(
 function userOf(claims: ServiceAccountClaims): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   const put = (key: string, value: string | undefined): void => {
+    // own keys: they begin with a prefix.
     if (value !== undefined && value !== "") extra[`authentication.kubernetes.io/${key}`] = [value];
   };
   put("credential-id", claims.tokenId === "" ? undefined : `JTI=${claims.tokenId}`);

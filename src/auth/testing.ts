@@ -1,7 +1,7 @@
 /** Fakes for this room's tests: a clock that stands still, a lookup over a list of objects. */
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Attributes } from "./auth.ts";
@@ -18,7 +18,7 @@ export function fixedClock(ms: number): Clock & { set(next: number): void } {
   };
 }
 
-export class FakeLookup implements Lookup {
+export class FakeLookup implements Lister {
   #objects: readonly AnyObject[];
   version = 0;
 

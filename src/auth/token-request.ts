@@ -5,7 +5,7 @@
  * Out    the same object with metadata, audiences and status filled in; or a thrown ApiError with
  *        upstream's text. Admission (NodeRestriction among it) belongs before this call.
  */
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, conflict, invalid, notFound } from "#api/status.ts";
 import type { FieldError } from "#api/status.ts";
@@ -26,7 +26,7 @@ interface TokenRequestSpec {
 
 export interface TokenRequestDeps {
   readonly clock: Clock;
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly tokens: ServiceAccountTokens;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who holds a client certificate: common name = user, organizations = groups.
+ * The user of a client certificate: common name = user, organizations = groups.
  *
  * In     the certificate the transport has verified against the authority.
  * Cost   one WeakMap look-up per request while the connection keeps its array; a SHA-256 otherwise.

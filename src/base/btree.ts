@@ -72,7 +72,7 @@ export class BTree<V> {
     this.#loading = undefined;
     this.#foundLeaf = undefined;
     this.#size = keys.length;
-    this.#root = builtOf(loadedLeaves(keys, values));
+    this.#root = builtOf(buildLeaves(keys, values));
   }
 
   get(key: string): V | undefined {
@@ -227,7 +227,7 @@ export class BTree<V> {
 }
 
 /** Leaves with the keys in order, chained. */
-function loadedLeaves<V>(keys: readonly string[], values: readonly V[]): Leaf<V>[] {
+function buildLeaves<V>(keys: readonly string[], values: readonly V[]): Leaf<V>[] {
   const order = keyOrder(keys);
   const leaves: Leaf<V>[] = [];
   for (const [start, end] of parts(keys.length)) {

@@ -14,7 +14,7 @@ const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /** The checksum of the bytes of `words[start, end)`, an unsigned 32-bit number. */
 export function xxh32Words(words: Int32Array, start: number, end: number): number {
-  if (!littleEndian) return xxh32Words(swapped(words, start, end), 0, end - start);
+  if (!littleEndian) return xxh32Words(swapBytes(words, start, end), 0, end - start);
   let i = start;
   let h = prime5;
   // Indices are in range by construction; `as number` only quiets noUncheckedIndexedAccess.
@@ -50,7 +50,7 @@ function rotate(value: number, bits: number): number {
 }
 
 /** The words as a little-endian machine would see them. */
-function swapped(words: Int32Array, start: number, end: number): Int32Array {
+function swapBytes(words: Int32Array, start: number, end: number): Int32Array {
   const view = new DataView(words.buffer, words.byteOffset);
   const made = new Int32Array(end - start);
   for (let i = start; i < end; i++) made[i - start] = view.getInt32(i * 4, true);

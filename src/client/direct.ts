@@ -15,8 +15,8 @@ import type {
   UserInfo,
 } from "#platform/http.ts";
 import type { Client, WatchedEvent } from "./client.ts";
-import type { ApiRequest, Exchange } from "./exchange.ts";
-import { refusal } from "./exchange.ts";
+import type { ApiRequest, Transport } from "./transport.ts";
+import { apiErrorOf } from "./transport.ts";
 import { joinBytes } from "./json-frames.ts";
 import { verbsClient } from "./verbs.ts";
 import { watchFrames } from "./watch-frames.ts";
@@ -30,7 +30,7 @@ export function directClient(handler: PlainHandler, user: UserInfo): Client {
   return verbsClient(directExchange(handler, user));
 }
 
-function directExchange(handler: PlainHandler, user: UserInfo): Exchange {
+function directExchange(handler: PlainHandler, user: UserInfo): Transport {
   return {
     async call(request) {
       const signal = request.signal ?? new AbortController().signal;
@@ -63,7 +63,7 @@ function userAgent(user: UserInfo): string {
 async function directAnswer(response: PlainResponse): Promise<unknown> {
   const body = await directBody(response);
   if (response.status < 400) return body;
-  throw refusal(response.status, body, headerOf(response.headers, "retry-after"));
+  throw apiErrorOf(response.status, body, headerOf(response.headers, "retry-after"));
 }
 
 async function directBody(response: PlainResponse): Promise<unknown> {

@@ -19,7 +19,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
-import { isConflict, isNotFound } from "./refusal.ts";
+import { isConflict, isNotFound } from "./api-errors.ts";
 
 export const leases = { group: "coordination.k8s.io", version: "v1", resource: "leases" } as const;
 

@@ -1,6 +1,8 @@
 /** The event recorder: counting, combining, limiting. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { Event } from "#api/gen/types.ts";
 import { silentLog } from "#platform/log.ts";
 import { createEventRecorder, eventsRef } from "./events.ts";
@@ -71,4 +73,21 @@ test("events about cluster-scoped objects live in default", async () => {
   recorder.event({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }, "Normal", "R", "m");
   await recorder.flushed();
   assert.equal(api.peekAll<Event>(eventsRef, "default").length, 1);
+});
+
+test("what is remembered of an event does not hold its object", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const { recorder } = setup();
+  const record = (): WeakRef<object> => {
+    const large = { ...pod, spec: { text: "x".repeat(1000) } };
+    recorder.event(large, "Normal", "Scheduled", "there");
+    return new WeakRef(large);
+  };
+  const object = record();
+  await recorder.flushed();
+  // A weak reference that was just made is strong until the turn ends.
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  assert.equal(object.deref(), undefined);
 });

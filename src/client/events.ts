@@ -15,7 +15,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
-import { isNotFound } from "./refusal.ts";
+import { isNotFound } from "./api-errors.ts";
 import { retryTransient } from "./retry.ts";
 
 export interface EventRecorder {
@@ -61,7 +61,7 @@ const sendTries = { triesMax: 4, firstMs: 250, mostMs: 10_000 };
 interface Entry {
   readonly key: string;
   name: string;
-  readonly object: KubeObject;
+  readonly object: Subject;
   readonly type: string;
   readonly reason: string;
   message: string;
@@ -71,6 +71,16 @@ interface Entry {
   stored: boolean;
   waiting: boolean;
   sending: boolean;
+}
+
+/** What an event says of its object. Not the object: entries outlive it by hours, and there are thousands. */
+interface Subject {
+  readonly apiVersion: string | undefined;
+  readonly kind: string | undefined;
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+  readonly uid: string | undefined;
+  readonly resourceVersion: string | undefined;
 }
 
 interface Similar {
@@ -147,14 +157,16 @@ class Recorder implements EventRecorder {
   #newEntry(key: string, object: KubeObject, type: string, reason: string, nowMs: number): Entry {
     const times = { firstMs: nowMs, lastMs: nowMs };
     const state = { count: 0, stored: false, waiting: false, sending: false, message: "" };
-    return { key, name: this.#name(object, nowMs), object, type, reason, ...times, ...state };
+    const subject = subjectOf(object);
+    const name = this.#name(subject, nowMs);
+    return { key, name, object: subject, type, reason, ...times, ...state };
   }
 
   /** `pod.17f2c3d4e5f60718`: upstream takes nanoseconds; ours are milliseconds and a count. */
-  #name(object: KubeObject, nowMs: number): string {
+  #name(object: Subject, nowMs: number): string {
     const nanos = BigInt(nowMs) * 1_000_000n + BigInt(this.#names++ % 1_000_000);
     // 253 is the longest name; a dot and 16 digits follow.
-    return `${(object.metadata?.name ?? "").slice(0, 236)}.${nanos.toString(16)}`;
+    return `${(object.name ?? "").slice(0, 236)}.${nanos.toString(16)}`;
   }
 
   #isSimilar(subject: string, message: string, nowMs: number): boolean {
@@ -233,14 +245,11 @@ class Recorder implements EventRecorder {
 
   #object(entry: Entry, namespace: string): Event {
     const { component, host } = this.#options;
-    const { apiVersion, kind, metadata = {} } = entry.object;
-    const { uid, resourceVersion, name } = metadata;
-    const subject = { apiVersion, kind, name, namespace: metadata.namespace, uid, resourceVersion };
     return {
       apiVersion: "v1",
       kind: "Event",
       metadata: { name: entry.name, namespace },
-      involvedObject: definedOnly(subject),
+      involvedObject: dropUndefined(entry.object),
       type: entry.type,
       reason: entry.reason,
       message: entry.message,
@@ -254,14 +263,19 @@ class Recorder implements EventRecorder {
   }
 }
 
+function subjectOf({ apiVersion, kind, metadata = {} }: KubeObject): Subject {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return { apiVersion, kind, name, namespace, uid, resourceVersion };
+}
+
 function subjectKey(object: KubeObject): string {
   const { namespace = "", name = "", uid = "" } = object.metadata ?? {};
   return `${object.kind ?? ""}\n${namespace}\n${name}\n${uid}`;
 }
 
 /** Events about cluster-scoped objects live in `default`. */
-function eventNamespace(object: KubeObject): string {
-  const namespace = object.metadata?.namespace ?? "";
+function eventNamespace(object: Subject): string {
+  const namespace = object.namespace ?? "";
   return namespace === "" ? "default" : namespace;
 }
 
@@ -272,7 +286,10 @@ function remember<V>(map: Map<string, V>, key: string, value: V): void {
   if (oldest.done !== true) map.delete(oldest.value);
 }
 
-function definedOnly(fields: Record<string, string | undefined>): Record<string, string> {
+function dropUndefined(fields: { readonly [Field in keyof Subject]: string | undefined }): Record<
+  string,
+  string
+> {
   const given = Object.entries(fields).filter((f): f is [string, string] => f[1] !== undefined);
   return Object.fromEntries(given);
 }

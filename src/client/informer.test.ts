@@ -7,7 +7,7 @@ import { silentLog } from "#platform/log.ts";
 import { createInformer } from "./informer.ts";
 import type { Informer } from "./informer.ts";
 import { createInformerSet } from "./informer-set.ts";
-import { commonIndexes } from "./local-store.ts";
+import { commonIndexes } from "./indexer.ts";
 import { createFakeApi } from "./testing/fake-api.ts";
 import { FakeClock, fakeRandom, settle } from "./testing/fake-clock.ts";
 

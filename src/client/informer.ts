@@ -10,8 +10,8 @@
 import type { KubeObject } from "#api/object.ts";
 import type { Log } from "#platform/log.ts";
 import type { ResourceRef, WatchedEvent } from "./client.ts";
-import type { IndexFunction } from "./local-store.ts";
-import { LocalStore, keyOf, objectKey } from "./local-store.ts";
+import type { IndexFunction } from "./indexer.ts";
+import { Indexer, keyOf, objectKey } from "./indexer.ts";
 import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";
 import { runReflector } from "./reflector.ts";
 
@@ -69,7 +69,7 @@ class LocalInformer<T extends KubeObject> implements Informer<T>, ReflectorSink<
   readonly #deps: ReflectorDeps;
   readonly #selection: Selection;
   readonly #log: Log;
-  readonly #store = new LocalStore<T>();
+  readonly #store = new Indexer<T>();
   readonly #handlers = new Set<InformerHandler<T>>();
   #resolveSynced: () => void = () => {};
   #hasSynced = false;

@@ -5,7 +5,7 @@
  * Holds  at most one unfinished value of `frameBytesMax`; a longer one throws before it is kept.
  * Cost   each byte is looked at once; strings are skipped by a tight loop, never decoded here.
  */
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -103,5 +103,5 @@ export class JsonFrames {
 
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
-  return concatenated(parts);
+  return concatBytes(parts);
 }

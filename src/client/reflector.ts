@@ -19,8 +19,8 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
 import type { Client, ListOf, ResourceRef, WatchedEvent } from "./client.ts";
-import { isStatus, refusal } from "./exchange.ts";
-import { isTransient, retryAfterMs } from "./refusal.ts";
+import { isStatus, apiErrorOf } from "./transport.ts";
+import { isTransient, retryAfterMs } from "./api-errors.ts";
 
 export interface ReflectorDeps {
   readonly client: Client;
@@ -111,7 +111,7 @@ class Reflector<T extends KubeObject> {
       const call = { ...selectors, ...start, ...paged, signal: this.#signal };
       const page = await this.#deps.client.list<T>(ref, call);
       if (this.#signal.aborted) return;
-      for (const item of page.items) items.push(kinded(page, item));
+      for (const item of page.items) items.push(withKind(page, item));
       resourceVersion ??= page.metadata.resourceVersion;
       next = page.metadata.continue === "" ? undefined : page.metadata.continue;
     } while (next !== undefined);
@@ -142,7 +142,7 @@ class Reflector<T extends KubeObject> {
     const bad = events.findIndex((event) => event.type === "ERROR");
     if (bad >= 0) {
       const status: unknown = events[bad]?.object;
-      this.#refused = refusal(isStatus(status) ? (status.code ?? 500) : 500, status, undefined);
+      this.#refused = apiErrorOf(isStatus(status) ? (status.code ?? 500) : 500, status, undefined);
       good = events.slice(0, bad);
     }
     const last = good.at(-1)?.object.metadata?.resourceVersion;
@@ -179,7 +179,7 @@ class Reflector<T extends KubeObject> {
 }
 
 /** Stock servers leave apiVersion and kind out of list items; a local copy always has them. */
-function kinded<T extends KubeObject>(page: ListOf<T> & KubeObject, item: T): T {
+function withKind<T extends KubeObject>(page: ListOf<T> & KubeObject, item: T): T {
   if (item.kind !== undefined || page.kind === undefined) return item;
   const kind = page.kind.replace(/List$/, "");
   return { apiVersion: page.apiVersion, ...item, kind };

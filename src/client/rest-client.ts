@@ -8,8 +8,8 @@
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import type { Client } from "./client.ts";
 import { textOrJson } from "./direct.ts";
-import type { ApiRequest, Exchange } from "./exchange.ts";
-import { refusal } from "./exchange.ts";
+import type { ApiRequest, Transport } from "./transport.ts";
+import { apiErrorOf } from "./transport.ts";
 import { encodePath } from "./path.ts";
 import { verbsClient } from "./verbs.ts";
 import { watchFrames } from "./watch-frames.ts";
@@ -32,7 +32,7 @@ export function socketClient(deps: { http: ByteTransport }, options: SocketClien
   return verbsClient(socketExchange(deps.http, options));
 }
 
-function socketExchange(http: ByteTransport, options: SocketClientOptions): Exchange {
+function socketExchange(http: ByteTransport, options: SocketClientOptions): Transport {
   return {
     async call(request) {
       const response = await http.send(byteRequest(request, options));
@@ -74,7 +74,7 @@ async function socketAnswer(response: ByteResponse, limitBytes: number): Promise
   if (bytes === "too-large") throw new Error(`answer is larger than ${limitBytes} bytes`);
   const body = textOrJson(bytes);
   if (response.status < 400) return body;
-  throw refusal(response.status, body, response.headers["retry-after"]);
+  throw apiErrorOf(response.status, body, response.headers["retry-after"]);
 }
 
 /** An abort is a clean end; a cut is an error, so the caller knows to back off. */

@@ -3,7 +3,7 @@ import { sleep } from "#platform/clock.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
-import { isTransient, retryAfterMs } from "./refusal.ts";
+import { isTransient, retryAfterMs } from "./api-errors.ts";
 
 export interface RetryDeps {
   readonly clock: Clock;

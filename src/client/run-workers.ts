@@ -1,6 +1,6 @@
 /** Workers of a queue: take a key, reconcile it, retry by the queue's rules. */
 import { ApiError } from "#api/status.ts";
-import { retryAfterMs } from "./refusal.ts";
+import { retryAfterMs } from "./api-errors.ts";
 import type { WorkQueue } from "./workqueue.ts";
 
 /** Undefined: done. Else look at the key again after that time, without counting a failure. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { ApiError, notFound, tooManyRequests } from "#api/status.ts";
 import type { ObjectEventSink, PlainHandler, PlainRequest } from "#platform/http.ts";
-import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { directClient } from "./direct.ts";
 import { socketClient, socketClientLimits } from "./rest-client.ts";
 

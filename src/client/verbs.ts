@@ -15,7 +15,7 @@ import type {
   WatchCall,
   WatchedEvent,
 } from "./client.ts";
-import type { ApiRequest, Exchange } from "./exchange.ts";
+import type { ApiRequest, Transport } from "./transport.ts";
 import { callQuery, deleteBody, listQuery, resourcePath, watchQuery } from "./path.ts";
 
 export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
@@ -27,14 +27,14 @@ export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
 
 const json = "application/json";
 
-export function verbsClient(exchange: Exchange): Client {
+export function verbsClient(exchange: Transport): Client {
   return new VerbsClient(exchange);
 }
 
 class VerbsClient implements Client {
-  readonly #exchange: Exchange;
+  readonly #exchange: Transport;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Transport) {
     this.#exchange = exchange;
   }
 
@@ -44,7 +44,7 @@ class VerbsClient implements Client {
     name: string,
     options: CallOptions = {},
   ): Promise<T> {
-    const path = resourcePath(ref, namespace, named(name), options.subresource ?? "");
+    const path = resourcePath(ref, namespace, requireName(name), options.subresource ?? "");
     return this.#call<T>({ ...blank("GET", path, ""), signal: options.signal });
   }
 
@@ -60,7 +60,7 @@ class VerbsClient implements Client {
     options: CallOptions = {},
   ): Promise<T> {
     // A subresource of a named object (serviceaccounts/token) carries the name in its metadata.
-    const name = options.subresource === undefined ? "" : named(object.metadata?.name);
+    const name = options.subresource === undefined ? "" : requireName(object.metadata?.name);
     const path = resourcePath(ref, namespace, name, options.subresource ?? "");
     const request = blank("POST", path, callQuery(options));
     return this.#call<T>({ ...request, body: object, signal: options.signal });
@@ -73,7 +73,7 @@ class VerbsClient implements Client {
     subresource: string,
     object: AnyObject,
   ): Promise<AnyObject> {
-    const path = resourcePath(ref, namespace, named(name), subresource);
+    const path = resourcePath(ref, namespace, requireName(name), subresource);
     return this.#call<AnyObject>({ ...blank("POST", path, ""), body: object });
   }
 
@@ -83,7 +83,7 @@ class VerbsClient implements Client {
     object: T,
     options: CallOptions = {},
   ): Promise<T> {
-    const name = named(object.metadata?.name);
+    const name = requireName(object.metadata?.name);
     const path = resourcePath(ref, namespace, name, options.subresource ?? "");
     const request = blank("PUT", path, callQuery(options));
     return this.#call<T>({ ...request, body: object, signal: options.signal });
@@ -98,7 +98,7 @@ class VerbsClient implements Client {
     options: CallOptions = {},
   ): Promise<T> {
     assert(typeof patch === "object" && patch !== null, "a patch is an object or an array");
-    const path = resourcePath(ref, namespace, named(name), options.subresource ?? "");
+    const path = resourcePath(ref, namespace, requireName(name), options.subresource ?? "");
     const query = callQuery(options);
     const contentType = patchMediaTypes[type];
     return this.#call<T>({
@@ -115,7 +115,7 @@ class VerbsClient implements Client {
     name: string,
     options: DeleteCall = {},
   ): Promise<AnyObject> {
-    const path = resourcePath(ref, namespace, named(name), options.subresource ?? "");
+    const path = resourcePath(ref, namespace, requireName(name), options.subresource ?? "");
     const request = blank("DELETE", path, "");
     return this.#call({ ...request, body: deleteBody(options), signal: options.signal });
   }
@@ -159,7 +159,7 @@ function blank(method: ApiRequest["method"], path: string, query: string): ApiRe
 }
 
 /** An empty name would turn "one object" into "the collection": never send that. */
-function named(name: string | undefined): string {
+function requireName(name: string | undefined): string {
   assert(name !== undefined && name !== "", "a request for one object needs its name");
   return name;
 }

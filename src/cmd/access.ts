@@ -1,6 +1,6 @@
-/** Who may: the authenticators and authorizers of a server, wired over its own caches. */
+/** The authenticators and authorizers of a server, wired over its own caches. */
 import type { Access } from "#admission/access.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import {
   createAuthenticator,
@@ -37,7 +37,7 @@ const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindin
 export interface AccessDeps {
   readonly clock: Clock;
   readonly random: Random;
-  readonly lookup: Lookup;
+  readonly lookup: Lister;
   readonly registry: OpenRegistry;
   readonly log: Log;
   readonly pki: Pki;

@@ -1,4 +1,5 @@
 /** `--audit-log`: one JSON line per request, appended to a file that may be rotated, removed or full. */
+import { ownEntry } from "#base/own.ts";
 import { DiskError } from "#platform/disk.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -50,7 +51,7 @@ async function openOrRefuse(clock: Clock, path: string, bufferBytesMax: number):
     return await openLineFile(clock, { path, mode: 0o600, bufferBytesMax, timer });
   } catch (error) {
     if (!(error instanceof DiskError)) throw error;
-    const why = whyNot[error.code] ?? error.message;
+    const why = ownEntry(whyNot, error.code) ?? error.message;
     throw new UsageError(
       `cannot write the audit log ${path}: ${why}; give another file with --audit-log`,
       { cause: error },
@@ -58,7 +59,7 @@ async function openOrRefuse(clock: Clock, path: string, bufferBytesMax: number):
   }
 }
 
-const whyNot: Readonly<Partial<Record<string, string>>> = {
+const whyNot: Readonly<Record<string, string>> = {
   ENOENT: "its folder is not there",
   ENOTDIR: "its folder is not a folder",
   EISDIR: "it is a folder",

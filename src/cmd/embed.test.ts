@@ -1,4 +1,4 @@
-/** A plane in this process: starts, serves, keeps its data when told to, and leaves nothing open. */
+/** A plane in this process: starts, serves, keeps its data with `dataDir`, and leaves nothing open. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

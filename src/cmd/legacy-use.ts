@@ -1,5 +1,5 @@
 /** Notes on a legacy token's Secret the day of its last use, as upstream: at most one write a day and secret. */
-import { resourceByPath } from "#api/resources.ts";
+import { resourceByPath } from "#api/schema/resources.ts";
 import type { AnyObject } from "#api/object.ts";
 import { must } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,7 +1,7 @@
 /** The limits `up` runs with: libraries have no defaults of their own, this file decides them. */
 
-/** History kept for watchers that resume, and how often what is older is forgotten (upstream: 5 min). */
-export const history = { keepMs: 5 * 60_000, compactEveryMs: 5 * 60_000 };
+/** History kept at least, for watchers that resume and lists that go on (upstream: 5 min). */
+export const compactEverySeconds = 300;
 
 /** Events vanish after an hour, as upstream's --event-ttl. */
 export const eventTtlSeconds = 3600;
@@ -24,10 +24,10 @@ export const serviceAddresses = {
   lastNodePort: 32_767,
 };
 
-/** The store's files: segments of 64 MiB, a checkpoint per 256 MiB of log, puts refused below 64 MiB free. */
+/** The store's files: segments of 64 MiB, a checkpoint per 4 MiB of log or half of the state, puts refused below 64 MiB free. */
 export const localEngine = {
   segmentBytes: 64 * 2 ** 20,
-  checkpointLogBytes: 256 * 2 ** 20,
+  checkpointLogBytes: 4 * 2 ** 20,
   freeBytesMin: 64 * 2 ** 20,
 };
 
@@ -36,3 +36,15 @@ export const hollowStartMs = 100;
 
 /** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;
+
+/**
+ * Threads that read YAML bodies of more than 4 KiB. 3 MiB of plain manifests take 4 s; the heap is what
+ * such a body takes, three times.
+ */
+export const yamlThreads = {
+  threadsMax: 1,
+  waitingMax: 16,
+  taskMs: 10_000,
+  idleMs: 30_000,
+  heapBytesMax: 1024 * 2 ** 20,
+};

@@ -1,5 +1,5 @@
 /** What lists cost, for priority and fairness: counts and mean sizes of the server's own caches. */
-import { builtinResources } from "#api/resources.ts";
+import { builtinResources } from "#api/schema/resources.ts";
 import type { GroupResource } from "#api/object.ts";
 import { createGate, type Gate, type GateDeps, gateDefaults } from "#flowcontrol/gate.ts";
 import type { Load } from "#flowcontrol/work.ts";

@@ -6,6 +6,7 @@ import { groups, serviceAccountGroups, serviceAccountUser } from "#auth/groups.t
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { createInformerSet } from "#client/informer-set.ts";
+import { pacedHandler } from "#client/paced-handler.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
@@ -35,11 +36,12 @@ const systemNamespace = "kube-system";
 
 export function startLoops(
   host: SupervisedHost,
-  handler: PlainHandler,
+  server: PlainHandler,
   options: LoopOptions,
 ): Loops {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const handler = pacedHandler(host.clock, server);
   const clientOf = (name: string, ...userGroups: string[]): Client =>
     directClient(handler, { name, groups: userGroups });
   const clientFor = (account: string): Client =>

@@ -1,8 +1,8 @@
-/** The command line: one binary, a subcommand per role. Exit codes: 0 well, 1 told why, 2 a bug. */
+/** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { curvesOf } from "#platform/node/tls-curves.ts";
+import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";
-import { nodesMax } from "./limits.ts";
+import { compactEverySeconds, nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
@@ -29,6 +29,12 @@ program
     6443,
   )
   .option("--nodes <count>", "hollow nodes to register", integer("count", 0, nodesMax), 10)
+  .option(
+    "--compact-every <seconds>",
+    "history kept at least for watchers and lists that go on; what is older is forgotten",
+    integer("seconds", 1, 1_000_000),
+    compactEverySeconds,
+  )
   .addOption(
     new Option("--log-level <level>", "what to log, as JSON lines on stderr")
       .choices(["debug", "info", "warn", "error", "silent"])
@@ -251,6 +257,7 @@ export interface UpFlags {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  readonly compactEvery: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;
   readonly tokenAuthFile?: string;

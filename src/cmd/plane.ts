@@ -3,16 +3,16 @@
  * hollow nodes, the last three through the direct transport. Wiring only.
  *
  * Start  store -> caches -> handler -> listen -> bootstrap objects -> ready -> loops.
- * Stop   loops first, then the listener drains, then the store closes: an acknowledged write is
- *        durable whatever happens on the way.
+ * Stop   loops first, then the listener drains, then the store closes. Acknowledged writes are durable
+ *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
-import { builtinResources, resourceByPath } from "#api/resources.ts";
-import { fieldValue } from "#api/selectable-fields.ts";
+import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
+import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
@@ -29,25 +29,34 @@ import { directClient } from "#client/direct.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
+import { NodeOffload } from "#platform/node/offload.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
-import { createLookup } from "#registry/lookup.ts";
+import { createLister } from "#registry/lister.ts";
 import {
   createRegistry,
   recommendedRegistryOptions,
   type OpenRegistry,
 } from "#registry/registry.ts";
 import type { AuditSink } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
 import type { OpenedStore } from "#store/full-store.ts";
+import { storeMetrics } from "#store/metrics.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
+import {
+  offloadedYaml,
+  type YamlInput,
+  type YamlOutput,
+  type YamlThread,
+} from "#wire/yaml-reader.ts";
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
@@ -70,6 +79,8 @@ export interface PlaneOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  /** History kept at least; absent: as limits.ts has it. */
+  readonly compactPeriodMs?: number;
   readonly audit?: AuditSink;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
@@ -93,7 +104,7 @@ export interface Plane {
 export async function startPlane(given: Host, options: PlaneOptions): Promise<Plane> {
   const host = hostWithSupervisor(given);
   const store = await openPlaneStore(host, options);
-  const registry = openPlaneRegistry(host, store);
+  const registry = openPlaneRegistry(host, store, options);
   try {
     return await startOn(host, options, store, registry);
   } catch (error) {
@@ -115,7 +126,9 @@ async function startOn(
   registry: OpenRegistry,
 ): Promise<Plane> {
   const access = planeAccess(host, options, registry);
-  const server = makeServer(host, options, registry, access);
+  const program = new URL("../wire/yaml-task.ts", import.meta.url);
+  const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
+  const server = makeServer(host, options, registry, access, yaml, planeMetrics(store));
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -147,6 +160,7 @@ async function startOn(
       await keeper.close();
       server.close();
       await listening.close(limits.shutdownMs);
+      await yaml.close();
       await registry.close();
       await store.close();
     },
@@ -166,7 +180,11 @@ function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore>
   });
 }
 
-function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
+function openPlaneRegistry(
+  host: Host,
+  store: OpenedStore,
+  { compactPeriodMs = limits.compactEverySeconds * 1000 }: PlaneOptions,
+): OpenRegistry {
   return createRegistry(
     {
       ...host,
@@ -177,7 +195,7 @@ function openPlaneRegistry(host: Host, store: OpenedStore): OpenRegistry {
     },
     {
       ...recommendedRegistryOptions,
-      compactPeriodMs: limits.history.compactEveryMs,
+      compactPeriodMs,
       eventTtlSeconds: limits.eventTtlSeconds,
     },
   );
@@ -189,7 +207,14 @@ function planeAccess(
   registry: OpenRegistry,
 ): ServerAccess {
   const more = staticTokens === undefined ? {} : { staticTokens };
-  return serverAccess({ ...host, lookup: createLookup(registry), registry, pki, ...more });
+  return serverAccess({ ...host, lookup: createLister(registry), registry, pki, ...more });
+}
+
+/** Of the process and the store; the server adds its own. */
+function planeMetrics(store: OpenedStore): MetricSet {
+  const metrics = processMetricSet();
+  metrics.figuresOf(() => storeMetrics(store.stats()));
+  return metrics;
 }
 
 function makeServer(
@@ -197,8 +222,10 @@ function makeServer(
   options: PlaneOptions,
   registry: OpenRegistry,
   access: ServerAccess,
+  yaml: YamlThread,
+  metrics: MetricSet,
 ): ApiServer {
-  const lookup = createLookup(registry);
+  const lookup = createLister(registry);
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -208,7 +235,6 @@ function makeServer(
     serviceAddresses: limits.serviceAddresses,
     extra: [],
   });
-  const metrics = new MetricSet();
   countFailures(metrics, host.supervisor);
   return createApiServer(
     {
@@ -230,6 +256,7 @@ function makeServer(
         },
         metrics,
       ),
+      yaml: offloadedYaml(yaml),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
       ...(options.audit === undefined ? {} : { audit: options.audit }),

@@ -1,4 +1,4 @@
-/** Ways upstream as operators name them, and what is told of those that lead nowhere. */
+/** The ways to name an upstream, and the errors of invalid ones. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * How a relay reaches its upstream, and as whom: by a kubeconfig, by a URL with files beside it, or, told
- * nothing, as kubectl would: a Pod's own service account, KUBECONFIG, ~/.kube/config.
+ * How a relay reaches its upstream, and with which identity: a kubeconfig, a URL with credential files, or, by
+ * default, as kubectl would: a Pod's own service account, KUBECONFIG, ~/.kube/config.
  */
 import {
   defaultKubeconfigPath,
@@ -69,7 +69,7 @@ function serverOf(upstream: string): string {
   return upstream;
 }
 
-/** Read now, so that a missing file is told at the start. */
+/** Read now, so that a missing file is reported at the start. */
 function tokenOf(path: string | undefined): Pick<KubeAccess, "bearerToken"> {
   if (path === undefined) return {};
   const bearerToken = tokenFile(path);

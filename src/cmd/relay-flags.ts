@@ -1,4 +1,4 @@
-/** The flags of `pilothouse relay`, and which part of them who needs. */
+/** The flags of `pilothouse relay`, grouped by the code that needs them. */
 import type { LogLevel } from "#platform/node/log.ts";
 
 export interface RelayFlags extends UpstreamFlags {

@@ -1,5 +1,5 @@
 /** Where a relay listens: its address, its certificate, and what it must not do in the clear. */
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Relay } from "#relay/relay.ts";
 import { isLoopback } from "./loopback.ts";

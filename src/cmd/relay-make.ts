@@ -1,27 +1,28 @@
 /** A relay made of flags: resources, views, guards and peers; and its end. */
-import { SelectorError } from "#api/label-selector.ts";
+import { SelectorError } from "#api/selectors/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import type { Log } from "#platform/log.ts";
-import type { Listening } from "#platform/node/http.ts";
+import type { Listening } from "#platform/node/http/http.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { type RelayLimits, relayLimits } from "#relay/limits.ts";
-import { kindId, type MirroredKind } from "#relay/mirrored-kind.ts";
+import { kindId, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay, type ViewOn } from "#relay/relay.ts";
-import { type Chosen, chosen, UnknownResourceError } from "#relay/resources.ts";
+import { type Chosen, chooseResources, UnknownResourceError } from "#relay/mirror/resources.ts";
 import {
   definitionOn,
   parseViewFile,
   type ViewDefinition,
   ViewFileError,
-} from "#relay/view-definition.ts";
+} from "#relay/views/view-definition.ts";
 import type { AuditSink } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { shutdownMs } from "./limits.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import type { MirrorFlags } from "./relay-flags.ts";
 import { peerStreams } from "./relay-peers.ts";
-import { discovered, type Upstreams } from "./relay-upstream.ts";
+import { discoverUpstream, type Upstreams } from "./relay-upstream.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface Made {
@@ -40,16 +41,16 @@ interface MoreOfRelay {
   readonly followsViews?: boolean;
 }
 
-/** Undefined: told to stop before the upstream said what it has. */
+/** @returns undefined when stopped before the upstream's discovery was read. */
 export async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,
   stopping: AbortSignal,
-  more: MoreOfRelay = { metrics: new MetricSet() },
+  more: MoreOfRelay = { metrics: processMetricSet() },
 ): Promise<Made | undefined> {
   const log = nodeLog({ level: flags.logLevel, destination: 2 });
   const definitions = viewsOf(flags);
-  const all = await discovered(up, log, stopping);
+  const all = await discoverUpstream(up, log, stopping);
   if (stopping.aborted) return undefined;
   const views = definitions.map((definition) => viewOn(all, definition, flags));
   const { kinds, awaited, custom } = resourcesOf(all, flags, views);
@@ -102,7 +103,7 @@ function resourcesOf(
 ): Chosen {
   const names = flags.resources.split(",").map((name) => name.trim());
   const ofViews = views.map(({ kind }) => kindId(kind));
-  return usage("--resources", () => chosen(all, [...names, ...ofViews]));
+  return usage("--resources", () => chooseResources(all, [...names, ...ofViews]));
 }
 
 /** A name the upstream does not know, or a field it cannot select by, is a mistake. */
@@ -112,7 +113,7 @@ function viewOn(
   { views = "" }: MirrorFlags,
 ): ViewOn {
   return usage(`${views}: view ${definition.name}`, () => {
-    const [kind] = chosen(all, [definition.resource]).kinds;
+    const [kind] = chooseResources(all, [definition.resource]).kinds;
     if (kind === undefined) throw new UnknownResourceError([definition.resource]);
     return { definition: definitionOn(kind, definition), kind };
   });

@@ -1,6 +1,6 @@
 /** How many streams the other relays have: each is asked for /relay/load. */
 import type { ByteTransport } from "#platform/byte-transport.ts";
-import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** A peer that does not answer by then is left out this time. */

@@ -3,11 +3,11 @@ import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import { ByteTransportError, type ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
-import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { relayLimits } from "#relay/limits.ts";
-import type { MirroredKind } from "#relay/mirrored-kind.ts";
-import { discover, DiscoveryError } from "#relay/resources.ts";
+import type { MirroredKind } from "#relay/mirror/mirrored-kind.ts";
+import { discover, DiscoveryError } from "#relay/mirror/resources.ts";
 import { productVersion } from "./product.ts";
 
 const userAgent = `pilothouse-relay/${productVersion}`;
@@ -63,7 +63,7 @@ function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): Byte
 }
 
 /** Empty when we are stopped first; an upstream that is away at the start is waited for. */
-export async function discovered(
+export async function discoverUpstream(
   up: Upstreams,
   log: Log,
   stopping: AbortSignal,

@@ -13,9 +13,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Log } from "#platform/log.ts";
-import { mergedMetrics } from "#server/merged-metrics.ts";
+import { mergeMetrics } from "#server/merge-metrics.ts";
 
-/** Where the inner socket is, told to a worker by its environment. */
+/** The environment variable that tells a worker the inner socket's path. */
 const socketVariable = "PILOTHOUSE_RELAY_SOCKET";
 /** A worker that dies at its start must not be forked without end. */
 const restartMs = 1_000;
@@ -93,7 +93,7 @@ export class Workers {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     const texts = await Promise.all(workers.map((worker) => this.#ask(worker)));
     const pages = workers.map((worker, at) => [`worker-${worker.id}`, texts[at] ?? ""] as const);
-    return mergedMetrics("process", [["owner", own], ...pages]);
+    return mergeMetrics("process", [["owner", own], ...pages]);
   }
 
   /** Lets each worker drain; after `deadlineMs` what is left is ended. */

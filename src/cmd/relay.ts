@@ -3,17 +3,18 @@
  * this process, or as the owner of the upstream with serving workers (relay-workers.ts).
  */
 import { NodeClock } from "#platform/node/clock.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { relayLimits } from "#relay/limits.ts";
-import { kindId } from "#relay/mirrored-kind.ts";
+import { kindId } from "#relay/mirror/mirrored-kind.ts";
 import type { AuditSink } from "#server/audit.ts";
-import { MetricSet } from "#server/metric-set.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { openAuditFile } from "./audit-file.ts";
 import { shutdownMs } from "./limits.ts";
+import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 import { accessOf } from "./relay-access.ts";
 import type { RelayFlags } from "./relay-flags.ts";
@@ -58,7 +59,7 @@ interface RelayProcess {
 function relayProcess({ logLevel }: RelayFlags): RelayProcess {
   const log = nodeLog({ level: logLevel, destination: 2 });
   const { clock, supervisor } = supervised({ clock: new NodeClock(), log });
-  const metrics = new MetricSet();
+  const metrics = processMetricSet();
   countFailures(metrics, supervisor);
   return { clock, log, metrics };
 }
@@ -81,7 +82,7 @@ async function serveAlone(
   if (!stopping.aborted) {
     process.stdout.write(readyText(flags, access, listening.address, made));
   }
-  await aborted(stopping);
+  await untilAborted(stopping);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
   await audit.close();
   process.stdout.write("stopped\n");
@@ -103,7 +104,7 @@ async function auditOf(
   return { of: { audit }, close: () => audit.close() };
 }
 
-/** The upstream's one reader; whoever serves clients reads from it. */
+/** Runs the only reader of the upstream; serving workers read from it. */
 async function ownForWorkers(
   { clock, log, metrics }: RelayProcess,
   flags: RelayFlags,
@@ -130,7 +131,7 @@ async function ownForWorkers(
   if (address !== undefined) {
     process.stdout.write(readyText(flags, access, address, made));
   }
-  await aborted(stopping);
+  await untilAborted(stopping);
   await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
   await stopRelay(made, listening, 0);
   socket.remove();
@@ -155,7 +156,7 @@ async function serveAsWorker(
   await made.running.untilReady(signal);
   const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
-  await aborted(signal);
+  await untilAborted(signal);
   await stopRelay(made, listening, flags.drainSeconds * 1000);
   await audit.close();
   process.exit(0);
@@ -186,7 +187,7 @@ function readyText(
 `;
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),

@@ -1,7 +1,7 @@
 /**
- * SIGINT and SIGTERM of a role: the first asks it to end in order, a later one ends it at once, since
- * what was acknowledged is on disk already. The same wish often comes twice - a terminal or a process
- * group tells the launcher, too, and that passes it on - so what follows within a moment is one wish.
+ * SIGINT and SIGTERM of a role: the first one starts an orderly stop, a later one ends the process at once,
+ * since acknowledged writes are on disk already. One request often arrives twice - a terminal or a process
+ * group signals the launcher too, which passes it on - so signals within `sameWishMs` count as one.
  */
 const sameWishMs = 1_000;
 

@@ -9,7 +9,7 @@ import { certificateIdentity } from "#auth/certificate.ts";
 import { AlarmFile } from "#etcd/alarm-file.ts";
 import { Alarms } from "#etcd/alarms.ts";
 import { etcdVersion } from "#etcd/maintenance.ts";
-import { etcdHttpFace } from "#etcd/http-face.ts";
+import { etcdHttpFrontend } from "#etcd/http-frontend.ts";
 import {
   listenEtcd,
   recommendedServerLimits,
@@ -22,6 +22,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
+import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import type { FullStore } from "#store/full-store.ts";
@@ -130,7 +131,7 @@ function readTls(flags: StoreFlags): ListenTls | undefined {
     ...(allowCn === undefined ? {} : { refuse: refuseOthers(allowCn) }),
   };
   usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
-  // A context passes over an authority that is none, and would then refuse every client.
+  // createSecureContext ignores an invalid authority, and would then refuse every client.
   if (clientCa !== undefined) usable("--client-ca", () => new X509Certificate(tls.clientCa ?? ""));
   return tls;
 }
@@ -201,7 +202,7 @@ async function listen(
   });
   const { tls } = address;
   try {
-    const http = etcdHttpFace(host, flags.quota);
+    const http = etcdHttpFrontend({ ...host, figures: readProcessFigures }, flags.quota);
     const listening = await listenEtcd(
       { ...host, methods, http },
       {

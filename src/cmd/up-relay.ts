@@ -3,7 +3,7 @@
  * come in crowds. It reaches the API server by its socket, as the administrator, like any other relay.
  */
 import type { Pki } from "#auth/pki-files.ts";
-import { listen } from "#platform/node/http.ts";
+import { listen } from "#platform/node/http/http.ts";
 import type { AuditSink } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import type { Host, Plane } from "./plane.ts";

@@ -10,6 +10,8 @@ import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { type AuditFile, openAuditFile } from "./audit-file.ts";
+import { nodeMemory } from "#platform/node/spare-memory.ts";
+import { SpareMemory, spareMemoryDefaults } from "#platform/spare-memory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
@@ -41,8 +43,10 @@ export async function up(flags: UpFlags): Promise<void> {
   const relay = await relayBeside(host, plane, pki, flags, audit);
   writeKubeconfig(directory, pki, plane);
   process.stdout.write(readyText(plane, directory, flags, relay));
+  const spare = new SpareMemory({ clock: host.clock, host: nodeMemory }, spareMemoryDefaults);
   const failure = await Promise.race([stopped, plane.failed]);
   if (failure instanceof Error) return die(failure);
+  spare.stop();
   await relay?.stop();
   await plane.stop();
   await audit?.close();
@@ -87,6 +91,7 @@ async function start(
       port: flags.port,
       nodes: flags.nodes,
       ...more,
+      compactPeriodMs: flags.compactEvery * 1000,
     });
   } catch (error) {
     throw startError(error, directory, flags);

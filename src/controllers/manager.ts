@@ -33,7 +33,7 @@ import { rootCaPublisher, serviceAccountController } from "./serviceaccount/cont
 import { type LegacyTokens, legacyTokenController } from "./serviceaccount/token-controller.ts";
 import { statefulSetController } from "./statefulset/controller.ts";
 import { ttlAfterFinishedController } from "./ttl/controller.ts";
-import type { Controller, ControllerDeps } from "./shared/controller.ts";
+import type { Controller, ControllerDeps } from "./framework/controller.ts";
 
 export interface ManagerDeps {
   /** A client that acts as this service account of kube-system: each controller has its own rights. */

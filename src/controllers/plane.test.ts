@@ -15,7 +15,7 @@ import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { AuditLine } from "#server/audit.ts";
-import { refs } from "./shared/refs.ts";
+import { refs } from "./framework/refs.ts";
 
 const template: PodTemplateSpec = {
   metadata: { labels: { app: "web" } },

@@ -5,8 +5,8 @@
 import { Buffer } from "node:buffer";
 import type { Disk } from "#platform/disk.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
-import { alarmsFileName } from "#store/engines/local-files.ts";
-import { readSmall, replaceFile } from "#store/engines/replace-file.ts";
+import { alarmsFileName } from "#store/engines/local/files.ts";
+import { readSmall, replaceFile } from "#store/engines/local/replace-file.ts";
 import { AlarmType } from "#wire/etcd-messages.ts";
 import { alarmName, type Alarm, type AlarmMemory } from "./alarms.ts";
 

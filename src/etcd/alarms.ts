@@ -97,7 +97,7 @@ export class Alarms {
     const active = this.#active;
     this.#unkept = false;
     this.#saving = this.#saving.catch(() => undefined).then(() => memory.save(active));
-    // Whoever changed it asks `settled`; a change that nobody waits for is no unhandled rejection.
+    // Callers that need the outcome await `settled`; without one this must not be an unhandled rejection.
     this.#saving.catch(() => {
       this.#unkept = true;
     });

@@ -1,12 +1,12 @@
 /**
- * The pings by which grpc-go measures a connection's bandwidth, answered when that is of use.
+ * The pings by which grpc-go measures a connection's bandwidth, answered only when that is useful.
  *
  * A client sends one with the first data it gets after the last was answered: with each answer of a
  * unary call, when that is answered at once. That is a write and a read more for either side, a third
  * of what a small put costs both. All other pings (keepalive, health) are answered at once.
  *
- * Holds  an answer goes out once `heldBytes` were sent since the last, or after `heldMs`, whatever is
- *        first: a client that is sent much measures, and widens its windows, as it would otherwise.
+ * Holds  an answer is sent once `heldBytes` were sent since the last one, or after `heldMs`, whichever is
+ *        first: a client that receives much data measures, and widens its windows, as usual.
  * Source the payload and the way of measuring: internal/transport/bdp_estimator.go of grpc-go. Why RFC
  *        9113, 6.7 (answers should not wait) is not followed to the letter: docs/adr/0012.
  */
@@ -39,7 +39,7 @@ export class BandwidthPings {
     return true;
   }
 
-  /** So many bytes more were sent. May answer. */
+  /** Counts bytes sent. May answer a held ping. */
   sent(bytes: number): void {
     this.#sentBytes += bytes;
     if (this.#held && this.#sentBytes >= heldBytes) this.#release();

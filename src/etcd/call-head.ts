@@ -2,6 +2,7 @@
  * What a stream's header block says about the call, before any message: whether it is one, in which
  * encoding its messages come, how long its client will wait. Refusals in the words of grpc-go.
  */
+import { ownEntry } from "#base/own.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 
 export interface CallHead {
@@ -30,11 +31,11 @@ export function isGrpc({ contentType }: CallHead): boolean {
 /** For a stream that is not gRPC where nothing else is spoken, or is, but not well. */
 export function refuseHead(head: CallHead): HeadRefused | undefined {
   if (!isGrpc(head)) {
-    const message = `invalid gRPC request content-type ${quoted(head.contentType)}`;
+    const message = `invalid gRPC request content-type ${quotePath(head.contentType)}`;
     return { status: 415, code: Code.invalidArgument, message };
   }
   if (head.method !== "POST") {
-    const message = `Received a HEADERS frame with :method ${quoted(head.method)} which should be POST`;
+    const message = `Received a HEADERS frame with :method ${quotePath(head.method)} which should be POST`;
     return { status: 405, code: Code.internal, message };
   }
   const wrong = timeoutWrong(head.timeout);
@@ -55,26 +56,26 @@ const timeoutLengthMax = 9;
 
 function timeoutWrong(timeout: string): string | undefined {
   if (timeout === "") return undefined;
-  if (timeout.length < 2) return `timeout string is too short: ${quoted(timeout)}`;
-  if (timeout.length > timeoutLengthMax) return `timeout string is too long: ${quoted(timeout)}`;
+  if (timeout.length < 2) return `timeout string is too short: ${quotePath(timeout)}`;
+  if (timeout.length > timeoutLengthMax) return `timeout string is too long: ${quotePath(timeout)}`;
   if (!Object.hasOwn(unitMs, timeout.at(-1) ?? "")) {
-    return `timeout unit is not recognized: ${quoted(timeout)}`;
+    return `timeout unit is not recognized: ${quotePath(timeout)}`;
   }
   const digits = timeout.slice(0, -1);
   if (/^\d+$/.test(digits)) return undefined;
-  return `strconv.ParseUint: parsing ${quoted(digits)}: invalid syntax`;
+  return `strconv.ParseUint: parsing ${quotePath(digits)}: invalid syntax`;
 }
 
 /** Infinity: its client will wait. */
 export function timeoutMs({ timeout }: CallHead): number {
   if (timeout === "") return Number.POSITIVE_INFINITY;
-  return Number(timeout.slice(0, -1)) * (unitMs[timeout.at(-1) ?? ""] ?? 0);
+  return Number(timeout.slice(0, -1)) * (ownEntry(unitMs, timeout.at(-1) ?? "") ?? 0);
 }
 
 export function deadlineExceeded(): GrpcError {
   return new GrpcError(Code.deadlineExceeded, "context deadline exceeded");
 }
 
-function quoted(text: string): string {
+function quotePath(text: string): string {
   return JSON.stringify(text);
 }

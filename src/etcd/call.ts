@@ -1,6 +1,6 @@
 /**
- * A call as the services see it, whatever carries it: unary methods are functions from message to
- * message, streams are a pair of ends.
+ * A call as the services see it, independent of the transport: unary methods are functions from message
+ * to message, streams are a pair of ends.
  */
 import type { Input, Message } from "#wire/etcd-codec.ts";
 import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
@@ -21,13 +21,13 @@ export interface ServerStream {
   readonly closed: boolean;
 }
 
-/** What comes from the client. A thrown GrpcError ends the call with it. */
+/** Receives the client's messages. A thrown GrpcError ends the call with it. */
 export interface StreamEnd {
   /** Borrowed until return. */
   message(bytes: Buffer): void;
   /** The client sends no more, and may still listen. Thrown errors end the call too. */
   halfClosed(): void;
-  /** The stream is over, whoever ended it. */
+  /** The stream is over, ended by either side. */
   closed(): void;
 }
 
@@ -60,8 +60,8 @@ export function stream(open: (call: ServerStream) => StreamEnd): Method {
 
 /**
  * One request, many answers: `answer` is called with the first message, and returns what to call when
- * the stream is over. As etcd 3.6's grpc-go: further messages are dropped, a stream that says there will
- * be none is told so.
+ * the stream is over. As etcd 3.6's grpc-go: further messages are dropped; a stream that ends without any
+ * message gets an error.
  */
 export function serverStream(answer: (request: Buffer, call: ServerStream) => () => void): Method {
   return stream((call) => {

@@ -44,7 +44,7 @@ function refuseMember(identity: Identity): Method {
   });
 }
 
-/** Answers as etcd does while authentication is off and nobody was ever added. */
+/** Answers as etcd does while authentication is off and no user was ever added. */
 export function authMethods({ store, identity }: ClusterDeps): Readonly<Record<string, Method>> {
   const header = (): m.Header => identity.header(store.commitRevision);
   const says = (): Method => unary(m.empty, m.headerResponse, () => ({ header: header() }));
@@ -76,7 +76,7 @@ export function authMethods({ store, identity }: ClusterDeps): Readonly<Record<s
 const serving = 1;
 const serviceUnknown = 3;
 
-/** The server as a whole is the only service that health is told of. */
+/** Health is reported for the server as a whole only. */
 export function healthMethods(): Readonly<Record<string, Method>> {
   return {
     Check: unary(m.healthCheckRequest, m.healthCheckResponse, ({ service }) => {

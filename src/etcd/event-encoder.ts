@@ -1,7 +1,7 @@
 /**
  * Events as bytes, made once for all watches they go to.
  *
- * Bounds  what is kept is what one batch of the store hands out: whoever uses it forgets it after.
+ * Bounds  it keeps the events of one batch of the store; its owner drops it afterwards.
  */
 import type { KeyValue, StoreEvent } from "#store/store.ts";
 import { event as eventMessage, EventType } from "#wire/etcd-messages.ts";
@@ -11,8 +11,8 @@ export class EventEncoder {
   readonly #withPrevious = new Map<StoreEvent, Buffer>();
 
   /**
-   * `shared`: others may ask for the same event, so its bytes are kept. `previous` is to be told, and
-   * is the same each time that it is.
+   * `shared`: other watches may need the same event, so its bytes are kept. `previous` is included when
+   * given, and is the same on every call for one event.
    */
   encode(
     event: StoreEvent,

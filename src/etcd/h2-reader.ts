@@ -2,7 +2,7 @@
  * Bytes of an HTTP/2 connection in, whole frames out: the preface, limits of length, padding, and header
  * blocks that are spread over several frames.
  *
- * Holds  a frame that breaks the protocol is a ProtocolError, thrown where its bytes came in.
+ * Holds  a frame that breaks the protocol is a ProtocolError, thrown where its bytes were read.
  * Bounds what is kept between two reads: one frame, one header block, each copied once however its
  *        bytes come in.
  */

@@ -4,7 +4,7 @@
  * Holds  frames go out in the order in which they were given; nothing is sent after `close`.
  */
 import type { Duplex } from "node:stream";
-import { directWriter, type SocketWriter } from "#platform/node/socket-writer.ts";
+import { directWriter, type SocketWriter } from "#platform/node/http/socket-writer.ts";
 import { pieces } from "#wire/buffer-pool.ts";
 import { Outbox, sent, type Outgoing } from "./outbox.ts";
 

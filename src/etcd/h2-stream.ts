@@ -18,7 +18,7 @@ import {
 import { encodeGrpcMessage } from "#wire/grpc.ts";
 import type { H2Connection } from "./h2-connection.ts";
 
-/** Who gets what comes from the client. */
+/** Receives the client's data. */
 export interface Take {
   /** Borrowed until return. */
   data(bytes: Buffer): void;

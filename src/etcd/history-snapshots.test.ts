@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NodeRandom } from "#platform/node/random.ts";
 import { SimDisk } from "#sim/disk.ts";
-import { fileHeaderBytes } from "#store/engines/local-files.ts";
+import { fileHeaderBytes } from "#store/engines/local/files.ts";
 import { restoreSnapshot } from "#store/restore.ts";
 import type { EtcdClient } from "./client.ts";
 import { Lives } from "./testing/lives.ts";

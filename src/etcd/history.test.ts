@@ -85,7 +85,7 @@ test(`13766: a crash under load leaves revision and state in step (seed ${seed})
         acknowledged.set(writer, i);
       }
     });
-    // Whoever loses the connection while power is cut is heard at once.
+    // A writer that loses the connection during the power cut is noticed at once.
     const ended = Promise.allSettled(writers);
     await lives.disk.crashed;
     const after = await lives.cut();
@@ -295,7 +295,7 @@ test("18089: a slow watch is not robbed of a delete by a compaction up to it", a
   await client.compact(at);
   await client.put({ key: "after" });
   watch.resume();
-  // All of it in order, or told where history begins: never a step over the delete.
+  // All events in order, or `compacted` with the first revision: the delete is never skipped.
   let seen = 1;
   for (;;) {
     const response = must(await watch.next(), "the watch ended");
@@ -382,7 +382,7 @@ test("20221: a watch of the future is told no progress of the past", async (t) =
     watch.send({ progress: {} });
     await client.put({ key: "k", value: Buffer.from(String(i)) });
   }
-  // Whichever of the two comes first, it does not speak of a revision below the start.
+  // Whichever of the two arrives first, it names no revision below the start.
   const { header } = must(await watch.next(), "the watch ended");
   assert.ok((header?.revision ?? 0) >= start);
   watch.close();

@@ -1,4 +1,4 @@
-/** Who answers: the header of every response, and how far history is forgotten as etcd counts it. */
+/** The server's identity: the header of every response, and the compact revision as etcd counts it. */
 import type { Store } from "#store/store.ts";
 import type { Header } from "#wire/etcd-messages.ts";
 

@@ -82,7 +82,7 @@ export class LeaseService {
     };
   }
 
-  /** Its end is not to be told before it is durable. A store that stopped never says so. */
+  /** Reports the lease's end only once it is durable. A store that stopped never gets there. */
   async #sendGone(call: ServerStream, id: bigint): Promise<void> {
     try {
       await this.#deps.store.settled();

@@ -2,7 +2,9 @@
  * Metrics in Prometheus' text form, under etcd's names and units where it has them, so that its
  * dashboards and alerts go on working; what is only ours is named `pilothouse_store_*`.
  */
+import { processMetrics, type ProcessFigures } from "#platform/process-metrics.ts";
 import type { FullStore } from "#store/full-store.ts";
+import { storeMetrics } from "#store/metrics.ts";
 import { alarmName, type Alarms } from "./alarms.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
 
@@ -15,15 +17,18 @@ interface Metric {
   readonly labels?: string;
 }
 
-export function metricsText(
-  deps: { readonly store: FullStore; readonly alarms: Alarms },
-  quotaBytes: number,
-): string {
-  const metrics = [
+export interface MetricsDeps {
+  readonly store: FullStore;
+  readonly alarms: Alarms;
+  readonly figures: () => ProcessFigures;
+}
+
+export function metricsText(deps: MetricsDeps, quotaBytes: number): string {
+  const metrics: readonly Metric[] = [
     ...serverMetrics(),
     ...alarmMetrics(deps.alarms),
-    ...storeMetrics(deps.store, quotaBytes),
-    ...processMetrics(),
+    ...etcdStoreMetrics(deps.store, quotaBytes),
+    ...processMetrics(deps.figures()),
   ];
   let before = "";
   return metrics
@@ -75,8 +80,9 @@ function alarmMetrics({ active }: Alarms): Metric[] {
   );
 }
 
-function storeMetrics(store: FullStore, quotaBytes: number): Metric[] {
-  const { keys, versions, leases, bytes, watches, engine } = store.stats();
+function etcdStoreMetrics(store: FullStore, quotaBytes: number): Metric[] {
+  const stats = store.stats();
+  const { keys, bytes, watches, engine } = stats;
   const total = Math.max(engine.storedBytes, bytes);
   return [
     gauge("etcd_server_quota_backend_bytes", "database quota", quotaBytes),
@@ -87,20 +93,6 @@ function storeMetrics(store: FullStore, quotaBytes: number): Metric[] {
     gauge("etcd_debugging_mvcc_compact_revision", "compacted revision", store.compactRevision),
     gauge("etcd_debugging_mvcc_watcher_total", "watches", watches.watches),
     gauge("etcd_debugging_mvcc_slow_watcher_total", "watches that are behind", watches.behind),
-    gauge("pilothouse_store_versions", "versions held, of all keys", versions),
-    gauge("pilothouse_store_leases", "leases alive", leases),
-    gauge("pilothouse_store_log_bytes", "log that a checkpoint could free", engine.logBytes),
-    gauge("pilothouse_store_checkpoint_revision", "of the newest", engine.checkpointRevision),
-  ];
-}
-
-function processMetrics(): Metric[] {
-  const { user, system } = process.cpuUsage();
-  const help = "user and system time, seconds";
-  const started = Date.now() / 1000 - process.uptime();
-  return [
-    { name: "process_cpu_seconds_total", kind: "counter", help, value: (user + system) / 1e6 },
-    gauge("process_resident_memory_bytes", "resident memory", process.memoryUsage.rss()),
-    gauge("process_start_time_seconds", "since the epoch", started),
+    ...storeMetrics(stats).map(({ name, help, value }) => gauge(name, help, value)),
   ];
 }

@@ -2,11 +2,11 @@
  * What a connection sends within one turn of the loop. Small data frames are copied one behind the
  * other into blocks, so that a crowd's copies of one event cost no object each; the rest is handed on.
  *
- *   dataFrame, push ──▶ take ──▶ written ──▶ sent: the blocks are free for whoever writes next
+ *   dataFrame, push ──▶ take ──▶ written ──▶ sent: the blocks are free for the next writer
  *
  * Why blocks are kept: fresh memory costs a page fault for every 4 KiB.
- * Bounds `freeBlocksMax` blocks are kept, for all connections together; what one outbox holds is
- *        bounded by who fills it.
+ * Bounds `freeBlocksMax` blocks are kept, for all connections together; the callers of `push` bound what
+ *        one outbox holds.
  */
 import { Buffer } from "node:buffer";
 import { frameHeadBytes, FrameType, writeFrameHead } from "#wire/grpc-frames.ts";
@@ -87,7 +87,7 @@ export class Outbox {
   }
 }
 
-/** Nobody reads these bytes again. */
+/** Returns the blocks: no one reads these bytes again. */
 export function sent({ blocks }: Outgoing): void {
   for (const block of blocks) if (freeBlocks.length < freeBlocksMax) freeBlocks.push(block);
 }

@@ -6,7 +6,7 @@ import { createServer as createHttpServer, type Server as HttpServer } from "nod
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { Clock } from "#platform/clock.ts";
-import type { HttpFace } from "./http-face.ts";
+import type { HttpFace } from "./http-frontend.ts";
 
 /** Enough to tell: no method of HTTP/1.1 begins so. */
 const prefacePart = Buffer.from("PRI * HTTP/2");

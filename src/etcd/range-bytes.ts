@@ -14,7 +14,7 @@ import { SortOrder, SortTarget, type RangeRequest } from "#wire/etcd-messages.ts
 import { RangeWriter } from "#wire/etcd-range.ts";
 import type { ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
-import { filtered, span } from "./range.ts";
+import { filterRange, span } from "./range.ts";
 import { etcdError, readError } from "./rpc-error.ts";
 
 /** One for all: an answer is written in one synchronous go. */
@@ -24,7 +24,7 @@ export function inKeyOrder(request: RangeRequest): boolean {
   return (
     request.sortTarget === SortTarget.key &&
     request.sortOrder !== SortOrder.descend &&
-    !filtered(request)
+    !filterRange(request)
   );
 }
 
@@ -33,7 +33,7 @@ function checkStreamed(request: RangeRequest): void {
   const { sortOrder, sortTarget } = request;
   const ascends = sortOrder === SortOrder.ascend && sortTarget === SortTarget.key;
   if (sortOrder !== SortOrder.none && !ascends) throw etcdError("streamSorted");
-  if (filtered(request)) throw etcdError("streamFiltered");
+  if (filterRange(request)) throw etcdError("streamFiltered");
 }
 
 /** Throws GrpcError when the revision cannot be read. `request` is in key order. */

@@ -2,8 +2,8 @@
  * Range, with every option: the store finds keys in order at a revision; what etcd can ask for
  * besides - filters by revision, sorting by any field - is done here over what was found.
  *
- * Holds  `count` is of the whole range whatever limit and filters say; `more` is whether the limit
- *        cut something off; the header's revision is the newest, not the one read.
+ * Holds  `count` is of the whole range, ignoring limit and filters; `more` is whether the limit cut keys
+ *        off; the header's revision is the newest, not the one read.
  * Cost   with sorting or filters the whole range is read, as in etcd.
  */
 import type {
@@ -53,7 +53,7 @@ export function checkRange(request: RangeRequest): void {
 
 /** Throws GrpcError when the revision cannot be read. */
 export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer {
-  const whole = request.sortOrder !== SortOrder.none || filtered(request);
+  const whole = request.sortOrder !== SortOrder.none || filterRange(request);
   // One more than asked for, as in etcd: with a target but no order, it takes part in the sorting.
   const limit = request.limit + 1;
   const found = view.range({
@@ -65,13 +65,13 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
   const { count } = found;
   const header = { revision: view.revision };
   if (request.countOnly) return { header, kvs: [], more: false, count };
-  const sorted = sort(filtered(request) ? filter(found.kvs, request) : found.kvs, request);
+  const sorted = sort(filterRange(request) ? filter(found.kvs, request) : found.kvs, request);
   const cut = request.limit > 0 && sorted.length > request.limit;
   const kept = cut ? sorted.slice(0, request.limit) : sorted;
   return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more: cut, count };
 }
 
-/** etcd 3.7 begins a stream with a Range of so many keys. */
+/** etcd 3.7 begins a stream with a Range of this many keys. */
 const firstChunkKeys = 10;
 
 /**
@@ -81,13 +81,13 @@ const firstChunkKeys = 10;
 export function fewByTarget(view: ReadView, request: RangeRequest): RangeAnswer | undefined {
   const { sortOrder, sortTarget, countOnly } = request;
   if (sortTarget === SortTarget.key || sortOrder !== SortOrder.none) return undefined;
-  if (countOnly || filtered(request)) return undefined;
+  if (countOnly || filterRange(request)) return undefined;
   const limit = request.limit > 0 ? Math.min(request.limit, firstChunkKeys) : firstChunkKeys;
   const answer = executeRange(view, { ...request, limit });
   return answer.more ? undefined : answer;
 }
 
-export function filtered(request: RangeRequest): boolean {
+export function filterRange(request: RangeRequest): boolean {
   return (
     request.minModRevision !== 0 ||
     request.maxModRevision !== 0 ||

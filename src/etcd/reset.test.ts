@@ -46,7 +46,7 @@ function write<Q>(stream: ClientHttp2Stream, message: Message<Q>, value: Input<Q
   stream.write(framed(message.encode(value, prefixBytes)));
 }
 
-/** In order: what comes after it on the connection is seen after it. */
+/** In order: later frames on the connection are seen after it. */
 function reset(stream: ClientHttp2Stream): void {
   stream.close(constants.NGHTTP2_CANCEL);
   stream.resume();
@@ -116,7 +116,7 @@ test("a watch reset at any moment is not watched any more", async (t) => {
     }
     reset(stream);
     assert.equal(await answered(session), "0");
-    // What came after the reset on that connection has been answered: so the reset was seen.
+    // A request sent after the reset on that connection has been answered, so the reset was seen.
     assert.equal(server.store?.stats().watches.watches, 0, `round ${i}`);
   }
   // Only one is allowed, so every one before was given back.

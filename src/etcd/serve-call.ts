@@ -14,7 +14,7 @@ import { ProtobufError } from "#wire/protobuf.ts";
 import type { Method, ServerStream, StreamEnd } from "./call.ts";
 import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
 import type { H2Stream } from "./h2-stream.ts";
-import type { HttpFace } from "./http-face.ts";
+import type { HttpFace } from "./http-frontend.ts";
 import { Inbox, type InboxLimits } from "./inbox.ts";
 import type { ServerLoad } from "./server-load.ts";
 

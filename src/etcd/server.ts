@@ -13,7 +13,7 @@ import type { Method } from "./call.ts";
 import { ConnectionGate, type GateLimits } from "./connection-gate.ts";
 import { H2Connection } from "./h2-connection.ts";
 import { recommendedH2Limits, type H2Limits } from "./h2-limits.ts";
-import type { HttpFace } from "./http-face.ts";
+import type { HttpFace } from "./http-frontend.ts";
 import { http1Server, tellProtocol } from "./port.ts";
 import { serveCall } from "./serve-call.ts";
 import { ServerLoad } from "./server-load.ts";

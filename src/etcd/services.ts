@@ -18,7 +18,7 @@ export interface EtcdDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Kept and loaded by whoever knows where; when absent, they are forgotten at the end. */
+  /** Alarms with their persistence; absent: alarms are lost at the end of the process. */
   readonly alarms?: Alarms;
 }
 
@@ -45,7 +45,7 @@ export const recommendedEtcdLimits = {
   // Four large responses; a client this far behind gains nothing from more.
   streamBacklogBytes: 4 * 2 ** 20,
   watchesMax: 100_000,
-  // With the backlog above 70 KB/s: slower is a client that has stopped, or a network nobody backs up over.
+  // With the backlog above 70 KB/s: a slower client has stopped, or its network is unusable for a backup.
   snapshotStallMs: 60_000,
 } as const satisfies KvLimits & WatchLimits & SnapshotLimits;
 

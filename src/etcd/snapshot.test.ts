@@ -1,4 +1,4 @@
-/** Whoever stops taking a snapshot holds nothing up. */
+/** A client that stops reading a snapshot does not block compaction. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#platform/log.ts";
@@ -45,7 +45,7 @@ class StalledCall implements ServerStream {
 
 const limits = { streamBacklogBytes: 10, snapshotStallMs: 60_000 };
 
-/** A store with history, and a snapshot of it that nobody takes. */
+/** A store with history, and a snapshot of it that no client reads. */
 async function stalled() {
   const clock = new SimClock();
   const deps = { clock, random: new SimRandom(1), log: silentLog };

@@ -17,7 +17,7 @@ export const snapshotBlockBytes = 512;
 export interface SnapshotLimits {
   /** More than that the client must take before more is read. */
   readonly streamBacklogBytes: number;
-  /** A client that does not take `streamBacklogBytes` in this time is let go: compaction waits for it. */
+  /** A client that does not read `streamBacklogBytes` in this time is dropped, because compaction waits for it. */
   readonly snapshotStallMs: number;
 }
 
@@ -42,7 +42,7 @@ export async function sendSnapshot(
     const remainingBytes = Math.max(0, snapshot.bytes - sent);
     call.send(snapshotResponse.encode({ remainingBytes, blob, version }, prefixBytes));
     sent += blob.length;
-    if (call.backlogBytes > limits.streamBacklogBytes) await drained(reader, limits);
+    if (call.backlogBytes > limits.streamBacklogBytes) await untilDrained(reader, limits);
   };
   try {
     for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) {
@@ -65,7 +65,7 @@ export async function sendSnapshot(
 }
 
 /** Of a stream that is over nothing drains. Rejects when its client takes too long. */
-function drained({ call, clock, gone }: Reader, limits: SnapshotLimits): Promise<void> {
+function untilDrained({ call, clock, gone }: Reader, limits: SnapshotLimits): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   const stalled = Promise.withResolvers<void>();
   const over = (): void => stalled.resolve();

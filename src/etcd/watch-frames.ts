@@ -18,7 +18,7 @@ export type Frame = readonly [Buffer];
 export interface FrameContext {
   /** Other watches may be handed the same commits. */
   readonly shared: boolean;
-  /** What was before a change at this revision or below is forgotten, and so not told. */
+  /** Previous values of changes at or below this revision are compacted, so they are not sent. */
   readonly compactRevision: number;
 }
 

@@ -29,7 +29,7 @@ export interface CutContext {
   readonly encoder: EventEncoder;
   /** Other watches may be handed the same events. */
   readonly shared: boolean;
-  /** What was before a change at this revision or below is forgotten, and so not told. */
+  /** Previous values of changes at or below this revision are compacted, so they are not sent. */
   readonly compactRevision: number;
 }
 

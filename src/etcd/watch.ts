@@ -32,7 +32,7 @@ export interface WatchLimits {
   readonly responseBytes: number;
   /** A fragmented response is cut at this size, between events: etcd's request limit and overhead. */
   readonly fragmentBytes: number;
-  /** How often a watch that asked for it, and had no events since, is told where it stands. */
+  /** How often a watch with progress_notify and no events since gets a progress message. */
   readonly progressMs: number;
 }
 

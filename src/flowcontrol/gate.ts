@@ -9,7 +9,7 @@
  * Skips  long-running requests other than watches: their handlers hold nothing of the server.
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/gen/types.ts";
-import type { Lookup } from "#api/lookup.ts";
+import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
@@ -60,7 +60,7 @@ export interface GateObserver {
 export interface GateDeps {
   readonly clock: Clock;
   /** Absent: the bootstrap configuration, unchanging. */
-  readonly lookup?: Lookup;
+  readonly lookup?: Lister;
   /** Changes whenever one of the two kinds does; without it changes are seen every `borrowMs`. */
   readonly configVersion?: () => number;
   readonly load?: Load;

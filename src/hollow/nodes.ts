@@ -9,7 +9,7 @@ import type { Lease, Node } from "#api/gen/types.ts";
 import type { Client, WatchedEvent } from "#client/client.ts";
 import type { ReflectorSink } from "#client/reflector.ts";
 import { runReflector } from "#client/reflector.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "#client/refusal.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "#client/api-errors.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -11,7 +11,7 @@ import type { EventRecorder } from "#client/events.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { ReflectorSink } from "#client/reflector.ts";
 import { runReflector } from "#client/reflector.ts";
-import { isConflict, isNotFound } from "#client/refusal.ts";
+import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
 import { runWorkers } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";

@@ -25,7 +25,7 @@ export interface ByteRequest {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Borrowed until the response's head is there. */
   readonly body?: Uint8Array;
-  /** Instead of `body`, sent as it comes. */
+  /** Instead of `body`: sent piece by piece as it arrives. */
   readonly bodyStream?: {
     /** Undefined: sent in chunks. */
     readonly bytes: number | undefined;
@@ -40,7 +40,7 @@ export interface ByteResponse {
   readonly status: number;
   /** Lower-case names; repeated headers joined with ", ". */
   readonly headers: Readonly<Record<string, string>>;
-  /** The whole body; "too-large" as soon as more than `limitBytes` came (the rest is dropped). */
+  /** The whole body; "too-large" as soon as more than `limitBytes` arrived (the rest is dropped). */
   read(limitBytes: number): Promise<Uint8Array | "too-large">;
   /**
    * Chunks as they come, given to `take`; resolves at the clean end, rejects with

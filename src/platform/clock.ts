@@ -34,6 +34,7 @@ export type TimerName =
   | "client.backoff"
   | "client.resync"
   | "client.delay"
+  | "client.turn"
   | "client.election"
   | "scheduler.backoff"
   | "scheduler.flush"
@@ -48,6 +49,10 @@ export type TimerName =
   | "relay.balance"
   | "relay.drain"
   | "relay.settle"
+  | "request.turn"
+  | "offload.task"
+  | "offload.idle"
+  | "memory.look"
   | "sim.step";
 
 export interface Timer {

@@ -62,9 +62,9 @@ export interface Disk {
   /** Takes the exclusive lock of a directory or throws DiskError with code ELOCKED naming the holder's pid. Freed by the host when the process dies. */
   lock(directory: string): Promise<DiskLock>;
   /**
-   * Keeps who would `lock` the directory away from it, with others who read; ELOCKED while somebody has
-   * that. Changes nothing: where nobody ever locked there is nothing to hold, and `release` rejects with
-   * ELOCKED if somebody has meanwhile.
+   * Shared lock: excludes `lock`, allows other readers; throws ELOCKED while the directory is locked. Writes
+   * nothing: in a directory that was never locked there is no lock file to hold, and `release` rejects with
+   * ELOCKED if the directory was locked meanwhile.
    */
   lockForReading(directory: string): Promise<DiskLock>;
 }

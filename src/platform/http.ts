@@ -3,7 +3,7 @@
  * adapters at the rim of the same handler chain: `(PlainRequest) => Promise<PlainResponse>`.
  */
 
-/** Who is at the other end, as far as the transport can tell. */
+/** The peer of a request, as far as the transport can tell. */
 export type Peer =
   /** A socket: `certificate` is the verified client certificate, DER; absent when none was given. */
   | {
@@ -27,7 +27,7 @@ export type TakeChunk = (chunk: Uint8Array) => void | Promise<void>;
 
 export type PlainBody =
   | { readonly kind: "none" }
-  /** `read` may be called once. Resolves to "too-large" as soon as more than `limitBytes` came. */
+  /** `read` may be called once. Resolves to "too-large" as soon as more than `limitBytes` arrived. */
   | {
       readonly kind: "bytes";
       /** Content-Length; undefined when the client did not say. */
@@ -54,10 +54,10 @@ export interface PlainRequest {
   readonly peer: Peer;
   /**
    * The protocol of a well-formed Upgrade (`websocket`, `SPDY/3.1`) on a connection that can become a
-   * tunnel; whoever does not speak it answers as if nothing was offered.
+   * tunnel; a handler that does not support it answers as if there was no Upgrade header.
    */
   readonly upgrade?: string;
-  /** Line by line, the `impersonate-` headers, whose values may hold commas; absent when none came. */
+  /** The `impersonate-` headers line by line, because values may contain commas; absent when there are none. */
   readonly impersonateLines?: Readonly<Record<string, readonly string[]>>;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
@@ -79,9 +79,9 @@ export interface ByteSink {
   write(chunks: readonly Uint8Array[]): boolean;
   onDrain(f: () => void): void;
   end(): void;
-  /** As `end`, and the client's next request comes by a new connection, where its balancer likes. */
+  /** As `end`, and closes the connection, so that the load balancer places the client's next request anew. */
   leave?(): void;
-  /** Cuts the connection instead of ending the stream well: what came before is incomplete. */
+  /** Cuts the connection instead of ending the stream, so that the client sees it is incomplete. */
   abort?(): void;
   readonly closed: boolean;
 }

@@ -6,26 +6,26 @@ import type { AnyObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";
 import { dedupOwnerReferences, prepareMetadataForCreate, validateMetadata } from "#api/meta.ts";
 import { nameValidatorFor } from "#api/names.ts";
-import { alreadyExists, ApiError, badRequest, failure } from "#api/status.ts";
+import { alreadyExists, ApiError, badRequest, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceContext, Written } from "./context.ts";
+import type { ResourceStorage, Written } from "./resource-storage.ts";
 import {
   groupResource,
   passWarnings,
   putObject,
   refuseInvalid,
-  storedBytes,
-  unstored,
-} from "./context.ts";
+  encodeForStorage,
+  uncachedObject,
+} from "./resource-storage.ts";
 import { objectKey } from "./keys.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
 /** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
 const generateAttemptsMax = 8;
 
-export async function createObject(
-  context: ResourceContext,
+export async function storeCreate(
+  context: ResourceStorage,
   namespace: string,
   object: AnyObject,
   options: WriteOptions,
@@ -42,7 +42,7 @@ export async function createObject(
 
 /** The object that is to be stored: complete, valid, admitted. */
 export async function prepareCreate(
-  context: ResourceContext,
+  context: ResourceStorage,
   namespace: string,
   object: AnyObject,
   options: WriteOptions,
@@ -57,15 +57,20 @@ export async function prepareCreate(
     random: context.random,
   });
   const next = context.strategy.prepareForCreate(filled);
-  validateCreate(context, next);
+  const { pace } = options;
+  if (pace?.isLong === true) await pace.turn();
+  const errors = validateCreate(context, next);
+  if (pace?.isLong === true) await pace.turn();
+  refuseInvalid(context, next.metadata?.name ?? "", errors);
   passWarnings(context, next, undefined, options);
   await options.admit?.(next, undefined);
+  if (pace?.isLong === true) await pace.turn();
   return next;
 }
 
 /** Stores what prepareCreate made; a dry run looks whether it could be. */
 export async function storeCreated(
-  context: ResourceContext,
+  context: ResourceStorage,
   next: AnyObject,
   options: WriteOptions,
 ): Promise<Written> {
@@ -74,7 +79,10 @@ export async function storeCreated(
   if (options.dryRun) {
     const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };
-    return { kind: "committed", object: unstored(context, key, storedBytes(context, next), 0) };
+    return {
+      kind: "committed",
+      object: uncachedObject(context, key, encodeForStorage(context, next), 0),
+    };
   }
   if (resourceVersion !== "" && resourceVersion !== "0") {
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
@@ -83,7 +91,7 @@ export async function storeCreated(
 }
 
 export function checkNamespace(
-  context: ResourceContext,
+  context: ResourceStorage,
   namespace: string,
   object: AnyObject,
 ): void {
@@ -94,19 +102,18 @@ export function checkNamespace(
   );
 }
 
-function validateCreate(context: ResourceContext, next: AnyObject): void {
+function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
-  refuseInvalid(context, meta.name ?? "", [
-    ...validateMetadata(meta, { namespaced, nameValidator }),
-    ...context.strategy.validate(next),
-  ]);
+  return validateMetadata(meta, { namespaced, nameValidator }).concat(
+    context.strategy.validate(next),
+  );
 }
 
 /** 409, worded by whether the server picked the name and whether the other is on its way out. */
 export function existsError(
-  context: ResourceContext,
+  context: ResourceStorage,
   next: AnyObject,
   actual: SharedObject | undefined,
 ): ApiError {

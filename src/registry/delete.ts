@@ -14,8 +14,14 @@ import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
 import { formatTime, parseTime } from "#api/time.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceContext } from "./context.ts";
-import { deleteKey, groupResource, putObject, storedBytes, unstored } from "./context.ts";
+import type { ResourceStorage } from "./resource-storage.ts";
+import {
+  deleteKey,
+  groupResource,
+  putObject,
+  encodeForStorage,
+  uncachedObject,
+} from "./resource-storage.ts";
 import { finalizersForDelete, isNamespace, namespaceFinalizers } from "./finalizers.ts";
 import { objectKey } from "./keys.ts";
 import type { DeleteOptions, DeleteResult, WriteOptions } from "./resource-store.ts";
@@ -31,8 +37,8 @@ type Outcome =
   | { readonly kind: "done"; readonly result: DeleteResult }
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
-export async function deleteObject(
-  context: ResourceContext,
+export async function storeDelete(
+  context: ResourceStorage,
   at: { readonly namespace: string; readonly name: string },
   options: DeleteOptions,
   write: WriteOptions,
@@ -49,7 +55,7 @@ export async function deleteObject(
 }
 
 async function deleteOnce(
-  context: ResourceContext,
+  context: ResourceStorage,
   current: SharedObject,
   options: DeleteOptions,
   write: WriteOptions,
@@ -63,7 +69,7 @@ async function deleteOnce(
 }
 
 async function removeNow(
-  context: ResourceContext,
+  context: ResourceStorage,
   current: SharedObject,
   write: WriteOptions,
 ): Promise<Outcome> {
@@ -75,15 +81,15 @@ async function removeNow(
 }
 
 async function mark(
-  context: ResourceContext,
+  context: ResourceStorage,
   current: SharedObject,
   marked: AnyObject,
   write: WriteOptions,
 ): Promise<Outcome> {
   if (marked === current.object) return pending(current);
   if (write.dryRun) {
-    const bytes = storedBytes(context, marked);
-    return pending(unstored(context, current.key, bytes, current.revision));
+    const bytes = encodeForStorage(context, marked);
+    return pending(uncachedObject(context, current.key, bytes, current.revision));
   }
   const written = await putObject(context, current.key, marked, current.revision);
   return written.kind === "conflict" ? written : pending(written.object);
@@ -105,7 +111,7 @@ function checkOptions(options: DeleteOptions): void {
 }
 
 function checkPreconditions(
-  context: ResourceContext,
+  context: ResourceStorage,
   current: SharedObject,
   options: DeleteOptions,
 ): void {
@@ -123,26 +129,26 @@ function checkPreconditions(
   }
 }
 
-function planDelete(context: ResourceContext, object: AnyObject, options: DeleteOptions): Plan {
+function planDelete(context: ResourceStorage, object: AnyObject, options: DeleteOptions): Plan {
   const meta = object.metadata ?? {};
   if (isNamespace(context.info)) {
     if (meta.deletionTimestamp === undefined) return planNamespace(context, object, options);
     if (namespaceFinalizers(object).length > 0) return { kind: "wait" };
   }
-  const seconds = requestedSeconds(options);
+  const seconds = gracePeriodSeconds(options);
   return meta.deletionTimestamp === undefined
     ? planFirst(context, object, options, seconds)
     : planAgain(context, object, options, seconds);
 }
 
 /** Negative grace means one second. */
-function requestedSeconds(options: DeleteOptions): number | undefined {
+function gracePeriodSeconds(options: DeleteOptions): number | undefined {
   const { gracePeriodSeconds: seconds } = options;
   return seconds === undefined || seconds >= 0 ? seconds : 1;
 }
 
 function planFirst(
-  context: ResourceContext,
+  context: ResourceStorage,
   object: AnyObject,
   options: DeleteOptions,
   seconds: number | undefined,
@@ -153,13 +159,13 @@ function planFirst(
   return planMark(context, object, options, {
     deletionTimestamp: due,
     deletionGracePeriodSeconds: grace,
-    ...bumped(object.metadata ?? {}),
+    ...bumpGeneration(object.metadata ?? {}),
   });
 }
 
 /** A grace period that is running can only be shortened. */
 function planAgain(
-  context: ResourceContext,
+  context: ResourceStorage,
   object: AnyObject,
   options: DeleteOptions,
   seconds: number | undefined,
@@ -177,7 +183,7 @@ function planAgain(
   });
 }
 
-function planUngraceful(context: ResourceContext, object: AnyObject, options: DeleteOptions): Plan {
+function planUngraceful(context: ResourceStorage, object: AnyObject, options: DeleteOptions): Plan {
   const meta = object.metadata ?? {};
   const finalizers = finalizersForDelete(meta, options, context.strategy.defaultPropagation);
   if (finalizers.length === 0) return { kind: "remove" };
@@ -188,18 +194,18 @@ function planUngraceful(context: ResourceContext, object: AnyObject, options: De
     deletionTimestamp:
       dueMs === undefined || dueMs > nowMs ? formatTime(nowMs) : (meta.deletionTimestamp ?? ""),
     deletionGracePeriodSeconds: 0,
-    ...(first ? bumped(meta) : {}),
+    ...(first ? bumpGeneration(meta) : {}),
   });
 }
 
 /** Controllers must see that the wish changed: generation counts the first mark. */
-function bumped(meta: ObjectMeta): { generation?: number } {
+function bumpGeneration(meta: ObjectMeta): { generation?: number } {
   const generation = meta.generation ?? 0;
   return generation > 0 ? { generation: generation + 1 } : {};
 }
 
 function planMark(
-  context: ResourceContext,
+  context: ResourceStorage,
   object: AnyObject,
   options: DeleteOptions,
   changes: Partial<ObjectMeta>,
@@ -218,7 +224,7 @@ function withFinalizers(before: ObjectMeta, finalizers: readonly string[]): Part
 }
 
 /** A namespace's first delete only tells everyone: phase Terminating, then its controller empties it. */
-function planNamespace(context: ResourceContext, object: AnyObject, options: DeleteOptions): Plan {
+function planNamespace(context: ResourceStorage, object: AnyObject, options: DeleteOptions): Plan {
   const status = { ...(object["status"] as object | undefined), phase: "Terminating" };
   const deletionTimestamp = formatTime(context.clock.nowMs());
   return planMark(context, { ...object, status }, options, { deletionTimestamp });

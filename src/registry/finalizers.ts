@@ -3,7 +3,7 @@
  * and what a delete's propagation policy does to them.
  */
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { DeleteOptions } from "./resource-store.ts";
 
 const orphanFinalizer = "orphan";

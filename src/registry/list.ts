@@ -13,7 +13,7 @@
  * Cost: the keys looked at; objects are parsed only for selectors.
  */
 import type { FieldError } from "#api/status.ts";
-import { badRequest, expired, invalid } from "#api/status.ts";
+import { badRequest, expiredError, invalid } from "#api/status.ts";
 import type { Revision } from "#store/store.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import type { Predicate } from "#watch/predicate.ts";
@@ -21,9 +21,9 @@ import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 import { SortedSet } from "#watch/sorted-set.ts";
-import type { ResourceContext } from "./context.ts";
+import type { ResourceStorage } from "./resource-storage.ts";
 import { decodeContinue, encodeContinue, latestRevision } from "./continue-token.ts";
-import { sharedObject } from "./feed.ts";
+import { sharedObject } from "./cacher.ts";
 import { resourceRange } from "./keys.ts";
 import type { AskedVersion } from "./resource-version.ts";
 import { isVersionError, parseVersion } from "./resource-version.ts";
@@ -54,8 +54,8 @@ interface Plan {
   readonly gone: () => Error;
 }
 
-export async function listObjects(
-  context: ResourceContext,
+export async function storeList(
+  context: ResourceStorage,
   namespace: string,
   options: ListOptions,
 ): Promise<ListPage> {
@@ -68,7 +68,7 @@ export async function listObjects(
 }
 
 /** The whole list in one synchronous pass, so no snapshot is needed: no write can happen in between. */
-function wholePage(context: ResourceContext, plan: Plan): ListPage {
+function wholePage(context: ResourceStorage, plan: Plan): ListPage {
   const { cache } = context.core;
   const items: SharedObject[] = [];
   cache.state.scan(plan.from, plan.predicate.to, (object) => {
@@ -99,7 +99,7 @@ function page(plan: Plan, snapshot: Snapshot, pin: (snapshot: Snapshot) => void)
   return { items, resourceVersion, continue: token, remainingItemCount };
 }
 
-function snapshotFor(context: ResourceContext, plan: Plan): Snapshot {
+function snapshotFor(context: ResourceStorage, plan: Plan): Snapshot {
   const { cache } = context.core;
   if (plan.at === undefined) return cache.state.snapshot();
   if (plan.at < context.store.compactRevision) throw plan.gone();
@@ -107,7 +107,7 @@ function snapshotFor(context: ResourceContext, plan: Plan): Snapshot {
 }
 
 /** Older than the ring, younger than compaction. The whole resource: the snapshot may be pinned. */
-function snapshotFromStore(context: ResourceContext, plan: Plan, at: number): Snapshot {
+function snapshotFromStore(context: ResourceStorage, plan: Plan, at: number): Snapshot {
   const { prefix, source } = context.core;
   const range = context.store.range({ ...resourceRange(prefix), at: at as Revision });
   if (range.kind !== "ok") throw plan.gone();
@@ -115,7 +115,7 @@ function snapshotFromStore(context: ResourceContext, plan: Plan, at: number): Sn
   return { revision: at, objects };
 }
 
-function planList(context: ResourceContext, namespace: string, options: ListOptions): Plan {
+function planList(context: ResourceStorage, namespace: string, options: ListOptions): Plan {
   refuseListOptions(options);
   const { labels, fields } = options;
   const { namespaced } = context.info;
@@ -133,7 +133,7 @@ function planList(context: ResourceContext, namespace: string, options: ListOpti
     ...scope,
     ...planVersion(options, asked),
     from: predicate.from,
-    gone: () => expired(listTooOld),
+    gone: () => expiredError(listTooOld),
   };
 }
 
@@ -171,7 +171,7 @@ function planContinue(
     limit: options.limit ?? 0,
     at: token.revision === latestRevision ? undefined : token.revision,
     atLeast: 0,
-    gone: () => expired(continueTooOld, latest),
+    gone: () => expiredError(continueTooOld, latest),
   };
 }
 

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseFieldSelector } from "#api/field-selector.ts";
-import { parseLabelSelector } from "#api/label-selector.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
+import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { SimRandom } from "#sim/random.ts";
 import type { Revision } from "#store/store.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
-import { createLookup } from "./lookup.ts";
+import { createLister } from "./lister.ts";
 import {
   configMap,
   newWorld,
@@ -347,12 +347,23 @@ void describe("the registry", () => {
     assert.equal(page.items.length, 5);
   });
 
+  void it("keeps a period of history, and at most a quarter more", async () => {
+    const { maps, store, clock, registry } = await withMaps(1, { compactPeriodMs: 300_000 });
+    await clock.run(40_000);
+    await maps.create("n0", configMap("late"), plainWrite);
+    const made = registry.revision;
+    await clock.run(300_000);
+    assert.ok(store.compactRevision < made);
+    await clock.run(75_000);
+    assert.equal(store.compactRevision, made);
+  });
+
   void it("loads what the store holds without parsing, and answers lookups", async () => {
     const { clock, store } = await withMaps(3);
     const again = openRegistry({ clock, store, random: new SimRandom(1) });
     const configMaps = again.resource("configmaps");
     assert.equal(configMaps.size, 3);
-    const lookup = createLookup(again.registry);
+    const lookup = createLister(again.registry);
     const resource = { group: "", resource: "configmaps" };
     assert.equal(lookup.get(resource, "n1", "a1")?.metadata?.name, "a1");
     assert.equal(lookup.get(resource, "n1", "zz"), undefined);

@@ -7,7 +7,7 @@
  * registry.wait.
  */
 import type { GroupResource, AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Strategy } from "#api/strategy-types.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -22,8 +22,8 @@ import { keyOfText } from "#watch/shared-object.ts";
 import { startCompaction } from "./compaction.ts";
 import { Rehoming } from "./rehoming.ts";
 import { EventLeases } from "./event-leases.ts";
-import type { ResourceCore } from "./feed.ts";
-import { Feed } from "./feed.ts";
+import type { ResourceCore } from "./cacher.ts";
+import { Cacher } from "./cacher.ts";
 import { Freshness } from "./freshness.ts";
 import { resourcePrefix } from "./keys.ts";
 import { Resource } from "./resource.ts";
@@ -97,7 +97,7 @@ export interface OpenRegistry extends Registry {
 export function createRegistry(deps: RegistryDeps, options: RegistryOptions): OpenRegistry {
   const freshness = new Freshness(deps, { revision: 0, waitMs: options.freshWaitMs });
   const memos = new MemoPool({ bytesMax: options.memoBytesMax });
-  const feed = new Feed({ ...deps, freshness, memos }, options);
+  const feed = new Cacher({ ...deps, freshness, memos }, options);
   const leases = new EventLeases(deps, { ttlSeconds: options.eventTtlSeconds });
   const timers = startTimers({ ...deps, memos }, options, feed, freshness);
   const stores = new WeakMap<ResourceInfo, ResourceStore>();
@@ -145,7 +145,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
 function startTimers(
   deps: RegistryDeps & { readonly memos: MemoPool },
   options: RegistryOptions,
-  feed: Feed,
+  feed: Cacher,
   freshness: Freshness,
 ): { stop(): void }[] {
   const sources = function* (): Iterable<WatchCache> {
@@ -163,7 +163,7 @@ function startTimers(
   if (compactPeriodMs === undefined) return timers;
   const rehoming = new Rehoming({ ...deps, cores: () => feed.cores });
   const compacted = (revision: number): void => {
-    for (const { cache } of feed.cores) cache.state.forgetBefore(revision);
+    for (const { cache } of feed.cores) cache.forgetBefore(revision);
     rehoming.run(revision).catch((error: unknown) => {
       deps.log.warn("caches keep more than they need", { error: String(error) });
     });

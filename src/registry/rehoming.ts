@@ -12,7 +12,7 @@ import { type Clock, sleep } from "#platform/clock.ts";
 import type { Store } from "#store/store.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceCore } from "./feed.ts";
+import type { ResourceCore } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 
 /** The store forgets and cleans in slices; by then it has mostly done so. */
@@ -29,31 +29,51 @@ export interface RehomingDeps {
 
 export class Rehoming {
   readonly #deps: RehomingDeps;
-  #pass = new AbortController();
+  readonly #stopped = new AbortController();
+  #mark = 0;
+  #passing = false;
 
   constructor(deps: RehomingDeps) {
     this.#deps = deps;
   }
 
-  /** A pass for history forgotten up to `mark`; one that is under way ends. */
+  /** History up to `mark` was forgotten. A pass under way comes to its end first: the next has the newest mark. */
   async run(mark: number): Promise<void> {
-    const { clock, cores, memos } = this.#deps;
-    this.stop();
-    const { signal } = (this.#pass = new AbortController());
-    await sleep(clock, "registry.rehome", cleaningMs, signal);
+    this.#mark = mark;
+    if (this.#passing) return;
+    this.#passing = true;
+    try {
+      for (let done = -1; done < this.#mark && !this.#stopped.signal.aborted;) {
+        await this.#rest(cleaningMs);
+        done = this.#mark;
+        await this.#pass(done);
+      }
+    } finally {
+      this.#passing = false;
+    }
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #pass(mark: number): Promise<void> {
+    const { cores, memos } = this.#deps;
+    const { signal } = this.#stopped;
     for (const core of cores()) {
       if (signal.aborted) return;
       const stored = (object: SharedObject): Uint8Array | undefined => this.#stored(core, object);
       for (const _ of core.cache.state.rehome(mark, stored)) {
-        await sleep(clock, "registry.rehome", restMs, signal);
+        await this.#rest(restMs);
         if (signal.aborted) return;
       }
     }
     memos.dropOutlived(mark);
+    memos.dropUnused();
   }
 
-  stop(): void {
-    this.#pass.abort();
+  #rest(ms: number): Promise<void> {
+    return sleep(this.#deps.clock, "registry.rehome", ms, this.#stopped.signal);
   }
 
   #stored({ prefix }: ResourceCore, { key, revision }: SharedObject): Uint8Array | undefined {

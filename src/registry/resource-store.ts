@@ -6,10 +6,11 @@
  * Expected refusals leave as ApiError (`#api/status.ts`): not found, conflict, expired, too large
  * resource version (504 + cause ResourceVersionTooLarge), invalid.
  */
+import type { Pace } from "#platform/pace.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { FieldSelector } from "#api/field-selector.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
+import type { LabelSelector } from "#api/selectors/label-selector.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 
@@ -32,6 +33,8 @@ export interface WriteOptions {
   readonly admit?: Admit;
   /** Called with texts for Warning headers. */
   readonly warn?: (text: string) => void;
+  /** Gives way between steps over large objects; absent: none. */
+  readonly pace?: Pace;
 }
 
 export interface UpdateOptions extends WriteOptions {

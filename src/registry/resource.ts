@@ -1,17 +1,17 @@
 /** ResourceStore of one served resource: the verbs over one core, in one version's words. */
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, invalid, notFound } from "#api/status.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
-import type { ResourceContext } from "./context.ts";
-import { groupResource } from "./context.ts";
-import { createObject } from "./create.ts";
-import { deleteObject } from "./delete.ts";
+import type { ResourceStorage } from "./resource-storage.ts";
+import { groupResource } from "./resource-storage.ts";
+import { storeCreate } from "./create.ts";
+import { storeDelete } from "./delete.ts";
 import { objectKey } from "./keys.ts";
-import { listObjects } from "./list.ts";
+import { storeList } from "./list.ts";
 import type { AskedVersion } from "./resource-version.ts";
 import { isVersionError, parseVersion } from "./resource-version.ts";
 import type {
@@ -29,13 +29,13 @@ import type {
   WatchSink,
   WriteOptions,
 } from "./resource-store.ts";
-import { updateObject } from "./update.ts";
+import { storeUpdate } from "./update.ts";
 
 export class Resource implements ResourceStore {
   readonly info: ResourceInfo;
-  readonly #context: ResourceContext;
+  readonly #context: ResourceStorage;
 
-  constructor(context: ResourceContext) {
+  constructor(context: ResourceStorage) {
     this.info = context.info;
     this.#context = context;
   }
@@ -52,7 +52,7 @@ export class Resource implements ResourceStore {
   }
 
   create(namespace: string, object: AnyObject, options: WriteOptions): Promise<CachedObject> {
-    return createObject(this.#context, this.#scope(namespace), object, options);
+    return storeCreate(this.#context, this.#scope(namespace), object, options);
   }
 
   update(
@@ -62,7 +62,7 @@ export class Resource implements ResourceStore {
     options: UpdateOptions,
   ): Promise<UpdateResult> {
     const at = { namespace: this.#scope(namespace), name };
-    return updateObject(this.#context, at, transform, options);
+    return storeUpdate(this.#context, at, transform, options);
   }
 
   delete(
@@ -72,11 +72,11 @@ export class Resource implements ResourceStore {
     write: WriteOptions,
   ): Promise<DeleteResult> {
     const at = { namespace: this.#scope(namespace), name };
-    return deleteObject(this.#context, at, options, write);
+    return storeDelete(this.#context, at, options, write);
   }
 
   list(namespace: string, options: ListOptions): Promise<ListPage> {
-    return listObjects(this.#context, this.#scope(namespace), options);
+    return storeList(this.#context, this.#scope(namespace), options);
   }
 
   async watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch> {

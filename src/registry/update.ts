@@ -19,16 +19,16 @@ import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
 import type { UpdateStrategy } from "#api/strategy-types.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
-import type { ResourceContext } from "./context.ts";
+import type { ResourceStorage } from "./resource-storage.ts";
 import {
   deleteKey,
   groupResource,
   passWarnings,
   putObject,
   refuseInvalid,
-  storedBytes,
-  unstored,
-} from "./context.ts";
+  encodeForStorage,
+  uncachedObject,
+} from "./resource-storage.ts";
 import { checkNamespace, existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
 import { objectKey, storeKey } from "./keys.ts";
@@ -38,7 +38,7 @@ import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts
 const attemptsMax = 100;
 
 interface Attempt {
-  readonly context: ResourceContext;
+  readonly context: ResourceStorage;
   readonly namespace: string;
   readonly name: string;
   readonly key: string;
@@ -50,8 +50,8 @@ type Outcome =
   | { readonly kind: "done"; readonly result: UpdateResult }
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
-export async function updateObject(
-  context: ResourceContext,
+export async function storeUpdate(
+  context: ResourceStorage,
   at: { readonly namespace: string; readonly name: string },
   transform: Transform,
   options: UpdateOptions,
@@ -96,20 +96,29 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
 
 async function updateExisting(attempt: Attempt, current: SharedObject): Promise<Outcome> {
   const { context, key, options } = attempt;
+  const { pace } = options;
+  pace?.note(current.value.length);
   const old = current.object;
+  if (pace?.isLong === true) await pace.turn();
   const wanted = await attempt.transform(old);
   checkVersion(attempt, current, wanted);
   const next = prepareUpdate(attempt, wanted, old);
+  if (pace?.isLong === true) await pace.turn();
+  const errors = validateUpdate(attempt, next, old);
+  if (pace?.isLong === true) await pace.turn();
+  refuseInvalid(context, next.metadata?.name ?? "", errors);
   passWarnings(context, next, old, options);
   const settled = withOldTimes(next, old);
   await options.admit?.(settled, old);
+  if (pace?.isLong === true) await pace.turn();
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
-  const bytes = storedBytes(context, settled);
+  const bytes = encodeForStorage(context, settled);
+  if (pace?.isLong === true) await pace.turn();
   if (sameBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
     return done({ object: current, created: false, deleted: false });
   }
   if (options.dryRun) {
-    const object = unstored(context, key, bytes, current.revision);
+    const object = uncachedObject(context, key, bytes, current.revision);
     return done({ object, created: false, deleted: false });
   }
   const written = await putObject(context, key, settled, current.revision, bytes);
@@ -124,7 +133,7 @@ async function updateByDeleting(
   next: AnyObject,
 ): Promise<Outcome> {
   const { context, key, options } = attempt;
-  const object = unstored(context, key, storedBytes(context, next), current.revision);
+  const object = uncachedObject(context, key, encodeForStorage(context, next), current.revision);
   if (!options.dryRun) {
     const removed = await deleteKey(context, key, current.revision);
     if (removed.kind === "conflict") return removed;
@@ -156,7 +165,7 @@ function checkVersion(attempt: Attempt, current: SharedObject, wanted: AnyObject
   }
 }
 
-function versionRequired(context: ResourceContext, name: string): Error {
+function versionRequired(context: ResourceStorage, name: string): Error {
   const { group, resource } = context.info;
   const error: FieldError = {
     reason: "FieldValueInvalid",
@@ -178,11 +187,8 @@ function prepareUpdate(attempt: Attempt, wanted: AnyObject, old: AnyObject): Any
     ...(context.info.namespaced ? { namespace } : {}),
     resourceVersion: old.metadata?.resourceVersion ?? "",
   };
-  const rules = rulesOf(attempt);
   const filled = prepareMetadataForUpdate({ ...deduped.object, metadata }, old);
-  const next = rules.prepareForUpdate(filled, old);
-  validateUpdate(attempt, rules, next, old);
-  return next;
+  return rulesOf(attempt).prepareForUpdate(filled, old);
 }
 
 function rulesOf({ context, options }: Attempt): UpdateStrategy {
@@ -190,24 +196,18 @@ function rulesOf({ context, options }: Attempt): UpdateStrategy {
   return context.strategy.subresources[options.subresource] ?? context.strategy;
 }
 
-function validateUpdate(
-  attempt: Attempt,
-  rules: UpdateStrategy,
-  next: AnyObject,
-  old: AnyObject,
-): void {
+function validateUpdate(attempt: Attempt, next: AnyObject, old: AnyObject): readonly FieldError[] {
   const { namespaced } = attempt.context.info;
   const meta = next.metadata ?? {};
   // The kind's rule for names may have become stricter since; the name itself cannot change.
-  refuseInvalid(attempt.context, meta.name ?? "", [
-    ...validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }),
-    ...validateMetadataUpdate(meta, old.metadata ?? {}),
-    ...rules.validateUpdate(next, old),
-  ]);
+  return validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }).concat(
+    validateMetadataUpdate(meta, old.metadata ?? {}),
+    rulesOf(attempt).validateUpdate(next, old),
+  );
 }
 
 /** True when deletion waited only for finalizers that `next` no longer has. */
-function isReleased(context: ResourceContext, next: AnyObject, old: AnyObject): boolean {
+function isReleased(context: ResourceStorage, next: AnyObject, old: AnyObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds: grace } = old.metadata ?? {};
   if (deletionTimestamp === undefined || (grace ?? 0) !== 0) return false;
   return !isHeld(context.info, next);

@@ -1,9 +1,9 @@
 /**
  * Discovery and OpenAPI, which every client reads first: answers of the upstream, kept a few seconds
- * and shared, with the upstream's ETag or one made of the bytes, so that a client that has it is told so.
+ * and shared, with the upstream's ETag or one made of the bytes, so that a client that has it gets a 304.
  *
- * In     paths without user data: /api, /apis, their group versions, /openapi, /version. Whoever asks
- *        is authorised for the path first; the relay then reads it as itself.
+ * In     paths without user data: /api, /apis, their group versions, /openapi, /version. The client is
+ *        authorised for the path first; the relay then reads it with its own identity.
  * Bounds `discoveryEntriesMax` answers, `discoveryBytesMax` each; larger ones pass through.
  */
 import { createHash } from "node:crypto";
@@ -29,7 +29,7 @@ export interface DiscoveryDeps {
 
 const discoveryPath =
   /^\/(api(\/v1)?|apis(\/[^/]+){0,2}|version|openapi\/v2|openapi\/v3(\/.*)?)\/?$/;
-/** What decides which form of the document comes back. */
+/** The request headers that select the form of the document. */
 const formHeaders = ["accept", "accept-encoding"] as const;
 const passedHeaders = ["content-type", "content-encoding", "vary", "last-modified"] as const;
 
@@ -78,7 +78,7 @@ export class DiscoveryCache {
     if (known !== undefined && this.#deps.clock.monotonicMs() - known.askedMs < discoveryMs) {
       return known;
     }
-    // Somebody who came first may be asking anew already.
+    // An earlier request may have started a new fetch already.
     const current = this.#kept.get(key);
     if (current !== undefined && current !== asked) return current;
     const asking = this.#ask(request);
@@ -109,6 +109,7 @@ export class DiscoveryCache {
     const form: Record<string, string> = {};
     for (const name of formHeaders) {
       const value = request.headers[name];
+      // own keys: a list of ours.
       if (value !== undefined) form[name] = value;
     }
     const path = encodePath(request.path);
@@ -123,6 +124,7 @@ export class DiscoveryCache {
     const kept: Record<string, string> = {};
     for (const name of passedHeaders) {
       const value = response.headers[name];
+      // own keys: a list of ours.
       if (value !== undefined) kept[name] = value;
     }
     const own = `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;

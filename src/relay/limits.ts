@@ -1,6 +1,6 @@
 /** Every limit of a relay, named; `cmd` passes them on. */
-import type { RefusalLimits } from "./refusal-budget.ts";
-import type { ShrinkLimits } from "./shrink-guard.ts";
+import type { RefusalLimits } from "./access/refusal-budget.ts";
+import type { ShrinkLimits } from "./mirror/shrink-guard.ts";
 
 /** All of a relay's. */
 export interface RelayLimits extends ShrinkLimits, RefusalLimits {
@@ -25,12 +25,12 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   readonly watchSecondsMin: number;
   readonly backoffFirstMs: number;
   readonly backoffMostMs: number;
-  /** A resumed upstream watch tells again what the last one told in the end: so many frames, so old. */
+  /** A resumed upstream watch repeats the last frames of the previous one: at most this many ... */
   readonly overlapFrames: number;
   readonly overlapMs: number;
   /** Busy watchers are written once per window; 0: at once, always. */
   readonly flushMs: number;
-  /** Who wants the latest state only is written at most once per window. */
+  /** Watchers of the latest state are written at most once per window. */
   readonly latestWindowMs: number;
   readonly bookmarkPeriodMs: number;
   readonly bookmarkSlots: number;
@@ -76,7 +76,7 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   readonly zonesMax: number;
   readonly pollMsMax: number;
   readonly pollersMax: number;
-  /** Notes of when which revision came, per resource: two a second while events come. */
+  /** Notes of when a revision arrived, per resource: two a second while events arrive. */
   readonly passedMax: number;
   /** A mirror whose upstream has been away for longer makes the relay unready. Absent: never. */
   readonly readyAgeMsMax: number | undefined;

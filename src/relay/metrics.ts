@@ -1,12 +1,12 @@
 /** Metrics of a relay: what the upstream is spared, what clients get, how old it is. */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
-import type { Access } from "./access.ts";
-import type { Herd } from "./herd.ts";
-import { kindId, type MirroredKind } from "./mirrored-kind.ts";
-import type { Mirrored } from "./mirrored.ts";
-import type { NamedView } from "./named-view.ts";
-import type { View } from "./view.ts";
+import type { Access } from "./access/access.ts";
+import type { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
+import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
+import type { Mirrored } from "./mirror/mirrored.ts";
+import type { NamedView } from "./views/named-view.ts";
+import type { View } from "./views/view.ts";
 
 const etag304 = ["etag", "304"];
 const latencySeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -37,7 +37,7 @@ export class RelayMetrics {
     this.bodies.add([kind], bytes);
   }
 
-  /** For a mirror: its watchers were just brought what was heard `ageMs` ago. */
+  /** For a mirror: called after a delivery with the age of its oldest event. */
   dispatched(kind: MirroredKind): (ageMs: number) => void {
     const labels = [kindId(kind)];
     return (ageMs) => this.#latency.observe(labels, ageMs / 1000);
@@ -117,7 +117,7 @@ export function describeViews(set: MetricSet, views: () => Iterable<NamedView>):
 type Read = (resource: Mirrored) => number;
 type PerResource = (name: string, help: string, read: Read) => void;
 
-/** Numbers that are read when somebody asks. */
+/** Gauges that are computed when they are read. */
 export function describeRelay(
   set: MetricSet,
   access: Access,
@@ -250,8 +250,8 @@ function describeMirror(perResource: PerResource): void {
   );
 }
 
-/** Large answers: how many bytes are on their way, how many entered and how many were told to wait. */
-export function describeHerd(set: MetricSet, herd: Herd): void {
+/** Large responses: bytes in flight, responses admitted, and responses rejected. */
+export function describeLargeResponses(set: MetricSet, herd: LargeResponseLimiter): void {
   const one = (name: string, help: string, read: () => number): void =>
     set.gaugeOf(name, help, [], () => [[[], read()]]);
   one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);

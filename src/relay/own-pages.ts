@@ -1,17 +1,17 @@
 /**
  * The relay's own pages: /relay/healthz (the process), /relay/readyz (every awaited mirror is listed
- * and young enough, or passes through), /relay/load (streams open, for peers) - which anybody may read - and
- * /relay/metrics, for who may get /metrics upstream.
+ * and young enough, or passes through), /relay/load (streams open, for peers) - readable without
+ * credentials - and /relay/metrics, for users that may get /metrics upstream.
  */
 import { badRequest } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { textResponse } from "#server/respond.ts";
-import type { Caller, Door } from "./door.ts";
-import type { MirrorSet } from "./mirror-set.ts";
-import { kindId } from "./mirrored-kind.ts";
-import type { Mirrored } from "./mirrored.ts";
-import type { OpenStreams } from "./open-streams.ts";
+import type { Caller, EntryPoint } from "./access/entry-point.ts";
+import type { MirrorSet } from "./mirror/mirror-set.ts";
+import { kindId } from "./mirror/mirrored-kind.ts";
+import type { Mirrored } from "./mirror/mirrored.ts";
+import type { OpenStreams } from "./fleet/open-streams.ts";
 
 export const ownPrefix = "/relay/";
 
@@ -32,7 +32,7 @@ export class OwnPages {
     this.#readyAgeMsMax = limits.readyAgeMsMax;
   }
 
-  /** What anybody may read; undefined: the page is not one of those. */
+  /** Answers pages readable without credentials; undefined: the page is not one of those. */
   open(path: string): PlainResponse | undefined {
     switch (path.slice(ownPrefix.length)) {
       case "healthz":
@@ -46,8 +46,8 @@ export class OwnPages {
     }
   }
 
-  /** Throws 400 for a page there is not, 403 for who may not. */
-  async answer({ path }: PlainRequest, door: Door, caller: Caller): Promise<PlainResponse> {
+  /** Throws 400 for an unknown page, 403 for a caller without the right. */
+  async answer({ path }: PlainRequest, door: EntryPoint, caller: Caller): Promise<PlainResponse> {
     if (path !== `${ownPrefix}metrics`) throw badRequest("the relay has no such page");
     await door.authorizePath(caller, "/metrics");
     const { metrics, metricsText } = this.#deps;

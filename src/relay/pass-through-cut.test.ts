@@ -7,8 +7,8 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { test } from "node:test";
-import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
-import { httpLimits, listen } from "#platform/node/http.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import { httpLimits, listen } from "#platform/node/http/http.ts";
 import { silentLog } from "#platform/log.ts";
 import { relayLimits } from "./limits.ts";
 import { passThrough } from "./pass-through.ts";
@@ -17,7 +17,7 @@ const ways = [
   { way: "our own connection", method: "GET", more: "" },
   { way: "node:http", method: "POST", more: "Content-Length: 0\r\n" },
 ];
-/** What is told before the cut. */
+/** Sent before the cut. */
 const told = "x".repeat(100_000);
 
 for (const { way, method, more } of ways) {

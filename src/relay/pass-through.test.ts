@@ -8,8 +8,8 @@ import { createServer, request as httpRequest, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { after, before, describe, it } from "node:test";
-import { httpClient, httpClientLimits } from "#platform/node/http-client.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { ByteDuplex, UserInfo } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 import { statusResponse } from "#server/status.ts";
@@ -93,7 +93,7 @@ void describe("what passes through", () => {
     const parts: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => parts.push(chunk));
     socket.write(Buffer.from([0, 255, 13, 10]));
-    // The client's half is closed; what the upstream says at its end still comes.
+    // The client's half is closed; the upstream's last bytes still arrive.
     socket.end("last");
     await once(socket, "end");
     assert.equal(Buffer.concat(parts).toString("latin1"), "\0\xff\r\nlastgoodbye");
@@ -155,7 +155,7 @@ void describe("what passes through", () => {
         response.on("end", () => resolve([response.statusCode ?? 0, text]));
         response.on("error", reject);
       });
-      // Whoever is answered before it has sent everything may find the connection closed.
+      // A client that is answered before it has sent everything may find the connection closed.
       sent.on("error", reject);
       sent.end(body);
     });

@@ -1,15 +1,16 @@
 /**
- * Requests the relay does not answer itself go to the upstream as they are, for the user who asked,
- * and its answer comes back as it is: short ones whole, long ones and streams piece by piece.
+ * Requests the relay does not answer itself are sent to the upstream unchanged, as the requesting user, and
+ * its answer is returned unchanged: short ones whole, long ones and streams piece by piece.
  *
- * Holds  the client's pace is the upstream's pace (a full socket holds the upstream back); a cut
- *        upstream cuts the client, an answer never ends well that did not; a client that goes away
- *        ends the upstream request.
+ * Holds  the client's pace is the upstream's pace (a full socket holds the upstream back); a cut upstream
+ *        connection cuts the client's, so an incomplete answer never looks complete; a client that
+ *        disconnects ends the upstream request.
  *        Upgrades (exec, attach, port-forward) become a tunnel of raw bytes: each direction at its
  *        reader's pace, each ending on its own; a break of one end breaks the other.
- * Bounds a request body that is short or whole in one piece is read first; others are sent on as they
- *        come, up to `requestBytesMax`; tunnels up to `tunnelsMax`.
+ * Bounds a request body that is short or complete in one piece is read first; others are forwarded as they
+ *        arrive, up to `requestBytesMax`; tunnels up to `tunnelsMax`.
  */
+import { dictionary } from "#base/own.ts";
 import { ApiError, failure } from "#api/status.ts";
 import { encodePath } from "#client/path.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
@@ -22,8 +23,8 @@ import type {
   PlainResponse,
   TakeChunk,
 } from "#platform/http.ts";
-import type { Caller } from "./door.ts";
-import { impersonationHeaders } from "./impersonation.ts";
+import type { Caller } from "./access/entry-point.ts";
+import { impersonationHeaders } from "./access/impersonation.ts";
 import type { RelayLimits } from "./limits.ts";
 
 export interface PassDeps {
@@ -132,11 +133,11 @@ async function bodyOf(
     if (whole === "too-large") throw tooLong(bytesMax);
     return { body: whole };
   }
-  const bounded = (take: TakeChunk): Promise<void> => stream(boundedTake(take, bytesMax));
+  const bounded = (take: TakeChunk): Promise<void> => stream(takeBounded(take, bytesMax));
   return { bodyStream: { bytes: declaredBytes, stream: bounded } };
 }
 
-function boundedTake(take: TakeChunk, bytesMax: number): TakeChunk {
+function takeBounded(take: TakeChunk, bytesMax: number): TakeChunk {
   let bytes = 0;
   return (chunk) => {
     bytes += chunk.length;
@@ -175,7 +176,7 @@ async function oneWay(from: ByteDuplex, to: ByteDuplex): Promise<void> {
 }
 
 function clientHeaders(request: PlainRequest): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers = dictionary<string>();
   for (const [name, value] of Object.entries(request.headers)) {
     if (notForUpstream.has(name) || identityPrefixes.some((prefix) => name.startsWith(prefix)))
       continue;
@@ -194,7 +195,7 @@ function isBodyless(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-/** @returns its closer. Only the end that the upstream told is an end; every other is a cut. */
+/** @returns its closer. Only the upstream's own end completes the answer; any other end is a cut. */
 function flow(response: ByteResponse, sink: ByteSink, ending: AbortController): () => void {
   let ended = false;
   const end = (): void => {

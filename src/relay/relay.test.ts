@@ -1,4 +1,4 @@
-/** The relay at its door: who may read, and what it says of itself; the upstream and its reviews are fakes. */
+/** The relay as a whole: authorization, and its own pages. The upstream and its reviews are fakes. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ann, filled, nobody, plain, World } from "./testing/relay-world.ts";

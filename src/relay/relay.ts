@@ -1,16 +1,16 @@
 /**
  * A relay, put together: mirrors of some resources of one upstream, and the handler that answers from them.
  *
- *   router.ts ─► who? ─► may they? ─► polls.ts, etag-face                    lists and views for pollers
+ *   router.ts ─► authentication ─► authorization ─► polls.ts, etag-face      lists and views for pollers
  *                                  └► mirrored-reads.ts, kubernetes-face     mirrored reads
  *                                  └► discovery cache                        what every client reads first
  *                                  └► pass-through, as that user             everything else
  *
- * Holds  one list and one watch per mirrored resource, whatever the crowd; nothing mirrored is shown to
- *        a user the upstream did not allow; what the relay cannot answer exactly, the upstream does.
+ * Holds  one list and one watch per mirrored resource, for any number of clients; no mirrored object is
+ *        shown to a user the upstream did not allow; requests the relay cannot answer exactly pass through.
  * Own paths  /relay/healthz (the process), /relay/load (streams open, for peers), /relay/readyz (every
  *        mirror has its first list, and none is too old), /relay/metrics (who may get /metrics upstream), /etag/...
- *        and /views/... (etag-face.ts).
+ *        and /views/... (etag-frontend.ts).
  */
 import type { Client } from "#client/client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
@@ -24,38 +24,38 @@ import { FrameJoiner } from "#server/watch-frames.ts";
 import { streamDeadlines } from "#server/watch-stream.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
-import { Access, type PeerIdentity } from "./access.ts";
-import { RelayAudit } from "./audit.ts";
-import { balance } from "./balance.ts";
+import { Access, type PeerIdentity } from "./access/access.ts";
+import { RelayAudit } from "./access/audit.ts";
+import { balance } from "./fleet/balance.ts";
 import { DiscoveryCache } from "./discovery-cache.ts";
-import { innerDoor, publicDoor } from "./door.ts";
-import { EtagFace } from "./etag-face.ts";
-import { Herd } from "./herd.ts";
-import { KubernetesFace } from "./kubernetes-face.ts";
+import { innerEntryPoint, publicEntryPoint } from "./access/entry-point.ts";
+import { EtagFrontend } from "./etag/etag-frontend.ts";
+import { LargeResponseLimiter } from "./fleet/large-response-limiter.ts";
+import { KubernetesFrontend } from "./kubernetes/kubernetes-frontend.ts";
 import type { RelayLimits } from "./limits.ts";
-import { LoopGuard } from "./loop-guard.ts";
+import { LoopGuard } from "./fleet/loop-guard.ts";
 import {
-  describeHerd,
+  describeLargeResponses,
   describeRefusals,
   describeRelay,
   describeViews,
   RelayMetrics,
 } from "./metrics.ts";
-import { Mirror } from "./mirror.ts";
-import { mirrored, type Mirrored } from "./mirrored.ts";
-import { kindId, type MirroredKind } from "./mirrored-kind.ts";
-import { MirroredReads } from "./mirrored-reads.ts";
-import { MirrorSet, type MirrorSetDeps } from "./mirror-set.ts";
-import { NamedView } from "./named-view.ts";
-import { OpenStreams } from "./open-streams.ts";
+import { Mirror } from "./mirror/mirror.ts";
+import { createMirrored, type Mirrored } from "./mirror/mirrored.ts";
+import { kindId, type MirroredKind } from "./mirror/mirrored-kind.ts";
+import { MirroredReads } from "./kubernetes/mirrored-reads.ts";
+import { MirrorSet, type MirrorSetDeps } from "./mirror/mirror-set.ts";
+import { NamedView } from "./views/named-view.ts";
+import { OpenStreams } from "./fleet/open-streams.ts";
 import { OwnPages } from "./own-pages.ts";
-import { Polls } from "./polls.ts";
-import type { CustomChoice } from "./resources.ts";
+import { Polls } from "./etag/polls.ts";
+import type { CustomChoice } from "./mirror/resources.ts";
 import { Router, type RouterDeps } from "./router.ts";
-import { Shadow } from "./shadow.ts";
-import { reviewDeadlines } from "./stream-review.ts";
-import { Upstream } from "./upstream.ts";
-import type { ViewDefinition } from "./view-definition.ts";
+import { Shadow } from "./fleet/shadow.ts";
+import { reviewDeadlines } from "./access/stream-review.ts";
+import { Upstream } from "./mirror/upstream.ts";
+import type { ViewDefinition } from "./views/view-definition.ts";
 
 export interface RelayDeps {
   readonly clock: Clock;
@@ -103,7 +103,7 @@ export interface ViewOn {
 
 export interface Relay {
   readonly handler: PlainHandler;
-  /** For the relay's own serving workers, who have asked already who it is and may: see door.ts. */
+  /** For the relay's own serving workers, which have reviewed the request already: see entry-point.ts. */
   readonly innerHandler: PlainHandler;
   /** Every mirror has its first list, or passes through for want of one. */
   readonly ready: boolean;
@@ -154,7 +154,7 @@ class RelayServer implements Relay {
     );
     const anonymousHttp = loop.around(deps.anonymousHttp);
     const access = new Access({ ...deps, anonymousHttp }, limits);
-    const herd = new Herd(deps, limits);
+    const herd = new LargeResponseLimiter(deps, limits);
     const own = new OwnPages({ ...deps, mirrors: this.#mirrors, streams: this.#streams }, limits);
     const router = new Router(
       {
@@ -170,9 +170,9 @@ class RelayServer implements Relay {
       },
       limits,
     );
-    const door = publicDoor(access);
+    const door = publicEntryPoint(access);
     this.handler = (request) => router.handle(request, door);
-    this.innerHandler = (request) => router.handle(request, innerDoor);
+    this.innerHandler = (request) => router.handle(request, innerEntryPoint);
     this.#describe(access, herd);
     void this.#balance();
     this.#bookmarks = startBookmarks(
@@ -208,7 +208,7 @@ class RelayServer implements Relay {
   }
 
   /** What answers mirrored reads and polls, over what both share. */
-  #faces(options: RelayOptions, herd: Herd): Pick<RouterDeps, "polls" | "reads"> {
+  #faces(options: RelayOptions, herd: LargeResponseLimiter): Pick<RouterDeps, "polls" | "reads"> {
     const { clock, random } = this.#deps;
     const limits = this.#limits;
     const streams = this.#streams;
@@ -237,12 +237,12 @@ class RelayServer implements Relay {
         ...common,
         views: this.#views,
         viewNames: new Set(options.views.map(({ definition }) => definition.name)),
-        face: new EtagFace(shared, limits),
+        face: new EtagFrontend(shared, limits),
       }),
       reads: new MirroredReads(
         {
           ...common,
-          face: new KubernetesFace(shared, limits),
+          face: new KubernetesFrontend(shared, limits),
           shadow: this.#shadowing(options.shadowRate ?? 0),
           stopping: this.#stopping.signal,
         },
@@ -257,7 +257,7 @@ class RelayServer implements Relay {
     return { audit: new RelayAudit({ ...deps, trail: new AuditTrail({ ...deps, sink }) }) };
   }
 
-  #describe(access: Access, herd: Herd): void {
+  #describe(access: Access, herd: LargeResponseLimiter): void {
     const { metrics } = this.#deps;
     describeViews(metrics, () => this.#views.values());
     describeRelay(
@@ -266,11 +266,11 @@ class RelayServer implements Relay {
       () => this.resources,
       () => this.#streams.size,
     );
-    describeHerd(metrics, herd);
+    describeLargeResponses(metrics, herd);
     describeRefusals(metrics, access);
   }
 
-  /** Undefined: nobody asked for it. */
+  /** Undefined: not configured. */
   #shadowing(rate: number): Shadow | undefined {
     if (rate === 0) return undefined;
     const { random, log, headers } = this.#deps;
@@ -299,7 +299,7 @@ class RelayServer implements Relay {
       const mirror = new Mirror({ clock, memos, dispatched }, kind, this.#limits);
       const upstream = new Upstream({ ...this.#deps, http: this.#http }, mirror, this.#limits);
       const ended = upstream.run(signal);
-      const made = mirrored({ clock, upstream, signal }, this.#limits);
+      const made = createMirrored({ clock, upstream, signal }, this.#limits);
       this.#startViews(made);
       return { mirrored: made, ended };
     };

@@ -1,6 +1,6 @@
 /**
- * Where a request goes: the relay's own pages, polls, mirrored reads, discovery, and upstream with all
- * the rest; and what every answer has, whoever gave it.
+ * Routes a request to the relay's own pages, polls, mirrored reads, discovery, or the upstream; and adds the
+ * headers common to all answers.
  */
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -8,16 +8,16 @@ import type { Log } from "#platform/log.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo, type RequestInfo } from "#server/request-info.ts";
 import { statusResponse } from "#server/status.ts";
-import type { RelayAudit } from "./audit.ts";
+import type { RelayAudit } from "./access/audit.ts";
 import { type DiscoveryCache, isDiscovery } from "./discovery-cache.ts";
-import type { CallerNote, Door } from "./door.ts";
+import type { CallerNote, EntryPoint } from "./access/entry-point.ts";
 import type { RelayLimits } from "./limits.ts";
-import type { LoopGuard } from "./loop-guard.ts";
+import type { LoopGuard } from "./fleet/loop-guard.ts";
 import type { RelayMetrics } from "./metrics.ts";
-import type { MirroredReads } from "./mirrored-reads.ts";
+import type { MirroredReads } from "./kubernetes/mirrored-reads.ts";
 import { type OwnPages, ownPrefix } from "./own-pages.ts";
 import { type PassDeps, passThrough } from "./pass-through.ts";
-import type { Polls } from "./polls.ts";
+import type { Polls } from "./etag/polls.ts";
 
 export interface RouterDeps {
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export class Router {
   }
 
   /** Answers everything, errors too. */
-  async handle(request: PlainRequest, door: Door): Promise<PlainResponse> {
+  async handle(request: PlainRequest, door: EntryPoint): Promise<PlainResponse> {
     const { audit, clock } = this.#deps;
     if (audit === undefined) {
       return (await this.#handle(request, door, {})).response;
@@ -56,18 +56,18 @@ export class Router {
     return audit.audited({ request, info, caller, receivedMs, startedMs, by }, response);
   }
 
-  async #handle(request: PlainRequest, door: Door, caller: CallerNote): Promise<Routed> {
+  async #handle(request: PlainRequest, door: EntryPoint, caller: CallerNote): Promise<Routed> {
     const query = new URLSearchParams(request.query);
     const { via } = request.headers;
     try {
       if (via !== undefined) this.#deps.loop.check(via);
       const routed = await this.#route(request, query, door, caller);
       this.#deps.metrics.answered(routed.by, routed.response, query);
-      // To a relay: who stands behind this one.
+      // For a client that is a relay: the IDs of this relay and its upstreams.
       if (via === undefined) return routed;
       return { ...routed, response: withHeader(routed.response, "via", this.#deps.loop.answer) };
     } catch (error) {
-      const response = uncached(statusResponse(request, query, error));
+      const response = withoutCaching(statusResponse(request, query, error));
       this.#deps.metrics.requests.add(["refused", String(response.status)]);
       if (!(error instanceof ApiError)) this.#failed(request, error);
       return { by: "refused", response };
@@ -90,7 +90,7 @@ export class Router {
   async #route(
     request: PlainRequest,
     query: URLSearchParams,
-    door: Door,
+    door: EntryPoint,
     note: CallerNote,
   ): Promise<Routed> {
     const own = request.path.startsWith(ownPrefix);
@@ -103,7 +103,7 @@ export class Router {
     if (poll !== undefined) return { by: "etag", response: poll };
     const info = requestInfo(request.method, request.path, query);
     const read = await this.#deps.reads.answer(asked, info);
-    if (read !== "pass") return { by: "mirror", response: uncached(read) };
+    if (read !== "pass") return { by: "mirror", response: withoutCaching(read) };
     if (isDiscovery(request)) {
       await door.authorizePath(caller, request.path);
       const response = await this.#deps.discovery.answer(request);
@@ -126,6 +126,6 @@ function withHeader(response: PlainResponse, name: string, value: string): Plain
 }
 
 /** As upstream says of everything that may not be kept by others. */
-function uncached(response: PlainResponse): PlainResponse {
+function withoutCaching(response: PlainResponse): PlainResponse {
   return { ...response, headers: { "cache-control": "no-cache, private", ...response.headers } };
 }

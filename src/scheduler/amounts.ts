@@ -11,18 +11,18 @@ const milli = new Map<string, number>();
 const whole = new Map<string, number>();
 
 export function cpuMilli(text: string): number {
-  return remembered(milli, text, () => milliValue(parseQuantity(text)));
+  return memoized(milli, text, () => milliValue(parseQuantity(text)));
 }
 
 export function wholeUnits(text: string): number {
-  return remembered(whole, text, () => value(parseQuantity(text)));
+  return memoized(whole, text, () => value(parseQuantity(text)));
 }
 
 export function amountOf(resource: string, text: string): number {
   return resource === "cpu" ? cpuMilli(text) : wholeUnits(text);
 }
 
-function remembered(known: Map<string, number>, text: string, parse: () => number): number {
+function memoized(known: Map<string, number>, text: string, parse: () => number): number {
   const found = known.get(text);
   if (found !== undefined) return found;
   if (known.size >= textsMax) known.clear();

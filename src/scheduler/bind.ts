@@ -5,7 +5,7 @@
 import { ApiError } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
-import { retryAfterMs } from "#client/refusal.ts";
+import { retryAfterMs } from "#client/api-errors.ts";
 import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
 import type { QueuedPod, SchedulingQueue } from "./queue.ts";

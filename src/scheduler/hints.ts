@@ -3,7 +3,7 @@
  * a wrong no costs the Pod up to five minutes; so doubtful cases say yes.
  */
 import type { Cache } from "./cache.ts";
-import type { Decider } from "./decide.ts";
+import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { QueuedPod } from "./queue.ts";
 import type { PluginName } from "./reasons.ts";
@@ -19,7 +19,7 @@ export type ClusterEvent =
   | { readonly kind: "namespaces" };
 
 export function mayHelp(
-  deps: { readonly cache: Cache; readonly decider: Decider },
+  deps: { readonly cache: Cache; readonly decider: ScheduleAlgorithm },
   event: ClusterEvent,
   pod: QueuedPod,
 ): boolean {

@@ -14,7 +14,7 @@ import {
   nodeTermMatches,
   tolerates,
   unschedulableTaint,
-} from "#api/node-match.ts";
+} from "#api/selectors/node-match.ts";
 import type { NodeTable } from "./node-table.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { reasonId } from "./reasons.ts";

@@ -11,7 +11,7 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from "#api/gen/types.ts";
-import { keyOf } from "#client/local-store.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { Requests } from "./requests.ts";
 import { podRequests } from "./requests.ts";
 import type { Selectable, Selection } from "./selection.ts";

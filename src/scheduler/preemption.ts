@@ -8,9 +8,9 @@
  * After  k/k pkg/scheduler/framework/preemption; no extenders, no sampling below `candidatesMax` nodes.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 import type { Cache } from "./cache.ts";
-import type { Decider } from "./decide.ts";
+import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodInfo } from "./pod-info.ts";
 
 export interface Preemption {
@@ -24,7 +24,7 @@ interface Candidate extends Preemption {
 
 export interface PreemptionDeps {
   readonly cache: Cache;
-  readonly decider: Decider;
+  readonly decider: ScheduleAlgorithm;
   /** Budgets of a namespace. */
   readonly budgets: (namespace: string) => readonly PodDisruptionBudget[];
 }

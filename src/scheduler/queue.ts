@@ -164,7 +164,7 @@ export class SchedulingQueue {
   }
 
   /** Asks, for one Pod of each waiting class, whether the event may help; if so, requeues the class. */
-  happened(mayHelp: (pod: QueuedPod) => boolean): void {
+  moveAllToActiveOrBackoffQueue(mayHelp: (pod: QueuedPod) => boolean): void {
     for (const [classKey, siblings] of this.#unschedulable) {
       const sample = siblings.values().next();
       if (sample.done === true || !mayHelp(sample.value)) continue;

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { Node, Pod, PodAffinityTerm, PodSpec } from "#api/gen/types.ts";
 import { fakeRandom } from "#client/testing/fake-clock.ts";
 import { Cache } from "./cache.ts";
-import { Decider } from "./decide.ts";
+import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
 import { makeNode, makePod } from "./testing.ts";
@@ -168,7 +168,7 @@ function checkSeed(seed: number): void {
     claimInUse: () => false,
   };
   const nominations = new Nominations();
-  const decider = new Decider({ cache, random, namespaces, volumes, nominations });
+  const decider = new ScheduleAlgorithm({ cache, random, namespaces, volumes, nominations });
   const nodes = Array.from({ length: 8 }, (_, i) => randomNode(random, i));
   for (const node of nodes) cache.setNode(node);
   const world: World = { nodes, placed: new Map() };

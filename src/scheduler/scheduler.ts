@@ -27,7 +27,7 @@ import type { Random } from "#platform/random.ts";
 import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
 import { Conditions } from "./conditions.ts";
-import { Decider } from "./decide.ts";
+import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
 import { fitErrorText } from "./fit-error.ts";
 import type { ClusterEvent } from "./hints.ts";
@@ -107,7 +107,7 @@ class SchedulerShell implements Scheduler {
   readonly #cache: Cache;
   readonly #queue: SchedulingQueue;
   readonly #nominations = new Nominations();
-  readonly #decider: Decider;
+  readonly #decider: ScheduleAlgorithm;
   readonly #binder: Binder;
   readonly #conditions: Conditions;
   readonly #events: EventRecorder;
@@ -133,7 +133,7 @@ class SchedulerShell implements Scheduler {
     this.#queue = new SchedulingQueue({ clock, wake: () => this.#wake() }, queueTimes);
     const nominations = this.#nominations;
     const shared = { cache: this.#cache, random, namespaces, nominations };
-    this.#decider = new Decider({ ...shared, volumes: this.#volumeLookup() });
+    this.#decider = new ScheduleAlgorithm({ ...shared, volumes: this.#volumeLookup() });
     this.#events = createEventRecorder(deps, { component: options.schedulerName });
     this.#conditions = new Conditions({ client, clock, log });
     this.#binder = new Binder(
@@ -271,7 +271,7 @@ class SchedulerShell implements Scheduler {
 
   #happened(event: ClusterEvent): void {
     const deps = { cache: this.#cache, decider: this.#decider };
-    this.#queue.happened((pod) => mayHelp(deps, event, pod));
+    this.#queue.moveAllToActiveOrBackoffQueue((pod) => mayHelp(deps, event, pod));
   }
 
   #dropNomination(uid: string): void {

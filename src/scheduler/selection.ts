@@ -5,14 +5,15 @@
  * `hint` is a label pair that every selected Pod has, where there is one: an index by it finds the few
  * selections that can concern a Pod without asking all of them.
  */
+import { ownEntry } from "#base/own.ts";
 import type { LabelSelector as LabelSelectorSpec, PodAffinityTerm } from "#api/gen/types.ts";
 import {
   formatLabelSelector,
   labelsMatch,
   selectNothing,
   selectorFromLabelSelector,
-} from "#api/label-selector.ts";
-import type { LabelRequirement, LabelSelector } from "#api/label-selector.ts";
+} from "#api/selectors/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "#api/selectors/label-selector.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -127,7 +128,7 @@ function withLabelKeys(
 ): LabelSelector {
   const added: LabelRequirement[] = [];
   for (const key of keys ?? []) {
-    const value = labels[key];
+    const value = ownEntry(labels, key);
     if (value !== undefined) added.push({ key, operator, values: [value] });
   }
   return added.length === 0 ? selector : { requirements: [...selector.requirements, ...added] };

@@ -2,7 +2,7 @@
 import { formatTime } from "#api/time.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
-import { isConflict, isNotFound } from "#client/refusal.ts";
+import { isConflict, isNotFound } from "#client/api-errors.ts";
 import { retryTransient } from "#client/retry.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

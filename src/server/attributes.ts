@@ -1,5 +1,5 @@
 /** What the authorizer is asked about a request. */
-import { type FieldSelector, parseFieldSelector } from "#api/field-selector.ts";
+import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
 import type { Attributes } from "#auth/auth.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Target } from "./place.ts";

@@ -19,7 +19,7 @@ export interface AuditLine {
   readonly seconds: number;
   /** Absent when authentication failed. */
   readonly user: UserInfo | undefined;
-  /** Who asked for `user` by impersonation. */
+  /** The authenticated user, when `user` is impersonated. */
   readonly impersonator: UserInfo | undefined;
   readonly sourceAddress: string;
   readonly userAgent: string;

@@ -1,5 +1,5 @@
 /**
- * The handler chain every request walks, whatever its transport, in upstream's order: audit id, panic
+ * The handler chain of every request, for all transports, in upstream's order: audit id, panic
  * recovery, request info, deadline, warnings, authentication, impersonation, priority and fairness,
  * authorization, handler.
  *
@@ -26,11 +26,12 @@ import type {
   UserInfo,
 } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
+import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
 import type { AuditTrail } from "./audit.ts";
 import type { AuditNote, RequestContext } from "./context.ts";
-import { deadlined, requestTimeoutMs } from "./deadline.ts";
+import { runWithDeadline, requestTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
 import { type Place, type Scope, targetOf } from "./place.ts";
@@ -60,7 +61,7 @@ export interface ChainOptions {
 }
 
 /** What the chain learns on the way down and needs on the way up. */
-interface Walk {
+interface RequestState {
   readonly request: PlainRequest;
   readonly info: RequestInfo;
   readonly query: URLSearchParams;
@@ -76,22 +77,26 @@ interface Walk {
   refusing: boolean;
 }
 
-export function chain(deps: ChainDeps, options: ChainOptions, handler: Handler): PlainHandler {
+export function createChain(
+  deps: ChainDeps,
+  options: ChainOptions,
+  handler: Handler,
+): PlainHandler {
   return async (request) => {
-    const walk = begin(deps, request);
-    const left = deps.metrics.begin(walk.info);
+    const state = beginRequest(deps, request);
+    const left = deps.metrics.begin(state.info);
     let response: PlainResponse;
     try {
-      response = await timed(deps, options, walk, handler);
+      response = await withDeadline(deps, options, state, handler);
     } catch (error) {
-      response = refused(deps, walk, error);
+      response = answerError(deps, state, error);
     }
     left();
-    return finish(deps, walk, response);
+    return finishRequest(deps, state, response);
   };
 }
 
-function begin(deps: ChainDeps, request: PlainRequest): Walk {
+function beginRequest(deps: ChainDeps, request: PlainRequest): RequestState {
   const query = new URLSearchParams(request.query);
   const given = request.headers["audit-id"] ?? "";
   return {
@@ -110,26 +115,28 @@ function begin(deps: ChainDeps, request: PlainRequest): Walk {
   };
 }
 
-function timed(
+function withDeadline(
   deps: ChainDeps,
   options: ChainOptions,
-  walk: Walk,
+  state: RequestState,
   handler: Handler,
 ): Promise<PlainResponse> {
-  const { request, info, query } = walk;
-  if (isLongRunning(info)) return down(deps, walk, request, handler);
+  const { request, info, query } = state;
+  if (isLongRunning(info)) return runChain(deps, state, request, handler);
   const limitMs = requestTimeoutMs(query, options.requestTimeoutMs);
-  return deadlined(deps.clock, limitMs, request, (ending) => down(deps, walk, ending, handler));
+  return runWithDeadline(deps.clock, limitMs, request, (ending) =>
+    runChain(deps, state, ending, handler),
+  );
 }
 
-async function down(
+async function runChain(
   deps: ChainDeps,
-  walk: Walk,
+  state: RequestState,
   ending: { readonly signal: AbortSignal },
   handler: Handler,
 ): Promise<PlainResponse> {
-  const { request, info, query, auditId, receivedMs, warnings, note } = walk;
-  const user = await downIdentity(deps, walk);
+  const { request, info, query, auditId, receivedMs, warnings, note } = state;
+  const user = await runChainIdentity(deps, state);
   const seat = await deps.gate?.enter({
     info,
     user,
@@ -138,14 +145,14 @@ async function down(
       return ending.signal;
     },
   });
-  if (seat !== undefined) walk.gateHeaders = seat.headers;
-  if (seat?.kind === "rejected") return tooMany(seat.retryAfterSeconds);
+  if (seat !== undefined) state.gateHeaders = seat.headers;
+  if (seat?.kind === "rejected") return answerTooManyRequests(seat.retryAfterSeconds);
   try {
-    const granted = downAuthorize(deps, walk, user);
-    const nowMs = walk.receivedWallMs;
+    const granted = runChainAuthorize(deps, state, user);
+    const nowMs = state.receivedWallMs;
     return await handler({
       request,
-      info,
+      requestInfo: info,
       ...granted,
       query,
       auditId,
@@ -157,29 +164,30 @@ async function down(
       },
       receivedMs,
       nowMs,
+      pace: new Pace(deps.clock),
     });
   } finally {
     seat?.release();
   }
 }
 
-async function downIdentity(deps: ChainDeps, walk: Walk): Promise<UserInfo> {
-  const { request } = walk;
+async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<UserInfo> {
+  const { request } = state;
   const result = await deps.authenticator.authenticate(request);
-  if (result.kind !== "user") throw unauthorized();
+  if (result.kind !== "user") throw unauthorizedError();
   const peer = request.peer;
   const problem = peer.kind === "socket" ? peer.certificateProblem : undefined;
-  // A certificate nobody vouches for is a bad credential, not the absence of one.
-  if (problem !== undefined && result.user.name === anonymousName) throw unauthorized();
-  walk.user = result.user;
-  walk.refusing = true;
+  // A certificate of an unknown authority is a bad credential, not the absence of one.
+  if (problem !== undefined && result.user.name === anonymousName) throw unauthorizedError();
+  state.user = result.user;
+  state.refusing = true;
   const wish = impersonate(request, result.user, deps.authorizer);
   switch (wish.kind) {
     case "none":
       return result.user;
     case "user":
-      walk.impersonator = result.user;
-      walk.user = wish.user;
+      state.impersonator = result.user;
+      state.user = wish.user;
       return wish.user;
     case "forbidden":
       throw forbiddenError(wish.attributes, wish.reason);
@@ -195,13 +203,13 @@ interface Granted {
   readonly attributes: Attributes;
 }
 
-function downAuthorize(deps: ChainDeps, walk: Walk, user: UserInfo): Granted {
-  const { info, query } = walk;
+function runChainAuthorize(deps: ChainDeps, state: RequestState, user: UserInfo): Granted {
+  const { info, query } = state;
   const target = targetOf(info, info.resourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
   const decision = deps.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
-  walk.refusing = false;
+  state.refusing = false;
   if (target.place === undefined) throw noSuchPath();
   return { place: target.place, attributes };
 }
@@ -210,32 +218,36 @@ function noSuchPath(): Error {
   return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
-function unauthorized(): Error {
+function unauthorizedError(): Error {
   return failure(401, "Unauthorized", "Unauthorized");
 }
 
-function tooMany(retryAfterSeconds: number): PlainResponse {
+function answerTooManyRequests(retryAfterSeconds: number): PlainResponse {
   const headers = { "retry-after": String(retryAfterSeconds) };
   return textResponse(429, "Too many requests, please try again later.\n", headers);
 }
 
-function refused(deps: ChainDeps, walk: Walk, error: unknown): PlainResponse {
-  const response = statusResponse(walk.request, walk.query, error);
+function answerError(deps: ChainDeps, state: RequestState, error: unknown): PlainResponse {
+  const response = statusResponse(state.request, state.query, error);
   if (response.status === 500) {
     const trace = error instanceof Error ? error.stack : String(error);
-    const { path, method } = walk.request;
-    deps.log.error("request failed", { method, path, auditId: walk.auditId, error: trace });
+    const { path, method } = state.request;
+    deps.log.error("request failed", { method, path, auditId: state.auditId, error: trace });
   }
   return response;
 }
 
-function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResponse {
-  const warnings = walk.warnings.headers();
+function finishRequest(
+  deps: ChainDeps,
+  state: RequestState,
+  response: PlainResponse,
+): PlainResponse {
+  const warnings = state.warnings.headers();
   const headers: Headers = {
-    "audit-id": walk.auditId,
+    "audit-id": state.auditId,
     "cache-control": "no-cache, private",
-    ...walk.gateHeaders,
-    ...(walk.refusing ? { "x-content-type-options": "nosniff" } : {}),
+    ...state.gateHeaders,
+    ...(state.refusing ? { "x-content-type-options": "nosniff" } : {}),
     ...(warnings.length === 0 ? {} : { warning: warnings }),
     ...response.headers,
   };
@@ -243,17 +255,19 @@ function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResp
     case "bytes":
     case "object":
     case "tunnel":
-      finishSample(deps, walk, response);
+      finishSample(deps, state, response);
       return { ...response, headers };
     case "stream":
       return {
         ...response,
         headers,
-        open: opened(deps, walk, response, (sink: ByteSink) => response.open(sink)),
+        open: openWithSample(deps, state, response, (sink: ByteSink) => response.open(sink)),
       };
     case "events": {
-      const open = opened(deps, walk, response, (sink: ObjectEventSink) => response.open(sink));
-      return { ...response, headers, open: (sink: ObjectEventSink) => openedUntilEnd(open, sink) };
+      const open = openWithSample(deps, state, response, (sink: ObjectEventSink) =>
+        response.open(sink),
+      );
+      return { ...response, headers, open: (sink: ObjectEventSink) => openUntilEnd(open, sink) };
     }
     default:
       return response satisfies never;
@@ -261,14 +275,14 @@ function finish(deps: ChainDeps, walk: Walk, response: PlainResponse): PlainResp
 }
 
 /** Wraps a stream's opener: the sample and the audit line are due when it closes. */
-function opened<S>(
+function openWithSample<S>(
   deps: ChainDeps,
-  walk: Walk,
+  state: RequestState,
   response: PlainResponse,
   open: (sink: S) => () => void,
 ): (sink: S) => () => void {
   return (sink) => {
-    const closed = deps.metrics.openStream(walk.info);
+    const closed = deps.metrics.openStream(state.info);
     const close = open(sink);
     let done = false;
     return () => {
@@ -278,14 +292,14 @@ function opened<S>(
         close();
       } finally {
         closed();
-        finishSample(deps, walk, response);
+        finishSample(deps, state, response);
       }
     };
   };
 }
 
 /** A direct stream has no transport whose close would tell that the server ended it. */
-function openedUntilEnd(
+function openUntilEnd(
   open: (sink: ObjectEventSink) => () => void,
   sink: ObjectEventSink,
 ): () => void {
@@ -303,9 +317,9 @@ function openedUntilEnd(
   return close;
 }
 
-function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): void {
-  const { info, request } = walk;
-  const seconds = (deps.clock.monotonicMs() - walk.receivedMs) / 1000;
+function finishSample(deps: ChainDeps, state: RequestState, response: PlainResponse): void {
+  const { info, request } = state;
+  const seconds = (deps.clock.monotonicMs() - state.receivedMs) / 1000;
   deps.metrics.end({
     info,
     known: deps.scopeOf(info) !== undefined,
@@ -313,18 +327,18 @@ function finishSample(deps: ChainDeps, walk: Walk, response: PlainResponse): voi
     code: response.status,
     seconds,
     bytes: response.kind === "bytes" ? bodyLength(response.body) : 0,
-    dryRun: walk.query.has("dryRun"),
+    dryRun: state.query.has("dryRun"),
   });
   deps.audit?.record({
-    auditId: walk.auditId,
-    receivedMs: walk.receivedWallMs,
+    auditId: state.auditId,
+    receivedMs: state.receivedWallMs,
     seconds,
-    user: walk.user,
-    impersonator: walk.impersonator,
+    user: state.user,
+    impersonator: state.impersonator,
     sourceAddress: request.peer.kind === "socket" ? request.peer.address : "direct",
     userAgent: (request.headers["user-agent"] ?? "").toWellFormed(),
     info,
-    name: walk.note.createdName ?? info.name,
+    name: state.note.createdName ?? info.name,
     method: request.method,
     query: request.query,
     code: response.status,

@@ -1,6 +1,7 @@
 /** One request on its way through the chain, as every handler sees it. */
 import type { Attributes } from "#auth/auth.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { Place } from "./place.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
@@ -13,14 +14,14 @@ export type HandlerInfo = Omit<
 
 export interface RequestContext {
   readonly request: PlainRequest;
-  readonly info: HandlerInfo;
+  readonly requestInfo: HandlerInfo;
   /** Where the request acts: made with `attributes` from one value (place.ts). */
   readonly place: Place;
   /** What the authorizer was asked, and allowed. */
   readonly attributes: Attributes;
   readonly query: URLSearchParams;
   readonly auditId: string;
-  /** Who acts: after impersonation. */
+  /** The acting user, after impersonation. */
   readonly user: UserInfo;
   readonly warnings: Warnings;
   /** What a handler adds to the audit line. */
@@ -29,8 +30,10 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Monotonic; when the request was received. */
   readonly receivedMs: number;
-  /** Wall clock, the same moment; ages in tables are told from here. */
+  /** Wall clock at the same moment; ages in tables are relative to it. */
   readonly nowMs: number;
+  /** Gives way to others between the steps of long work. */
+  readonly pace: Pace;
 }
 
 export interface AuditNote {

@@ -1,4 +1,5 @@
 /** The deadline of short requests: a signal for the handler, and 504 for the client when it passes. */
+import { ownEntry } from "#base/own.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 
@@ -33,18 +34,18 @@ export function durationMs(text: string): number | undefined {
   for (const [, digits = "0", unit = "s"] of (match[2] ?? "").matchAll(
     /([\d.]+)(ns|us|µs|ms|s|m|h)/g,
   )) {
-    total += Number(digits) * (unitMs[unit] ?? 0);
+    total += Number(digits) * (ownEntry(unitMs, unit) ?? 0);
   }
   return match[1] === "-" ? -total : total;
 }
 
-/** Who may go away: a request. The signal is made when somebody asks for it, and few do. */
+/** A request's end. The AbortSignal is made on first use: most requests never need one. */
 interface Leaving {
   readonly signal: AbortSignal;
 }
 
 /** Runs `f` with a signal that aborts at the deadline or with `gone`; rejects with 504 at the deadline. */
-export function deadlined<T>(
+export function runWithDeadline<T>(
   clock: Clock,
   limitMs: number,
   gone: Leaving,
@@ -73,7 +74,7 @@ export function deadlined<T>(
   });
 }
 
-/** Aborts at the deadline or with `gone`. Most requests end without anybody having looked. */
+/** Aborts at the deadline or with `gone`. Most requests end before either. */
 class Ending implements Leaving {
   readonly #gone: Leaving;
   #inner: AbortController | undefined;

@@ -1,8 +1,8 @@
 /**
  * Health: `/healthz`, `/livez`, `/readyz`, each check also at its own sub-path, in upstream's words.
  *
- * A check is a synchronous question with an answer kept ready by whoever is asked; the endpoint never
- * waits. Failures are always shown verbose, without reasons (they go to the log).
+ * A check is synchronous: each component keeps its answer ready, and the endpoint never waits. Failures are
+ * always shown verbose, without reasons (those are logged).
  */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";

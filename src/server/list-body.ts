@@ -8,7 +8,8 @@
  *        and `keptBlocksMax` bounds how many are held per list cache.
  */
 import type { AnyObject } from "#api/object.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
 
@@ -20,6 +21,8 @@ const keptObjectsMin = 3;
 const encoder = new TextEncoder();
 const comma = encoder.encode(",");
 const openBrace = 0x7b;
+/** Objects of one turn: 2 to 10 ms where each is to be encoded. */
+const itemsPerTurn = 512;
 const tail = encoder.encode("]}\n");
 
 interface Block {
@@ -80,15 +83,31 @@ export class ListBlocks {
 
   /** The whole body of a list, as chunks to send in order. */
   body(head: ListHead, items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
-    const blocks = this.#blocks(items, form);
-    if (form.layout === "protobuf") return merged(listParts(head, head.metadata, blocks));
-    const chunks: Uint8Array[] = [encoder.encode(listHead(head))];
-    blocks.forEach((block, index) => {
-      if (index > 0) chunks.push(comma);
-      chunks.push(block);
-    });
-    chunks.push(tail);
-    return merged(chunks);
+    return wholeBody(head, this.#blocks(items, form), form);
+  }
+
+  /** The same, made in turns of the loop: the first time, each object is encoded. */
+  async bodyInTurns(
+    head: ListHead,
+    items: readonly CachedObject[],
+    form: ItemForm,
+    pace: Pace,
+  ): Promise<readonly Uint8Array[]> {
+    const blocks: Uint8Array[] = [];
+    const known = this.#known(form.key);
+    let made = 0;
+    for (let at = 0; at < items.length;) {
+      const first = items[at];
+      const kept = first === undefined ? undefined : known.get(first);
+      const block = blockAt(known, items, at, form);
+      blocks.push(block.bytes);
+      at += block.objects.length;
+      if (block !== kept) made += block.objects.length;
+      if (made < itemsPerTurn) continue;
+      await pace.turn();
+      made = 0;
+    }
+    return wholeBody(head, blocks, form);
   }
 
   #blocks(items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
@@ -107,6 +126,21 @@ export class ListBlocks {
     this.#byForm.set(key, known);
     return known;
   }
+}
+
+function wholeBody(
+  head: ListHead,
+  blocks: readonly Uint8Array[],
+  form: ItemForm,
+): readonly Uint8Array[] {
+  if (form.layout === "protobuf") return merged(listParts(head, head.metadata, blocks));
+  const chunks: Uint8Array[] = [encoder.encode(listHead(head))];
+  blocks.forEach((block, index) => {
+    if (index > 0) chunks.push(comma);
+    chunks.push(block);
+  });
+  chunks.push(tail);
+  return merged(chunks);
 }
 
 /** `{"kind":...,"apiVersion":...,"metadata":...,"items":[` */
@@ -150,7 +184,7 @@ function makeBlock(items: readonly CachedObject[], start: number, form: ItemForm
     if ((object.revision & boundaryMask) === 0) break;
     if (length >= blockBytesMax || parts.length >= blockObjectsMax) break;
   }
-  const bytes = form.layout === "json" ? joined(parts, length) : concatenated(parts);
+  const bytes = form.layout === "json" ? joined(parts, length) : concatBytes(parts);
   return { objects: items.slice(start, start + parts.length), bytes };
 }
 
@@ -169,5 +203,5 @@ function joined(parts: readonly Uint8Array[], lengthMax: number): Uint8Array {
 /** Short bodies leave as one chunk: one write, one TLS record. */
 function merged(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  return length > blockBytesMax ? chunks : [concatenated(chunks)];
+  return length > blockBytesMax ? chunks : [concatBytes(chunks)];
 }

@@ -1,7 +1,7 @@
 /** One page of metrics for several processes: names together, samples labelled. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mergedMetrics } from "./merged-metrics.ts";
+import { mergeMetrics } from "./merge-metrics.ts";
 import { MetricSet } from "./metric-set.ts";
 
 void describe("metrics of several processes", () => {
@@ -12,7 +12,7 @@ void describe("metrics of several processes", () => {
       set.gauge("streams", "Streams open.", []).set([], 10 * at);
       return [name, set.text()] as const;
     });
-    assert.deepEqual(mergedMetrics("process", [...pages, ["worker-2", ""]]).split("\n"), [
+    assert.deepEqual(mergeMetrics("process", [...pages, ["worker-2", ""]]).split("\n"), [
       "# HELP requests_total Requests.",
       "# TYPE requests_total counter",
       'requests_total{process="owner",code="200"} 1',
@@ -29,7 +29,7 @@ void describe("metrics of several processes", () => {
     const set = new MetricSet();
     set.counter("odd_total", "Odd.", ["what"]).add(["a {b} c"]);
     assert.match(
-      mergedMetrics("process", [["owner", set.text()]]),
+      mergeMetrics("process", [["owner", set.text()]]),
       /^odd_total\{process="owner",what="a \{b\} c"\} 1$/m,
     );
   });

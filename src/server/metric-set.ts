@@ -14,6 +14,14 @@ interface Described {
   readonly labels: readonly string[];
 }
 
+/** One number by name; a gauge when it does not say. */
+export interface Figure {
+  readonly name: string;
+  readonly kind?: "counter" | "gauge";
+  readonly help: string;
+  readonly value: number;
+}
+
 interface Metric {
   text(lines: string[]): void;
 }
@@ -43,7 +51,7 @@ class Series<T> {
   }
 }
 
-/** One series of a counter, for those who count often: no look-up. */
+/** One series of a counter, for hot paths: no look-up per increment. */
 export interface CounterCell {
   count: number;
 }
@@ -139,7 +147,7 @@ export class MetricSet {
     return this.#add(new Counter({ name, help, labels }, "gauge"));
   }
 
-  /** A gauge (a counter, by its name) read when somebody asks; rows are label values and a number. */
+  /** A gauge (or a counter, by its name) computed at each scrape; rows are label values and a number. */
   gaugeOf(
     name: string,
     help: string,
@@ -152,6 +160,18 @@ export class MetricSet {
         describe(lines, { name, help, labels }, type);
         for (const [values, value] of read()) {
           lines.push(`${name}${labelText(labels, values.join(separator))} ${value}`);
+        }
+      },
+    });
+  }
+
+  /** Figures without labels that are read together when somebody asks, such as those of the process. */
+  figuresOf(read: () => Iterable<Figure>): void {
+    this.#add({
+      text: (lines) => {
+        for (const { name, kind, help, value } of read()) {
+          describe(lines, { name, help, labels: [] }, kind ?? "gauge");
+          lines.push(`${name} ${value}`);
         }
       },
     });

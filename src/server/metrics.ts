@@ -1,4 +1,5 @@
 /** The request metrics of a server, named as upstream names them so that dashboards work. */
+import { ownEntry } from "#base/own.ts";
 import type { Counter, Histogram, MetricSet } from "./metric-set.ts";
 import { isLongRunning, type RequestInfo } from "./request-info.ts";
 
@@ -120,6 +121,6 @@ function whereOf(info: RequestInfo, method: string, known: boolean): readonly st
   }
   const scope = info.name !== "" ? "resource" : info.namespace !== "" ? "namespace" : "cluster";
   const { group, version, resource, subresource } = info;
-  const verb = methodVerbs[info.verb] ?? "other";
+  const verb = ownEntry(methodVerbs, info.verb) ?? "other";
   return [verb, group, version, resource, subresource, scope, "apiserver"];
 }

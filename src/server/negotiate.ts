@@ -5,6 +5,7 @@
  * as written; within a clause the server's own order decides. Unknown parameters are ignored; an `as`
  * the endpoint cannot serve makes the clause fail, not the request.
  */
+import { dictionary } from "#base/own.ts";
 import { failure, type ApiError } from "#api/status.ts";
 
 export const protobufType = "application/vnd.kubernetes.protobuf";
@@ -135,7 +136,7 @@ function parseClause(text: string): AcceptClause | undefined {
   const [media = "", ...rest] = text.split(";").map((part) => part.trim());
   const [type = "", subtype = "*"] = media === "*" ? ["*", "*"] : media.split("/");
   if (type === "") return undefined;
-  const params: Record<string, string> = {};
+  const params = dictionary<string>();
   let q = 1;
   for (const part of rest) {
     const mark = part.indexOf("=");
@@ -153,7 +154,7 @@ function parseClause(text: string): AcceptClause | undefined {
   return { type: type.toLowerCase(), subtype: subtype.toLowerCase(), q, params };
 }
 
-/** Asked for, or told by a user agent that a person reads. */
+/** Requested by `pretty`, or implied by the user agent of a person (curl, wget, browsers). */
 function isPretty(headers: Readonly<Record<string, string>>, query: URLSearchParams): boolean {
   const asked = query.get("pretty");
   if (asked !== null && asked !== "") return /^(1|t|true)$/i.test(asked);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#platform/log.ts";
 import { SimClock } from "#sim/clock.ts";
-import { deadlined, durationMs } from "./deadline.ts";
+import { runWithDeadline, durationMs } from "./deadline.ts";
 import { type Health, healthResponse, ping } from "./health.ts";
 import { MetricSet } from "./metric-set.ts";
 import { FrameJoiner } from "./watch-frames.ts";
@@ -32,11 +32,11 @@ test("a deadline rejects with 504 and aborts; an answer in time cancels it", asy
   const gone = new AbortController();
   let seen: AbortSignal | undefined;
   let askedLater: { readonly signal: AbortSignal } | undefined;
-  const late = deadlined(clock, 1000, gone, (ending) => {
+  const late = runWithDeadline(clock, 1000, gone, (ending) => {
     seen = ending.signal;
     return new Promise(() => {});
   });
-  const unasked = deadlined(clock, 1000, gone, (ending) => {
+  const unasked = runWithDeadline(clock, 1000, gone, (ending) => {
     askedLater = ending;
     return new Promise(() => {});
   });
@@ -46,7 +46,7 @@ test("a deadline rejects with 504 and aborts; an answer in time cancels it", asy
   await Promise.all(refused);
   assert.equal(seen?.aborted, true);
   assert.equal(askedLater?.signal.aborted, true);
-  assert.equal(await deadlined(clock, 1000, gone, () => Promise.resolve(7)), 7);
+  assert.equal(await runWithDeadline(clock, 1000, gone, () => Promise.resolve(7)), 7);
   assert.deepEqual(clock.timers(), []);
 });
 
@@ -56,12 +56,12 @@ test("a client that goes away aborts its request, whenever somebody asks", async
   const seen: boolean[] = [];
   const left = (): Promise<void> =>
     new Promise((resolve) => gone.signal.addEventListener("abort", () => resolve()));
-  const early = deadlined(clock, 1000, gone, async (ending) => {
+  const early = runWithDeadline(clock, 1000, gone, async (ending) => {
     const { signal } = ending;
     await left();
     seen.push(signal.aborted);
   });
-  const afterwards = deadlined(clock, 1000, gone, async (ending) => {
+  const afterwards = runWithDeadline(clock, 1000, gone, async (ending) => {
     await left();
     seen.push(ending.signal.aborted);
   });

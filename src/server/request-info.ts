@@ -9,7 +9,7 @@
  * Which object a request reaches is not said here: a path means another place for a namespaced kind than
  * for a cluster-scoped one. See place.ts.
  */
-import { parseFieldSelector } from "#api/field-selector.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 
 export interface RequestInfo {
   readonly resourceRequest: boolean;
@@ -46,7 +46,7 @@ const methodVerbs = new Map([
 ]);
 /** Segments after namespaces/NAME that are subresources of the namespace itself. */
 const namespaceSubresources = new Set(["status", "finalize"]);
-/** Verb prefixes of old: `/api/v1/watch/pods`. */
+/** Deprecated verb prefixes: `/api/v1/watch/pods`. */
 const prefixVerbs = new Set(["watch", "proxy"]);
 
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {

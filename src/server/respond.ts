@@ -19,15 +19,26 @@ const compress = promisify(gzip);
 const encoder = new TextEncoder();
 
 export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
-  // Whoever negotiated protobuf has an object of a built-in kind.
+  // Protobuf is negotiated for objects of built-in kinds only.
   if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
-  if (form.mediaType === "application/yaml") return encoder.encode(stringify(object, yamlOptions));
+  if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
   if (form.pretty) return encoder.encode(JSON.stringify(object, undefined, 2));
   return encoder.encode(`${JSON.stringify(object)}\n`);
 }
 
+/**
+ * The library makes a node of each value, at some 4 us: an object of a megabyte would take half a second.
+ * Beyond this many characters of JSON the answer is YAML in flow style, which is that JSON.
+ */
+const blockStyleMax = 64 * 1024;
+
+function yamlText(object: unknown): string {
+  const json = JSON.stringify(object);
+  return json.length > blockStyleMax ? `${json}\n` : stringify(object, yamlOptions);
+}
+
 /** As upstream: keys sorted, lists not indented. */
-const yamlOptions = {
+export const yamlOptions = {
   lineWidth: 0,
   aliasDuplicateObjects: false,
   version: "1.1",
@@ -62,7 +73,7 @@ export function textResponse(status: number, text: string, headers: Headers = {}
 }
 
 /** The same answer compressed, where the client takes gzip and the body is long enough. */
-export async function compressed(
+export async function compressBody(
   request: PlainRequest,
   response: PlainResponse,
 ): Promise<PlainResponse> {

@@ -1,4 +1,4 @@
-/** What `/version` says. Field order as upstream; the body is indented JSON whoever asks. */
+/** The `/version` document. Field order as upstream; always indented JSON. */
 export interface VersionInfo {
   readonly major: string;
   readonly minor: string;

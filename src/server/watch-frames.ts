@@ -4,7 +4,7 @@
  */
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { type TypeMeta, watchFrame } from "./protobuf/envelope.ts";
 import { toStatus } from "./status.ts";
@@ -15,7 +15,7 @@ export interface StreamItem {
   readonly object: CachedObject | undefined;
   readonly resourceVersion: string;
   readonly initialEventsEnd?: boolean;
-  /** Of a BOOKMARK for who asked: what was told adds up to this. */
+  /** For a BOOKMARK, if the client asked for checksums: count and checksum of its selection. */
   readonly view?: { readonly count: number; readonly checksum: string } | undefined;
 }
 
@@ -112,7 +112,9 @@ export function bookmarkObject(apiVersion: string, kind: string, item: StreamIte
   const annotations: Record<string, string> = {};
   if (initialEventsEnd === true) annotations["k8s.io/initial-events-end"] = "true";
   if (view !== undefined) {
+    // own keys: a constant.
     annotations[viewChecksumAnnotation] = view.checksum;
+    // own keys: a constant.
     annotations[viewCountAnnotation] = String(view.count);
   }
   return { kind, apiVersion, metadata: { resourceVersion, annotations } };
@@ -165,7 +167,7 @@ export class FrameJoiner {
     for (const known of this.#recent) {
       if (known.key === key && sameFrames(known.frames, frames)) return known.block;
     }
-    const block = concatenated(frames);
+    const block = concatBytes(frames);
     this.#recent = [{ key, frames, block }, ...this.#recent.slice(0, joinedMax - 1)];
     return block;
   }

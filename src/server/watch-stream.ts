@@ -65,6 +65,9 @@ export function streamDeadlines(clock: Clock): Deadlines {
   return new Deadlines(clock, { name: "server.watch", stepMs: 50 });
 }
 
+/** Batches of an initial state are of 500 objects; what comes live rarely is half of that. */
+const longBatchItems = 250;
+
 /** One end of a stream; a class each for bytes and objects, so that the hot call knows two shapes. */
 interface Outlet {
   /** False when full. */
@@ -96,12 +99,27 @@ export class WatchStream implements Expiring {
   deliver(items: readonly StreamItem[]): boolean {
     if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
     try {
-      if (!this.#outlet.send(items)) this.#fill(this.#outlet);
+      const isLong = items.length >= longBatchItems;
+      if (!this.#outlet.send(items)) this.#fill(this.#outlet, isLong);
+      else if (isLong) this.#rest();
     } catch (error) {
       // An object that cannot be shown in this form ends this stream, with an ERROR event, and no other.
       this.#finish(error);
     }
     return true;
+  }
+
+  /** The next batch comes in another turn of the loop: an initial state may be a hundred of them. */
+  #rest(): void {
+    if (this.#state === "ended") return;
+    this.#state = "full";
+    this.#deps.deadlines.turn(() => this.#flow());
+  }
+
+  #flow(): void {
+    if (this.#state !== "full") return;
+    this.#state = "flowing";
+    this.#source?.resume();
   }
 
   /** For registry: the watch is over, with an ERROR event when `error` is given. */
@@ -169,13 +187,10 @@ export class WatchStream implements Expiring {
     this.#source?.bookmark();
   }
 
-  #fill(outlet: Outlet): void {
+  #fill(outlet: Outlet, isLong: boolean): void {
     this.#state = "full";
-    outlet.onDrain(() => {
-      if (this.#state !== "full") return;
-      this.#state = "flowing";
-      this.#source?.resume();
-    });
+    // A socket that takes a block at once says so before its turn of the loop ends.
+    outlet.onDrain(() => (isLong ? this.#rest() : this.#flow()));
   }
 
   #finish(error: unknown): void {

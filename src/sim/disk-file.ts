@@ -4,7 +4,7 @@
  * Durable writes go through a descriptor of their own, as on Linux; hosts tell each descriptor once of a
  * write-back that failed, whichever sync met it.
  */
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import type { DiskFile } from "#platform/disk.ts";
 import { diskError } from "./disk-error.ts";
 import {
@@ -102,7 +102,7 @@ export class SimFile implements DiskFile {
 
   /** Undefined: the disk is dead. */
   #begin(buffers: readonly Uint8Array[], position: number): Write | undefined {
-    const bytes = concatenated(buffers);
+    const bytes = concatBytes(buffers);
     this.#reserve(position + bytes.length);
     return this.#steps.dead ? undefined : writeLive(this.#inode, position, bytes);
   }

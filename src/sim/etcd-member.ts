@@ -11,7 +11,7 @@ import { Alarms, type AlarmMemory } from "#etcd/alarms.ts";
 import { etcdMethods, recommendedEtcdLimits } from "#etcd/services.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
-import type { LocalEngineOptions } from "#store/engines/local.ts";
+import type { LocalEngineOptions } from "#store/engines/local/engine.ts";
 import { openStore } from "#store/open.ts";
 import type { StoreOptions } from "#store/options.ts";
 import type { SimClock } from "./clock.ts";

@@ -7,11 +7,11 @@
  */
 import type { Disk, DiskFile } from "#platform/disk.ts";
 import { CorruptionError } from "./engines/engine.ts";
-import { takeDirectory } from "./engines/local-directory.ts";
-import { decodeFileHeader, fileHeaderBytes, pathOf, unreadFormat } from "./engines/local-files.ts";
-import type { FileHeader, FileName } from "./engines/local-files.ts";
-import { laterBatchExists, readRecords } from "./engines/local-read.ts";
-import type { ReadEnd } from "./engines/local-read.ts";
+import { takeDirectory } from "./engines/local/directory.ts";
+import { decodeFileHeader, fileHeaderBytes, pathOf, unreadFormat } from "./engines/local/files.ts";
+import type { FileHeader, FileName } from "./engines/local/files.ts";
+import { laterBatchExists, readRecords } from "./engines/local/read.ts";
+import type { ReadEnd } from "./engines/local/read.ts";
 import { loadReadOnly } from "./read-only.ts";
 import type { LoadDeps } from "./read-only.ts";
 import { RecordKind, RecordReader } from "./record.ts";

@@ -8,7 +8,7 @@
  * change while this runs, and what is visible at `revision` be pruned: Pruning.hold keeps it until it
  * has been passed.
  */
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import type { RecordSupply } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
@@ -155,7 +155,7 @@ class Chunk {
 /** A group, as a transaction's: a delete that was alone, or a lease's, is one too here. */
 function changesRecord(mvcc: Mvcc, revision: number): Uint8Array {
   const changes = mvcc.log.rows(revision).map((row) => changeRecord(mvcc, row, revision));
-  const body = concatenated(changes);
+  const body = concatBytes(changes);
   const chunk = new Uint8Array(recordSize(0, body.length));
   writeFields(
     recordSpace(chunk),

@@ -12,7 +12,7 @@ import type { Row } from "./versions.ts";
 
 /** Held memory may exceed live by this factor plus `slackBytes` before cleaning starts. */
 const heldFactor = 1.15;
-const slackBytes = 8 * 2 ** 20;
+const slackBytes = 2 * 2 ** 20;
 /** A slab fuller than this is not worth its copying. */
 const fractionMax = 0.9;
 const passBytesMax = 16 * 2 ** 20;

@@ -256,6 +256,7 @@ export class EmbeddedStore implements FullStore {
       versions: mvcc.versions.size,
       leases: leases.size,
       bytes: mvcc.bytes,
+      historyBytes: mvcc.bytes - mvcc.stateBytes,
       slabHeldBytes: mvcc.slabs.heldBytes,
       slabLiveBytes: mvcc.slabs.liveBytes,
       commits: this.#committer.stats(),

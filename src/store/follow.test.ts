@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { FullStore } from "./full-store.ts";
 import { FencedError } from "./engines/engine.ts";
 import type { Engine } from "./engines/engine.ts";
-import { LocalEngine } from "./engines/local.ts";
+import { LocalEngine } from "./engines/local/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
 import { Leases } from "./leases.ts";
 import { Mvcc } from "./mvcc.ts";

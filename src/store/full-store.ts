@@ -35,6 +35,8 @@ export interface StoreStats {
   readonly leases: number;
   /** What the quota counts. */
   readonly bytes: number;
+  /** Of them, what compaction will forget: older versions, and deletes. */
+  readonly historyBytes: number;
   readonly slabHeldBytes: number;
   readonly slabLiveBytes: number;
   readonly commits: CommitStats;

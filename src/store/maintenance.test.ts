@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Clock, Timer } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { FullStore } from "./full-store.ts";
-import type { CheckpointSource, Engine, ReplaySink } from "./engines/engine.ts";
+import type { CheckpointSource, Engine, PossibleCheckpoint, ReplaySink } from "./engines/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
 import { Leases } from "./leases.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -57,7 +57,7 @@ class SteppedEngine extends MemoryEngine {
   readonly chunks: Uint8Array[] = [];
   #done: (() => void) | undefined;
 
-  override wantsCheckpoint(_revision: number): boolean {
+  override wantsCheckpoint(_possible: PossibleCheckpoint): boolean {
     return this.wanted;
   }
 

@@ -14,7 +14,7 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { checkpointSource } from "./checkpoint.ts";
 import { Cleaner } from "./cleaner.ts";
-import type { Engine } from "./engines/engine.ts";
+import type { Engine, PossibleCheckpoint } from "./engines/engine.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
 
@@ -25,6 +25,10 @@ const restFactor = 2;
 const stepsMax = 64;
 /** Revisions forgotten per step: about a tenth of a millisecond. */
 const stepRevisions = 128;
+
+/** With no more history than this, or than that share of the state, little is being written. */
+const quietHistoryBytes = 256 * 2 ** 10;
+const quietHistoryShare = 1 / 64;
 
 export interface MaintenanceDeps {
   readonly clock: Clock;
@@ -105,11 +109,17 @@ export class Maintenance {
   #maybeCheckpoint(): void {
     const revision = this.#deps.mvcc.pruning.revision;
     if (this.#checkpointing !== undefined || revision <= this.#checkpointFailed) return;
-    if (!this.#deps.engine.wantsCheckpoint(revision)) return;
+    if (!this.#deps.engine.wantsCheckpoint(this.#possible(revision))) return;
     this.#checkpointing = this.#checkpoint(revision).then(() => {
       this.#checkpointing = undefined;
       this.wake();
     });
+  }
+
+  #possible(revision: number): PossibleCheckpoint {
+    const { bytes, stateBytes } = this.#deps.mvcc;
+    const quietBytes = Math.max(quietHistoryBytes, stateBytes * quietHistoryShare);
+    return { revision, stateBytes, quiet: bytes - stateBytes <= quietBytes };
   }
 
   async #checkpoint(revision: number): Promise<void> {

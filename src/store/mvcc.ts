@@ -54,6 +54,7 @@ export class Mvcc {
     offset: 0,
   };
   #bytes = 0;
+  #stateBytes = 0;
 
   constructor(slabs: Slabs, baseRevision: number) {
     this.slabs = slabs;
@@ -68,6 +69,11 @@ export class Mvcc {
     return this.#bytes;
   }
 
+  /** Of them, the newest version of each key. */
+  get stateBytes(): number {
+    return this.#stateBytes;
+  }
+
   get headRevision(): number {
     return this.log.head;
   }
@@ -78,6 +84,7 @@ export class Mvcc {
     this.slabs.clear();
     this.versions = new Versions();
     this.#bytes = 0;
+    this.#stateBytes = 0;
     this.pruning.rebase(revision);
     this.log = new RevisionLog(revision);
     this.commitRevision = revision;
@@ -93,11 +100,13 @@ export class Mvcc {
 
   /** A put that is already in its slab. The caller appends the row to `log`. */
   addPut(fields: VersionFields): Row {
-    const row = this.versions.add(fields, this.index.get(fields.key) ?? noRow);
+    const before = this.index.get(fields.key) ?? noRow;
+    const row = this.versions.add(fields, before);
     const size = recordSize(fields.key.length, fields.valueLength);
     this.index.set(fields.key, row);
     this.slabs.retain(this.slabs.get(fields.slab), size);
     this.#bytes += size;
+    this.#stateBytes += size - this.#putBytes(before);
     return row;
   }
 
@@ -106,7 +115,12 @@ export class Mvcc {
     const row = this.versions.addTombstone(key, revision, before);
     this.index.set(key, row);
     this.#bytes += tombstoneBytes;
+    this.#stateBytes -= this.#putBytes(before);
     return row;
+  }
+
+  #putBytes(row: Row): number {
+    return row === noRow || this.versions.isTombstone(row) ? 0 : this.recordSize(row);
   }
 
   /** The newest version, durable or not; undefined when the key is not there. */

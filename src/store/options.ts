@@ -1,5 +1,5 @@
 /** The limits of a store. */
-import type { LocalEngineOptions } from "./engines/local.ts";
+import type { LocalEngineOptions } from "./engines/local/engine.ts";
 
 /** Limits of the store. None has a default in here: `cmd` decides, tests say what they mean. */
 export interface StoreOptions {

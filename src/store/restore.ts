@@ -16,8 +16,8 @@ import {
   parseFileName,
   temporarySuffix,
   unreadFormat,
-} from "./engines/local-files.ts";
-import { readRecords } from "./engines/local-read.ts";
+} from "./engines/local/files.ts";
+import { readRecords } from "./engines/local/read.ts";
 import { RecordKind, RecordReader } from "./record.ts";
 
 export interface Restored {

@@ -4,7 +4,7 @@
  */
 import type { Random } from "#platform/random.ts";
 import { stateSource } from "./checkpoint.ts";
-import { encodeFileHeader } from "./engines/local-files.ts";
+import { encodeFileHeader } from "./engines/local/files.ts";
 import type { StoreSnapshot } from "./full-store.ts";
 import type { Leases } from "./leases.ts";
 import type { Maintenance } from "./maintenance.ts";

@@ -22,6 +22,7 @@ export class CacheEvent {
   #added: WatchItem | undefined;
   #modified: WatchItem | undefined;
   #deleted: WatchItem | undefined;
+  /** Of that item: an object of its own, for it has another revision than the one that was stored. */
   #deletedObject: SharedObject | undefined;
 
   constructor(
@@ -86,11 +87,10 @@ export class CacheEvent {
   }
 
   #deletedItem(): WatchItem {
-    return (this.#deleted ??= watchItem(
-      "DELETED",
-      this.previous?.at(wholeRevision(this.revision)),
-      this.revision,
-    ));
+    if (this.#deleted !== undefined) return this.#deleted;
+    this.#deletedObject = this.previous?.at(wholeRevision(this.revision));
+    this.#deleted = watchItem("DELETED", this.#deletedObject, this.revision);
+    return this.#deleted;
   }
 }
 

@@ -37,7 +37,7 @@ export interface StateOptions {
 }
 
 /** The read-only view of the state. Changes go through the cache, which notifies its watchers. */
-export type KnownState = Omit<CacheState, "apply" | "advance" | "reset">;
+export type KnownState = Omit<CacheState, "apply" | "advance" | "reset" | "forgetBefore">;
 
 /** Half a millisecond or so. */
 const rehomeStep = 256;
@@ -181,15 +181,17 @@ export class CacheState {
     }
   }
 
-  /** Lets go of pinned snapshots below `revision`: history before it is gone. */
+  /** Lets go of pinned snapshots below `revision`, and of most events up to it: history before it is gone. */
   forgetBefore(revision: number): void {
     for (const pinned of this.#pinned.keys()) if (pinned < revision) this.#pinned.delete(pinned);
+    this.#lastRead = undefined;
+    this.#ring.forget(revision);
   }
 
   /**
    * The store forgets what is below `mark`, and empties the blocks it lay in: what is kept here for
-   * longer must not hold them. The state goes where `stored` finds it now, the past to copies, at most
-   * `ringBytesMax` of them. A step is `rehomeStep` objects.
+   * longer must not hold them. The state goes where `stored` finds it now, what is left of the past to
+   * copies. A step is `rehomeStep` objects.
    */
   *rehome(mark: number, stored: (object: SharedObject) => Uint8Array | undefined): Generator<void> {
     const isCurrent = (object: SharedObject): boolean => this.#objects.get(object.key) === object;

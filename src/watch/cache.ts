@@ -112,6 +112,12 @@ export class WatchCache {
     this.#dispatcher.advanced();
   }
 
+  /** History before `revision` is gone: lets go of what only that would need. */
+  forgetBefore(revision: number): void {
+    this.#state.forgetBefore(revision);
+    this.#dispatcher.selection.forget();
+  }
+
   /** Brings what was applied since the last dispatch to the live cursors it concerns. */
   dispatch(): void {
     this.#dispatcher.dispatch();

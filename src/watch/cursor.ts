@@ -17,7 +17,7 @@
  * `end(410)`. Work is done on the caller's stack; a call that arrives while one is under way only
  * leaves a note (`#again`), so a sink may call back from inside `deliver`.
  */
-import { expired } from "#api/status.ts";
+import { expiredError } from "#api/status.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import { watchItem, wholeRevision } from "./cache-event.ts";
 import type { History, HistoryReader } from "./history.ts";
@@ -313,6 +313,6 @@ export class Cursor {
   }
 
   #expire(): void {
-    this.end(expired(`too old resource version: ${this.#after} (${this.#home.floor()})`));
+    this.end(expiredError(`too old resource version: ${this.#after} (${this.#home.floor()})`));
   }
 }

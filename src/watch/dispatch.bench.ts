@@ -3,9 +3,9 @@
  * Run: node src/watch/dispatch.bench.ts [objects] [watchers]
  */
 import type { AnyObject } from "#api/object.ts";
-import { parseFieldSelector } from "#api/field-selector.ts";
-import { parseLabelSelector } from "#api/label-selector.ts";
-import { plainFieldValue } from "#api/selectable-fields.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
+import { parseLabelSelector } from "#api/selectors/label-selector.ts";
+import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
 import { WatchCache } from "./cache.ts";
 import { noHistory } from "./history.ts";
 import { MemoPool } from "./memo-pool.ts";

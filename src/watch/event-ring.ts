@@ -3,13 +3,17 @@
  *
  * Invariant: every event of the resource with a revision above `floor` is here; revisions rise, and
  * the events of one revision come or go together.
- * Cost: push O(1) amortised; find O(log n). Memory grows with use up to the bound, not before.
+ * Cost: push O(1) amortised; find O(log n). Memory grows with use up to the bound, not before, and goes when the past is forgotten.
  */
 import type { CacheEvent } from "./cache-event.ts";
 
 /** Bytes of objects handed to one watcher at a time, and a revision more. */
 export const batchBytesMax = 1 << 20;
 const eventsMax = 1_000;
+/** What `forget` leaves of a past that nobody has a claim to: as many events as upstream's cache has room for at least ... */
+const pastItemsMax = 100;
+/** ... and so many bytes: there is a ring for each resource. */
+const pastBytesMax = 128 * 1024;
 
 export class EventRing {
   readonly #itemsMax: number;
@@ -98,6 +102,20 @@ export class EventRing {
       if (event.revision >= revision && event.key === key) return true;
     }
     return false;
+  }
+
+  /** Of the events of revisions up to `mark` keeps the newest `pastItemsMax`, and `pastBytesMax` of bytes. */
+  forget(mark: number): void {
+    let items = this.#find(mark) - this.#head;
+    let bytes = 0;
+    for (let i = this.#head; i < this.#head + items; i++) bytes += this.#events[i]?.bytes ?? 0;
+    while (items > 0 && (items > pastItemsMax || bytes > pastBytesMax)) {
+      const before = { items: this.length, bytes: this.#bytes };
+      this.#dropOldest();
+      items -= before.items - this.length;
+      bytes -= before.bytes - this.#bytes;
+    }
+    this.#compact();
   }
 
   /** Events of revisions up to `mark`, oldest first. Lets go of those that were dropped. */

@@ -67,6 +67,20 @@ export class MemoPool {
     this.#compact();
   }
 
+  /** What nobody used since the last call goes, so that the memos of a busy hour do not outlast it. */
+  dropUnused(): void {
+    for (const [holder, bytes] of this.#bytes) {
+      if (holder.memoUsed) {
+        holder.memoUsed = false;
+        continue;
+      }
+      this.#total -= bytes;
+      this.#bytes.delete(holder);
+      holder.dropMemo();
+    }
+    this.#compact();
+  }
+
   #evict(): void {
     const holder = this.#queue[this.#head++];
     assert(holder !== undefined, "memo pool counts bytes nobody holds", { total: this.#total });

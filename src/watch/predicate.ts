@@ -7,10 +7,10 @@
  * Rest    label and field requirements the scope does not already guarantee; `selective` says that
  *         there is any. Looking at them parses the object, once for all watchers.
  */
-import type { FieldSelector } from "#api/field-selector.ts";
-import { fieldsMatch, requiredFieldValue } from "#api/field-selector.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
+import { fieldsMatch, findRequiredValue } from "#api/selectors/field-selector.ts";
+import type { LabelSelector } from "#api/selectors/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { CachedObject } from "./cached-object.ts";
 import { keyOfText } from "./shared-object.ts";
 
@@ -63,7 +63,7 @@ export function compilePredicate(selection: Selection): Predicate {
       !selective ||
       ((labels.requirements.length === 0 || labelsMatch(labels, object.labels)) &&
         fieldsMatch(scope.fields, (field) => object.field(field))),
-    required: (field) => requiredFieldValue(scope.fields, field),
+    required: (field) => findRequiredValue(scope.fields, field),
   };
 }
 
@@ -88,10 +88,10 @@ function compileScope(selection: Selection, fields: FieldSelector): Scope {
   let rest = fields;
   let namespace = keyOfText(selection.namespace);
   if (selection.namespaced && namespace === "") {
-    namespace = keyOfText(requiredFieldValue(rest, "metadata.namespace") ?? "");
+    namespace = keyOfText(findRequiredValue(rest, "metadata.namespace") ?? "");
     if (namespace !== "") rest = without(rest, "metadata.namespace", namespace);
   }
-  const name = keyOfText(requiredFieldValue(rest, "metadata.name") ?? "");
+  const name = keyOfText(findRequiredValue(rest, "metadata.name") ?? "");
   if (name === "" || (selection.namespaced && namespace === "")) {
     return { namespace, key: undefined, fields: rest };
   }

@@ -125,6 +125,18 @@ void describe("a shared object", () => {
     }
   });
 
+  void it("that nobody used for a round gives up what it derived", () => {
+    const { object, memos } = shared(encodeObject(pod));
+    const first = object.object;
+    assert.equal(object.object, first);
+    memos.dropUnused();
+    assert.equal(object.object, first);
+    memos.dropUnused();
+    memos.dropUnused();
+    assert.equal(memos.totalBytes, 0);
+    assert.notEqual(object.object, first);
+  });
+
   void it("that is released costs the budget nothing, and neither does the memory of it", () => {
     const { object, memos } = shared(encodeObject(pod));
     const source = { fieldValue: () => "", memos, freeze: false };

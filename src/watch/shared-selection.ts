@@ -30,6 +30,11 @@ interface Kept extends Selected {
 export class SharedSelection {
   #last: Kept | undefined;
 
+  /** Drops the last selection, so that its events can be collected. */
+  forget(): void {
+    this.#last = undefined;
+  }
+
   /** `events` as `reader` sees them. Shared: callers must not change the result. */
   of(events: readonly CacheEvent[], { predicate, latest }: Reader): Selected {
     const { text } = predicate;

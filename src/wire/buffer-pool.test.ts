@@ -1,4 +1,4 @@
-/** Buffers of a pool come back when they are sent, never while somebody may still read them. */
+/** Buffers return to the pool when they are sent, never while they may still be read. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

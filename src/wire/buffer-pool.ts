@@ -4,8 +4,8 @@
  *
  *   take ──▶ filled by the caller ──▶ given(bytes of it to be sent) ──▶ sent, part by part ──▶ free
  *
- * Holds  a buffer is free only when as many bytes of it were sent as were given. Who never says
- *        `given`, or loses the connection before all is sent, leaves it to the garbage collector.
+ * Holds  a buffer is free only when as many bytes of it were sent as were given. Without a call of
+ *        `given`, or when the connection is lost before all is sent, the garbage collector takes it.
  * Bounds `freeMax` buffers are kept.
  */
 import { Buffer } from "node:buffer";
@@ -33,7 +33,7 @@ export class BufferPool {
     if (buffer.buffer.byteLength === this.#bytes) this.#left.set(buffer.buffer, bytes);
   }
 
-  /** The parts' bytes are out: nobody reads them again. */
+  /** The parts were sent, and are not read again. */
   sent(parts: readonly Buffer[]): void {
     for (const part of parts) {
       const left = this.#left.get(part.buffer);

@@ -1,4 +1,4 @@
-/** Messages, frames and header blocks: what is encoded comes back; what is malformed is refused. */
+/** Messages, frames and header blocks: encoding and decoding are inverse; malformed input is refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -12,7 +12,7 @@ import { Buffer } from "node:buffer";
 import { BackWriter } from "./etcd-writer.ts";
 import { ProtobufError } from "./protobuf.ts";
 
-/** A transaction nests; no honest one comes near this. */
+/** Nesting depth of transactions; no legitimate one comes near it. */
 const depthMax = 64;
 
 type Kind = "int" | "big" | "unsigned" | "bool" | "bytes" | "key" | "text" | "message";
@@ -66,7 +66,7 @@ function field<V>(number: number, kind: Kind, message?: () => Message<unknown>):
   return { number, kind, repeated: false, message };
 }
 
-/** int64 or an enum; beyond 2^53 it loses digits, which no revision or count comes to. */
+/** int64 or an enum. Beyond 2^53 it loses digits; no revision or count gets there. */
 export const int = (number: number): Field<number> => field(number, "int");
 /** int64, whole. */
 export const big = (number: number): Field<bigint> => field(number, "big");
@@ -120,6 +120,7 @@ function planOf(fields: Fields): Plan {
   const byNumber: (PlanField | undefined)[] = [];
   for (const [name, one] of Object.entries(fields)) {
     const wireType = lengthDelimited(one.kind) ? 2 : 0;
+    // own keys: the fields of our own message tables.
     zero[name] = one.repeated ? emptyList : zeros[one.kind];
     byNumber[one.number] = { ...one, name, tag: one.number * 8 + wireType };
   }

@@ -1,9 +1,9 @@
 /**
- * A RangeResponse written while the keys are read: each one's bytes go from where they are stored to
- * where they are sent, with no object and no second copy in between.
+ * A RangeResponse written while the keys are read: each value is copied once, from the store to the send
+ * buffer, with no object in between.
  *
- * Holds  what comes out is what `rangeResponse.encode` gives for the same values, gRPC's prefix
- *        before it. One answer is written at a time, between `begin` and `end`, synchronously.
+ * Holds  the output equals gRPC's prefix and `rangeResponse.encode` of the same values. One answer is
+ *        written at a time, between `begin` and `end`, synchronously.
  * Bounds a small answer is one exact buffer; a large one is pieces of the pool's size, or one of a
  *        key's own.
  */

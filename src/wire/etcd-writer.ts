@@ -2,7 +2,7 @@
  * Writes protobuf back to front into one scratch buffer, so that a nested message's length is known
  * when its prefix is written: one pass, no sizing, one copy at the end.
  *
- * Holds  between `begin` and `finish` nobody else may write: both happen within one synchronous call.
+ * Holds  no other message is written between `begin` and `finish`: both happen in one synchronous call.
  * Bounds the scratch grows to the largest message; beyond `keepBytesMax` it is not kept.
  */
 import { Buffer } from "node:buffer";

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 export const frameHeadBytes = 9;
-/** Of a connection and of each stream, until somebody says otherwise. */
+/** The initial window of a connection and of each stream. */
 export const defaultWindowBytes = 65_535;
 
 export const FrameType = {

@@ -1,56 +1,83 @@
 /**
- * A slow, exact walk over a JSON text, for what JSON.parse does not tell: where a key stands twice,
- * and what is wrong, in the words of Go's encoding/json.
+ * An exact walk over a JSON text, for what JSON.parse does not tell: where a key stands twice, and what
+ * is wrong, in the words of Go's encoding/json.
  *
  * Runs only after a cheap test said that one of them is there. Recursive: the caller has bounded
- * the nesting. One pass, linear in the text.
+ * the nesting. One pass, linear in the text: a path is copied for a finding only, never per key.
  */
 
+/** Field names, map keys and list indexes down to a value. */
+export type JsonPath = readonly (string | number)[];
+
 export interface ScannedKey {
-  /** `spec.containers[0].name`: map keys and fields alike are joined by dots. */
-  readonly path: string;
+  readonly path: JsonPath;
   /** Rank of the key among all keys of the text. */
   readonly order: number;
 }
 
 export interface JsonScan {
-  /** Keys that stand in their object a second time: each path once, in order of appearance. */
+  /** Keys that stand in their object a second time, in order of appearance; at most `duplicatesMax`. */
   readonly duplicates: readonly ScannedKey[];
-  /** First appearance of each path: lets findings of another walk be put in the text's order. */
-  readonly keys: ReadonlyMap<string, number>;
   /** Undefined: the text is JSON. */
   readonly error: string | undefined;
+  /**
+   * Ranks of the first appearances of `paths`, to put findings of another walk in the text's order; a
+   * path that is not in the text has none. One more walk.
+   */
+  ordersOf(paths: readonly JsonPath[]): readonly (number | undefined)[];
 }
 
+/** Upstream reports a hundred findings; of these some may lie within unknown fields. */
+const duplicatesMax = 1000;
+
 class SyntaxFault extends Error {}
+
+/** A node of the tree of paths whose ranks are wanted. */
+interface Wanted {
+  readonly below: Map<string | number, Wanted>;
+  order: number | undefined;
+}
 
 interface State {
   readonly text: string;
   at: number;
   order: number;
-  readonly keys: Map<string, number>;
-  readonly duplicates: Map<string, number>;
+  readonly path: (string | number)[];
+  readonly duplicates: ScannedKey[];
 }
 
 export function scanJson(text: string): JsonScan {
-  const state: State = {
-    text,
-    at: 0,
-    order: 0,
-    keys: new Map(),
-    duplicates: new Map(),
-  };
-  const error = scanDocument(state);
+  const state = stateOf(text);
+  const error = scanDocument(state, undefined);
   return {
-    duplicates: [...state.duplicates].map(([path, order]) => ({ path, order })),
-    keys: state.keys,
+    duplicates: state.duplicates,
     error,
+    ordersOf(paths) {
+      const root: Wanted = { below: new Map(), order: undefined };
+      const nodes = paths.map((path) => nodeAt(root, path));
+      scanDocument(stateOf(text), root);
+      return nodes.map(({ order }) => order);
+    },
   };
 }
 
-function scanDocument(state: State): string | undefined {
+function stateOf(text: string): State {
+  return { text, at: 0, order: 0, path: [], duplicates: [] };
+}
+
+function nodeAt(root: Wanted, path: JsonPath): Wanted {
+  let node = root;
+  for (const part of path) {
+    const next = node.below.get(part) ?? { below: new Map(), order: undefined };
+    node.below.set(part, next);
+    node = next;
+  }
+  return node;
+}
+
+function scanDocument(state: State, wanted: Wanted | undefined): string | undefined {
   try {
-    scanValue(state, "");
+    scanValue(state, wanted);
     skipSpace(state);
     if (state.at < state.text.length) fail(state, "after top-level value");
     return undefined;
@@ -60,77 +87,131 @@ function scanDocument(state: State): string | undefined {
   }
 }
 
-function scanValue(state: State, path: string): void {
+const code = {
+  tab: 9,
+  lineFeed: 10,
+  return: 13,
+  space: 32,
+  quote: 34,
+  plus: 43,
+  comma: 44,
+  minus: 45,
+  dot: 46,
+  zero: 48,
+  nine: 57,
+  colon: 58,
+  upperE: 69,
+  openBracket: 91,
+  backslash: 92,
+  closeBracket: 93,
+  lowerE: 101,
+  lowerU: 117,
+  openBrace: 123,
+  closeBrace: 125,
+} as const;
+
+function scanValue(state: State, wanted: Wanted | undefined): void {
   skipSpace(state);
-  const c = state.text[state.at];
-  if (c === "{") scanObject(state, path);
-  else if (c === "[") scanArray(state, path);
-  else if (c === '"') scanString(state);
-  else if (c === "-" || isDigit(c)) scanNumber(state);
+  const c = state.text.charCodeAt(state.at);
+  if (c === code.openBrace) scanObject(state, wanted);
+  else if (c === code.openBracket) scanArray(state, wanted);
+  else if (c === code.quote) scanString(state);
+  else if (c === code.minus || isDigit(c)) scanNumber(state);
   else scanLiteral(state);
 }
 
-function scanObject(state: State, path: string): void {
+function scanObject(state: State, wanted: Wanted | undefined): void {
   state.at++;
   skipSpace(state);
-  if (take(state, "}")) return;
-  const seen = new Set<string>();
+  if (take(state, code.closeBrace)) return;
+  const seen = new Map<string, number>();
   for (;;) {
     skipSpace(state);
-    if (state.text[state.at] !== '"') fail(state, "looking for beginning of object key string");
-    const key = scanString(state);
-    const keyPath = path === "" ? key : `${path}.${key}`;
-    note(state, seen, key, keyPath);
+    if (state.text.charCodeAt(state.at) !== code.quote) {
+      fail(state, "looking for beginning of object key string");
+    }
+    const key = scanKey(state);
+    const below = wanted?.below.get(key);
+    note(state, seen, key, below);
     skipSpace(state);
-    if (!take(state, ":")) fail(state, "after object key");
-    scanValue(state, keyPath);
+    if (!take(state, code.colon)) fail(state, "after object key");
+    state.path.push(key);
+    scanValue(state, below);
+    state.path.pop();
     skipSpace(state);
-    if (take(state, "}")) return;
-    if (!take(state, ",")) fail(state, "after object key:value pair");
+    if (take(state, code.closeBrace)) return;
+    if (!take(state, code.comma)) fail(state, "after object key:value pair");
   }
 }
 
-function note(state: State, seen: Set<string>, key: string, keyPath: string): void {
+function note(
+  state: State,
+  seen: Map<string, number>,
+  key: string,
+  wanted: Wanted | undefined,
+): void {
   const order = state.order++;
-  if (seen.has(key)) {
-    if (!state.duplicates.has(keyPath)) state.duplicates.set(keyPath, order);
-    return;
-  }
-  seen.add(key);
-  if (!state.keys.has(keyPath)) state.keys.set(keyPath, order);
+  if (wanted !== undefined) wanted.order ??= order;
+  const count = (seen.get(key) ?? 0) + 1;
+  seen.set(key, count);
+  // Told once, however often it stands there.
+  if (count !== 2 || state.duplicates.length >= duplicatesMax) return;
+  state.duplicates.push({ path: [...state.path, key], order });
 }
 
-function scanArray(state: State, path: string): void {
+function scanArray(state: State, wanted: Wanted | undefined): void {
   state.at++;
   skipSpace(state);
-  if (take(state, "]")) return;
+  if (take(state, code.closeBracket)) return;
   for (let index = 0; ; index++) {
-    scanValue(state, `${path}[${index}]`);
+    state.path.push(index);
+    scanValue(state, wanted?.below.get(index));
+    state.path.pop();
     skipSpace(state);
-    if (take(state, "]")) return;
-    if (!take(state, ",")) fail(state, "after array element");
+    if (take(state, code.closeBracket)) return;
+    if (!take(state, code.comma)) fail(state, "after array element");
   }
 }
 
-/** Returns the string's value; the cursor is left behind the closing quote. */
-function scanString(state: State): string {
-  const start = state.at++;
-  for (;;) {
-    const c = state.text[state.at];
-    if (c === undefined || c < " ") fail(state, "in string literal");
-    state.at++;
-    if (c === '"') break;
-    if (c === "\\") scanEscape(state);
-  }
+/** The key; the cursor is left behind the closing quote. */
+function scanKey(state: State): string {
+  const start = state.at;
+  const isPlain = scanString(state);
+  const { text, at } = state;
   // Every escape was checked, so this is a JSON string by itself.
-  return JSON.parse(state.text.slice(start, state.at)) as string;
+  return isPlain ? text.slice(start + 1, at - 1) : (JSON.parse(text.slice(start, at)) as string);
 }
+
+/** Whether it has no escape; the cursor is left behind the closing quote. */
+function scanString(state: State): boolean {
+  const { text } = state;
+  let isPlain = true;
+  for (let at = state.at + 1; ; at++) {
+    const c = text.charCodeAt(at);
+    if (c === code.quote) {
+      state.at = at + 1;
+      return isPlain;
+    }
+    if (c === code.backslash) {
+      isPlain = false;
+      state.at = at + 1;
+      scanEscape(state);
+      at = state.at - 1;
+    } else if (!(c >= code.space)) {
+      // A control character, or NaN at the end of the text.
+      state.at = at;
+      fail(state, "in string literal");
+    }
+  }
+}
+
+const escapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'));
 
 function scanEscape(state: State): void {
-  const c = state.text[state.at];
-  if (c === undefined || !'"\\/bfnrtu'.includes(c)) fail(state, "in string escape code");
+  const c = state.text.charCodeAt(state.at);
+  if (!escapes.has(c)) fail(state, "in string escape code");
   state.at++;
-  if (c !== "u") return;
+  if (c !== code.lowerU) return;
   for (let i = 0; i < 4; i++) {
     if (!/^[0-9a-fA-F]$/.test(state.text[state.at] ?? "")) {
       fail(state, "in \\u hexadecimal character escape");
@@ -140,21 +221,23 @@ function scanEscape(state: State): void {
 }
 
 function scanNumber(state: State): void {
-  take(state, "-");
-  if (!take(state, "0")) scanDigits(state, "in numeric literal");
-  if (take(state, ".")) scanDigits(state, "after decimal point in numeric literal");
-  if (!take(state, "e") && !take(state, "E")) return;
-  if (!take(state, "+")) take(state, "-");
+  take(state, code.minus);
+  if (!take(state, code.zero)) scanDigits(state, "in numeric literal");
+  if (take(state, code.dot)) scanDigits(state, "after decimal point in numeric literal");
+  if (!take(state, code.lowerE) && !take(state, code.upperE)) return;
+  if (!take(state, code.plus)) take(state, code.minus);
   scanDigits(state, "in exponent of numeric literal");
 }
 
 function scanDigits(state: State, context: string): void {
-  if (!isDigit(state.text[state.at])) fail(state, context);
-  while (isDigit(state.text[state.at])) state.at++;
+  if (!isDigit(state.text.charCodeAt(state.at))) fail(state, context);
+  while (isDigit(state.text.charCodeAt(state.at))) state.at++;
 }
 
+const words = ["true", "false", "null"];
+
 function scanLiteral(state: State): void {
-  const word = ["true", "false", "null"].find((w) => w[0] === state.text[state.at]);
+  const word = words.find((w) => w[0] === state.text[state.at]);
   if (word === undefined) fail(state, "looking for beginning of value");
   for (let i = 0; i < word.length; i++, state.at++) {
     if (state.text[state.at] !== word[i]) {
@@ -163,41 +246,57 @@ function scanLiteral(state: State): void {
   }
 }
 
+/** For runs longer than anybody's indentation: the host's own loop is faster. */
+const longSpace = /[ \t\r\n]*/y;
+const stepsOfSpaceMax = 64;
+
 function skipSpace(state: State): void {
-  while (" \t\r\n".includes(state.text[state.at] ?? "x")) state.at++;
+  const { text } = state;
+  const end = state.at + stepsOfSpaceMax;
+  for (let { at } = state; at < end; at++) {
+    const c = text.charCodeAt(at);
+    const isSpace = c === code.space || c === code.lineFeed || c === code.return || c === code.tab;
+    if (isSpace) continue;
+    state.at = at;
+    return;
+  }
+  longSpace.lastIndex = end;
+  longSpace.test(text);
+  state.at = longSpace.lastIndex;
 }
 
-function take(state: State, character: string): boolean {
-  if (state.text[state.at] !== character) return false;
+function take(state: State, character: number): boolean {
+  if (state.text.charCodeAt(state.at) !== character) return false;
   state.at++;
   return true;
 }
 
-function isDigit(c: string | undefined): boolean {
-  return c !== undefined && c >= "0" && c <= "9";
+function isDigit(c: number): boolean {
+  return c >= code.zero && c <= code.nine;
 }
 
 function fail(state: State, context: string): never {
-  const code = state.text.codePointAt(state.at);
-  if (code === undefined) throw new SyntaxFault("unexpected end of JSON input");
-  throw new SyntaxFault(`invalid character ${quoted(code)} ${context}`);
+  const found = state.text.codePointAt(state.at);
+  if (found === undefined) throw new SyntaxFault("unexpected end of JSON input");
+  throw new SyntaxFault(`invalid character ${quoted(found)} ${context}`);
 }
 
 /** As Go quotes a rune. */
-function quoted(code: number): string {
-  const named: Readonly<Record<number, string>> = {
-    7: "\\a",
-    8: "\\b",
-    9: "\\t",
-    10: "\\n",
-    11: "\\v",
-    12: "\\f",
-    13: "\\r",
-    39: "\\'",
-    92: "\\\\",
-  };
-  const name = named[code];
+const namedRunes: ReadonlyMap<number, string> = new Map([
+  [7, "\\a"],
+  [8, "\\b"],
+  [9, "\\t"],
+  [10, "\\n"],
+  [11, "\\v"],
+  [12, "\\f"],
+  [13, "\\r"],
+  [39, "\\'"],
+  [92, "\\\\"],
+]);
+
+function quoted(rune: number): string {
+  const name = namedRunes.get(rune);
   if (name !== undefined) return `'${name}'`;
-  if (code < 32 || code === 127) return `'\\x${code.toString(16).padStart(2, "0")}'`;
-  return `'${String.fromCodePoint(code)}'`;
+  if (rune < 32 || rune === 127) return `'\\x${rune.toString(16).padStart(2, "0")}'`;
+  return `'${String.fromCodePoint(rune)}'`;
 }

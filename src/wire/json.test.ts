@@ -69,8 +69,26 @@ test("duplicate keys are found with their paths, and the last one wins", () => {
   assert.deepEqual(result.value, { a: 3, b: { c: [{ d: 3, e: 2 }], "c:": ":" } });
   assert.deepEqual(
     result.duplicates?.duplicates.map((d) => d.path),
-    ["b.c[0].d", "a"],
+    [["b", "c", 0, "d"], ["a"]],
   );
+  assert.deepEqual(result.duplicates?.ordersOf([["b", "c"], ["a"], ["b", "x"]]), [2, 0, undefined]);
+});
+
+test("a text of too many parts or of too many different keys is refused before it is parsed", () => {
+  const bounded = { ...limits, partsMax: 100, keysMax: 10_000 };
+  const list = (count: number): string => `[${Array(count).fill("1").join(",")}]`;
+  assert.equal(parseJson(list(100), bounded).kind, "ok");
+  assert.deepEqual(parseJson(list(101), bounded), {
+    kind: "too-many",
+    message: "more than 100 values",
+  });
+  assert.equal(parseJson('{"a":",,[[{{"}', { ...bounded, partsMax: 1 }).kind, "ok");
+  const keys = (count: number): string =>
+    `{${Array.from({ length: count }, (_, i) => `"k${i}":0`).join(",")}}`;
+  const many = { ...bounded, partsMax: 100_000 };
+  assert.equal(parseJson(keys(10_000), many).kind, "ok");
+  assert.equal(parseJson(keys(10_001), many).kind, "too-many");
+  assert.equal(parseJson(`[${Array(20_000).fill('{"k":0}').join(",")}]`, many).kind, "ok");
 });
 
 test("quotes and backslashes in strings do not mislead the count of keys", () => {

@@ -1,11 +1,12 @@
 /**
  * JSON from outside: parsed by JSON.parse, bounded, with the findings upstream's decoder makes.
  *
- * Holds  a value that is returned nests no deeper than `depthMax`.
+ * Holds  a value that is returned nests no deeper than `depthMax`, and is built of no more parts and
+ *        different keys than the limits say: what follows costs time per part, not per byte.
  * Cost   one extra pass over the text's structure (about a quarter of JSON.parse), one over the
  *        value's keys when duplicates are asked for; the exact scan only when something is wrong.
- * Integers  JSON numbers here are doubles. A literal beyond 2^53 - 1 comes out rounded, and never as
- *        a safe integer: whoever knows that a field is an int64 refuses it by Number.isSafeInteger.
+ * Integers  JSON numbers here are doubles. A literal beyond 2^53 - 1 is rounded, and never to a safe
+ *        integer: decoders of int64 fields refuse it by Number.isSafeInteger.
  *        (CRDs carry such literals in `maximum`, which is a double upstream too.)
  * How this changes  a lossless integer would be a new value type of the object model, not a flag.
  */
@@ -16,6 +17,10 @@ export interface JsonLimits {
   readonly bytesMax: number;
   /** Nesting of objects and arrays. Go's own limit is 10,000. */
   readonly depthMax: number;
+  /** Commas, and brackets that open: about the values. Absent: as many as fit into the bytes. */
+  readonly partsMax?: number;
+  /** Different keys in all objects together: each costs about ten times a value. Absent: any. */
+  readonly keysMax?: number;
 }
 
 export type JsonResult =
@@ -25,21 +30,34 @@ export type JsonResult =
       /** Given when a key stands twice in one object; the value keeps the last. */
       readonly duplicates?: JsonScan;
     }
-  | { readonly kind: "error"; readonly message: string };
+  | { readonly kind: "error"; readonly message: string }
+  /** `partsMax` or `keysMax` was passed; the rest of the text was not looked at. */
+  | { readonly kind: "too-many"; readonly message: string };
 
 /** Duplicate keys pass silently, the last one wins: fieldValidation=Ignore. */
 export function parseJson(text: string, limits: JsonLimits): JsonResult {
   const shape = measure(text, limits);
-  return typeof shape === "string" ? { kind: "error", message: shape } : parse(text);
+  return "kind" in shape ? shape : parse(text);
 }
 
 /** Also looks for duplicate keys: fieldValidation=Warn and Strict. */
 export function parseJsonNotingDuplicates(text: string, limits: JsonLimits): JsonResult {
   const shape = measure(text, limits);
-  if (typeof shape === "string") return { kind: "error", message: shape };
+  if ("kind" in shape) return shape;
   const result = parse(text);
-  if (result.kind === "error" || countKeys(result.value) === shape.colons) return result;
+  if (result.kind !== "ok" || countKeys(result.value) === shape.colons) return result;
   return { ...result, duplicates: scanJson(text) };
+}
+
+/** The same, undefined for a text that is no JSON: nobody asks what is wrong with it. */
+export function tryJson(text: string, limits: JsonLimits): JsonResult | undefined {
+  const shape = measure(text, limits);
+  if ("kind" in shape) return shape.kind === "error" ? undefined : shape;
+  const value = parsed(text);
+  if (value === undefined || countKeys(value) === shape.colons) {
+    return value === undefined ? undefined : { kind: "ok", value };
+  }
+  return { kind: "ok", value, duplicates: scanJson(text) };
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -50,10 +68,17 @@ export function decodeUtf8(bytes: Uint8Array): string {
 }
 
 function parse(text: string): JsonResult {
+  const value = parsed(text);
+  if (value !== undefined) return { kind: "ok", value };
+  return { kind: "error", message: scanJson(text).error ?? "invalid JSON" };
+}
+
+/** JSON has no undefined: that says the text is none. */
+function parsed(text: string): unknown {
   try {
-    return { kind: "ok", value: JSON.parse(text) };
+    return JSON.parse(text);
   } catch {
-    return { kind: "error", message: scanJson(text).error ?? "invalid JSON" };
+    return undefined;
   }
 }
 
@@ -63,6 +88,7 @@ interface Shape {
 }
 
 const quote = 34;
+const comma = 44;
 const colon = 58;
 const openBracket = 91;
 const backslash = 92;
@@ -70,28 +96,84 @@ const closeBracket = 93;
 const openBrace = 123;
 const closeBrace = 125;
 
+/** Shorter texts cannot pass a limit of thousands: `"a":1,` is 6 characters. */
+const countedKeysLengthMin = 32 * 1024;
+
+/** Decided at the first character of all other texts. */
+const blank = /^[ \t\r\n]*$/;
+
 /** Counts what lies outside strings. A text that is no JSON may be measured wrong, never unboundedly. */
-function measure(text: string, limits: JsonLimits): Shape | string {
-  if (text.length > limits.bytesMax) return `the text exceeds the limit of ${limits.bytesMax}`;
+function measure(text: string, limits: JsonLimits): Shape | Exclude<JsonResult, { kind: "ok" }> {
+  if (text.length > limits.bytesMax) {
+    return { kind: "error", message: `the text exceeds the limit of ${limits.bytesMax}` };
+  }
+  if (blank.test(text)) return { kind: "error", message: "unexpected end of JSON input" };
+  const partsMax = limits.partsMax ?? text.length;
+  const keys = text.length < countedKeysLengthMin ? undefined : keyCount(limits);
   let colons = 0;
+  let parts = 0;
   let depth = 0;
+  let stringFrom = 0;
+  let stringTo = 0;
   for (let at = 0; at < text.length; at++) {
     const c = text.charCodeAt(at);
-    if (c === quote) at = endOfString(text, at);
-    else if (c === colon) colons++;
-    else if (c === openBrace || c === openBracket) {
-      if (++depth > limits.depthMax) return "exceeded max depth";
+    if (c === quote) {
+      stringFrom = at;
+      at = stringTo = endOfString(text, at);
+    } else if (c === colon) {
+      colons++;
+      if (keys?.passedBy(text.slice(stringFrom, stringTo)) === true) return keys.refusal;
+    } else if (c === comma) {
+      if (++parts > partsMax) return tooMany(partsMax, "values");
+    } else if (c === openBrace || c === openBracket) {
+      if (++depth > limits.depthMax) return { kind: "error", message: "exceeded max depth" };
+      if (++parts > partsMax) return tooMany(partsMax, "values");
     } else if (c === closeBrace || c === closeBracket) depth--;
   }
   return { colons };
 }
 
+function tooMany(max: number, what: string): { kind: "too-many"; message: string } {
+  return { kind: "too-many", message: `more than ${max} ${what}` };
+}
+
+interface KeyCount {
+  /** Counts one; whether there are now more different ones than the limit. */
+  passedBy(key: string): boolean;
+  readonly refusal: { readonly kind: "too-many"; readonly message: string };
+}
+
+function keyCount({ keysMax }: JsonLimits): KeyCount | undefined {
+  if (keysMax === undefined) return undefined;
+  const seen = new Set<string>();
+  return {
+    passedBy: (key) => seen.add(key).size > keysMax,
+    refusal: tooMany(keysMax, "different keys"),
+  };
+}
+
+/** Most keys and values are short: a search costs more than a few steps. */
+const stepsBeforeSearch = 12;
+
 /** Index of the closing quote; the text's end when there is none. */
 function endOfString(text: string, open: number): number {
-  for (let at = text.indexOf('"', open + 1); at >= 0; at = text.indexOf('"', at + 1)) {
-    let slashes = 0;
-    while (text.charCodeAt(at - 1 - slashes) === backslash) slashes++;
-    if (slashes % 2 === 0) return at;
+  const searchFrom = open + 1 + stepsBeforeSearch;
+  for (let at = open + 1; at < searchFrom; at++) {
+    const c = text.charCodeAt(at);
+    if (c === quote) return at;
+    if (c === backslash) return endOfEscaped(text, at - 1);
+  }
+  const at = text.indexOf('"', searchFrom);
+  if (at < 0) return text.length;
+  return text.charCodeAt(at - 1) === backslash ? endOfEscaped(text, searchFrom - 1) : at;
+}
+
+/** By steps: a search for each quote would cost more. `before` is no backslash that escapes what follows. */
+function endOfEscaped(text: string, before: number): number {
+  for (let at = before + 1; at < text.length; at++) {
+    const c = text.charCodeAt(at);
+    if (c === quote) return at;
+    if (c === backslash) at++;
   }
   return text.length;
 }

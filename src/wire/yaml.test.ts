@@ -86,7 +86,7 @@ test("JSON is YAML, and its duplicate keys are told as JSON's", () => {
   assert.ok(result.kind === "ok");
   assert.deepEqual(
     result.duplicates?.duplicates.map((d) => d.path),
-    ["b.c"],
+    [["b", "c"]],
   );
   assert.deepEqual(valueOf("{a: 1, b: [x, z]}"), { a: 1, b: ["x", "z"] });
 });

@@ -24,7 +24,7 @@ import {
   type ScalarTag,
   type YAMLMap,
 } from "yaml";
-import { parseJsonNotingDuplicates, type JsonLimits } from "./json.ts";
+import { tryJson, type JsonLimits } from "./json.ts";
 import type { JsonScan } from "./json-scan.ts";
 
 export interface YamlLimits extends JsonLimits {
@@ -41,19 +41,21 @@ export type YamlResult =
       /** The text was YAML: `line 3: key "a" already set in map`, in order of lines. */
       readonly repeatedKeys?: readonly string[];
     }
-  | { readonly kind: "error"; readonly message: string };
+  | { readonly kind: "error"; readonly message: string }
+  /** Of a text that is JSON: as of `parseJson`. */
+  | { readonly kind: "too-many"; readonly message: string };
 
 /** Messages begin with `yaml: ` as upstream's do. */
 export function parseYaml(text: string, limits: YamlLimits): YamlResult {
+  return parseYamlThatIsJson(text, limits) ?? parseYamlDocument(text, limits);
+}
+
+/** The fast way; undefined for a text that is no JSON: flow YAML may look like it. */
+export function parseYamlThatIsJson(text: string, limits: YamlLimits): YamlResult | undefined {
   if (text.length > limits.bytesMax) {
     return failed(`the text exceeds the limit of ${limits.bytesMax}`);
   }
-  if (/^\s*[{[]/.test(text)) {
-    const json = parseJsonNotingDuplicates(text, limits);
-    // Flow YAML may look like JSON and not be it; only then the slow way decides.
-    if (json.kind === "ok") return json;
-  }
-  return parseYamlDocument(text, limits);
+  return /^\s*[{[]/.test(text) ? tryJson(text, limits) : undefined;
 }
 
 /** What one `error converting YAML to JSON` says of all repeated keys. */
@@ -61,7 +63,8 @@ export function repeatedKeysMessage(repeatedKeys: readonly string[]): string {
   return `yaml: unmarshal errors:\n${repeatedKeys.map((line) => `  ${line}`).join("\n")}`;
 }
 
-function parseYamlDocument(text: string, limits: YamlLimits): YamlResult {
+/** The slow way, of any text. */
+export function parseYamlDocument(text: string, limits: YamlLimits): YamlResult {
   const lines = new LineCounter();
   let documents: readonly Document.Parsed[];
   try {
@@ -78,6 +81,8 @@ function parseYamlDocument(text: string, limits: YamlLimits): YamlResult {
       }),
     ];
   } catch (error) {
+    // Its parser is recursive, and stops where the host's stack ends.
+    if (error instanceof RangeError) return failed("exceeded max depth");
     return failed(error instanceof Error ? error.message : String(error));
   }
   const [document] = documents;
@@ -269,7 +274,7 @@ export function yamlLine(text: string, path: readonly (string | number)[]): numb
   return 1;
 }
 
-/** A map's key, so that a value on the next line is told by its name's line. */
+/** A map's key, so that a value on the next line is reported with its key's line. */
 function keyOrItem(
   document: Document,
   path: readonly (string | number)[],

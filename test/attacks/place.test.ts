@@ -6,12 +6,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { servedByDefault } from "#api/resources.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { stableResources } from "#api/schema/resources.ts";
 import { ask, openPlane, type Plane, request } from "#apiserver/testing/plane.ts";
 import type { Attributes, Authorizer } from "#auth/auth.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
-import { splitTarget } from "#platform/node/http-body.ts";
+import { splitTarget } from "#platform/node/http/http-body.ts";
 import { type Reached, ReachedPlaces } from "./reached.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
@@ -44,7 +44,7 @@ before(async () => {
 
 after(() => plane.close());
 
-const clusterScoped = servedByDefault().filter(({ namespaced }) => !namespaced);
+const clusterScoped = stableResources().filter(({ namespaced }) => !namespaced);
 const root = ({ group, version }: ResourceInfo): string =>
   group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 const patchTypes = ["json-patch+json", "merge-patch+json", "strategic-merge-patch+json"];
@@ -313,7 +313,7 @@ const segment = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...clusterScoped.map(({ resource }) => resource)) },
   { weight: 2, arbitrary: fc.string({ maxLength: 6 }).map(encodeURIComponent) },
 );
-const groups = servedByDefault().map((info) => root(info));
+const groups = stableResources().map((info) => root(info));
 const wild = fc
   .tuple(
     fc.oneof(fc.constant("/api/v1"), fc.constantFrom(...groups, "", "//api/v1", "/api//v1")),

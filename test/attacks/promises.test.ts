@@ -7,7 +7,7 @@ import { unservedKinds, unservedKindsPlugin } from "#admission/unserved-kinds.ts
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { ask, openPlane, statusOf } from "#apiserver/testing/plane.ts";
 import type { AnyObject } from "#api/object.ts";
-import { builtinResources } from "#api/resources.ts";
+import { builtinResources } from "#api/schema/resources.ts";
 import { ensurePki } from "#auth/pki-files.ts";
 import { makeKeyPair } from "#auth/pki.ts";
 import { StaticTokens } from "#auth/token-file.ts";

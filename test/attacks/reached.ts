@@ -1,7 +1,7 @@
 /** What the handlers of a plane reached in the registry: kind, namespace and name of every call. */
-import type { FieldSelector } from "#api/field-selector.ts";
+import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { AnyObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 
 export interface Reached {

@@ -7,14 +7,14 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf } from "#api/object.ts";
-import { servedByDefault } from "#api/resources.ts";
+import { stableResources } from "#api/schema/resources.ts";
 import type { Client } from "#client/client.ts";
 import { FakeClock } from "#client/testing/fake-clock.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainResponse } from "#platform/http.ts";
-import { splitTarget } from "#platform/node/http-body.ts";
+import { splitTarget } from "#platform/node/http/http-body.ts";
 import { relayLimits } from "#relay/limits.ts";
-import { collectionPath, type MirroredKind } from "#relay/mirrored-kind.ts";
+import { collectionPath, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay } from "#relay/relay.ts";
 import { FakeCollections } from "#relay/testing/fake-collections.ts";
 import { plainGet, relayDeps, Watching } from "#relay/testing/relay-fixture.ts";
@@ -23,7 +23,7 @@ const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
 /** In every object that is not of namespace `team`. */
 const marker = "not-for-team";
 
-const kinds: readonly MirroredKind[] = servedByDefault()
+const kinds: readonly MirroredKind[] = stableResources()
   .filter(({ verbs }) => verbs.includes("list") && verbs.includes("watch"))
   .map(({ group, version, resource, kind, namespaced }) => {
     const apiVersion = apiVersionOf({ group, version });

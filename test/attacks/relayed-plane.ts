@@ -14,7 +14,7 @@ import { upstreamOf } from "#cmd/relay-upstream.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
-import { httpLimits, listen, type Listening } from "#platform/node/http.ts";
+import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { AuditLine } from "#server/audit.ts";
 import { MetricSet } from "#server/metric-set.ts";

@@ -29,7 +29,7 @@ import type { TimerName } from "#platform/clock.ts";
 import { Deadlines } from "#platform/deadlines.ts";
 import { silentLog } from "#platform/log.ts";
 import { Supervisor } from "#platform/supervisor.ts";
-import { balance } from "#relay/balance.ts";
+import { balance } from "#relay/fleet/balance.ts";
 import { startCompaction } from "#registry/compaction.ts";
 import { DispatchWindow } from "#registry/dispatch-window.ts";
 import { podInfo } from "#scheduler/pod-info.ts";
@@ -492,17 +492,19 @@ describe("work that is not waited for", () => {
     "client/events.ts": ["this.#sendOne("],
     "etcd/lease.ts": ["this.#sendGone("],
     "etcd/maintenance.ts": ["sendSnapshot("],
-    "platform/node/http.ts": ["serveHttp1(", "serveUpgrade(", "serveHttp2("],
-    "platform/node/http1-connection.ts": ["this.#answer("],
-    "relay/mirrored-reads.ts": ["this.#deps.shadow?.look("],
+    // `terminate` of a worker always resolves.
+    "platform/node/offload.ts": ["this.#end("],
+    "platform/node/http/http.ts": ["serveHttp1(", "serveUpgrade(", "serveHttp2("],
+    "platform/node/http/http1-connection.ts": ["this.#answer("],
+    "relay/kubernetes/mirrored-reads.ts": ["this.#deps.shadow?.look("],
     "relay/pass-through.ts": ["Promise.all("],
     "relay/relay.ts": ["this.#balance("],
-    "relay/stream-review.ts": ["this.#look("],
+    "relay/access/stream-review.ts": ["this.#look("],
     "scheduler/bind.ts": ["this.#bind("],
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],
     "store/auto-compact.ts": ["this.#tick("],
-    "store/engines/local-room.ts": ["this.look("],
+    "store/engines/local/room.ts": ["this.look("],
     "store/watches.ts": ["Promise.resolve("],
   };
 

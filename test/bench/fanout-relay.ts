@@ -12,7 +12,7 @@ import { CertificateAuthenticator } from "../../src/auth/x509.ts";
 import { ByteTransportError, type ByteTransport } from "../../src/platform/byte-transport.ts";
 import type { Client } from "../../src/client/client.ts";
 import { NodeClock } from "../../src/platform/node/clock.ts";
-import { httpLimits, listen } from "../../src/platform/node/http.ts";
+import { httpLimits, listen } from "../../src/platform/node/http/http.ts";
 import { NodeRandom } from "../../src/platform/node/random.ts";
 import { silentLog } from "../../src/platform/log.ts";
 import { relayLimits } from "../../src/relay/limits.ts";

@@ -14,11 +14,11 @@ import { ByteTransportError } from "../../src/platform/byte-transport.ts";
 import type { Client } from "../../src/client/client.ts";
 import { silentLog } from "../../src/platform/log.ts";
 import { NodeClock } from "../../src/platform/node/clock.ts";
-import { httpLimits, listen } from "../../src/platform/node/http.ts";
+import { httpLimits, listen } from "../../src/platform/node/http/http.ts";
 import { NodeRandom } from "../../src/platform/node/random.ts";
 import { relayLimits } from "../../src/relay/limits.ts";
 import { createRelay } from "../../src/relay/relay.ts";
-import { parseViewFile } from "../../src/relay/view-definition.ts";
+import { parseViewFile } from "../../src/relay/views/view-definition.ts";
 import { MetricSet } from "../../src/server/metric-set.ts";
 
 const { values } = parseArgs({

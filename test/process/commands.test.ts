@@ -7,7 +7,7 @@ import { root } from "./harness.ts";
 
 const commands = ["up", "store", "fanout", "poll", "herd", "crowd", "writes"]
   .map((name) => ["bench", name])
-  .concat([["sim"], ["soak"], ["differential"]]);
+  .concat([["sim"], ["soak"], ["soak", "churn"], ["differential"]]);
 
 for (const command of commands) {
   test(`${command.join(" ")}: --help teaches, an unknown flag is refused`, () => {
@@ -23,6 +23,12 @@ for (const command of commands) {
 
 test("a benchmark that is none is told which there are", () => {
   assert.match(run(["bench", "nosuch"]).text, /one of up, store, fanout/);
+});
+
+test("a soak that is none is told which there are, and without a name it is the first", () => {
+  assert.match(run(["soak", "nosuch"]).text, /one of relay, churn/);
+  assert.match(run(["soak", "--help"]).text, /--kill-seconds/);
+  assert.match(run(["soak", "churn", "--help"]).text, /--quiet-seconds/);
 });
 
 function run(words: readonly string[]): { code: number | null; text: string } {

@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { unservedKinds } from "#admission/unserved-kinds.ts";
-import { builtinResources } from "#api/resources.ts";
+import { builtinResources } from "#api/schema/resources.ts";
 import { removeDirectory, startUp, temporaryDirectory, type Running } from "./harness.ts";
 import { credentialsOf, KubeHttp } from "./kube-http.ts";
 

@@ -37,21 +37,28 @@ export function removeDirectory(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Starts `pilothouse up`; rejects with its output when it ends before it is ready. */
-export async function startUp(args: readonly string[]): Promise<Running> {
+/**
+ * Starts `pilothouse up`; rejects with its output when it ends before it is ready. With an `environment`
+ * it has that beside ours, and a channel for messages.
+ */
+export async function startUp(
+  args: readonly string[],
+  environment?: Readonly<Record<string, string>>,
+): Promise<Running> {
   const startedMs = performance.now();
   const child = bound(
     spawn(process.execPath, [launcher, "up", ...args], {
       cwd: tmpdir(),
-      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "pipe", ...(environment === undefined ? [] : ["ipc" as const])],
     }),
   );
   let printed = "";
   const collect = (chunk: Buffer): void => {
     printed += chunk.toString();
   };
-  child.stdout.on("data", collect);
-  child.stderr.on("data", collect);
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
   const exited = new Promise<number>((resolve) => {
     child.on("exit", (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
   });

@@ -1,5 +1,5 @@
 /** Starts `pilothouse relay` as a process of its own before some upstream, with the plane's certificates. */
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./harness.ts";
@@ -7,6 +7,7 @@ import { bound } from "./bound-child.ts";
 
 export interface RunningRelay {
   readonly url: string;
+  readonly child: ChildProcess;
   readonly pid: number;
   /** The upstream's kubeconfig with the relay's address in it. */
   readonly kubeconfig: string;
@@ -27,6 +28,8 @@ export interface RelayOptions {
   /** The plane's keys. */
   readonly pki: string;
   readonly args: readonly string[];
+  /** Beside ours; the relay then has a channel for messages. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 const readyMsMax = 30_000;
@@ -41,14 +44,18 @@ export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
   if (existsSync(ca)) args.push("--client-ca", ca);
   args.push("--drain-seconds", "0", ...options.args);
   const launcher = join(root, "bin", "pilothouse.mjs");
+  const { environment } = options;
   const child = bound(
-    spawn(process.execPath, [launcher, ...args], { stdio: ["ignore", "pipe", "pipe"] }),
+    spawn(process.execPath, [launcher, ...args], {
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "pipe", ...(environment === undefined ? [] : ["ipc" as const])],
+    }),
   );
   let printed = "";
-  child.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (printed += chunk.toString()));
   const exited = new Promise<number>((resolve) => child.on("exit", (code) => resolve(code ?? 128)));
   const ready = new Promise<string>((resolve) => {
-    child.stdout.on("data", (chunk: Buffer) => {
+    child.stdout?.on("data", (chunk: Buffer) => {
       printed += chunk.toString();
       const url = /listens\s+(\S+)[\s\S]*faces/.exec(printed)?.[1];
       if (url !== undefined) resolve(url);
@@ -71,6 +78,7 @@ export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
   };
   return {
     url,
+    child,
     pid: child.pid ?? 0,
     kubeconfig,
     output: () => printed,

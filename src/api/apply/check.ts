@@ -9,27 +9,44 @@ import { deduced } from "./shape.ts";
 import type { ListShape, SetShape, Shape } from "./shape.ts";
 import { itemElement, itemShape } from "./walk.ts";
 
-/** Findings, each with its path; empty when the value fits. */
-export function checkValue(
-  value: MutableJson | undefined,
-  shape: Shape,
-  path: readonly string[] = [],
-): string[] {
-  if (value === undefined || value === null) return [];
+/** A list of more findings helps nobody; upstream tells all. */
+const findingsMax = 1000;
+
+/** Findings, each with its path; empty when the value fits. At most `findingsMax`. */
+export function checkValue(value: MutableJson | undefined, shape: Shape): string[] {
+  const findings: string[] = [];
+  checkMember(value, shape, { path: [], findings });
+  return findings;
+}
+
+interface Check {
+  /** Of the value that is looked at. */
+  readonly path: string[];
+  readonly findings: string[];
+}
+
+function find({ path, findings }: Check, what: string): void {
+  findings.push(`${printPath(path)}: ${what}`);
+}
+
+function checkMember(value: MutableJson | undefined, shape: Shape, check: Check): void {
+  if (value === undefined || value === null || check.findings.length >= findingsMax) return;
   switch (shape.kind) {
     case "leaf":
     case "deduced":
-      return [];
+      return;
     case "struct":
     case "map":
-      if (!isJsonObject(value)) return [`${printPath(path)}: expected map, got ${shown(value)}`];
-      return checkFields(value, shape, path);
+      if (!isJsonObject(value)) find(check, `expected map, got ${shown(value)}`);
+      else checkFields(value, shape, check);
+      return;
     case "set":
     case "list":
-      if (!Array.isArray(value)) return [`${printPath(path)}: expected list, got ${shown(value)}`];
-      return checkItems(value, shape, path);
+      if (!Array.isArray(value)) find(check, `expected list, got ${shown(value)}`);
+      else checkItems(value, shape, check);
+      return;
     default:
-      return shape satisfies never;
+      shape satisfies never;
   }
 }
 
@@ -40,33 +57,38 @@ function shown(value: MutableJson): string {
 function checkFields(
   object: MutableObject,
   shape: Extract<Shape, { kind: "struct" | "map" }>,
-  path: readonly string[],
-): string[] {
-  return Object.entries(object).flatMap(([name, value]) => {
-    const at = [...path, fieldElement(name)];
+  check: Check,
+): void {
+  for (const name of Object.keys(object)) {
+    if (check.findings.length >= findingsMax) return;
     const declared = shape.kind === "map" ? shape.items : shape.field(name);
     const field = shape.kind === "struct" && shape.open ? (declared ?? deduced) : declared;
-    if (field === undefined) return [`${printPath(at)}: field not declared in schema`];
-    return checkValue(value, field, at);
-  });
+    check.path.push(fieldElement(name));
+    if (field === undefined) find(check, "field not declared in schema");
+    else checkMember(object[name], field, check);
+    check.path.pop();
+  }
 }
 
-function checkItems(
-  list: readonly MutableJson[],
-  shape: ListShape | SetShape,
-  path: readonly string[],
-): string[] {
+function checkItems(list: readonly MutableJson[], shape: ListShape | SetShape, check: Check): void {
   const seen = new Set<string>();
-  return list.flatMap((item, index) => {
+  for (const [index, item] of list.entries()) {
+    if (check.findings.length >= findingsMax) return;
     const finding = shape.kind === "list" ? checkKeys(item, shape) : undefined;
-    if (finding !== undefined) return [`${printPath(path)}: element ${index}: ${finding}`];
+    if (finding !== undefined) {
+      find(check, `element ${index}: ${finding}`);
+      continue;
+    }
     const element = itemElement(shape, item);
     if (seen.has(element)) {
-      return [`${printPath(path)}: duplicate entries for key ${printPath([element])}`];
+      find(check, `duplicate entries for key ${printPath([element])}`);
+      continue;
     }
     seen.add(element);
-    return checkValue(item, itemShape(shape), [...path, element]);
-  });
+    check.path.push(element);
+    checkMember(item, itemShape(shape), check);
+    check.path.pop();
+  }
 }
 
 function checkKeys(item: MutableJson, shape: ListShape): string | undefined {

@@ -31,17 +31,27 @@ export function isSame(comparison: Comparison): boolean {
 
 /** From `before` to `after`; one of them may be undefined: absent. */
 export function compareValues(before: Side, after: Side, shape: Shape): Comparison {
+  return compareSides(before, after, shape, new Set());
+}
+
+/** Objects and lists of one side that are known to differ from their counterparts. */
+type Different = Set<object>;
+
+function compareSides(before: Side, after: Side, shape: Shape, different: Different): Comparison {
+  if (before === after) return same;
+  if (before === undefined) return { ...same, added: setOfOneSide(after, shape) };
+  if (after === undefined) return { ...same, removed: setOfOneSide(before, shape) };
   // Most of an object is as it was; equality is found far faster than a set of differences is made.
-  if (before === after || (before !== undefined && jsonEqual(before, after))) return same;
+  if (isEqualNoting(before, after, different)) return same;
   const form = formOf(shape, before, after);
   if (form.kind === "leaf" || (isVoid(before) && isVoid(after))) return compareLeaf(before, after);
   const members =
     form.kind === "object"
-      ? compareFields(before, after, form.shape)
-      : compareItems(before, after, form.shape);
+      ? compareFields(before, after, form.shape, different)
+      : compareItems(before, after, form.shape, different);
   return {
     added: setNode(
-      before === undefined,
+      false,
       members.map(([element, { added }]) => [element, added]),
     ),
     modified: setNode(
@@ -49,10 +59,62 @@ export function compareValues(before: Side, after: Side, shape: Shape): Comparis
       members.map(([element, { modified }]) => [element, modified]),
     ),
     removed: setNode(
-      after === undefined,
+      false,
       members.map(([element, { removed }]) => [element, removed]),
     ),
   };
+}
+
+/** All there is to a value whose counterpart is absent: its own path and those below it. */
+function setOfOneSide(value: Side, shape: Shape): FieldSet {
+  if (value === undefined) return emptySet;
+  const form = formOf(shape, value);
+  if (form.kind === "leaf" || isVoid(value)) return memberOnly;
+  if (form.kind === "object") return setOfFields(objectOf(value), form.shape);
+  const items = [...itemsByElement(form.shape, listOf(value))];
+  return setNode(
+    true,
+    items.map(([element, all]) => [
+      element,
+      // Duplicates can only be compared as a whole.
+      all.length > 1 ? memberOnly : setOfOneSide(all[0], itemShape(form.shape)),
+    ]),
+  );
+}
+
+function setOfFields(object: MutableObject, shape: ObjectShape): FieldSet {
+  const fields = Object.keys(object).map((name): [string, FieldSet] => {
+    const zero = shape.kind === "struct" ? shape.zero(name) : undefined;
+    const value = object[name] ?? (object[name] === undefined ? (zero as Side) : null); // plain JSON
+    return [fieldElement(name), setOfOneSide(value, fieldShape(shape, name))];
+  });
+  return setNode(true, fields);
+}
+
+/**
+ * As jsonEqual, but whatever holds the difference it finds is noted: asked again one level below, it is
+ * not searched again. So the whole comparison walks each value at most twice, however deep it is.
+ */
+function isEqualNoting(a: unknown, b: unknown, different: Different): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || a === null || different.has(a)) return false;
+  const isEqual = Array.isArray(a)
+    ? Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, at) => isEqualNoting(item, b[at], different))
+    : isJsonObject(b) && sameFields(a as MutableObject, b, different);
+  if (!isEqual) different.add(a);
+  return isEqual;
+}
+
+function sameFields(a: MutableObject, b: MutableObject, different: Different): boolean {
+  for (const field of Object.keys(a)) {
+    if (!isEqualNoting(a[field], getField(b, field), different)) return false;
+  }
+  for (const field of Object.keys(b)) {
+    if (b[field] !== undefined && getField(a, field) === undefined) return false;
+  }
+  return true;
 }
 
 function compareLeaf(before: Side, after: Side): Comparison {
@@ -70,10 +132,13 @@ function isVoid(value: Side): boolean {
 
 type Members = readonly (readonly [string, Comparison])[];
 
+type ObjectShape = Extract<Form, { kind: "object" }>["shape"];
+
 function compareFields(
   before: Side,
   after: Side,
-  shape: Extract<Form, { kind: "object" }>["shape"],
+  shape: ObjectShape,
+  different: Different,
 ): Members {
   const [left, right] = [objectOf(before), objectOf(after)];
   return keysOf(left, right).map((name) => {
@@ -83,10 +148,11 @@ function compareFields(
       const value = getField(object, name);
       return value === undefined && whole !== undefined ? (zero as Side) : value; // plain JSON
     };
-    const comparison = compareValues(
+    const comparison = compareSides(
       side(before, left),
       side(after, right),
       fieldShape(shape, name),
+      different,
     );
     return [fieldElement(name), comparison];
   });
@@ -96,6 +162,7 @@ function compareItems(
   before: Side,
   after: Side,
   shape: Extract<Form, { kind: "list" }>["shape"],
+  different: Different,
 ): Members {
   const left = itemsByElement(shape, listOf(before));
   const right = itemsByElement(shape, listOf(after));
@@ -107,6 +174,6 @@ function compareItems(
     if (a.length > 1 || b.length > 1) {
       return [element, compareLeaf(a.length === 0 ? undefined : a, b.length === 0 ? undefined : b)];
     }
-    return [element, compareValues(a[0], b[0], itemShape(shape))];
+    return [element, compareSides(a[0], b[0], itemShape(shape), different)];
   });
 }

@@ -2,7 +2,7 @@
 import type { ApiError } from "../status.ts";
 import { failure } from "../status.ts";
 import type { FieldSet } from "./field-set.ts";
-import { pathsOf } from "./field-set.ts";
+import { countPaths, pathsOf } from "./field-set.ts";
 import { printPath } from "./fields-v1.ts";
 import type { ManagerSet } from "./managers.ts";
 
@@ -17,7 +17,8 @@ export function conflictError(conflicts: readonly Conflict[]): ApiError {
   const owners = conflicts
     .map(({ owner, fields }) => ({
       name: printOwner(owner),
-      paths: pathsOf(fields).map(printPath),
+      paths: pathsOf(fields, pathsTold).map(printPath),
+      count: countPaths(fields),
     }))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const causes = owners.flatMap(({ name, paths }) =>
@@ -30,20 +31,26 @@ export function conflictError(conflicts: readonly Conflict[]): ApiError {
   return failure(409, "Conflict", conflictMessage(owners), { causes });
 }
 
+/** Of one owner. Upstream tells all; beyond so many the message says how many it left out. */
+const pathsTold = 1000;
+
 interface OwnerPaths {
   readonly name: string;
   readonly paths: readonly string[];
+  /** Of all that conflict, told or not. */
+  readonly count: number;
 }
 
 function conflictMessage(owners: readonly OwnerPaths[]): string {
-  const count = owners.reduce((sum, { paths }) => sum + paths.length, 0);
+  const count = owners.reduce((sum, owner) => sum + owner.count, 0);
   const [first] = owners;
   if (count === 1 && first !== undefined) {
     return `Apply failed with 1 conflict: conflict with ${first.name}: ${first.paths[0] ?? ""}`;
   }
-  const lines = owners.flatMap(({ name, paths }) => [
+  const lines = owners.flatMap(({ name, paths, count: all }) => [
     `conflicts with ${name}:`,
     ...paths.map((path) => `- ${path}`),
+    ...(all > paths.length ? [`- and ${all - paths.length} more`] : []),
   ]);
   return `Apply failed with ${count} conflicts: ${lines.join("\n")}`;
 }

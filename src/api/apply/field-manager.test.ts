@@ -1,9 +1,9 @@
 /** Ownership case by case: what updates and applies own, share, take over, conflict about and remove. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { convert } from "../convert.ts";
+import { convert } from "../convert/convert.ts";
 import type { AnyObject, JsonObject } from "../object.ts";
-import { schemaOf } from "../schema.ts";
+import { schemaOf } from "../schema/schema.ts";
 import { ApiError } from "../status.ts";
 import { applyPatch, trackUpdate, withoutTimeChurn } from "./field-manager.ts";
 import type { FieldManagement } from "./field-manager.ts";

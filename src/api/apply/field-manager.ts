@@ -2,14 +2,14 @@
  * Managed fields, as the API server's handlers use them. Two functions, both pure:
  *
  * trackUpdate   for POST, PUT and the other PATCHes: call it on the decoded, defaulted object
- *               before admission; it returns the object with its managedFields brought up to date.
+ *               before admission; it returns the object with updated managedFields.
  * applyPatch    for apply-patch+yaml: merges the applied configuration into the live object. Default
- *               the result afterwards (defaulted fields belong to nobody), then admit and validate.
+ *               the result afterwards (defaulted fields have no owner), then admit and validate.
  *               A result equal to `live` need not be written; `changed` says so.
  *
  * In both, `live` is the stored object in the request's version, undefined when there is none. For a
  * subresource, `resetFields` are the fields its strategy copies from the old object, as for the main
- * resource (`status`, say): nobody comes to own them by writing them there.
+ * resource (`status`, say): writing them there gives no ownership.
  * After  apimachinery pkg/util/managedfields; limits and texts are its own.
  */
 import { jsonEqual } from "../json-value.ts";
@@ -24,7 +24,7 @@ import type { FieldSet } from "./field-set.ts";
 import { fieldElement } from "./fields-v1.ts";
 import { clientSideManager, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
-  cappedManagers,
+  capManagers,
   decodeManagers,
   encodeManagers,
   isReset,
@@ -70,7 +70,7 @@ export interface ApplyResult {
   readonly changed: boolean;
 }
 
-/** Metadata of the system, and what names the object, belongs to nobody. */
+/** System metadata, and the fields that name the object, have no owner. */
 const unowned: FieldSet = unionAll(
   [
     ["apiVersion"],
@@ -89,17 +89,17 @@ const unowned: FieldSet = unionAll(
     ].map((field) => ["metadata", field]),
   ].map((path) => setOfPath(path.map(fieldElement))),
 );
-/** Owns what was there before anybody applied. */
+/** The owner of fields that were set before the first apply. */
 const beforeFirstApply = "before-first-apply";
 
 export function trackUpdate(management: FieldManagement, request: UpdateRequest): AnyObject {
   const { live, next, nowMs } = request;
   const managers = managersOfUpdate(management, request);
-  // Whoever reset the managed fields of an object is not tracked until the next apply.
+  // An object whose managed fields were reset is not tracked until the next apply.
   if (managers.size === 0 && live !== undefined) return withManagers(next, noManagers);
   const entry = entryOf(management, "Update", request.manager, nowMs);
   const tracked = updateManagers(management, live, next, managers, entry);
-  return withManagers(next, cappedManagers(tracked));
+  return withManagers(next, capManagers(tracked));
 }
 
 /** From the request if it brings any, so that clients can edit them, else from the live object. */
@@ -124,7 +124,7 @@ function entryOf(
   return { apiVersion, operation, manager: manager || "unknown", subresource, timeMs };
 }
 
-/** `entry` comes to own what differs between `live` and `next`; its time moves only if it does. */
+/** Gives `entry` the fields that differ between `live` and `next`; its time changes only if there are any. */
 function updateManagers(
   management: FieldManagement,
   live: AnyObject | undefined,
@@ -133,9 +133,9 @@ function updateManagers(
   entry: Omit<ManagerSet, "set">,
 ): Managers {
   const { types } = management;
-  const ignored = ignoredPaths(management);
-  const before = typedOf(management, live ?? {});
-  const after = typedOf(management, next);
+  const ignored = listIgnoredPaths(management);
+  const before = toTyped(management, live ?? {});
+  const after = toTyped(management, next);
   const changed = changeOwners({ types, before, after, managers, self: "", ignored });
   const { added, modified } = changed.comparison;
   const gained = difference(union(added, modified), unowned);
@@ -146,11 +146,11 @@ function updateManagers(
   return new Map(changed.managers).set(id, { ...entry, set });
 }
 
-function ignoredPaths({ resetFields }: FieldManagement): FieldSet {
+function listIgnoredPaths({ resetFields }: FieldManagement): FieldSet {
   return unionAll(resetFields.map((path) => setOfPath(path.map(fieldElement))));
 }
 
-function typedOf({ types, apiVersion }: FieldManagement, object: AnyObject): Typed {
+function toTyped({ types, apiVersion }: FieldManagement, object: AnyObject): Typed {
   const shape = types.shape(apiVersion);
   if (shape === undefined) throw badRequest(`no schema for version ${apiVersion}`);
   const sameVersion = object.apiVersion === undefined || object.apiVersion === apiVersion;
@@ -183,13 +183,13 @@ export function applyPatch(management: FieldManagement, request: ApplyRequest): 
   const timed =
     result.isNoOp || own === undefined
       ? result.managers
-      : new Map(result.managers).set(application.self, touched(own, nowMs));
+      : new Map(result.managers).set(application.self, hasChangedManagedFields(own, nowMs));
   const merged = withManagers(result.object as unknown as AnyObject, timed); // a merge of objects
   const object = manager === clientSideManager ? withLastApplied(merged, live, applied) : merged;
   return { object, changed: live === undefined || !jsonEqual(object, live) };
 }
 
-function touched(managed: ManagerSet, timeMs: number): ManagerSet {
+function hasChangedManagedFields(managed: ManagerSet, timeMs: number): ManagerSet {
   const { entry: _, ...own } = managed;
   return { ...own, timeMs };
 }
@@ -198,17 +198,17 @@ function applicationOf(management: FieldManagement, request: ApplyRequest): Appl
   const { live, applied, manager, nowMs } = request;
   checkApplied(management, applied);
   const entry = entryOf(management, "Apply", manager, nowMs);
-  const typed = typedOf(management, applied);
+  const typed = toTyped(management, applied);
   const findings = checkValue(typed.value, typed.shape);
   if (findings.length > 0) throw untypable(applied, findings);
   return {
     types: management.types,
-    live: typedOf(management, live ?? {}),
+    live: toTyped(management, live ?? {}),
     applied: typed,
     managers: managersOfLive(management, live, nowMs),
     self: managerId(entry),
     entry,
-    ignored: ignoredPaths(management),
+    ignored: listIgnoredPaths(management),
     unowned,
   };
 }
@@ -258,8 +258,8 @@ function managersOfLive(
 }
 
 /**
- * Conflicts end the apply, unless forced. kubectl may take what it last applied client-side and
- * nobody has changed since.
+ * Conflicts end the apply, unless forced. kubectl may take fields that it last applied client-side and
+ * that were not changed since.
  */
 function resolveConflicts(
   application: Application,
@@ -284,11 +284,11 @@ function resolveConflicts(
  * fields: a write that changes only those is none.
  */
 export function withoutTimeChurn(next: AnyObject, live: AnyObject): AnyObject {
-  if (!jsonEqual(untimed(next), untimed(live))) return next;
+  if (!jsonEqual(clearTimes(next), clearTimes(live))) return next;
   return withEntries(next, live.metadata?.managedFields);
 }
 
-function untimed(object: AnyObject): AnyObject {
+function clearTimes(object: AnyObject): AnyObject {
   const entries = object.metadata?.managedFields?.map((entry) => ({ ...entry, time: "" }));
   return withEntries(object, entries);
 }

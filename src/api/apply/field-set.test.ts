@@ -4,10 +4,10 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { convert } from "../convert.ts";
+import { convert } from "../convert/convert.ts";
 import type { AnyObject } from "../object.ts";
 import { parseApiVersion } from "../object.ts";
-import { schemaOf, schemaOfKind } from "../schema.ts";
+import { schemaOf, schemaOfKind } from "../schema/schema.ts";
 import { applyPatch, trackUpdate } from "./field-manager.ts";
 import {
   difference,

@@ -6,7 +6,7 @@
  */
 import { isJsonObject } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
-import { emptySet, memberOnly, sortedChildren } from "./field-set.ts";
+import { below, emptySet, memberOnly, sortedElements } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 
 /** Levels of one set; deeper JSON is no set that any schema could have made. */
@@ -27,6 +27,11 @@ export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
   return depth > 0 ? memberOnly : emptySet;
 }
 
+/** Keys that tell the elements of one list apart; no schema of upstream has more than four. */
+const listKeysMax = 6;
+/** Characters of one of them; what is longer is not read at all. */
+const elementMax = 16 * 1024;
+
 /** One key of a plain value, or a plain value: the text is in order as it is. */
 const plainElement = /^(k:\{"[A-Za-z]+":("[^"\\]*"|[0-9]+)\}|v:"[^"\\]*")$/;
 
@@ -36,8 +41,10 @@ function parseElement(name: string): string | undefined {
   try {
     if (name.startsWith("v:")) return valueElement(JSON.parse(name.slice(2)));
     if (name.startsWith("i:")) return /^i:[0-9]+$/.test(name) ? name : undefined;
-    const keys: unknown = name.startsWith("k:") ? JSON.parse(name.slice(2)) : undefined;
-    return isJsonObject(keys) ? keyElement(Object.entries(keys)) : undefined;
+    const isKey = name.startsWith("k:") && name.length <= elementMax;
+    const keys: unknown = isKey ? JSON.parse(name.slice(2)) : undefined;
+    const entries = isJsonObject(keys) ? Object.entries(keys) : [];
+    return entries.length === 0 || entries.length > listKeysMax ? undefined : keyElement(entries);
   } catch {
     return undefined;
   }
@@ -61,7 +68,7 @@ export function keyElement(keys: readonly (readonly [string, unknown])[]): strin
 export function formatFieldsV1(set: FieldSet): MutableObject {
   const json: MutableObject = {};
   if (set.member && set.children.size > 0) json["."] = {};
-  for (const [element, child] of sortedChildren(set)) json[element] = formatFieldsV1(child);
+  for (const element of sortedElements(set)) json[element] = formatFieldsV1(below(set, element));
   return json;
 }
 

@@ -8,7 +8,7 @@
 import { isJsonObject } from "../json-value.ts";
 import type { ManagedFieldsEntry } from "../object.ts";
 import { formatTime, parseTime } from "../time.ts";
-import { emptySet, isEmpty, setsEqual, union } from "./field-set.ts";
+import { emptySet, isEmpty, setsEqual, unionAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { formatFieldsV1, parseFieldsV1 } from "./fields-v1.ts";
 
@@ -127,12 +127,14 @@ export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boo
 }
 
 /** At most `updateManagersMax` updaters: the oldest of one version become one entry. */
-export function cappedManagers(managers: Managers): Managers {
+export function capManagers(managers: Managers): Managers {
   const updaters = [...managers.values()].filter((m) => m.operation === "Update");
   let excess = updaters.length - updateManagersMax;
   if (excess <= 0) return managers;
   const capped = new Map(managers);
   const firsts = new Map<string, ManagerSet>();
+  /** What becomes one entry, by version; put together at the end. */
+  const merged = new Map<string, { readonly entry: ManagerSet; readonly sets: FieldSet[] }>();
   for (const updater of updaters.sort(compareManagers)) {
     if (excess === 0) break;
     const first = firsts.get(updater.apiVersion);
@@ -142,29 +144,33 @@ export function cappedManagers(managers: Managers): Managers {
     }
     capped.delete(managerId(first));
     capped.delete(managerId(updater));
-    const ancient = mergeAncient(first, updater);
-    const older = capped.get(managerId(ancient))?.set ?? emptySet;
-    const merged = { ...ancient, set: union(ancient.set, older) };
-    capped.set(managerId(merged), merged);
-    firsts.set(updater.apiVersion, merged);
+    const entry = ancientEntry(updater);
+    const sets = merged.get(updater.apiVersion)?.sets ?? [first.set];
+    sets.push(updater.set, capped.get(managerId(entry))?.set ?? emptySet);
+    merged.set(updater.apiVersion, { entry, sets });
+    capped.set(managerId(entry), entry);
+    firsts.set(updater.apiVersion, entry);
     excess -= 1;
+  }
+  for (const { entry, sets } of merged.values()) {
+    capped.set(managerId(entry), { ...entry, set: unionAll(sets) });
   }
   return capped;
 }
 
-/** The later time is the one of the entry merged into the earlier. */
-function mergeAncient(first: ManagerSet, next: ManagerSet): ManagerSet {
+/** What the oldest become, its set not yet put together; its time is that of the latest of them. */
+function ancientEntry({ apiVersion, timeMs }: ManagerSet): ManagerSet {
   return {
-    set: union(first.set, next.set),
-    apiVersion: next.apiVersion,
+    set: emptySet,
+    apiVersion,
     operation: "Update",
     manager: ancientManager,
     subresource: "",
-    timeMs: next.timeMs,
+    timeMs,
   };
 }
 
-/** Who writes: the request's fieldManager, else the user agent up to its first slash. */
+/** The manager's name: the request's fieldManager, else the user agent up to its first slash. */
 export function managerName(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
   const encoder = new TextEncoder();

@@ -84,8 +84,9 @@ class ListMerge {
   readonly #right: readonly string[];
   readonly #liveItems: ReadonlyMap<string, MutableJson[]>;
   readonly #appliedItems: ReadonlyMap<string, MutableJson[]>;
-  /** Applied elements the live list has too and the walk has not come to, in applied order. */
-  readonly #shared: string[];
+  /** Applied elements the live list has too, in applied order; the walk has not come to those from `#nextShared` on. */
+  readonly #shared: readonly string[];
+  #nextShared = 0;
   readonly #done = new Set<string>();
   readonly #merged: MutableJson[] = [];
 
@@ -122,12 +123,12 @@ class ListMerge {
 
   /** A shared element, but not the one the applied order wants next. */
   #comesLater(element: string): boolean {
-    const next = this.#shared[0];
+    const next = this.#shared[this.#nextShared];
     return this.#appliedItems.has(element) && next !== undefined && next !== element;
   }
 
   #takeApplied(element: string): void {
-    if (this.#shared[0] === element) this.#shared.shift();
+    if (this.#shared[this.#nextShared] === element) this.#nextShared++;
     this.#done.add(element);
     const live = this.#liveItems.get(element) ?? [];
     const mate = live.length === 1 ? live[0] : undefined; // duplicates have no single counterpart

@@ -11,8 +11,9 @@
  *
  * Shapes are made on demand, once per definition, so recursive definitions are no trouble.
  */
+import { ownEntry } from "#base/own.ts";
 import type { JsonValue } from "../object.ts";
-import type { FieldSchema, ObjectSchema } from "../schema-types.ts";
+import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";
 
 export type Shape =
   | { readonly kind: "leaf" }
@@ -41,8 +42,8 @@ export interface StructShape {
   /** Fields that are not declared are allowed, and deduced. */
   readonly open: boolean;
   /**
-   * What a field holds that nobody has set: Go structs that are no pointers are there as `{}`, lists
-   * that are never left out as null. undefined for all others, and for custom resources.
+   * The value of an unset field: `{}` for Go structs that are not pointers, null for lists without
+   * omitempty. undefined for all others, and for custom resources.
    */
   zero(name: string): JsonValue | undefined;
   /** Nulls in fields of built-in kinds do not survive; custom resources keep them. */
@@ -59,7 +60,7 @@ const builtInPrefix = "io.k8s.";
 
 /**
  * Fields that upstream declares as structs, not as pointers to structs. A path to such a struct is
- * never owned itself ("." in fieldsV1) by whoever sets a field in it.
+ * never owned itself ("." in fieldsV1) by a manager that sets a field in it.
  */
 const inlineStructs: ReadonlySet<string> = new Set([
   "deviceAttributes",
@@ -200,7 +201,7 @@ export class ShapeSource {
 
 function isInline(schema: ObjectSchema, name: string): boolean {
   const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
-  return qualifiedInline[qualified] ?? inlineStructs.has(name);
+  return ownEntry(qualifiedInline, qualified) ?? inlineStructs.has(name);
 }
 
 function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {

@@ -1,11 +1,10 @@
 /**
  * The rules of ownership, on sets and objects without any request around them.
  *
- * update   who changes a field owns it; who owned it no longer does; whoever owned what is gone
- *          does not own it any more.
- * apply    the applied fields are owned, shared with whoever owns them at the same value; a field
- *          somebody else owns at another value is a conflict, unless forced; a field owned by this
- *          applier last time and not applied now goes, unless somebody else owns it too.
+ * update   a manager that changes a field becomes its only owner; removed fields lose their owners.
+ * apply    the applier owns the applied fields, shared with managers that own them at the same value; a
+ *          field owned by another manager at another value is a conflict, unless forced; a field owned by
+ *          this applier before and not applied now is removed, unless another manager owns it too.
  *
  * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
  * longer served owns nothing. After  structured-merge-diff merge/update.go.
@@ -13,7 +12,7 @@
 import { isJsonObject } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
-import type { ObjectSchema } from "../schema-types.ts";
+import type { ObjectSchema } from "../schema/schema-types.ts";
 import { compareValues, isSame } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { Conflict } from "./conflicts.ts";
@@ -33,7 +32,7 @@ import type { ManagerSet, Managers } from "./managers.ts";
 import { mergeValues, removePaths } from "./merge.ts";
 import { ShapeSource } from "./shape.ts";
 import type { StructShape } from "./shape.ts";
-import { reconciled, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
+import { reconcileSet, setOfContent, setOfValue, withNamedFields } from "./value-set.ts";
 
 /** The versions of one kind. Make it once per resource; it keeps what it computes of the schemas. */
 export interface ApplyTypes {
@@ -87,7 +86,7 @@ export interface Change {
   readonly managers: Managers;
   /** The entry of the manager that makes the change; "" when it has none of its own yet. */
   readonly self: string;
-  /** Paths this endpoint does not write: nobody comes to own them by it. */
+  /** Paths this endpoint does not write, so it gives no ownership of them. */
   readonly ignored: FieldSet;
 }
 
@@ -100,8 +99,8 @@ export interface Changed {
 
 /** What a change does to all managers but `self`. */
 export function changeOwners(change: Change): Changed {
-  const comparisons = new Map<string, Comparison | undefined>();
-  const compareAt = (apiVersion: string): Comparison | undefined => {
+  const comparisons = new Map<string, VersionComparison | undefined>();
+  const compareAt = (apiVersion: string): VersionComparison | undefined => {
     if (!comparisons.has(apiVersion))
       comparisons.set(apiVersion, compareVersions(change, apiVersion));
     return comparisons.get(apiVersion);
@@ -112,8 +111,8 @@ export function changeOwners(change: Change): Changed {
     const comparison = id === change.self ? undefined : compareAt(owner.apiVersion);
     if (id === change.self) managers.set(id, owner);
     if (comparison === undefined) continue; // itself, or of a version that is not served
-    const { added, modified, removed } = comparison;
-    const fields = intersection(owner.set, union(modified, added));
+    const { changed, removed } = comparison;
+    const fields = intersection(owner.set, changed);
     if (!isEmpty(fields)) conflicts.push({ owner, fields });
     managers.set(id, withSet(owner, difference(difference(owner.set, fields), removed)));
   }
@@ -125,24 +124,28 @@ export function changeOwners(change: Change): Changed {
   };
 }
 
-function compareVersions(change: Change, apiVersion: string): Comparison | undefined {
+interface VersionComparison extends Comparison {
+  /** Modified or added: the same for all owners of a version, however many there are. */
+  readonly changed: FieldSet;
+}
+
+function compareVersions(change: Change, apiVersion: string): VersionComparison | undefined {
   const before = convertTyped(change.types, change.before, apiVersion);
   const after = convertTyped(change.types, change.after, apiVersion);
   if (before === undefined || after === undefined) return undefined;
-  const { added, modified, removed } = compareValues(before.value, after.value, after.shape);
+  const all = compareValues(before.value, after.value, after.shape);
   const { ignored } = change;
-  return {
-    added: recursiveDifference(added, ignored),
-    modified: recursiveDifference(modified, ignored),
-    removed: recursiveDifference(removed, ignored),
-  };
+  const added = recursiveDifference(all.added, ignored);
+  const modified = recursiveDifference(all.modified, ignored);
+  const removed = recursiveDifference(all.removed, ignored);
+  return { added, modified, removed, changed: union(modified, added) };
 }
 
 /** Sets of all managers as the present schemas can hold them. */
 export function reconcileManagers(types: ApplyTypes, managers: Managers): Managers {
   const next = [...managers].map(([id, owner]): [string, ManagerSet] => {
     const shape = types.shape(owner.apiVersion);
-    return [id, shape === undefined ? owner : withSet(owner, reconciled(owner.set, shape))];
+    return [id, shape === undefined ? owner : withSet(owner, reconcileSet(owner.set, shape))];
   });
   return new Map(next);
 }
@@ -156,7 +159,7 @@ export interface Application {
   /** The entry the applier gets when it has none: everything but its set. */
   readonly entry: Omit<ManagerSet, "set">;
   readonly ignored: FieldSet;
-  /** Paths (not what is below them) that nobody owns. */
+  /** Paths (not those below them) without owner. */
   readonly unowned: FieldSet;
 }
 
@@ -168,7 +171,7 @@ export interface Applied {
   readonly isNoOp: boolean;
 }
 
-/** Merges, prunes and finds conflicts; whoever calls decides what to do with conflicts. */
+/** Merges, prunes and finds conflicts; the caller decides what to do with conflicts. */
 export function applyObject(application: Application): Applied {
   const { types, live, applied, self, entry, ignored } = application;
   const last = application.managers.get(self);
@@ -180,7 +183,7 @@ export function applyObject(application: Application): Applied {
   const managers = new Map(application.managers).set(self, own);
   const merged = mergeValues(live.value, applied.value, live.shape);
   const whole: Typed = { ...live, value: isJsonObject(merged) ? merged : {} };
-  // While pruning, the applier also holds what nobody owns in the end: its metadata must stay.
+  // While pruning, the applier also holds the unowned fields: the object's metadata must stay.
   const holders = new Map(managers).set(self, { ...entry, set: all });
   const isDropping = last !== undefined && !isEmpty(difference(last.set, all));
   const after = isDropping ? prune({ types, managers: holders, last }, whole) : whole;
@@ -201,7 +204,7 @@ interface Pruning {
   readonly last: ManagerSet;
 }
 
-/** Takes out what the applier owned, then puts back what somebody (or it) owns now. */
+/** Removes what the applier owned, then puts back the fields that any manager owns now. */
 function prune(pruning: Pruning, merged: Typed): Typed {
   const { types, last } = pruning;
   const whole = convertTyped(types, merged, last.apiVersion);
@@ -219,7 +222,7 @@ function without(typed: Typed, paths: FieldSet): Typed {
 }
 
 /** Of everything in the object, struct fields on the way included. */
-function namedSet(typed: Typed): FieldSet {
+function setOfFields(typed: Typed): FieldSet {
   return withNamedFields(setOfContent(typed.value, typed.shape), typed.shape);
 }
 
@@ -233,15 +236,15 @@ function addBackOwned(pruning: Pruning, whole: Typed, bare: Typed): Typed {
     const rest = convertTyped(pruning.types, result, version);
     if (full === undefined || rest === undefined) continue;
     const held = unionAll(owners.filter((o) => o.apiVersion === version).map((o) => o.set));
-    const keep = union(namedSet(rest), withNamedFields(held, full.shape));
-    const added = without(full, difference(namedSet(full), keep));
+    const keep = union(setOfFields(rest), withNamedFields(held, full.shape));
+    const added = without(full, difference(setOfFields(full), keep));
     result = convertTyped(pruning.types, added, whole.apiVersion) ?? result;
   }
   return result;
 }
 
-/** Only what the applier owned may go: the rest nobody owns, and so nobody removed. */
+/** Only fields the applier owned may be removed: puts back removed fields that had no owner. */
 function addBackDangling(whole: Typed, pruned: Typed, last: FieldSet): Typed {
-  const gone = difference(namedSet(whole), namedSet(pruned));
+  const gone = difference(setOfFields(whole), setOfFields(pruned));
   return without(whole, intersection(gone, last));
 }

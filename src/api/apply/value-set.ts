@@ -96,12 +96,12 @@ function elementShape(shape: Shape, element: string): Shape {
  * The set as the present schema can hold it: paths below what has become atomic are the path of
  * the whole. (What has become granular is refined by the next write of its manager.)
  */
-export function reconciled(set: FieldSet, shape: Shape): FieldSet {
+export function reconcileSet(set: FieldSet, shape: Shape): FieldSet {
   if (set.children.size === 0 || shape.kind === "deduced") return set;
   if (shape.kind === "leaf") return memberOnly;
   let children: Map<string, FieldSet> | undefined;
   for (const [element, child] of set.children) {
-    const next = reconciled(child, elementShape(shape, element));
+    const next = reconcileSet(child, elementShape(shape, element));
     if (next === child) continue;
     children ??= new Map(set.children);
     children.set(element, next);

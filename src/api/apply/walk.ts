@@ -41,7 +41,7 @@ export function formOf(shape: Shape, ...values: readonly (MutableJson | undefine
   }
 }
 
-/** The shape of a field; a field no schema knows is deduced, whoever wants it refused asks first. */
+/** The shape of a field. An unknown field is deduced; callers that refuse unknown fields check first. */
 export function fieldShape(shape: Extract<Shape, { kind: "struct" | "map" }>, name: string): Shape {
   return shape.kind === "map" ? shape.items : (shape.field(name) ?? deduced);
 }

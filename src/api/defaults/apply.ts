@@ -5,6 +5,7 @@
  * Explicit nulls are absent values upstream and are dropped, except in the kinds that carry foreign
  * data. Cost: one walk of the object; nothing is copied when nothing changes.
  */
+import { ownEntry } from "#base/own.ts";
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import * as core from "./core.ts";
@@ -90,7 +91,7 @@ export function applyDefaults(
   if (!builtIn.has(groupVersion)) return object;
   const name = `${groupVersion}/${kind}`;
   const clean = carriesForeignData.has(name) ? object : withoutNulls(object);
-  return (rules[name]?.(clean) ?? clean) as AnyObject;
+  return (ownEntry(rules, name)?.(clean) ?? clean) as AnyObject;
 }
 
 function withoutNulls(fields: Fields): Fields {

@@ -1,4 +1,5 @@
 /** Defaults of the core kinds that hold no pod template. */
+import { type MutableObject, setField } from "../json-value.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, isFields, maybe, maybeText, part, text, without } from "../validation/fields.ts";
 import { encodeBase64Text } from "./base64.ts";
@@ -69,10 +70,10 @@ export const endpoints: Rule = each("subsets", each("ports", fillZero({ protocol
 function stringData(secret: Fields): Fields {
   const plain = secret["stringData"];
   if (!isFields(plain)) return "stringData" in secret ? without(secret, ["stringData"]) : secret;
-  const data: Record<string, unknown> = { ...part(secret, "data") };
+  const data: MutableObject = { ...(part(secret, "data") as MutableObject) };
   for (const name in plain) {
     const value = maybeText(plain, name);
-    if (value !== undefined) data[name] = encodeBase64Text(value);
+    if (value !== undefined) setField(data, name, encodeBase64Text(value));
   }
   return { ...without(secret, ["stringData"]), data };
 }

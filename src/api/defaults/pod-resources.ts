@@ -2,6 +2,7 @@
  * Pod-level resources: requests a pod asks for as a whole default to what its containers ask for, and
  * else to the pod's own limits (upstream defaultPodRequests, KEP-2837).
  */
+import { dictionary, ownEntry } from "#base/own.ts";
 import type { Quantity } from "../quantity.ts";
 import {
   addQuantities,
@@ -48,7 +49,7 @@ export function aggregateContainers(spec: Fields, list: "requests" | "limits"): 
 }
 
 function amountsOf(container: Fields, list: "requests" | "limits"): Amounts {
-  const amounts: Amounts = {};
+  const amounts: Amounts = dictionary();
   for (const [name, value] of Object.entries(part(part(container, "resources"), list))) {
     const quantity = typeof value === "string" ? tryParseQuantity(value) : undefined;
     if (quantity !== undefined) amounts[name] = quantity;
@@ -58,13 +59,13 @@ function amountsOf(container: Fields, list: "requests" | "limits"): Amounts {
 
 function add(total: Amounts, more: Amounts): void {
   for (const [name, amount] of Object.entries(more)) {
-    total[name] = addQuantities(total[name] ?? zeroQuantity, amount);
+    total[name] = addQuantities(ownEntry(total, name) ?? zeroQuantity, amount);
   }
 }
 
 function raise(total: Amounts, floor: Amounts): void {
   for (const [name, amount] of Object.entries(floor)) {
-    const current = total[name];
+    const current = ownEntry(total, name);
     if (current === undefined || compareQuantities(current, amount) < 0) total[name] = amount;
   }
 }

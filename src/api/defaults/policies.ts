@@ -150,7 +150,7 @@ function crdNames(names: Fields): Fields {
   return fillZero({ singular: kind.toLowerCase(), listKind: `${kind}List` })(names);
 }
 
-function storedVersions(definition: Fields): Fields {
+function defaultStoredVersions(definition: Fields): Fields {
   const status = part(definition, "status");
   const given = status["storedVersions"];
   if (Array.isArray(given) && given.length > 0) return definition;
@@ -173,7 +173,7 @@ export const customResourceDefinition: Rule = chain(
     ),
   ),
   always("status"),
-  storedVersions,
+  defaultStoredVersions,
 );
 
 export const apiService: Rule = chain(

@@ -200,7 +200,7 @@ export const autoscalerV2: Rule = chain(
 );
 
 /** v1 keeps metrics of other kinds in an annotation; without any, CPU is the metric. */
-function wantedCpu(object: Fields): Fields {
+function targetCpu(object: Fields): Fields {
   const metadata = object["metadata"] as { readonly annotations?: Fields } | undefined;
   const others = metadata?.annotations?.["autoscaling.alpha.kubernetes.io/metrics"];
   return others === undefined ? addCpu(object) : object;
@@ -210,6 +210,6 @@ const addCpu: Rule = always("spec", fill({ targetCPUUtilizationPercentage: 80 })
 
 export const autoscalerV1: Rule = chain(
   always("spec", fill({ minReplicas: 1 })),
-  wantedCpu,
+  targetCpu,
   always("status", fill({ currentReplicas: 0, desiredReplicas: 0 })),
 );

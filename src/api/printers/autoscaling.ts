@@ -1,5 +1,5 @@
 /** Horizontal pod autoscalers of either version, and Scale. */
-import { convert } from "../convert.ts";
+import { convert } from "../convert/convert.ts";
 import type {
   HorizontalPodAutoscaler,
   MetricSpec,

@@ -22,6 +22,6 @@ const zeros: Readonly<Record<string, object>> = {
   "volumeattributesclasses.storage.k8s.io": { driverName: "" },
 };
 
-export function printedBookmark(group: string, resource: string, bookmark: AnyObject): AnyObject {
+export function printBookmark(group: string, resource: string, bookmark: AnyObject): AnyObject {
   return { ...bookmark, ...zeros[group === "" ? resource : `${resource}.${group}`] };
 }

@@ -1,5 +1,5 @@
 /** Events of either group, as core/v1 shows them. */
-import { convert } from "../convert.ts";
+import { convert } from "../convert/convert.ts";
 import type { Event } from "../gen/types.ts";
 import type { AnyObject } from "../object.ts";
 import { ageOf, parseTime } from "../time.ts";

@@ -11,7 +11,7 @@ import type {
   ServiceCIDR,
   ServicePort,
 } from "../gen/types.ts";
-import { formatLabelSelector } from "../label-selector.ts";
+import { formatLabelSelector } from "../selectors/label-selector.ts";
 import { qualifiedResource } from "../object.ts";
 import {
   age,

@@ -10,7 +10,7 @@ import type {
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
 } from "../gen/types.ts";
-import { formatLabelSelector } from "../label-selector.ts";
+import { formatLabelSelector } from "../selectors/label-selector.ts";
 import { age, ageColumn, integer, nameColumn, nameOf, printer, text } from "./printer.ts";
 import type { Printer } from "./printer.ts";
 

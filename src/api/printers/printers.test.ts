@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { AnyObject } from "../object.ts";
 import { bookmarkInclude, tableFor } from "../table.ts";
-import { printedBookmark } from "./bookmark.ts";
+import { printBookmark } from "./bookmark.ts";
 import { defaultPrinter, printerFor } from "./printers.ts";
 
 const nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -510,7 +510,7 @@ for (const [name, expected] of Object.entries(stockBookmarks)) {
     const [resource = "", ...group] = name.split(".");
     const metadata = { resourceVersion: "7" };
     const bookmark = { apiVersion: "v1", kind: "Any", metadata } as AnyObject;
-    const printed = printedBookmark(group.join("."), resource, bookmark);
+    const printed = printBookmark(group.join("."), resource, bookmark);
     const row = printerFor(group.join("."), resource).row(printed, nowMs);
     assert.deepEqual(row, expected);
   });

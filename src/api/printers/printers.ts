@@ -1,4 +1,5 @@
 /** Which printer a resource has. Everything else shows Name and Created At. */
+import { ownEntry } from "#base/own.ts";
 import { horizontalPodAutoscalers, scales } from "./autoscaling.ts";
 import * as cluster from "./cluster.ts";
 import * as config from "./config.ts";
@@ -80,5 +81,5 @@ export const defaultPrinter: Printer = {
 };
 
 export function printerFor(group: string, resource: string): Printer {
-  return printers[group === "" ? resource : `${resource}.${group}`] ?? defaultPrinter;
+  return ownEntry(printers, group === "" ? resource : `${resource}.${group}`) ?? defaultPrinter;
 }

@@ -108,7 +108,7 @@ export const persistentVolumeClaims: Printer = printer<PersistentVolumeClaim>(
   },
 );
 
-function marked(object: KubeObject, ...annotations: readonly string[]): string {
+function isMarkedDefault(object: KubeObject, ...annotations: readonly string[]): string {
   const held = object.metadata?.annotations ?? {};
   const isDefault = annotations.some((name) => held[name] === "true");
   return isDefault ? `${nameOf(object)} (default)` : nameOf(object);
@@ -124,7 +124,7 @@ export const storageClasses: Printer = printer<StorageClass>(
     ageColumn,
   ],
   (object, nowMs) => [
-    marked(
+    isMarkedDefault(
       object,
       "storageclass.kubernetes.io/is-default-class",
       "storageclass.beta.kubernetes.io/is-default-class",
@@ -140,7 +140,7 @@ export const storageClasses: Printer = printer<StorageClass>(
 export const volumeAttributesClasses: Printer = printer<VolumeAttributesClass>(
   [nameColumn, text("DriverName", "The CSI driver the class is for."), ageColumn],
   (object, nowMs) => [
-    marked(object, "volumeattributesclass.alpha.kubernetes.io/is-default-class"),
+    isMarkedDefault(object, "volumeattributesclass.alpha.kubernetes.io/is-default-class"),
     object.driverName,
     age(object, nowMs),
   ],

@@ -14,8 +14,8 @@ import {
   formatLabelSelector,
   printLabelSelector,
   selectorFromLabelSelector,
-} from "../label-selector.ts";
-import type { LabelSelectorSpec } from "../label-selector.ts";
+} from "../selectors/label-selector.ts";
+import type { LabelSelectorSpec } from "../selectors/label-selector.ts";
 import { parseApiVersion } from "../object.ts";
 import { ageOf, humanDuration, parseTime } from "../time.ts";
 import {

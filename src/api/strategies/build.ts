@@ -4,6 +4,7 @@
  *
  * A kind's table row says what is particular; `buildStrategy` makes the Strategy of it.
  */
+import { dictionary } from "#base/own.ts";
 import type { AnyObject, ObjectMeta } from "../object.ts";
 import { resetMetadataForStatus } from "../meta.ts";
 import type { FieldError } from "../status.ts";
@@ -76,7 +77,7 @@ function buildSubresources(
   rules: Rules,
   update: UpdateStrategy,
 ): Readonly<Record<string, UpdateStrategy>> {
-  const built: Record<string, UpdateStrategy> = {};
+  const built = dictionary<UpdateStrategy>();
   const validator = (name: string) => rules.subresources?.[name] ?? (() => []);
   if (row.status !== undefined) {
     built["status"] = {

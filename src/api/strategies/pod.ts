@@ -2,6 +2,7 @@
  * Pods: what the server decides about them on create, and what each of their many doors may change
  * (main, status, ephemeralcontainers, resize, binding).
  */
+import { ownEntry } from "#base/own.ts";
 import type { AnyObject } from "../object.ts";
 import { resetMetadataForStatus } from "../meta.ts";
 import { serviceAccountNames } from "../defaults/pod-spec.ts";
@@ -74,7 +75,7 @@ function expressionsFor(
   labels: Readonly<Record<string, string>>,
 ): Expression[] {
   return keys.flatMap((name) => {
-    const value = labels[name];
+    const value = ownEntry(labels, name);
     return value === undefined ? [] : [{ key: name, operator, values: [value] }];
   });
 }
@@ -219,7 +220,7 @@ function resized(wanted: readonly Fields[], before: readonly Fields[]): readonly
   });
 }
 
-/** Nobody has to be waited for: the pod was never placed, or has ended. */
+/** Zero when no kubelet has to be waited for: the pod was never bound, or has finished. */
 function gracePeriodSeconds(pod: AnyObject, requested: number | undefined): number {
   const podSpec = part(pod, "spec");
   const phase = text(part(pod, "status"), "phase");

@@ -12,12 +12,12 @@ const specWithStatus: Row = { status: {}, generation: spec };
 /** The storage version is one of the versions objects may be stored in, from the first moment. */
 function withStoredVersion(definition: AnyObject): AnyObject {
   const status = part(definition, "status");
-  const stored = [...texts(status, "storedVersions")];
+  const stored = new Set(texts(status, "storedVersions"));
   for (const version of items(part(definition, "spec"), "versions")) {
     const name = text(version, "name");
-    if (flag(version, "storage") && !stored.includes(name)) stored.push(name);
+    if (flag(version, "storage")) stored.add(name);
   }
-  return { ...definition, status: { ...status, storedVersions: stored } };
+  return { ...definition, status: { ...status, storedVersions: [...stored] } };
 }
 
 const approvals = new Set(["Approved", "Denied"]);

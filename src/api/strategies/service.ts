@@ -1,7 +1,7 @@
 /**
- * Services: values the server allocated survive an update that leaves them out, and go when the type
- * no longer uses them - unless the client changed them in the same breath, which validation refuses.
- * New addresses and ports are allocated before the strategy runs, by whoever keeps the ranges.
+ * Services: values the server allocated survive an update that leaves them out, and are removed when the
+ * type no longer uses them - unless the same update changes them, which validation refuses.
+ * Admission allocates new addresses and ports before the strategy runs.
  */
 import type { AnyObject } from "../object.ts";
 import { isExternallyAccessible } from "../defaults/core.ts";
@@ -9,6 +9,7 @@ import type { Fields } from "../validation/fields.ts";
 import { has, items, number, part, text, texts, without } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
 import type { Row } from "./build.ts";
+import { append } from "../validation/errors.ts";
 
 export const services: Row = {
   status: { loadBalancer: {} },
@@ -103,16 +104,16 @@ function dropUnused(spec: Fields, before: Fields): Fields {
   const gone: string[] = [];
   if (needsClusterIp(before) && !needsClusterIp(spec)) {
     if (same("clusterIP") && same("clusterIPs")) gone.push("clusterIP", "clusterIPs");
-    gone.push(...["ipFamilies", "ipFamilyPolicy"].filter(same));
+    append(gone, ["ipFamilies", "ipFamilyPolicy"].filter(same));
   }
   if (needsHealthCheckPort(before) && !needsHealthCheckPort(spec)) {
-    gone.push(...["healthCheckNodePort"].filter(same));
+    append(gone, ["healthCheckNodePort"].filter(same));
   }
   if (isLoadBalancer(before) && !isLoadBalancer(spec)) {
-    gone.push(...["allocateLoadBalancerNodePorts", "loadBalancerClass"].filter(same));
+    append(gone, ["allocateLoadBalancerNodePorts", "loadBalancerClass"].filter(same));
   }
   if (isExternallyAccessible(before) && !isExternallyAccessible(spec)) {
-    gone.push(...["externalTrafficPolicy"].filter(same));
+    append(gone, ["externalTrafficPolicy"].filter(same));
   }
   const present = gone.filter((field) => field in spec);
   const next = present.length === 0 ? spec : without(spec, present);

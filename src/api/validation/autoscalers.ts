@@ -13,6 +13,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkCounters } from "./numbers.ts";
 
@@ -54,7 +55,7 @@ function checkReference(out: FieldError[], reference: Fields, path: string): voi
     const value = text(reference, field);
     const at = child(path, field);
     if (value === "") out.push(required(at));
-    else out.push(...invalidEach(at, value, pathSegmentName(value, false)));
+    else append(out, invalidEach(at, value, pathSegmentName(value, false)));
   }
   const given = text(reference, "apiVersion");
   const isCore = text(reference, "kind") === "ReplicationController" && given === "v1";
@@ -168,8 +169,8 @@ function checkIdentifier(out: FieldError[], metric: Fields, path: string): void 
   const name = text(metric, "name");
   const at = child(path, "name");
   if (name === "") out.push(required(at, "must specify a metric name"));
-  else out.push(...invalidEach(at, name, pathSegmentName(name, false)));
-  out.push(...validateLabelSelector(maybe(metric, "selector"), child(path, "selector")));
+  else append(out, invalidEach(at, name, pathSegmentName(name, false)));
+  append(out, validateLabelSelector(maybe(metric, "selector"), child(path, "selector")));
 }
 
 function checkTarget(out: FieldError[], target: Fields, path: string): void {

@@ -12,6 +12,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  repeatedAt,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { looksLikeDer, pemBlocks } from "./pem.ts";
@@ -45,6 +46,9 @@ const usages = [
   "timestamping",
 ];
 
+/** Characters of base64 in which a request begins, at the latest: whole groups of four. */
+const requestLengthMax = 256 * 1024;
+
 export function validateSigningRequest(request: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkRequest(out, part(request, "spec"));
@@ -54,20 +58,19 @@ export function validateSigningRequest(request: Fields): FieldError[] {
 
 function checkRequest(out: FieldError[], spec: Fields): void {
   const given = texts(spec, "usages");
-  const pem = decodeBase64Text(text(spec, "request")) ?? "";
+  const pem = decodeBase64Text(text(spec, "request").slice(0, requestLengthMax)) ?? "";
   // Whether it can be read and proves possession of its key is admission's CertificateProof to say.
   if (!pem.includes("-----BEGIN CERTIFICATE REQUEST-----")) {
     const detail = "PEM block type must be CERTIFICATE REQUEST";
     out.push(invalidValue("spec.request", spec["request"], detail));
   }
   if (given.length === 0) out.push(required("spec.usages"));
-  const seen = new Set<string>();
+  const repeated = new Set(repeatedAt(given));
   given.forEach((usage, at) => {
     if (!usages.includes(usage)) out.push(notSupported(index("spec.usages", at), usage, usages));
   });
   given.forEach((usage, at) => {
-    if (seen.has(usage)) out.push(duplicate(index("spec.usages", at), usage));
-    seen.add(usage);
+    if (repeated.has(at)) out.push(duplicate(index("spec.usages", at), usage));
   });
   const signer = text(spec, "signerName");
   if (signer === legacySigner) {

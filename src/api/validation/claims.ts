@@ -1,7 +1,7 @@
 /** Persistent volume claims: of their own, in templates, and inside of pods. */
 import { compareQuantities, tryParseQuantity } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
@@ -14,6 +14,7 @@ import {
   key,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { describeChange } from "./describe.ts";
@@ -37,12 +38,12 @@ export function checkAccessModes(out: FieldError[], modes: readonly string[], pa
 
 export function checkClaimSpec(out: FieldError[], spec: Fields, path: string): void {
   checkAccessModes(out, texts(spec, "accessModes"), child(path, "accessModes"));
-  out.push(...validateLabelSelector(maybe(spec, "selector"), child(path, "selector")));
+  append(out, validateLabelSelector(maybe(spec, "selector"), child(path, "selector")));
   checkStorageRequest(out, spec, key(child(path, "resources"), "storage"));
   for (const field of ["storageClassName", "volumeAttributesClassName"]) {
     const name = text(spec, field);
     if (name === "") continue;
-    out.push(...invalidEach(child(path, field), name, dnsSubdomainName(name, false)));
+    append(out, invalidEach(child(path, field), name, dnsSubdomainName(name, false)));
   }
   const mode = maybeText(spec, "volumeMode");
   if (mode !== undefined && !volumeModes.includes(mode)) {
@@ -74,7 +75,7 @@ function checkDataSources(out: FieldError[], spec: Fields, path: string): void {
   const namespace = text(reference, "namespace");
   if (namespace !== "") {
     const errors = dnsLabelName(namespace, false);
-    out.push(...invalidEach(child(at, "namespace"), namespace, errors));
+    append(out, invalidEach(child(at, "namespace"), namespace, errors));
   }
   if (source === undefined) return;
   const shown = child(path, "dataSource");
@@ -96,7 +97,7 @@ function checkDataSource(out: FieldError[], source: Fields, path: string): void 
     out.push(invalidValue(path, kind, detail));
   }
   if (group !== "")
-    out.push(...invalidEach(child(path, "apiGroup"), group, subdomainErrors(group)));
+    append(out, invalidEach(child(path, "apiGroup"), group, subdomainErrors(group)));
 }
 
 export function validateClaim(claim: Fields): FieldError[] {

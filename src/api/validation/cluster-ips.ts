@@ -2,7 +2,15 @@
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { text, texts } from "./fields.ts";
-import { child, duplicate, index, invalidValue, notSupported, required } from "./errors.ts";
+import {
+  child,
+  duplicate,
+  index,
+  invalidValue,
+  notSupported,
+  required,
+  repeatedAt,
+} from "./errors.ts";
 import { checkIfGiven } from "./choices.ts";
 import { checkAddress, isDualStack, parseAddress } from "./ip.ts";
 
@@ -36,10 +44,11 @@ export function checkClusterIps(out: FieldError[], spec: Fields): void {
 
 function checkFamilies(out: FieldError[], spec: Fields): void {
   const given = texts(spec, "ipFamilies");
+  const repeated = new Set(repeatedAt(given));
   given.forEach((family, at) => {
     const here = index("spec.ipFamilies", at);
     if (!families.includes(family)) out.push(notSupported(here, family, families));
-    if (given.indexOf(family) < at) out.push(duplicate(here, family));
+    if (repeated.has(at)) out.push(duplicate(here, family));
   });
   checkIfGiven(out, spec["ipFamilyPolicy"], familyPolicies, "spec.ipFamilyPolicy");
 }

@@ -1,6 +1,7 @@
 /** Config maps, secrets, namespaces, leases. Texts as upstream's core and coordination validation. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { validateKubeFinalizer } from "../meta.ts";
 import { base64Length, decodeBase64Text } from "../defaults/base64.ts";
 import type { Fields } from "./fields.ts";
@@ -10,7 +11,7 @@ import {
   maybeNumber,
   maybeText,
   part,
-  sortedKeys,
+  sortKeys,
   text,
   textMap,
   texts,
@@ -24,6 +25,7 @@ import {
   key,
   required,
   tooLong,
+  append,
 } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { checkImmutable } from "./immutable.ts";
@@ -41,16 +43,16 @@ export function validateConfigMap(map: Fields): FieldError[] {
   const data = textMap(map, "data");
   const binary = textMap(map, "binaryData");
   let size = 0;
-  for (const name of sortedKeys(data)) {
+  for (const name of sortKeys(data)) {
     checkKey(out, name, "data");
-    if (name in binary) {
+    if (Object.hasOwn(binary, name)) {
       out.push(invalidValue(key("data", name), name, "duplicate of key present in binaryData"));
     }
     size += encoder.encode(data[name]).byteLength;
   }
-  for (const name of sortedKeys(binary)) {
+  for (const name of sortKeys(binary)) {
     checkKey(out, name, "binaryData");
-    if (name in data) {
+    if (Object.hasOwn(data, name)) {
       out.push(invalidValue(key("binaryData", name), name, "duplicate of key present in data"));
     }
     size += base64Length(binary[name] ?? "") ?? 0;
@@ -60,7 +62,7 @@ export function validateConfigMap(map: Fields): FieldError[] {
 }
 
 function checkKey(out: FieldError[], name: string, path: string): void {
-  out.push(...invalidEach(key(path, name), name, configKeyErrors(name)));
+  append(out, invalidEach(key(path, name), name, configKeyErrors(name)));
 }
 
 export function validateConfigMapUpdate(next: Fields, old: Fields): FieldError[] {
@@ -88,7 +90,7 @@ export function validateSecret(secret: Fields): FieldError[] {
   const out: FieldError[] = [];
   const data = textMap(secret, "data");
   let size = 0;
-  for (const name of sortedKeys(data)) {
+  for (const name of sortKeys(data)) {
     checkKey(out, name, "data");
     size += base64Length(data[name] ?? "") ?? 0;
   }
@@ -113,7 +115,7 @@ function checkSecretType(
   data: Readonly<Record<string, string>>,
 ): void {
   const type = text(secret, "type");
-  for (const name of neededKeys[type] ?? []) {
+  for (const name of ownEntry(neededKeys, type) ?? []) {
     if (data[name] === undefined) out.push(required(key("data", name)));
     else if (name.startsWith(".")) checkJson(out, data[name], key("data", name));
     else if (type === "kubernetes.io/ssh-auth" && data[name] === "") {
@@ -152,15 +154,15 @@ export function validateSecretUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkImmutable(out, next, old, { field: "type", path: "" });
   checkSealed(out, next, old, ["data"]);
-  out.push(...validateSecret(next));
+  append(out, validateSecret(next));
   return out;
 }
 
 function checkFinalizers(out: FieldError[], namespace: Fields): void {
   texts(part(namespace, "spec"), "finalizers").forEach((name, at) => {
     const path = index("spec.finalizers", at);
-    out.push(...invalidEach(path, name, qualifiedNameErrors(name)));
-    out.push(...validateKubeFinalizer(name, path));
+    append(out, invalidEach(path, name, qualifiedNameErrors(name)));
+    append(out, validateKubeFinalizer(name, path));
   });
 }
 
@@ -191,7 +193,7 @@ export function validateLease(lease: Fields): FieldError[] {
   checkCounters(out, spec, ["leaseTransitions"], "spec");
   const strategy = maybeText(spec, "strategy");
   if (strategy !== undefined) {
-    out.push(...invalidEach(child("spec", "strategy"), strategy, qualifiedNameErrors(strategy)));
+    append(out, invalidEach(child("spec", "strategy"), strategy, qualifiedNameErrors(strategy)));
   }
   if (strategy === undefined && text(spec, "preferredHolder") !== "") {
     const detail = "may only be specified when `strategy` is defined";

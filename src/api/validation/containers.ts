@@ -13,6 +13,7 @@ import {
   notFound,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkContainerFieldRef, checkDownwardFieldRef } from "./downward.ts";
 import { checkContainerResources } from "./resources.ts";
@@ -48,7 +49,7 @@ export function checkContainer(
 ): void {
   const name = text(container, "name");
   if (name === "") out.push(required(child(path, "name")));
-  else out.push(...invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
+  else append(out, invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
   if (text(container, "image") === "") out.push(required(child(path, "image")));
   checkMessagePolicy(out, container, path);
   checkPorts(out, container, child(path, "ports"));
@@ -82,17 +83,17 @@ function checkPorts(out: FieldError[], container: Fields, path: string): void {
     const name = text(port, "name");
     if (name !== "") {
       const errors = portNameErrors(name);
-      out.push(...invalidEach(child(here, "name"), name, errors));
+      append(out, invalidEach(child(here, "name"), name, errors));
       if (errors.length === 0 && names.has(name)) out.push(duplicate(child(here, "name"), name));
       names.add(name);
     }
     const inside = number(port, "containerPort");
     const at1 = child(here, "containerPort");
     if (inside === 0) out.push(required(at1));
-    else out.push(...invalidEach(at1, inside, portNumberErrors(inside)));
+    else append(out, invalidEach(at1, inside, portNumberErrors(inside)));
     const outside = number(port, "hostPort");
     if (outside !== 0) {
-      out.push(...invalidEach(child(here, "hostPort"), outside, portNumberErrors(outside)));
+      append(out, invalidEach(child(here, "hostPort"), outside, portNumberErrors(outside)));
     }
     checkProtocol(out, text(port, "protocol"), child(here, "protocol"));
   });
@@ -108,7 +109,7 @@ function checkEnv(out: FieldError[], container: Fields, path: string): void {
     const here = index(path, at);
     const name = text(variable, "name");
     if (name === "") out.push(required(child(here, "name")));
-    else out.push(...invalidEach(child(here, "name"), name, envNameErrors(name)));
+    else append(out, invalidEach(child(here, "name"), name, envNameErrors(name)));
     const source = maybe(variable, "valueFrom");
     if (source !== undefined) checkValueFrom(out, variable, source, child(here, "valueFrom"));
   });
@@ -140,10 +141,10 @@ function checkValueFrom(out: FieldError[], variable: Fields, source: Fields, pat
 
 function checkKeySelector(out: FieldError[], reference: Fields, path: string): void {
   const name = text(reference, "name");
-  out.push(...invalidEach(child(path, "name"), name, dnsSubdomainName(name, false)));
+  append(out, invalidEach(child(path, "name"), name, dnsSubdomainName(name, false)));
   const entry = text(reference, "key");
   if (entry === "") out.push(required(child(path, "key")));
-  else out.push(...invalidEach(child(path, "key"), entry, configKeyErrors(entry)));
+  else append(out, invalidEach(child(path, "key"), entry, configKeyErrors(entry)));
 }
 
 function checkEnvFrom(out: FieldError[], container: Fields, path: string): void {
@@ -151,14 +152,14 @@ function checkEnvFrom(out: FieldError[], container: Fields, path: string): void 
     const here = index(path, at);
     const prefix = text(source, "prefix");
     if (prefix !== "") {
-      out.push(...invalidEach(child(here, "prefix"), prefix, envNameErrors(prefix)));
+      append(out, invalidEach(child(here, "prefix"), prefix, envNameErrors(prefix)));
     }
     const kinds = ["configMapRef", "secretRef"].filter((kind) => has(source, kind));
     for (const kind of kinds) {
       const name = text(part(source, kind), "name");
       const at1 = child(here, kind, "name");
       if (name === "") out.push(required(at1));
-      else out.push(...invalidEach(at1, name, dnsSubdomainName(name, true)));
+      else append(out, invalidEach(at1, name, dnsSubdomainName(name, true)));
     }
     if (kinds.length === 0) {
       out.push(invalidValue(path, "", "must specify one of: `configMapRef` or `secretRef`"));
@@ -263,6 +264,8 @@ function checkDevices(
   path: string,
 ): void {
   const mounts = items(container, "volumeMounts");
+  const mountNames = new Set(mounts.map((mount) => text(mount, "name")));
+  const mountPaths = new Set(mounts.map((mount) => text(mount, "mountPath")));
   const names = new Set<string>();
   const paths = new Set<string>();
   items(container, "volumeDevices").forEach((device, at) => {
@@ -283,11 +286,11 @@ function checkDevices(
       out.push(invalidValue(child(here, "devicePath"), point, "must be unique"));
     }
     checkNoBacksteps(out, point, child(here, "devicePath"));
-    if (mounts.some((mount) => text(mount, "name") === name)) {
+    if (mountNames.has(name)) {
       const detail = "must not already exist in volumeMounts";
       out.push(invalidValue(child(here, "name"), name, detail));
     }
-    if (mounts.some((mount) => text(mount, "mountPath") === point)) {
+    if (mountPaths.has(point)) {
       const detail = "must not already exist as a path in volumeMounts";
       out.push(invalidValue(child(here, "devicePath"), point, detail));
     }

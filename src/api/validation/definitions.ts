@@ -1,13 +1,22 @@
 /**
- * Custom resource definitions: names, versions, scope, conversion. Whether a schema is structural is
- * the business of whoever compiles it. Texts as upstream's apiextensions/validation.
+ * Custom resource definitions: names, versions, scope, conversion. Whether a schema is structural is not
+ * checked here. Texts as upstream's apiextensions/validation.
  */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1035LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, part, text, textMap, texts } from "./fields.ts";
-import { child, index, invalidEach, invalidValue, key, notSupported, required } from "./errors.ts";
+import {
+  child,
+  index,
+  invalidEach,
+  invalidValue,
+  key,
+  notSupported,
+  required,
+  append,
+} from "./errors.ts";
 import { checkOneOf } from "./choices.ts";
 import { checkImmutable } from "./immutable.ts";
 import { checkClient } from "./webhooks.ts";
@@ -169,8 +178,9 @@ function checkStored(out: FieldError[], spec: Fields, stored: readonly string[])
     return;
   }
   const versions = items(spec, "versions");
+  const names = new Set(versions.map((version) => text(version, "name")));
   stored.forEach((name, at) => {
-    if (versions.some((version) => text(version, "name") === name)) return;
+    if (names.has(name)) return;
     out.push(invalidValue(index(path, at), name, "must appear in spec.versions"));
   });
   const storage = versions.find((version) => flag(version, "storage"));
@@ -207,7 +217,7 @@ export function validateDefinitionStatus(next: Fields): FieldError[] {
   checkStored(out, part(next, "spec"), texts(status, "storedVersions"));
   const plural = text(part(status, "acceptedNames"), "plural");
   if (plural !== "") {
-    out.push(...invalidEach("status.acceptedNames.plural", plural, dns1035LabelErrors(plural)));
+    append(out, invalidEach("status.acceptedNames.plural", plural, dns1035LabelErrors(plural)));
   }
   return out;
 }

@@ -1,10 +1,10 @@
 /** References of the downward API: to fields of the pod, to resources of its containers. */
 import { tryParseQuantity, formatQuantity } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { text } from "./fields.ts";
-import { child, invalidEach, invalidValue, notSupported, required } from "./errors.ts";
+import { child, invalidEach, invalidValue, notSupported, required, append } from "./errors.ts";
 
 const volumePaths = [
   "metadata.annotations",
@@ -73,9 +73,9 @@ function checkSubscript(
 ): void {
   if (base === "metadata.annotations") {
     const lower = name.toLowerCase();
-    out.push(...invalidEach(at.path, lower, qualifiedNameErrors(lower)));
+    append(out, invalidEach(at.path, lower, qualifiedNameErrors(lower)));
   } else if (base === "metadata.labels") {
-    out.push(...invalidEach(at.path, name, qualifiedNameErrors(name)));
+    append(out, invalidEach(at.path, name, qualifiedNameErrors(name)));
   } else if (knownPaths.has(base)) {
     out.push(invalidValue(at.path, base, "does not support subscript"));
   } else {

@@ -1,6 +1,6 @@
 /** Endpoints and endpoint slices. Texts as upstream's core and discovery validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateLabels } from "../meta.ts";
 import type { Fields } from "./fields.ts";
@@ -14,6 +14,7 @@ import {
   required,
   tooLong,
   tooMany,
+  append,
 } from "./errors.ts";
 import { checkOneOf } from "./choices.ts";
 import { protocols } from "./containers.ts";
@@ -59,24 +60,24 @@ function checkEndpointAddress(out: FieldError[], address: Fields, path: string):
   if (checkAddress(out, ip, child(path, "ip"))) checkNotSpecial(out, ip, child(path, "ip"));
   const host = text(address, "hostname");
   if (host !== "")
-    out.push(...invalidEach(child(path, "hostname"), host, dns1123LabelErrors(host)));
+    append(out, invalidEach(child(path, "hostname"), host, dns1123LabelErrors(host)));
   const node = maybeText(address, "nodeName");
   if (node === undefined) return;
-  out.push(...invalidEach(child(path, "nodeName"), node, dnsSubdomainName(node, false)));
+  append(out, invalidEach(child(path, "nodeName"), node, dnsSubdomainName(node, false)));
 }
 
 function checkEndpointPort(out: FieldError[], port: Fields, named: boolean, path: string): void {
   const name = text(port, "name");
   if (named && name === "") out.push(required(child(path, "name")));
   else if (name !== "") {
-    out.push(...invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
+    append(out, invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
   }
   const value = number(port, "port");
-  out.push(...invalidEach(child(path, "port"), value, portNumberErrors(value)));
+  append(out, invalidEach(child(path, "port"), value, portNumberErrors(value)));
   checkOneOf(out, text(port, "protocol"), protocols, child(path, "protocol"));
   const app = maybeText(port, "appProtocol");
   if (app === undefined) return;
-  out.push(...invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));
+  append(out, invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));
 }
 
 export function validateSlice(slice: Fields): FieldError[] {
@@ -111,12 +112,12 @@ function checkEndpoint(out: FieldError[], endpoint: Fields, type: string, path: 
   addresses.forEach((address, i) => checkSliceAddress(out, address, type, index(at, i)));
   const node = maybeText(endpoint, "nodeName");
   if (node !== undefined) {
-    out.push(...invalidEach(child(path, "nodeName"), node, dnsSubdomainName(node, false)));
+    append(out, invalidEach(child(path, "nodeName"), node, dnsSubdomainName(node, false)));
   }
   checkTopology(out, textMap(endpoint, "deprecatedTopology"), child(path, "deprecatedTopology"));
   const host = maybeText(endpoint, "hostname");
   if (host !== undefined) {
-    out.push(...invalidEach(child(path, "hostname"), host, dns1123LabelErrors(host)));
+    append(out, invalidEach(child(path, "hostname"), host, dns1123LabelErrors(host)));
   }
   checkHints(out, endpoint, child(path, "hints"));
 }
@@ -139,7 +140,7 @@ function checkTopology(
 ): void {
   const size = Object.keys(labels).length;
   if (size > topologyLabelsMax) out.push(tooMany(path, size, topologyLabelsMax));
-  out.push(...validateLabels(labels, path));
+  append(out, validateLabels(labels, path));
   const host = "kubernetes.io/hostname";
   if (labels[host] === undefined) return;
   const detail = "may not be set; use the `nodeName` field instead";
@@ -168,7 +169,7 @@ function checkHintList(
     const here = child(index(path, at), "name");
     if (seen.has(name)) out.push(duplicate(here, name));
     seen.add(name);
-    out.push(...invalidEach(here, name, dnsSubdomainName(name, false)));
+    append(out, invalidEach(here, name, dnsSubdomainName(name, false)));
   });
 }
 
@@ -185,15 +186,15 @@ function checkSlicePorts(out: FieldError[], ports: readonly Fields[]): void {
     names.add(name);
     if (name.length > portNameMax) out.push(tooLong(child(path, "name"), portNameMax));
     else if (name !== "") {
-      out.push(...invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
+      append(out, invalidEach(child(path, "name"), name, dns1123LabelErrors(name)));
     }
     checkOneOf(out, text(port, "protocol"), protocols, child(path, "protocol"));
     const value = number(port, "port");
     if (port["port"] !== undefined && (value < 1 || value > 65_535)) {
-      out.push(...invalidEach(child(path, "port"), value, portNumberErrors(value)));
+      append(out, invalidEach(child(path, "port"), value, portNumberErrors(value)));
     }
     const app = maybeText(port, "appProtocol");
     if (app === undefined) return;
-    out.push(...invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));
+    append(out, invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));
   });
 }

@@ -93,6 +93,30 @@ export function semanticEqual(a: unknown, b: unknown): boolean {
   return equalAt("", a, b);
 }
 
+/** A text that two values share exactly if `semanticEqual` says so: for Sets and Maps. */
+export function semanticKey(value: unknown): string {
+  return keyAt("", value) ?? "";
+}
+
+/** Undefined for what reads as absent. */
+function keyAt(field: string, value: unknown): string | undefined {
+  if (isAbsent(field, value)) return undefined;
+  if (typeof value !== "object" || value === null) return JSON.stringify(looseNumber(value));
+  if (Array.isArray(value)) return `[${value.map(keyOfItem).join(",")}]`;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const parts: string[] = [];
+  for (const name of Object.keys(fields).sort()) {
+    const key = keyAt(name, fields[name]);
+    if (key !== undefined) parts.push(`${JSON.stringify(name)}:${key}`);
+  }
+  return `{${parts.join(",")}}`;
+}
+
+function keyOfItem(item: unknown): string {
+  if (typeof item !== "object") return JSON.stringify(looseNumber(item));
+  return keyAt("", item) ?? "";
+}
+
 function equalAt(field: string, a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (isAbsent(field, a)) return isAbsent(field, b);
@@ -134,7 +158,7 @@ function equalObjects(a: Record<string, unknown>, b: Record<string, unknown>): b
     if (!equalAt(field, a[field], b[field])) return false;
   }
   for (const field in b) {
-    if (!(field in a) && !isAbsent(field, b[field])) return false;
+    if (!Object.hasOwn(a, field) && !isAbsent(field, b[field])) return false;
   }
   return true;
 }

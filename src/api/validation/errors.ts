@@ -10,15 +10,15 @@ import type { FieldError } from "../status.ts";
 export const omitted: unique symbol = Symbol("omitted");
 
 export function required(field: string, detail = ""): FieldError {
-  return finding("FieldValueRequired", field, "Required value", detail);
+  return makeFinding("FieldValueRequired", field, "Required value", detail);
 }
 
 export function forbidden(field: string, detail: string): FieldError {
-  return finding("FieldValueForbidden", field, "Forbidden", detail);
+  return makeFinding("FieldValueForbidden", field, "Forbidden", detail);
 }
 
 export function invalidValue(field: string, value: unknown, detail: string): FieldError {
-  return finding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
+  return makeFinding("FieldValueInvalid", field, withValue("Invalid value", value), detail);
 }
 
 /** `supported` is shown in the order given: sort it where upstream does. */
@@ -27,22 +27,38 @@ export function notSupported(
   value: unknown,
   supported: readonly string[],
 ): FieldError {
+  const detail = supportedText(supported);
+  return makeFinding(
+    "FieldValueNotSupported",
+    field,
+    withValue("Unsupported value", value),
+    detail,
+  );
+}
+
+/** By the list: a request may hold thousands of values that one list does not support. */
+const supportedTexts = new WeakMap<readonly string[], string>();
+
+function supportedText(supported: readonly string[]): string {
+  const known = supportedTexts.get(supported);
+  if (known !== undefined) return known;
   const list = supported.map((text) => JSON.stringify(text)).join(", ");
-  const detail = supported.length === 0 ? "" : `supported values: ${list}`;
-  return finding("FieldValueNotSupported", field, withValue("Unsupported value", value), detail);
+  const made = supported.length === 0 ? "" : `supported values: ${list}`;
+  supportedTexts.set(supported, made);
+  return made;
 }
 
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
-  return finding("FieldValueDuplicate", field, withValue("Duplicate value", value), detail);
+  return makeFinding("FieldValueDuplicate", field, withValue("Duplicate value", value), detail);
 }
 
 export function notFound(field: string, value: unknown, detail = ""): FieldError {
-  return finding("FieldValueNotFound", field, withValue("Not found", value), detail);
+  return makeFinding("FieldValueNotFound", field, withValue("Not found", value), detail);
 }
 
 export function tooLong(field: string, maxBytes: number): FieldError {
   const unit = maxBytes === 1 ? "byte" : "bytes";
-  return finding(
+  return makeFinding(
     "FieldValueTooLong",
     field,
     "Too long",
@@ -53,7 +69,7 @@ export function tooLong(field: string, maxBytes: number): FieldError {
 export function tooMany(field: string, actual: number, max: number): FieldError {
   const unit = max === 1 ? "item" : "items";
   const body = withValue("Too many", actual);
-  return finding("FieldValueTooMany", field, body, `must have at most ${max} ${unit}`);
+  return makeFinding("FieldValueTooMany", field, body, `must have at most ${max} ${unit}`);
 }
 
 /** One `invalidValue` per text. */
@@ -65,7 +81,23 @@ export function invalidEach(
   return details.map((detail) => invalidValue(field, value, detail));
 }
 
-function finding(
+/** `append(out, more)` for lists of any length: a call with more arguments than the stack holds throws. */
+export function append<T>(out: T[], more: readonly T[]): void {
+  for (const item of more) out.push(item);
+}
+
+/** The places of those that are equal to one before them, by the text that tells them apart. */
+export function repeatedAt(keys: readonly string[]): readonly number[] {
+  const seen = new Set<string>();
+  const repeated: number[] = [];
+  keys.forEach((key, at) => {
+    if (seen.has(key)) repeated.push(at);
+    seen.add(key);
+  });
+  return repeated;
+}
+
+function makeFinding(
   reason: FieldError["reason"],
   field: string,
   body: string,

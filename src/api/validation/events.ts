@@ -1,9 +1,9 @@
 /** Events, in both their groups. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { has, maybe, number, part, text } from "./fields.ts";
-import { invalidEach, invalidValue, required } from "./errors.ts";
+import { invalidEach, invalidValue, required, append } from "./errors.ts";
 import { checkImmutable } from "./immutable.ts";
 
 const textMax = 128;
@@ -32,11 +32,11 @@ function checkShort(out: FieldError[], event: Fields, field: string): void {
   }
 }
 
-/** What events with an eventTime have to say about who saw what. */
+/** Fields about the reporter that events with an eventTime must have. */
 function checkReporter(out: FieldError[], event: Fields, controller: string): void {
   const name = text(event, controller);
   if (name === "") out.push(required(controller));
-  out.push(...invalidEach(controller, name, qualifiedNameErrors(name)));
+  append(out, invalidEach(controller, name, qualifiedNameErrors(name)));
   for (const field of ["reportingInstance", "action", "reason"]) checkShort(out, event, field);
 }
 

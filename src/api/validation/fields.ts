@@ -2,6 +2,7 @@
  * Reads of an object seen as a bag of fields. Absent, null and a value of the wrong type all read as
  * absent: whether a type fits is the decoder's question (schema), not a rule's.
  */
+import { ownEntry } from "#base/own.ts";
 import { type MutableJson, type MutableObject, setField } from "../json-value.ts";
 
 export type Fields = { readonly [field: string]: unknown };
@@ -16,28 +17,28 @@ export function isFields(value: unknown): value is Fields {
 
 /** A Go pointer that is not nil: also an empty struct, an empty string, false and 0 count. */
 export function has(fields: Fields, key: string): boolean {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return value !== undefined && value !== null;
 }
 
 export function maybe(fields: Fields, key: string): Fields | undefined {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return isFields(value) ? value : undefined;
 }
 
 /** The nested object, or an empty one. */
 export function part(fields: Fields, key: string): Fields {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return isFields(value) ? value : nothing;
 }
 
 export function text(fields: Fields, key: string): string {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return typeof value === "string" ? value : "";
 }
 
 export function maybeText(fields: Fields, key: string): string | undefined {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return typeof value === "string" ? value : undefined;
 }
 
@@ -46,41 +47,51 @@ export function number(fields: Fields, key: string): number {
 }
 
 export function maybeNumber(fields: Fields, key: string): number | undefined {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   if (typeof value === "number") return value;
   return typeof value === "bigint" ? Number(value) : undefined;
 }
 
 export function flag(fields: Fields, key: string): boolean {
-  return fields[key] === true;
+  return ownEntry(fields, key) === true;
 }
 
 export function maybeFlag(fields: Fields, key: string): boolean | undefined {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return typeof value === "boolean" ? value : undefined;
 }
 
 /** The objects of a list; what is not an object reads as an empty one, so indexes stay true. */
 export function items(fields: Fields, key: string): readonly Fields[] {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   if (!Array.isArray(value)) return noItems;
   return value.every(isFields) ? value : value.map((item) => (isFields(item) ? item : nothing));
 }
 
 export function texts(fields: Fields, key: string): readonly string[] {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   if (!Array.isArray(value)) return noItems;
   return value.map((item) => (typeof item === "string" ? item : ""));
 }
 
 export function count(fields: Fields, key: string): number {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   return Array.isArray(value) ? value.length : 0;
+}
+
+/** Objects by one of their texts; of those that share it, the first. */
+export function firstByText(list: readonly Fields[], key: string): ReadonlyMap<string, Fields> {
+  const found = new Map<string, Fields>();
+  for (const each of list) {
+    const name = text(each, key);
+    if (!found.has(name)) found.set(name, each);
+  }
+  return found;
 }
 
 /** A map of texts (labels, selectors, data); entries of other types are left out. */
 export function textMap(fields: Fields, key: string): Readonly<Record<string, string>> {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   if (!isFields(value)) return noTexts;
   const entries = Object.values(value);
   if (entries.every((entry) => typeof entry === "string")) return value as Record<string, string>;
@@ -92,14 +103,14 @@ function isTextEntry(entry: [string, unknown]): entry is [string, string] {
 }
 
 export function hasEntries(fields: Fields, key: string): boolean {
-  const value = fields[key];
+  const value = ownEntry(fields, key);
   if (!isFields(value)) return false;
   for (const _ in value) return true;
   return false;
 }
 
 /** Keys in Go's print order, so that findings about a map come out the same every time. */
-export function sortedKeys(map: Fields): readonly string[] {
+export function sortKeys(map: Fields): readonly string[] {
   return Object.keys(map).sort(byText);
 }
 

@@ -1,6 +1,6 @@
 /** Ingresses and their classes. Texts as upstream's networking/validation. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName, pathSegmentName } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import {
@@ -24,6 +24,7 @@ import {
   notSupported,
   required,
   tooLong,
+  append,
 } from "./errors.ts";
 import { checkImmutable } from "./immutable.ts";
 import { parseAddress } from "./ip.ts";
@@ -72,7 +73,7 @@ function checkIngressSpec(out: FieldError[], spec: Fields): void {
   checkTls(out, spec);
   const name = maybeText(spec, "ingressClassName");
   if (name === undefined) return;
-  out.push(...invalidEach("spec.ingressClassName", name, dnsSubdomainName(name, false)));
+  append(out, invalidEach("spec.ingressClassName", name, dnsSubdomainName(name, false)));
 }
 
 function checkRule(out: FieldError[], rule: Fields, path: string): void {
@@ -82,7 +83,7 @@ function checkRule(out: FieldError[], rule: Fields, path: string): void {
     if (parseAddress(host) !== undefined) {
       out.push(invalidValue(at, host, "must be a DNS name, not an IP address"));
     }
-    out.push(...invalidEach(at, host, hostErrors(host)));
+    append(out, invalidEach(at, host, hostErrors(host)));
   }
   const http = maybe(rule, "http");
   if (http === undefined) return;
@@ -139,7 +140,7 @@ function checkServiceBackend(out: FieldError[], service: Fields, path: string): 
   const name = text(service, "name");
   const at = child(path, "service", "name");
   if (name === "") out.push(required(at));
-  else out.push(...invalidEach(at, name, dnsLabelName(name, false)));
+  else append(out, invalidEach(at, name, dnsLabelName(name, false)));
   const port = part(service, "port");
   const portName = text(port, "name");
   const value = number(port, "number");
@@ -147,23 +148,23 @@ function checkServiceBackend(out: FieldError[], service: Fields, path: string): 
     out.push(invalidValue(path, "", "cannot set both port name & port number"));
   } else if (portName !== "") {
     const here = child(path, "service", "port", "name");
-    out.push(...invalidEach(here, portName, portNameErrors(portName)));
+    append(out, invalidEach(here, portName, portNameErrors(portName)));
   } else if (value !== 0) {
     const here = child(path, "service", "port", "number");
-    out.push(...invalidEach(here, value, portNumberErrors(value)));
+    append(out, invalidEach(here, value, portNumberErrors(value)));
   } else out.push(required(path, "port name or number is required"));
 }
 
 function checkReference(out: FieldError[], reference: Fields, path: string): void {
   const group = maybeText(reference, "apiGroup");
   if (group !== undefined) {
-    out.push(...invalidEach(child(path, "apiGroup"), group, subdomainErrors(group)));
+    append(out, invalidEach(child(path, "apiGroup"), group, subdomainErrors(group)));
   }
   for (const field of ["kind", "name"]) {
     const value = text(reference, field);
     const at = child(path, field);
     if (value === "") out.push(required(at));
-    else out.push(...invalidEach(at, value, pathSegmentName(value, false)));
+    else append(out, invalidEach(at, value, pathSegmentName(value, false)));
   }
 }
 
@@ -171,12 +172,12 @@ function checkTls(out: FieldError[], spec: Fields): void {
   items(spec, "tls").forEach((tls, at) => {
     const path = index("spec.tls", at);
     texts(tls, "hosts").forEach((host, i) => {
-      out.push(...invalidEach(index(child(path, "hosts"), i), host, hostErrors(host)));
+      append(out, invalidEach(index(child(path, "hosts"), i), host, hostErrors(host)));
     });
     const secret = text(tls, "secretName");
     if (secret === "") return;
     const errors = dnsSubdomainName(secret, false);
-    out.push(...invalidEach(child(path, "secretName"), secret, errors));
+    append(out, invalidEach(child(path, "secretName"), secret, errors));
   });
 }
 
@@ -218,7 +219,7 @@ function checkParameters(out: FieldError[], parameters: Fields, path: string): v
     if (given) out.push(forbidden(at, "`parameters.scope` is set to 'Cluster'"));
   } else if (given) {
     const namespace = text(parameters, "namespace");
-    out.push(...invalidEach(at, namespace, dnsLabelName(namespace, false)));
+    append(out, invalidEach(at, namespace, dnsLabelName(namespace, false)));
   } else out.push(required(at, "`parameters.scope` is set to 'Namespace'"));
 }
 

@@ -109,7 +109,7 @@ export function checkFamily(
   out.push(invalidValue(path, text, `must be a valid ${family} address`));
 }
 
-/** Endpoints and external addresses are nobody's loopback. */
+/** Endpoints and external addresses must not be loopback, link-local or unspecified addresses. */
 export function checkNotSpecial(out: FieldError[], text: string, path: string): void {
   const address = parseAddress(text);
   if (address === undefined) {

@@ -1,6 +1,6 @@
 /** Rules inside of jobs: which failures count, and when it is enough. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { count, has, items, maybe, maybeNumber, maybeText, part, text } from "./fields.ts";
 import {
@@ -13,6 +13,7 @@ import {
   omitted,
   required,
   tooMany,
+  append,
 } from "./errors.ts";
 import { checkCounters } from "./numbers.ts";
 
@@ -124,7 +125,7 @@ function checkPatterns(out: FieldError[], patterns: readonly Fields[], path: str
   patterns.forEach((pattern, at) => {
     const here = index(path, at);
     const type = text(pattern, "type");
-    out.push(...invalidEach(child(here, "type"), type, qualifiedNameErrors(type)));
+    append(out, invalidEach(child(here, "type"), type, qualifiedNameErrors(type)));
     checkOneOf(out, text(pattern, "status"), statuses, child(here, "status"));
   });
 }

@@ -21,7 +21,7 @@ import { checkDomainPrefixedPath } from "./text.ts";
 const indexedParallelismMax = 100_000;
 const failedIndexesMax = 100_000;
 const completionsMax = 100_000;
-/** Above so many completions the others have to be smaller. */
+/** Above this many completions, parallelism and failed indexes have smaller limits. */
 const completionsSoftMax = 100_000;
 const manyParallelismMax = 10_000;
 const manyFailedIndexesMax = 10_000;
@@ -116,6 +116,7 @@ function checkCompletionMode(out: FieldError[], spec: Fields, path: string): voi
   } else {
     for (const field of ["backoffLimitPerIndex", "maxFailedIndexes"]) {
       if (!has(spec, field)) continue;
+      // own keys: a list of ours.
       out.push(invalidValue(child(path, field), spec[field], "requires indexed completion mode"));
     }
   }

@@ -2,9 +2,9 @@
 import type { Quantity } from "../quantity.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
-import { hasEntries, has, items, part, sortedKeys, text } from "./fields.ts";
+import { hasEntries, has, items, part, sortKeys, text } from "./fields.ts";
 import {
   child,
   duplicate,
@@ -14,6 +14,7 @@ import {
   invalidValue,
   key,
   required,
+  append,
 } from "./errors.ts";
 import type { NameCheck } from "./resources.ts";
 import {
@@ -42,7 +43,7 @@ export function validateLimitRange(range: Fields): FieldError[] {
 }
 
 function checkType(out: FieldError[], type: string, path: string): void {
-  out.push(...invalidEach(path, type, qualifiedNameErrors(type)));
+  append(out, invalidEach(path, type, qualifiedNameErrors(type)));
   if (type.includes("/") || standardTypes.has(type)) return;
   out.push(invalidValue(path, type, "must be a standard limit type or fully qualified"));
 }
@@ -58,7 +59,7 @@ function checkLimit(out: FieldError[], limit: Fields, path: string): void {
       out.push(forbidden(child(path, list), "may not be specified when `type` is 'Pod'"));
       continue;
     }
-    for (const name of sortedKeys(part(limit, list))) {
+    for (const name of sortKeys(part(limit, list))) {
       const at = key(child(path, list), name);
       checkName(out, name, at);
       readQuantity(out, part(limit, list)[name], at);

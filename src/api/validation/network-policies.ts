@@ -12,6 +12,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkIfGiven } from "./choices.ts";
 import { checkImmutable } from "./immutable.ts";
@@ -31,7 +32,7 @@ const policyTypes = ["Ingress", "Egress"];
 export function validateNetworkPolicy(policy: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(policy, "spec");
-  out.push(...validateLabelSelector(maybe(spec, "podSelector"), "spec.podSelector"));
+  append(out, validateLabelSelector(maybe(spec, "podSelector"), "spec.podSelector"));
   checkRules(out, items(spec, "ingress"), "from", "spec.ingress");
   checkRules(out, items(spec, "egress"), "to", "spec.egress");
   const types = texts(spec, "policyTypes");
@@ -68,15 +69,15 @@ function checkPolicyPort(out: FieldError[], port: Fields, path: string): void {
   const end = maybeNumber(port, "endPort");
   const at = child(path, "endPort");
   if (typeof value === "number") {
-    out.push(...invalidEach(child(path, "port"), value, portNumberErrors(value)));
+    append(out, invalidEach(child(path, "port"), value, portNumberErrors(value)));
     if (end === undefined) return;
     if (end < value) out.push(invalidValue(at, end, "must be greater than or equal to `port`"));
-    out.push(...invalidEach(at, end, portNumberErrors(end)));
+    append(out, invalidEach(at, end, portNumberErrors(end)));
   } else if (typeof value === "string") {
     if (end !== undefined) {
       out.push(invalidValue(at, end, "may not be specified when `port` is non-numeric"));
     }
-    out.push(...invalidEach(child(path, "port"), value, portNameErrors(value)));
+    append(out, invalidEach(child(path, "port"), value, portNameErrors(value)));
   } else if (end !== undefined) {
     out.push(invalidValue(at, end, "may not be specified when `port` is not specified"));
   }
@@ -87,7 +88,7 @@ function checkPeer(out: FieldError[], peer: Fields, path: string): void {
   for (const field of ["podSelector", "namespaceSelector"]) {
     if (!has(peer, field)) continue;
     given += 1;
-    out.push(...validateLabelSelector(maybe(peer, field), child(path, field)));
+    append(out, validateLabelSelector(maybe(peer, field), child(path, field)));
   }
   const block = maybe(peer, "ipBlock");
   if (block !== undefined) checkBlock(out, block, child(path, "ipBlock"));
@@ -171,7 +172,7 @@ export function validateIpAddress(address: Fields): FieldError[] {
   for (const field of ["resource", "name"]) {
     const value = maybeText(parent, field) ?? "";
     if (value === "") out.push(required(child(path, field)));
-    else out.push(...invalidEach(child(path, field), value, pathSegmentName(value, false)));
+    else append(out, invalidEach(child(path, field), value, pathSegmentName(value, false)));
   }
   return out;
 }

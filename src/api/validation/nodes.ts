@@ -1,11 +1,11 @@
 /** Nodes. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { labelValueErrors } from "../label-syntax.ts";
+import { labelValueErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, part, text, texts, without } from "./fields.ts";
-import { child, duplicate, forbidden, index, invalidValue } from "./errors.ts";
+import { child, duplicate, forbidden, index, invalidValue, repeatedAt } from "./errors.ts";
 import { checkOneOf } from "./choices.ts";
-import { semanticEqual } from "./equal.ts";
+import { semanticEqual, semanticKey } from "./equal.ts";
 import { checkRange, isDualStack } from "./ip.ts";
 import { checkResourceList, checkResourceName } from "./resources.ts";
 import { checkLabelName, taintEffects } from "./scheduling.ts";
@@ -21,9 +21,9 @@ export function validateNode(node: Fields): FieldError[] {
     const detail = "may specify no more than one CIDR for each IP family";
     out.push(invalidValue("spec.podCIDRs", ranges, detail));
   }
-  ranges.forEach((range, at) => {
-    if (ranges.indexOf(range) < at) out.push(duplicate(index("spec.podCIDRs", at), range));
-  });
+  for (const at of repeatedAt(ranges)) {
+    out.push(duplicate(index("spec.podCIDRs", at), ranges[at]));
+  }
   return out;
 }
 
@@ -78,10 +78,9 @@ export function validateNodeUpdate(next: Fields, old: Fields): FieldError[] {
 
 function checkAddresses(out: FieldError[], node: Fields): void {
   const addresses = items(part(node, "status"), "addresses");
-  addresses.forEach((address, at) => {
-    if (addresses.findIndex((each) => semanticEqual(each, address)) === at) return;
-    out.push(duplicate(index("status.addresses", at), address));
-  });
+  for (const at of repeatedAt(addresses.map(semanticKey))) {
+    out.push(duplicate(index("status.addresses", at), addresses[at]));
+  }
 }
 
 export function validateNodeStatus(next: Fields): FieldError[] {

@@ -2,7 +2,7 @@
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { has, maybeNumber, number } from "./fields.ts";
-import { child, invalidEach, invalidValue } from "./errors.ts";
+import { child, invalidEach, invalidValue, append } from "./errors.ts";
 import { checkNonNegative, percentErrors } from "./text.ts";
 
 /** None of these fields may be negative; absent ones are fine. */
@@ -16,7 +16,7 @@ export function checkCounters(
 }
 
 export function checkIntOrPercent(out: FieldError[], value: unknown, path: string): void {
-  if (typeof value === "string") out.push(...invalidEach(path, value, percentErrors(value)));
+  if (typeof value === "string") append(out, invalidEach(path, value, percentErrors(value)));
   else checkNonNegative(out, typeof value === "number" ? value : undefined, path);
 }
 

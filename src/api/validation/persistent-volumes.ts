@@ -1,9 +1,18 @@
 /** Persistent volumes. Texts as upstream's core/validation. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { hasEntries, has, isFields, maybe, maybeText, part, text, texts } from "./fields.ts";
-import { child, forbidden, invalidEach, invalidValue, notSupported, required } from "./errors.ts";
+import {
+  child,
+  forbidden,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  append,
+} from "./errors.ts";
 import { checkAccessModes, volumeModes } from "./claims.ts";
 import { checkIfGiven } from "./choices.ts";
 import { describeChange } from "./describe.ts";
@@ -57,7 +66,7 @@ export function validateVolume(volume: Fields): FieldError[] {
   for (const field of ["storageClassName", "volumeAttributesClassName"]) {
     const name = text(spec, field);
     if (name === "") continue;
-    out.push(...invalidEach(child("spec", field), name, dnsSubdomainName(name, false)));
+    append(out, invalidEach(child("spec", field), name, dnsSubdomainName(name, false)));
   }
   return out;
 }
@@ -99,7 +108,7 @@ function checkSource(out: FieldError[], spec: Fields): void {
     const source = part(spec, name);
     if (name === "local") checkLocal(out, spec, source, path);
     else if (name === "csi") checkCsi(out, source, path);
-    else sourceChecks[name]?.(out, source, path);
+    else ownEntry(sourceChecks, name)?.(out, source, path);
   });
   const path = text(part(spec, "hostPath"), "path");
   if (path === "/" && text(spec, "persistentVolumeReclaimPolicy") === "Recycle") {
@@ -126,7 +135,7 @@ function checkCsi(out: FieldError[], source: Fields, path: string): void {
   if (driver === "") out.push(required(at));
   else {
     const errors = dnsSubdomainName(driver.toLowerCase(), false);
-    out.push(...invalidEach(at, driver, errors));
+    append(out, invalidEach(at, driver, errors));
     if (driver.length > csiDriverMax) {
       out.push(invalidValue(at, driver, `must be no more than ${csiDriverMax} characters`));
     }
@@ -147,7 +156,7 @@ function checkCsi(out: FieldError[], source: Fields, path: string): void {
   }
 }
 
-/** The source stays for good; who may reach it is said once. */
+/** The source is immutable; node affinity can be set once. */
 export function validateVolumeUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateVolume(next);
   const spec = part(next, "spec");

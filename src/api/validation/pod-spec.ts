@@ -31,6 +31,7 @@ import {
   notFound,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import type { ContainerContext } from "./containers.ts";
 import { checkContainer } from "./containers.ts";
@@ -74,7 +75,7 @@ export function checkPodSpec(out: FieldError[], spec: Fields, pod: PodContext, p
   checkWholePodResources(out, spec, child(path, "resources"));
   checkHostPorts(out, spec, pod, path);
   checkPolicies(out, spec, path);
-  out.push(...validateLabels(textMap(spec, "nodeSelector"), child(path, "nodeSelector")));
+  append(out, validateLabels(textMap(spec, "nodeSelector"), child(path, "nodeSelector")));
   checkPodSecurityContext(out, spec, child(path, "securityContext"));
   checkAffinity(out, maybe(spec, "affinity"), child(path, "affinity"));
   checkDns(out, spec, child(path, "dnsConfig"));
@@ -101,7 +102,7 @@ function checkResourceClaims(out: FieldError[], spec: Fields, path: string): Rea
     const name = text(claim, "name");
     if (name === "") out.push(required(child(here, "name")));
     else if (names.has(name)) out.push(duplicate(child(here, "name"), name));
-    else out.push(...invalidEach(child(here, "name"), name, dns1123LabelErrors(name)));
+    else append(out, invalidEach(child(here, "name"), name, dns1123LabelErrors(name)));
     if (name !== "") names.add(name);
     const sources = ["resourceClaimName", "resourceClaimTemplateName"];
     const given = sources.filter((field) => has(claim, field));
@@ -115,7 +116,7 @@ function checkResourceClaims(out: FieldError[], spec: Fields, path: string): Rea
     }
     for (const field of given) {
       const value = text(claim, field);
-      out.push(...invalidEach(child(here, field), value, dnsSubdomainName(value, false)));
+      append(out, invalidEach(child(here, field), value, dnsSubdomainName(value, false)));
     }
   });
   return names;
@@ -373,7 +374,7 @@ function checkSearches(out: FieldError[], searches: readonly string[], path: str
   searches.forEach((search, at) => {
     if (search === ".") return;
     const name = search.endsWith(".") ? search.slice(0, -1) : search;
-    out.push(...invalidEach(index(path, at), name, underscoreDomainErrors(name)));
+    append(out, invalidEach(index(path, at), name, underscoreDomainErrors(name)));
   });
 }
 
@@ -381,16 +382,16 @@ function checkNames(out: FieldError[], spec: Fields, path: string): void {
   for (const field of ["serviceAccountName", "nodeName", "priorityClassName"]) {
     const name = text(spec, field);
     if (name === "") continue;
-    out.push(...invalidEach(child(path, field), name, dnsSubdomainName(name, false)));
+    append(out, invalidEach(child(path, field), name, dnsSubdomainName(name, false)));
   }
   const runtime = maybeText(spec, "runtimeClassName");
   if (runtime !== undefined) {
     const errors = dnsSubdomainName(runtime, false);
-    out.push(...invalidEach(child(path, "runtimeClassName"), runtime, errors));
+    append(out, invalidEach(child(path, "runtimeClassName"), runtime, errors));
   }
   for (const field of ["hostname", "subdomain"]) {
     const name = text(spec, field);
-    if (name !== "") out.push(...invalidEach(child(path, field), name, dns1123LabelErrors(name)));
+    if (name !== "") append(out, invalidEach(child(path, field), name, dns1123LabelErrors(name)));
   }
   const deadline = maybeNumber(spec, "activeDeadlineSeconds");
   if (deadline !== undefined && (deadline < 1 || deadline > int32Max)) {
@@ -405,7 +406,7 @@ function checkHostAliases(out: FieldError[], spec: Fields, path: string): void {
     checkAddress(out, text(alias, "ip"), child(here, "ip"));
     texts(alias, "hostnames").forEach((name, i) => {
       const at1 = index(child(here, "hostnames"), i);
-      out.push(...invalidEach(at1, name, dnsSubdomainName(name, false)));
+      append(out, invalidEach(at1, name, dnsSubdomainName(name, false)));
     });
   });
 }
@@ -414,9 +415,9 @@ const template: PodContext = { podName: undefined, isPod: false };
 
 export function checkPodTemplate(out: FieldError[], holder: Fields, path: string): void {
   const metadata = part(holder, "metadata");
-  out.push(...validateLabels(textMap(metadata, "labels"), child(path, "labels")));
+  append(out, validateLabels(textMap(metadata, "labels"), child(path, "labels")));
   const annotations = textMap(metadata, "annotations");
-  out.push(...validateAnnotations(annotations, child(path, "annotations")));
+  append(out, validateAnnotations(annotations, child(path, "annotations")));
   const spec = part(holder, "spec");
   checkAppArmorAnnotations(out, annotations, spec, child(path, "annotations"));
   checkPodSpec(out, spec, template, child(path, "spec"));

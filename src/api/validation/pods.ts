@@ -13,9 +13,10 @@ import {
   maybe,
   maybeNumber,
   part,
-  sortedKeys,
+  sortKeys,
   text,
   textMap,
+  firstByText,
 } from "./fields.ts";
 import {
   child,
@@ -26,6 +27,8 @@ import {
   invalidValue,
   key,
   required,
+  append,
+  repeatedAt,
 } from "./errors.ts";
 import {
   checkAppArmorAgrees,
@@ -81,7 +84,7 @@ function isInt32(value: string): boolean {
   return /^(0|-?[1-9]\d{0,9})$/.test(value) && Math.abs(Number(value)) <= int32Max;
 }
 
-/** A token for nobody cannot be asked for. */
+/** A token volume needs a service account. */
 function checkTokenVolumes(out: FieldError[], spec: Fields): void {
   if (text(spec, "serviceAccountName") !== "") return;
   items(spec, "volumes").forEach((volume, at) => {
@@ -275,7 +278,7 @@ export function validatePodStatus(next: Fields, old: Fields): FieldError[] {
   const nominated = text(status, "nominatedNodeName");
   if (nominated !== "" && nominated !== text(before, "nominatedNodeName")) {
     const errors = dnsSubdomainName(nominated, false);
-    out.push(...invalidEach("status.nominatedNodeName", nominated, errors));
+    append(out, invalidEach("status.nominatedNodeName", nominated, errors));
   }
   if (text(status, "qosClass") !== text(before, "qosClass")) {
     out.push(invalidValue("status.qosClass", status["qosClass"], "field is immutable"));
@@ -304,11 +307,12 @@ function checkStateChanges(out: FieldError[], status: Fields, before: Fields, sp
   ];
   for (const [list, rule] of lists) {
     if (rule === "Always") continue;
+    const byName = firstByText(items(status, list), "name");
     items(before, list).forEach((was, at) => {
       const ended = maybe(part(was, "state"), "terminated");
       if (ended === undefined || restartable.has(text(was, "name"))) return;
       if (rule === "OnFailure" && maybeNumber(ended, "exitCode") !== 0) return;
-      const now = items(status, list).find((each) => text(each, "name") === text(was, "name"));
+      const now = byName.get(text(was, "name"));
       if (now === undefined || has(part(now, "state"), "terminated")) return;
       const path = child(index(child("status", list), at), "state");
       out.push(forbidden(path, "may not be transitioned to non-terminated state"));
@@ -326,9 +330,9 @@ function checkPodAddresses(out: FieldError[], status: Fields): void {
       const detail = "may specify no more than one IP for each IP family";
       out.push(invalidValue(path, status[list], detail));
     }
-    addresses.forEach((address, at) => {
-      if (addresses.indexOf(address) < at) out.push(duplicate(index(path, at), { IP: address }));
-    });
+    for (const at of repeatedAt(addresses)) {
+      out.push(duplicate(index(path, at), { IP: addresses[at] }));
+    }
   }
   const first = text(items(status, "hostIPs")[0] ?? {}, "ip");
   if (first !== "" && text(status, "hostIP") !== first) {
@@ -344,11 +348,11 @@ export function validateEphemeralContainers(next: Fields, old: Fields): FieldErr
   const out: FieldError[] = [];
   checkPod(out, next);
   const path = "spec.ephemeralContainers";
-  const wanted = items(part(next, "spec"), "ephemeralContainers");
+  const wanted = firstByText(items(part(next, "spec"), "ephemeralContainers"), "name");
   for (const was of items(part(old, "spec"), "ephemeralContainers")) {
     const name = text(was, "name");
     const quoted = JSON.stringify(name);
-    const now = wanted.find((container) => text(container, "name") === name);
+    const now = wanted.get(name);
     if (now === undefined) {
       out.push(forbidden(path, `existing ephemeral containers ${quoted} may not be removed\n`));
     } else if (!semanticEqual(now, was)) {
@@ -429,7 +433,7 @@ function checkContainerResize(
     ["requests", "resource requests"],
     ["limits", "resource limits"],
   ] as const) {
-    const lost = sortedKeys(part(before, list)).some((name) => !has(part(resources, list), name));
+    const lost = sortKeys(part(before, list)).some((name) => !has(part(resources, list), name));
     if (lost) out.push(forbidden(child(at.path, list), `${what} cannot be removed`));
   }
   checkMemoryLimit(out, next, old, child(at.path, "limits"));

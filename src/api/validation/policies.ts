@@ -1,10 +1,11 @@
 /** Disruption budgets, priority classes, runtime classes. Texts as upstream's. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { validateLabelSelector, validateLabels } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, number, part, text, textMap } from "./fields.ts";
-import { forbidden, invalidEach, invalidValue, required } from "./errors.ts";
+import { forbidden, invalidEach, invalidValue, required, append } from "./errors.ts";
 import { checkIfGiven, checkOneOf } from "./choices.ts";
 import { checkImmutable } from "./immutable.ts";
 import { checkAtMost100Percent, checkCounters, checkIntOrPercent } from "./numbers.ts";
@@ -25,7 +26,7 @@ export function validateBudget(budget: Fields): FieldError[] {
     checkIntOrPercent(out, spec[field], `spec.${field}`);
     checkAtMost100Percent(out, spec[field], `spec.${field}`);
   }
-  out.push(...validateLabelSelector(maybe(spec, "selector"), "spec.selector"));
+  append(out, validateLabelSelector(maybe(spec, "selector"), "spec.selector"));
   const policy = spec["unhealthyPodEvictionPolicy"];
   checkIfGiven(out, policy, evictionPolicies, "spec.unhealthyPodEvictionPolicy");
   return out;
@@ -68,7 +69,7 @@ export function validatePriorityClass(priority: Fields): FieldError[] {
 
 /** The two classes of the system are what they are; others may not look like them. */
 function systemClassProblem(name: string, priority: Fields): string | undefined {
-  const expected = systemClasses[name];
+  const expected = ownEntry(systemClasses, name);
   if (expected === undefined) return `${name} is not a known system priority class`;
   if (number(priority, "value") !== expected) {
     return `value of ${name} PriorityClass must be ${expected}`;
@@ -91,13 +92,13 @@ export function validateRuntimeClass(runtime: Fields): FieldError[] {
   const out: FieldError[] = [];
   const handler = text(runtime, "handler");
   if (handler === "") out.push(required("handler"));
-  else out.push(...invalidEach("handler", handler, dns1123LabelErrors(handler)));
+  else append(out, invalidEach("handler", handler, dns1123LabelErrors(handler)));
   const fixed = part(part(runtime, "overhead"), "podFixed");
   checkResourceList(out, fixed, checkContainerResourceName, "overhead.podFixed");
   const scheduling = maybe(runtime, "scheduling");
   if (scheduling === undefined) return out;
   const selector = textMap(scheduling, "nodeSelector");
-  out.push(...validateLabels(selector, "scheduling.nodeSelector"));
+  append(out, validateLabels(selector, "scheduling.nodeSelector"));
   checkTolerations(out, items(scheduling, "tolerations"), "scheduling.tolerations");
   return out;
 }

@@ -2,7 +2,15 @@
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, maybe, maybeNumber, number, text } from "./fields.ts";
-import { child, forbidden, invalidEach, invalidValue, notSupported, required } from "./errors.ts";
+import {
+  child,
+  forbidden,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  append,
+} from "./errors.ts";
 import { checkNonNegative, checkPort, httpHeaderErrors } from "./text.ts";
 
 const schemes = ["HTTP", "HTTPS"];
@@ -105,7 +113,7 @@ function checkHttpGet(out: FieldError[], action: Fields, path: string): void {
   if (!schemes.includes(scheme)) out.push(notSupported(child(path, "scheme"), scheme, schemes));
   for (const header of items(action, "httpHeaders")) {
     const name = text(header, "name");
-    out.push(...invalidEach(child(path, "httpHeaders"), name, httpHeaderErrors(name)));
+    append(out, invalidEach(child(path, "httpHeaders"), name, httpHeaderErrors(name)));
   }
 }
 

@@ -46,7 +46,7 @@ function isStandardScope(scope: string): boolean {
   return podScopes.has(scope) || scope === "BestEffort" || scope === "VolumeAttributesClass";
 }
 
-function fits(scope: string, resource: string): boolean {
+function fitsQuota(scope: string, resource: string): boolean {
   if (podScopes.has(scope)) return resource === "pods" || computeResources.has(resource);
   if (scope === "VolumeAttributesClass") return claimResources.has(resource);
   return resource === "pods";
@@ -65,7 +65,7 @@ function checkScopes(
       continue;
     }
     for (const resource of limited) {
-      if (fits(scope, resource)) continue;
+      if (fitsQuota(scope, resource)) continue;
       out.push(invalidValue(path, scopes, "unsupported scope applied to resource"));
     }
   }

@@ -4,7 +4,15 @@ import { dnsSubdomainName, pathSegmentName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, maybe, part, text, texts } from "./fields.ts";
-import { child, index, invalidEach, invalidValue, notSupported, required } from "./errors.ts";
+import {
+  child,
+  index,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  append,
+} from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 
 const group = "rbac.authorization.k8s.io";
@@ -27,7 +35,7 @@ export function validateClusterRole(role: Fields): FieldError[] {
     out.push(required(path, detail));
   }
   selectors.forEach((selector, at) => {
-    out.push(...validateLabelSelector(selector, index(path, at)));
+    append(out, validateLabelSelector(selector, index(path, at)));
   });
   return out;
 }
@@ -79,7 +87,7 @@ function checkBinding(
   if (!kinds.includes(kind)) out.push(notSupported("roleRef.kind", kind, kinds));
   const name = text(role, "name");
   if (name === "") out.push(required("roleRef.name"));
-  else out.push(...invalidEach("roleRef.name", name, pathSegmentName(name, false)));
+  else append(out, invalidEach("roleRef.name", name, pathSegmentName(name, false)));
   items(binding, "subjects").forEach((subject, at) => {
     checkSubject(out, subject, namespaced, index("subjects", at));
   });
@@ -93,7 +101,7 @@ function checkSubject(out: FieldError[], subject: Fields, namespaced: boolean, p
   if (name === "") out.push(required(child(path, "name")));
   if (kind === "ServiceAccount") {
     if (name !== "") {
-      out.push(...invalidEach(child(path, "name"), name, dnsSubdomainName(name, false)));
+      append(out, invalidEach(child(path, "name"), name, dnsSubdomainName(name, false)));
     }
     if (apiGroup !== "") out.push(notSupported(child(path, "apiGroup"), apiGroup, [""]));
     if (!namespaced && text(subject, "namespace") === "") {
@@ -108,7 +116,7 @@ function checkSubject(out: FieldError[], subject: Fields, namespaced: boolean, p
   } else out.push(notSupported(child(path, "kind"), kind, ["ServiceAccount", "User", "Group"]));
 }
 
-/** Who holds a binding knows what it grants. */
+/** roleRef is immutable, so a binding always grants the same role. */
 export function validateRoleBindingUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateRoleBinding(next);
   checkRoleKept(out, next, old);

@@ -2,11 +2,11 @@
 import type { Quantity } from "../quantity.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity, value } from "../quantity.ts";
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { isPodLevelResource } from "../defaults/pod-resources.ts";
 import type { Fields } from "./fields.ts";
-import { items, part, sortedKeys, text } from "./fields.ts";
+import { items, part, sortKeys, text } from "./fields.ts";
 import {
   child,
   duplicate,
@@ -18,6 +18,7 @@ import {
   notFound,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { nonNegativeText } from "./text.ts";
 
@@ -89,7 +90,7 @@ export type NameCheck = (out: FieldError[], name: string, path: string) => void;
 
 export const checkResourceName: NameCheck = (out, name, path) => {
   const errors = qualifiedNameErrors(name);
-  out.push(...invalidEach(path, name, errors));
+  append(out, invalidEach(path, name, errors));
   if (errors.length > 0 || name.includes("/")) return;
   if (standard.has(name) || isQuotaHugePage(name)) return;
   out.push(invalidValue(path, name, "must be a standard resource type or fully qualified"));
@@ -151,7 +152,7 @@ export function checkResourceList(
   path: string,
 ): Map<string, Quantity> {
   const amounts = new Map<string, Quantity>();
-  for (const name of sortedKeys(list)) {
+  for (const name of sortKeys(list)) {
     const at = key(path, name);
     checkName(out, name, at);
     const amount = readQuantity(out, list[name], at);
@@ -246,7 +247,7 @@ function checkClaims(
     const request = text(claim, "request");
     if (request !== "") {
       const errors = dns1123LabelErrors(request);
-      out.push(...invalidEach(child(here, "request"), request, errors));
+      append(out, invalidEach(child(here, "request"), request, errors));
     }
     const full = request === "" ? name : `${name}/${request}`;
     if (seen.has(full) || seen.has(name)) out.push(duplicate(here, full));

@@ -1,6 +1,6 @@
 /** Where pods may go: node selectors, affinities, tolerations, topology spread, gates. */
 import type { FieldError } from "../status.ts";
-import { labelValueErrors, qualifiedNameErrors } from "../label-syntax.ts";
+import { labelValueErrors, qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dnsLabelName, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
@@ -25,15 +25,16 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
-import { semanticEqual } from "./equal.ts";
+import { semanticKey } from "./equal.ts";
 
 const requiredTerms = "requiredDuringSchedulingIgnoredDuringExecution";
 const preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution";
 export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 export function checkLabelName(out: FieldError[], name: string, path: string): void {
-  out.push(...invalidEach(path, name, qualifiedNameErrors(name)));
+  append(out, invalidEach(path, name, qualifiedNameErrors(name)));
 }
 
 function checkNodeRequirement(
@@ -61,7 +62,7 @@ function checkNodeRequirement(
   checkLabelName(out, text(requirement, "key"), child(path, "key"));
   if (!strict) return;
   values.forEach((value, i) => {
-    out.push(...invalidEach(index(at, i), value, labelValueErrors(value)));
+    append(out, invalidEach(index(at, i), value, labelValueErrors(value)));
   });
 }
 
@@ -82,7 +83,7 @@ function checkFieldRequirement(out: FieldError[], requirement: Fields, path: str
     return;
   }
   values.forEach((value, i) => {
-    out.push(...invalidEach(index(at, i), value, dnsSubdomainName(value, false)));
+    append(out, invalidEach(index(at, i), value, dnsSubdomainName(value, false)));
   });
 }
 
@@ -136,11 +137,11 @@ function checkPodTerms(out: FieldError[], affinity: Fields, path: string): void 
 }
 
 function checkPodTerm(out: FieldError[], term: Fields, path: string): void {
-  out.push(...validateLabelSelector(maybe(term, "labelSelector"), child(path, "labelSelector")));
+  append(out, validateLabelSelector(maybe(term, "labelSelector"), child(path, "labelSelector")));
   const namespaces = maybe(term, "namespaceSelector");
-  out.push(...validateLabelSelector(namespaces, child(path, "namespaceSelector")));
+  append(out, validateLabelSelector(namespaces, child(path, "namespaceSelector")));
   for (const name of texts(term, "namespaces")) {
-    out.push(...invalidEach(child(path, "namespace"), name, dnsLabelName(name, false)));
+    append(out, invalidEach(child(path, "namespace"), name, dnsLabelName(name, false)));
   }
   checkLabelKeys(out, term, path);
   const topology = text(term, "topologyKey");
@@ -150,7 +151,7 @@ function checkPodTerm(out: FieldError[], term: Fields, path: string): void {
 }
 
 function checkLabelKeys(out: FieldError[], term: Fields, path: string): void {
-  const mismatch = texts(term, "mismatchLabelKeys");
+  const mismatch = new Set(texts(term, "mismatchLabelKeys"));
   for (const field of ["matchLabelKeys", "mismatchLabelKeys"]) {
     const keys = texts(term, field);
     const at = child(path, field);
@@ -161,7 +162,7 @@ function checkLabelKeys(out: FieldError[], term: Fields, path: string): void {
     keys.forEach((name, i) => checkLabelName(out, name, index(at, i)));
   }
   texts(term, "matchLabelKeys").forEach((name, i) => {
-    if (!mismatch.includes(name)) return;
+    if (!mismatch.has(name)) return;
     const detail = "exists in both matchLabelKeys and mismatchLabelKeys";
     out.push(invalidValue(index(child(path, "matchLabelKeys"), i), name, detail));
   });
@@ -210,9 +211,9 @@ export function checkOnlyAddedTolerations(
   old: readonly Fields[],
   path: string,
 ): void {
-  const same = (a: Fields, b: Fields): boolean =>
-    semanticEqual({ ...a, tolerationSeconds: null }, { ...b, tolerationSeconds: null });
-  const lost = old.some((before) => !next.some((each) => same(each, before)));
+  const essence = (each: Fields): string => semanticKey({ ...each, tolerationSeconds: null });
+  const present = new Set(next.map(essence));
+  const lost = old.some((before) => !present.has(essence(before)));
   if (lost) {
     const detail = "existing toleration can not be modified except its tolerationSeconds";
     out.push(forbidden(path, detail));
@@ -225,16 +226,21 @@ const whenUnsatisfiable = ["DoNotSchedule", "ScheduleAnyway"];
 const inclusionPolicies = ["Honor", "Ignore"];
 
 export function checkSpread(out: FieldError[], constraints: readonly Fields[], path: string): void {
+  const pairs = constraints.map(spreadPair);
+  const last = new Map(pairs.map((pair, at) => [pair, at]));
   constraints.forEach((constraint, at) => {
     const here = index(path, at);
     checkSpreadConstraint(out, constraint, here);
-    const pair = (each: Fields): string =>
-      `{${text(each, "topologyKey")}, ${text(each, "whenUnsatisfiable")}}`;
-    const repeated = constraints.slice(at + 1).some((each) => pair(each) === pair(constraint));
-    if (repeated) {
-      out.push(duplicate(child(here, "{topologyKey, whenUnsatisfiable}"), pair(constraint)));
+    const pair = pairs[at] ?? "";
+    // The last of those that share a pair is the one that is not reported.
+    if ((last.get(pair) ?? at) > at) {
+      out.push(duplicate(child(here, "{topologyKey, whenUnsatisfiable}"), pair));
     }
   });
+}
+
+function spreadPair(constraint: Fields): string {
+  return `{${text(constraint, "topologyKey")}, ${text(constraint, "whenUnsatisfiable")}}`;
 }
 
 function checkSpreadConstraint(out: FieldError[], constraint: Fields, path: string): void {
@@ -263,7 +269,7 @@ function checkSpreadConstraint(out: FieldError[], constraint: Fields, path: stri
   }
   checkSpreadKeys(out, constraint, child(path, "matchLabelKeys"));
   const selector = maybe(constraint, "labelSelector");
-  out.push(...validateLabelSelector(selector, child(path, "labelSelector")));
+  append(out, validateLabelSelector(selector, child(path, "labelSelector")));
 }
 
 /** The keys' own expressions are in the selector once the pod is stored, so only labels can clash. */
@@ -277,7 +283,7 @@ function checkSpreadKeys(out: FieldError[], constraint: Fields, path: string): v
   const labels = textMap(selector ?? {}, "matchLabels");
   keys.forEach((name, at) => {
     checkLabelName(out, name, index(path, at));
-    if (!(name in labels)) return;
+    if (!Object.hasOwn(labels, name)) return;
     const detail = "exists in both matchLabelKeys and labelSelector";
     out.push(invalidValue(index(path, at), name, detail));
   });

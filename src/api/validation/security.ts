@@ -12,6 +12,7 @@ import {
   notSupported,
   required,
   tooLong,
+  append,
 } from "./errors.ts";
 import { checkRelativePath, idErrors } from "./text.ts";
 
@@ -51,7 +52,7 @@ function checkIds(
 ): void {
   for (const field of fields) {
     const id = maybeNumber(context, field);
-    if (id !== undefined) out.push(...invalidEach(child(path, field), id, idErrors(id)));
+    if (id !== undefined) append(out, invalidEach(child(path, field), id, idErrors(id)));
   }
 }
 
@@ -118,7 +119,7 @@ export function checkPodSecurityContext(out: FieldError[], spec: Fields, path: s
   const groups = context["supplementalGroups"];
   if (Array.isArray(groups)) {
     groups.forEach((id: number, at) => {
-      out.push(...invalidEach(index(child(path, "supplementalGroups"), at), id, idErrors(id)));
+      append(out, invalidEach(index(child(path, "supplementalGroups"), at), id, idErrors(id)));
     });
   }
   if (flag(spec, "shareProcessNamespace") && flag(spec, "hostPID")) {

@@ -1,6 +1,6 @@
 /** API services, flow schemas and priority levels. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1035LabelErrors, dnsSubdomainName } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { count, flag, has, items, maybe, number, part, text, texts } from "./fields.ts";
@@ -12,6 +12,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkCounters } from "./numbers.ts";
 import { portNumberErrors } from "./text.ts";
@@ -30,8 +31,8 @@ export function validateApiService(service: Fields): FieldError[] {
     out.push(invalidValue("metadata.name", name, detail));
   }
   const group = text(spec, "group");
-  if (group !== "") out.push(...invalidEach("spec.group", group, subdomainErrors(group)));
-  out.push(...invalidEach("spec.version", version, dns1035LabelErrors(version)));
+  if (group !== "") append(out, invalidEach("spec.group", group, subdomainErrors(group)));
+  append(out, invalidEach("spec.version", version, dns1035LabelErrors(version)));
   checkPriority(out, spec, "groupPriorityMinimum", groupPriorityMax);
   checkPriority(out, spec, "versionPriority", versionPriorityMax);
   checkTarget(out, spec);
@@ -67,7 +68,7 @@ function checkTarget(out: FieldError[], spec: Fields): void {
   }
   const port = number(target, "port");
   const errors = portNumberErrors(port).map((detail) => `port is not valid: ${detail}`);
-  out.push(...invalidEach("spec.service.port", port, errors));
+  append(out, invalidEach("spec.service.port", port, errors));
 }
 
 const precedenceMax = 10_000;
@@ -97,7 +98,7 @@ export function validateFlowSchema(schema: Fields): FieldError[] {
     out.push(required("spec.priorityLevelConfiguration.name", detail));
   } else {
     const errors = dnsSubdomainName(level, false);
-    out.push(...invalidEach("spec.priorityLevelConfiguration.name", level, errors));
+    append(out, invalidEach("spec.priorityLevelConfiguration.name", level, errors));
   }
   items(spec, "rules").forEach((rule, at) => checkFlowRule(out, rule, index("spec.rules", at)));
   return out;

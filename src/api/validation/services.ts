@@ -1,6 +1,6 @@
 /** Services. Runs after addresses and ports were allocated. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors, subdomainErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors, subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import { validateLabels } from "../meta.ts";
 import { isExternallyAccessible } from "../defaults/core.ts";
@@ -27,6 +27,7 @@ import {
   invalidValue,
   key,
   required,
+  append,
 } from "./errors.ts";
 import { checkIfGiven, checkOneOf } from "./choices.ts";
 import { protocols } from "./containers.ts";
@@ -61,7 +62,7 @@ export function validateServiceUpdate(next: Fields, old: Fields): FieldError[] {
     const given = maybeText(spec, "loadBalancerClass");
     out.push(invalidValue("spec.loadBalancerClass", given, "may not change once set"));
   }
-  out.push(...checkService(next, old));
+  append(out, checkService(next, old));
   return out;
 }
 
@@ -76,7 +77,7 @@ function checkService(service: Fields, old: Fields | undefined): FieldError[] {
   if (count(spec, "ports") === 0 && !isHeadless(spec) && !isName) out.push(required("spec.ports"));
   checkType(out, spec);
   checkPorts(out, spec);
-  out.push(...validateLabels(textMap(spec, "selector"), "spec.selector"));
+  append(out, validateLabels(textMap(spec, "selector"), "spec.selector"));
   checkAffinity(out, spec);
   if (!isName) checkClusterIps(out, spec);
   checkExternalIps(out, spec, old);
@@ -107,7 +108,7 @@ function checkExternalName(out: FieldError[], spec: Fields): void {
   const name = text(spec, "externalName").replace(/\.$/, "");
   const path = "spec.externalName";
   if (name === "") out.push(required(path));
-  else out.push(...invalidEach(path, name, subdomainErrors(name)));
+  else append(out, invalidEach(path, name, subdomainErrors(name)));
 }
 
 function checkPorts(out: FieldError[], spec: Fields): void {
@@ -146,17 +147,17 @@ function checkServicePort(
   const at = child(path, "name");
   if (given.named && name === "") out.push(required(at));
   else if (name !== "") {
-    out.push(...invalidEach(at, name, dns1123LabelErrors(name)));
+    append(out, invalidEach(at, name, dns1123LabelErrors(name)));
     if (given.names.has(name)) out.push(duplicate(at, name));
     given.names.add(name);
   }
   const value = number(port, "port");
-  out.push(...invalidEach(child(path, "port"), value, portNumberErrors(value)));
+  append(out, invalidEach(child(path, "port"), value, portNumberErrors(value)));
   checkOneOf(out, text(port, "protocol"), protocols, child(path, "protocol"));
   checkPort(out, port["targetPort"], child(path, "targetPort"));
   const app = maybeText(port, "appProtocol");
   if (app !== undefined) {
-    out.push(...invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));
+    append(out, invalidEach(child(path, "appProtocol"), app, qualifiedNameErrors(app)));
   }
 }
 
@@ -223,7 +224,7 @@ function checkLoadBalancer(out: FieldError[], service: Fields, spec: Fields): vo
   const name = maybeText(spec, "loadBalancerClass");
   if (name === undefined) return;
   if (!balances) out.push(forbidden("spec.loadBalancerClass", onlyLoadBalancer));
-  else out.push(...invalidEach("spec.loadBalancerClass", name, qualifiedNameErrors(name)));
+  else append(out, invalidEach("spec.loadBalancerClass", name, qualifiedNameErrors(name)));
 }
 
 function checkSourceRanges(out: FieldError[], service: Fields, spec: Fields): void {
@@ -269,7 +270,7 @@ function checkHealthPort(out: FieldError[], spec: Fields): void {
   const port = number(spec, "healthCheckNodePort");
   if (needsHealthCheckPort(spec)) {
     if (port === 0) out.push(required(path));
-    else out.push(...invalidEach(path, port, portNumberErrors(port)));
+    else append(out, invalidEach(path, port, portNumberErrors(port)));
   } else if (port !== 0) {
     const detail =
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
@@ -304,7 +305,7 @@ export function checkIngressPoint(out: FieldError[], entry: Fields, path: string
 }
 
 export function checkHostName(out: FieldError[], name: string, path: string): void {
-  out.push(...invalidEach(path, name, subdomainErrors(name)));
+  append(out, invalidEach(path, name, subdomainErrors(name)));
   if (/^\d{1,3}(\.\d{1,3}){3}$/.test(name)) {
     out.push(invalidValue(path, name, "must be a DNS name, not an IP address"));
   }

@@ -1,6 +1,6 @@
 /** Names of signers, and the kinds that carry them besides certificate signing requests. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
 import { items, maybeNumber, part, text } from "./fields.ts";

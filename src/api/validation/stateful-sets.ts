@@ -11,6 +11,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkClaimSpec } from "./claims.ts";
 import { semanticEqual } from "./equal.ts";
@@ -37,7 +38,7 @@ export function validateStatefulSet(set: Fields): FieldError[] {
   checkCounters(out, part(spec, "ordinals"), ["start"], "spec.ordinals");
   const service = text(spec, "serviceName");
   if (service !== "") {
-    out.push(...invalidEach("spec.serviceName", service, dns1123LabelErrors(service)));
+    append(out, invalidEach("spec.serviceName", service, dns1123LabelErrors(service)));
   }
   checkSelector(out, spec, "empty selector is invalid for statefulset", "spec");
   checkSelectsTemplate(out, spec, "spec");

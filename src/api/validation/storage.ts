@@ -1,6 +1,6 @@
 /** Volumes of the cluster, their classes, drivers and attachments. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
@@ -11,10 +11,11 @@ import {
   maybe,
   maybeText,
   part,
-  sortedKeys,
+  sortKeys,
   text,
   textMap,
   texts,
+  firstByText,
 } from "./fields.ts";
 import {
   child,
@@ -26,9 +27,11 @@ import {
   required,
   tooLong,
   tooMany,
+  append,
+  repeatedAt,
 } from "./errors.ts";
 import { checkIfGiven, checkOneOf } from "./choices.ts";
-import { semanticEqual } from "./equal.ts";
+import { semanticEqual, semanticKey } from "./equal.ts";
 import { checkImmutable, immutableText } from "./immutable.ts";
 import { checkCounters } from "./numbers.ts";
 import { readQuantity } from "./resources.ts";
@@ -55,7 +58,7 @@ function checkProvisioner(out: FieldError[], provisioner: string, path: string):
   if (provisioner === "") out.push(required(path));
   else {
     const name = provisioner.toLowerCase();
-    out.push(...invalidEach(path, provisioner, qualifiedNameErrors(name)));
+    append(out, invalidEach(path, provisioner, qualifiedNameErrors(name)));
   }
 }
 
@@ -64,7 +67,7 @@ function checkParameters(
   parameters: Readonly<Record<string, string>>,
   path: string,
 ): void {
-  const names = sortedKeys(parameters);
+  const names = sortKeys(parameters);
   if (names.length > parametersMax) {
     out.push(tooLong("Provisioner Parameters", parametersMax));
     return;
@@ -82,8 +85,9 @@ function checkReclaimPolicy(out: FieldError[], policy: string, path: string): vo
 }
 
 function checkTopologies(out: FieldError[], terms: readonly Fields[], path: string): void {
+  const repeated = new Set(repeatedAt(terms.map(semanticKey)));
   terms.forEach((term, at) => {
-    if (terms.findIndex((each) => semanticEqual(each, term)) < at) {
+    if (repeated.has(at)) {
       out.push(duplicate(child(index(path, at), "matchLabelExpressions"), ""));
     }
     const keys = new Set<string>();
@@ -92,9 +96,9 @@ function checkTopologies(out: FieldError[], terms: readonly Fields[], path: stri
       const name = text(expression, "key");
       const values = texts(expression, "values");
       if (values.length === 0) out.push(required(child(here, "values")));
-      values.forEach((value, j) => {
-        if (values.indexOf(value) < j) out.push(duplicate(index(child(here, "values"), j), value));
-      });
+      for (const j of repeatedAt(values)) {
+        out.push(duplicate(index(child(here, "values"), j), values[j]));
+      }
       if (keys.has(name)) out.push(duplicate(child(here, "key"), name));
       keys.add(name);
       checkLabelName(out, name, child(here, "key"));
@@ -125,7 +129,7 @@ export function checkDriverName(out: FieldError[], driver: string, path: string)
     return;
   }
   if (driver.length > driverMax) out.push(tooLong(path, driverMax));
-  out.push(...invalidEach(path, driver, dnsSubdomainName(driver.toLowerCase(), false)));
+  append(out, invalidEach(path, driver, dnsSubdomainName(driver.toLowerCase(), false)));
 }
 
 const fsGroupPolicies = ["File", "None", "ReadWriteOnceWithFSType"];
@@ -202,10 +206,11 @@ export function validateCsiNode(node: Fields): FieldError[] {
 }
 
 function checkTopologyKeys(out: FieldError[], keys: readonly string[], path: string): void {
+  const repeated = new Set(repeatedAt(keys));
   keys.forEach((name, at) => {
     if (name === "") out.push(required(path));
-    if (keys.indexOf(name) < at) out.push(duplicate(path, name));
-    out.push(...invalidEach(path, name, qualifiedNameErrors(name)));
+    if (repeated.has(at)) out.push(duplicate(path, name));
+    append(out, invalidEach(path, name, qualifiedNameErrors(name)));
   });
 }
 
@@ -213,9 +218,9 @@ function checkTopologyKeys(out: FieldError[], keys: readonly string[], path: str
 export function validateCsiNodeUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateCsiNode(next);
   const path = "spec.drivers";
-  const drivers = items(part(next, "spec"), "drivers");
+  const drivers = firstByText(items(part(next, "spec"), "drivers"), "name");
   for (const before of items(part(old, "spec"), "drivers")) {
-    const now = drivers.find((driver) => text(driver, "name") === text(before, "name"));
+    const now = drivers.get(text(before, "name"));
     if (now === undefined) continue;
     const { allocatable: limit, ...rest } = now;
     const { allocatable: was, ...kept } = before;
@@ -228,9 +233,9 @@ export function validateCsiNodeUpdate(next: Fields, old: Fields): FieldError[] {
 export function validateStorageCapacity(capacity: Fields): FieldError[] {
   const out: FieldError[] = [];
   const name = text(capacity, "storageClassName");
-  out.push(...invalidEach("storageClassName", name, dnsSubdomainName(name, false)));
+  append(out, invalidEach("storageClassName", name, dnsSubdomainName(name, false)));
   const topology = maybe(capacity, "nodeTopology");
-  out.push(...validateLabelSelector(topology, "nodeTopology"));
+  append(out, validateLabelSelector(topology, "nodeTopology"));
   for (const field of ["capacity", "maximumVolumeSize"]) {
     if (!has(capacity, field)) continue;
     const amount = readQuantity(out, capacity[field], field);
@@ -272,7 +277,7 @@ export function validateAttachment(attachment: Fields): FieldError[] {
     );
   }
   const node = text(spec, "nodeName");
-  out.push(...invalidEach("spec.nodeName", node, dnsSubdomainName(node, false)));
+  append(out, invalidEach("spec.nodeName", node, dnsSubdomainName(node, false)));
   return out;
 }
 

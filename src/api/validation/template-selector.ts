@@ -1,15 +1,19 @@
 /** Selectors of workloads against the labels of the pods they make. */
 import type { FieldError } from "../status.ts";
-import type { LabelSelectorSpec } from "../label-selector.ts";
-import { SelectorError, labelsMatch, selectorFromLabelSelector } from "../label-selector.ts";
+import type { LabelSelectorSpec } from "../selectors/label-selector.ts";
+import {
+  SelectorError,
+  labelsMatch,
+  selectorFromLabelSelector,
+} from "../selectors/label-selector.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { count, hasEntries, maybe, part, textMap } from "./fields.ts";
-import { child, invalidValue, required } from "./errors.ts";
+import { child, invalidValue, required, append } from "./errors.ts";
 
 const mismatch = "`selector` does not match template `labels`";
 
-/** Undefined: nobody can say, the selector is broken (which `validateLabelSelector` reports). */
+/** @returns undefined when the selector is invalid (which `validateLabelSelector` reports). */
 export function selects(
   selector: Fields | undefined,
   labels: Readonly<Record<string, string>>,
@@ -46,7 +50,7 @@ export function checkSelector(
     out.push(required(at));
     return;
   }
-  out.push(...validateLabelSelector(selector, at));
+  append(out, validateLabelSelector(selector, at));
   if (emptyText !== undefined && isEmptySelector(selector)) {
     out.push(invalidValue(at, selector, emptyText));
   }

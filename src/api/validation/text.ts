@@ -1,8 +1,8 @@
 /** Syntax of texts inside objects: ports, environment, keys, paths, domains. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
-import { subdomainErrors } from "../label-syntax.ts";
+import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors, maxLengthText, regexText } from "../names.ts";
-import { invalidEach, invalidValue, required } from "./errors.ts";
+import { invalidEach, invalidValue, required, append } from "./errors.ts";
 
 export const nonNegativeText = "must be greater than or equal to 0";
 const portNameMax = 15;
@@ -36,10 +36,10 @@ export function portNameErrors(name: string): string[] {
 
 /** A port as number or name (IntOrString). */
 export function checkPort(out: FieldError[], value: unknown, path: string): void {
-  if (typeof value === "string") out.push(...invalidEach(path, value, portNameErrors(value)));
+  if (typeof value === "string") append(out, invalidEach(path, value, portNameErrors(value)));
   else {
     const port = typeof value === "number" ? value : 0;
-    out.push(...invalidEach(path, port, portNumberErrors(port)));
+    append(out, invalidEach(path, port, portNumberErrors(port)));
   }
 }
 
@@ -127,7 +127,7 @@ export function checkDomainPrefixedPath(out: FieldError[], value: string, field:
     out.push(invalidValue(field, value, detail));
     return;
   }
-  out.push(...invalidEach(field, host, subdomainErrors(host)));
+  append(out, invalidEach(field, host, subdomainErrors(host)));
   if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) {
     const text = regexText("Invalid path", "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+", []);
     out.push(invalidValue(field, rest, text));

@@ -2,7 +2,15 @@
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, maybe, part, text, texts } from "./fields.ts";
-import { child, duplicate, index, invalidValue, notSupported, required } from "./errors.ts";
+import {
+  child,
+  duplicate,
+  index,
+  invalidValue,
+  notSupported,
+  required,
+  repeatedAt,
+} from "./errors.ts";
 import { checkIfGiven } from "./choices.ts";
 import { checkResourceRule } from "./webhooks.ts";
 
@@ -45,10 +53,11 @@ export function validateValidatingBinding(binding: Fields): FieldError[] {
   const given = texts(part(binding, "spec"), "validationActions");
   const path = "spec.validationActions";
   if (given.length === 0) out.push(required(path));
+  const repeated = new Set(repeatedAt(given));
   given.forEach((action, at) => {
     const here = index(path, at);
     if (!actions.includes(action)) out.push(notSupported(here, action, actions));
-    if (given.indexOf(action) < at) out.push(duplicate(here, action));
+    if (repeated.has(at)) out.push(duplicate(here, action));
   });
   if (given.includes("Deny") && given.includes("Warn")) {
     const detail =

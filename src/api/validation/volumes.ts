@@ -1,4 +1,5 @@
 /** Volumes of pods: exactly one source each, and that source's own rules. */
+import { ownEntry } from "#base/own.ts";
 import type { FieldError } from "../status.ts";
 import { dns1123LabelErrors, dnsSubdomainName } from "../names.ts";
 import { validateLabelSelector } from "../meta.ts";
@@ -14,6 +15,7 @@ import {
   invalidValue,
   notSupported,
   required,
+  append,
 } from "./errors.ts";
 import { checkContainerFieldRef, checkDownwardFieldRef } from "./downward.ts";
 import { checkClaimSpec } from "./claims.ts";
@@ -135,7 +137,7 @@ const checkTrustBundle: SourceCheck = (out, bundle, path) => {
     out.push(required(path, "either name or signerName must be specified"));
   } else if (bySigner) {
     const selector = maybe(bundle, "labelSelector");
-    out.push(...validateLabelSelector(selector, child(path, "labelSelector")));
+    append(out, validateLabelSelector(selector, child(path, "labelSelector")));
   } else if (has(bundle, "labelSelector")) {
     const detail = "labelSelector must be unset if name is specified";
     out.push(invalidValue(child(path, "labelSelector"), bundle["labelSelector"], detail));
@@ -307,10 +309,10 @@ export function checkVolumes(
     checkSource(errors, volume, pod, here);
     const name = text(volume, "name");
     if (name === "") errors.push(required(child(here, "name")));
-    else errors.push(...invalidEach(child(here, "name"), name, dns1123LabelErrors(name)));
+    else append(errors, invalidEach(child(here, "name"), name, dns1123LabelErrors(name)));
     if (named.has(name)) errors.push(duplicate(child(here, "name"), name));
     if (errors.length === 0) named.set(name, volume);
-    out.push(...errors);
+    append(out, errors);
   });
   return named;
 }
@@ -325,7 +327,7 @@ function checkSource(out: FieldError[], volume: Fields, pod: PodContext, path: s
     if (found > 1) out.push(forbidden(at, "may not specify more than 1 volume type"));
     else if (name === "image") checkImage(out, source, pod, at);
     else if (name === "ephemeral") checkEphemeral(out, source, volume, { pod, path });
-    else sourceChecks[name]?.(out, source, at);
+    else ownEntry(sourceChecks, name)?.(out, source, at);
   }
   if (found === 0) out.push(required(path, "must specify a volume type"));
 }

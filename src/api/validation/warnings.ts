@@ -2,10 +2,11 @@
  * Texts clients see as Warning headers: what is accepted and will still not do what was meant.
  * Texts as upstream's api/pod GetWarningsForPodSpec. Templates warn when they changed only.
  */
+import { ownEntry } from "#base/own.ts";
 import { dns1123LabelErrors } from "../names.ts";
 import type { Fields } from "./fields.ts";
-import { count, has, items, part, sortedKeys, text, textMap } from "./fields.ts";
-import { child, index, key } from "./errors.ts";
+import { count, has, items, part, sortKeys, text, textMap } from "./fields.ts";
+import { child, index, key, repeatedAt } from "./errors.ts";
 import { semanticEqual } from "./equal.ts";
 import { isFractionalBytes } from "./resources.ts";
 
@@ -61,14 +62,11 @@ function warnTemplate(out: string[], given: Given): void {
   if (given.old !== undefined && semanticEqual(spec, part(given.old, "spec"))) return;
   const path = child(given.path, "spec");
   warnLabels(out, spec, path);
-  items(spec, "hostAliases").forEach((alias, at) => {
-    if (
-      items(spec, "hostAliases").findIndex((each) => text(each, "ip") === text(alias, "ip")) < at
-    ) {
-      const here = child(index(child(path, "hostAliases"), at), "ip");
-      out.push(`${here}: duplicate ip "${text(alias, "ip")}"`);
-    }
-  });
+  const ips = items(spec, "hostAliases").map((alias) => text(alias, "ip"));
+  for (const at of repeatedAt(ips)) {
+    const here = child(index(child(path, "hostAliases"), at), "ip");
+    out.push(`${here}: duplicate ip "${ips[at] ?? ""}"`);
+  }
   warnPullSecrets(out, spec, path);
   for (const list of lists) {
     items(spec, list).forEach((container, at) => {
@@ -90,8 +88,8 @@ const deprecatedLabels: Readonly<Record<string, string>> = {
 };
 
 function warnLabels(out: string[], spec: Fields, path: string): void {
-  for (const label of sortedKeys(textMap(spec, "nodeSelector"))) {
-    const advice = deprecatedLabels[label];
+  for (const label of sortKeys(textMap(spec, "nodeSelector"))) {
+    const advice = ownEntry(deprecatedLabels, label);
     if (advice === undefined) continue;
     const since = `deprecated since v1.${label === "beta.kubernetes.io/arch" || label === "beta.kubernetes.io/os" ? 14 : 17}`;
     out.push(`${key(child(path, "nodeSelector"), label)}: ${since}; ${advice}`);
@@ -128,7 +126,7 @@ function warnFractions(out: string[], container: Fields, path: string): void {
   const resources = part(container, "resources");
   for (const list of ["limits", "requests"]) {
     const amounts = part(resources, list);
-    for (const name of sortedKeys(amounts)) {
+    for (const name of sortKeys(amounts)) {
       if (!isFractionalBytes(name, amounts[name])) continue;
       const here = key(child(path, "resources", list), name);
       out.push(

@@ -1,6 +1,6 @@
 /** Admission webhooks. Texts as upstream's admissionregistration/validation. */
 import type { FieldError } from "../status.ts";
-import { qualifiedNameErrors } from "../label-syntax.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 import { validateLabelSelector } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { has, items, maybe, maybeNumber, maybeText, number, text, texts } from "./fields.ts";
@@ -14,6 +14,8 @@ import {
   notSupported,
   required,
   tooMany,
+  append,
+  repeatedAt,
 } from "./errors.ts";
 import { checkIfGiven } from "./choices.ts";
 import { checkQualifiedDomain, portNumberErrors } from "./text.ts";
@@ -57,7 +59,7 @@ function checkWebhook(out: FieldError[], webhook: Fields, path: string): void {
     out.push(invalidValue(child(path, "timeoutSeconds"), seconds, detail));
   }
   for (const field of ["namespaceSelector", "objectSelector"]) {
-    out.push(...validateLabelSelector(maybe(webhook, field), child(path, field)));
+    append(out, validateLabelSelector(maybe(webhook, field), child(path, field)));
   }
   checkClient(out, maybe(webhook, "clientConfig") ?? {}, child(path, "clientConfig"));
   const policy = webhook["reinvocationPolicy"];
@@ -71,8 +73,9 @@ function checkReviewVersions(out: FieldError[], webhook: Fields, path: string): 
     out.push(required(path, `must specify one of ${reviewVersions.join(", ")}`));
     return;
   }
+  const repeated = new Set(repeatedAt(versions));
   versions.forEach((version, at) => {
-    if (versions.indexOf(version) < at) {
+    if (repeated.has(at)) {
       out.push(invalidValue(index(path, at), version, "duplicate version"));
     }
     if (/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(version)) return;
@@ -207,7 +210,7 @@ function checkService(out: FieldError[], service: Fields, path: string): void {
   if (has(service, "port")) {
     const port = number(service, "port");
     const errors = portNumberErrors(port).map((detail) => `port is not valid: ${detail}`);
-    out.push(...invalidEach(child(path, "port"), port, errors));
+    append(out, invalidEach(child(path, "port"), port, errors));
   }
   const urlPath = text(service, "path");
   if (urlPath === "" || urlPath === "/") return;
@@ -236,7 +239,7 @@ function checkConditions(out: FieldError[], conditions: readonly Fields[], path:
     const field = child(here, "name");
     if (name === "") out.push(required(field));
     else {
-      out.push(...invalidEach(field, name, qualifiedNameErrors(name)));
+      append(out, invalidEach(field, name, qualifiedNameErrors(name)));
       if (names.has(name)) out.push(duplicate(field, name));
     }
     names.add(name);

@@ -2,7 +2,7 @@
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { has, hasEntries, isFields, maybe, maybeNumber, number, part, text } from "./fields.ts";
-import { child, forbidden, invalidValue, notSupported, required } from "./errors.ts";
+import { child, forbidden, invalidValue, notSupported, required, append } from "./errors.ts";
 import { checkImmutable } from "./immutable.ts";
 import {
   checkAtMost100Percent,
@@ -92,7 +92,7 @@ export function validateDeploymentUpdate(next: Fields, old: Fields): FieldError[
   return out;
 }
 
-/** Pods made under an old selector would be nobody's. */
+/** The selector is immutable: pods created under an old one would have no owner. */
 function checkSelectorKept(out: FieldError[], next: Fields, old: Fields): void {
   const at = { field: "selector", path: "spec" };
   checkImmutable(out, part(next, "spec"), part(old, "spec"), at);
@@ -186,7 +186,7 @@ export function validateDaemonSet(set: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(set, "spec");
   const selector = maybe(spec, "selector");
-  out.push(...validateLabelSelector(selector, "spec.selector"));
+  append(out, validateLabelSelector(selector, "spec.selector"));
   checkSelectsTemplate(out, spec, "spec");
   if (selector !== undefined && isEmptySelector(selector)) {
     const detail = "empty selector is invalid for daemonset";

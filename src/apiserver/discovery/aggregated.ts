@@ -3,7 +3,7 @@
  * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
  */
 import type { JsonObject } from "#api/object.ts";
-import type { ResourceInfo, SubresourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
 import { groupsOf, resourcesOf, versionsOf } from "./discovery.ts";
 
 export interface AggregatedInput {

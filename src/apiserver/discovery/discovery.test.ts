@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { builtinResources, resourceByPath, servedByDefault } from "#api/resources.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { builtinResources, resourceByPath, stableResources } from "#api/schema/resources.ts";
 import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./aggregated.ts";
 import {
   apiGroupDocument,
@@ -13,7 +13,7 @@ import {
 } from "./discovery.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
-const served = servedByDefault();
+const served = stableResources();
 
 const cronTab: ResourceInfo = {
   group: "stable.example.com",

@@ -6,8 +6,8 @@
  * As upstream's, documents of the core group's old path leave out `apiVersion`.
  */
 import { apiVersionOf, type JsonObject } from "#api/object.ts";
-import { compareGroups, compareVersions } from "#api/group-priorities.ts";
-import type { ResourceInfo, SubresourceInfo } from "#api/resource-info.ts";
+import { compareGroups, compareVersions } from "#api/schema/group-priorities.ts";
+import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
 /** `/api`. `serverAddress` is the host and port that clients reach this server by. */

@@ -1,6 +1,6 @@
-/** `storageVersionHash`: tells clients that a resource came to be stored in another version. */
+/** `storageVersionHash`: changes when a resource's storage version changes, so that clients notice. */
 import { createHash } from "node:crypto";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 /** Base64 of the first 8 bytes of SHA-256 over group/version/kind; undefined for virtual kinds. */
 export function storageVersionHash({ kind, storage }: ResourceInfo): string | undefined {

@@ -4,9 +4,10 @@
  * The versions differ in three ways: where definitions live, that version 3 wraps a reference with
  * siblings into `allOf`, and that it can say "integer or string".
  */
-import type { FieldSchema, ObjectSchema } from "#api/schema-types.ts";
+import { dictionary, ownEntry } from "#base/own.ts";
+import type { FieldSchema, ObjectSchema } from "#api/schema/schema-types.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import { schemaOf } from "#api/schema.ts";
+import { schemaOf } from "#api/schema/schema.ts";
 import { fieldDescription, textOf, type DefinitionText } from "./descriptions.ts";
 
 export type OpenApiVersion = "v2" | "v3";
@@ -33,12 +34,12 @@ function structDefinition(
   text: DefinitionText | undefined,
   version: OpenApiVersion,
 ): JsonObject {
-  const properties: Record<string, JsonValue> = {};
+  const properties = dictionary<JsonValue>();
   for (const [name, field] of Object.entries(schema.fields)) {
     properties[name] = property(name, field, text, version);
   }
   return {
-    ...described(text?.description ?? ""),
+    ...describeField(text?.description ?? ""),
     ...(Object.keys(properties).length > 0 ? { properties } : {}),
     ...(schema.required.length > 0 ? { required: schema.required } : {}),
     type: "object",
@@ -64,7 +65,7 @@ function unionExtension(text: DefinitionText | undefined): JsonObject {
 }
 
 function scalarDefinition(text: DefinitionText, version: OpenApiVersion): JsonObject {
-  return { ...described(text.description), ...scalarShape(text, version) };
+  return { ...describeField(text.description), ...scalarShape(text, version) };
 }
 
 function scalarShape(text: DefinitionText, version: OpenApiVersion): JsonObject {
@@ -97,7 +98,7 @@ function property(
 ): JsonObject {
   const target = targetOf(field);
   const siblings = {
-    ...described(fieldDescription(owner, name, field, target)),
+    ...describeField(fieldDescription(owner, name, field, target)),
     ...extensions(field),
   };
   if (target === undefined) return { ...siblings, ...typeOf(field, version) };
@@ -106,7 +107,7 @@ function property(
   return Object.keys(siblings).length === 0 ? ref : { allOf: [ref], ...siblings };
 }
 
-function described(description: string): JsonObject {
+function describeField(description: string): JsonObject {
   return description === "" ? {} : { description };
 }
 
@@ -123,7 +124,9 @@ const formatTargets: Readonly<Record<string, string>> = {
 
 /** The definition a field refers to; undefined for what is written out in place. */
 function targetOf(field: FieldSchema): string | undefined {
-  return field.ref ?? (field.format === undefined ? undefined : formatTargets[field.format]);
+  return (
+    field.ref ?? (field.format === undefined ? undefined : ownEntry(formatTargets, field.format))
+  );
 }
 
 function typeOf(field: FieldSchema, version: OpenApiVersion): JsonObject {

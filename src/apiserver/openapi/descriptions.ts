@@ -5,8 +5,9 @@
  * A field that points to a definition has no description of its own in the generator's source:
  * it gets a word for the usual names (metadata, spec ...) or else its type's description.
  */
+import { ownEntry } from "#base/own.ts";
 import { readFileSync } from "node:fs";
-import type { FieldSchema } from "#api/schema-types.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
 
 export interface DefinitionText {
   readonly description: string;
@@ -36,7 +37,7 @@ export function fieldDescription(
   const own = owner?.fields[name];
   if (own !== undefined || target === undefined) return own ?? "";
   const isStruct = field.type === "object";
-  return (isStruct ? usual[name] : undefined) ?? textOf(target)?.description ?? "";
+  return (isStruct ? ownEntry(usual, name) : undefined) ?? textOf(target)?.description ?? "";
 }
 
 const usual: Readonly<Record<string, string>> = {

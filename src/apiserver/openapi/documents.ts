@@ -10,7 +10,8 @@ import {
   apiVersionOf,
   type GroupVersionKind,
 } from "#api/object.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
+import { allSteps, type Steps } from "#base/steps.ts";
 import { builtinDefinition, type OpenApiVersion } from "./definitions.ts";
 import {
   groupPath,
@@ -22,14 +23,14 @@ import {
 } from "./discovery-paths.ts";
 import type { ApiSurface, CustomDefinition, PathModel } from "./model.ts";
 import { resourcePaths, type KindNames } from "./operations.ts";
-import { renderPaths } from "./render.ts";
+import { renderPath, renderPaths, sortedPaths } from "./render.ts";
 
 /** Names of all version 3 documents: `api/v1`, `apis/apps/v1`, `apis/apps`, `version` ... sorted. */
 export function openapiV3Names(surface: ApiSurface): readonly string[] {
   return [...pathsByDocument(surface).keys()].sort();
 }
 
-/** Undefined for a name that is none of `openapiV3Names`. */
+/** @returns undefined for a name not in `openapiV3Names`. */
 export function openapiV3Document(surface: ApiSurface, name: string): JsonObject | undefined {
   const paths = pathsByDocument(surface).get(name)?.();
   if (paths === undefined) return undefined;
@@ -47,13 +48,28 @@ export function openapiV3Document(surface: ApiSurface, name: string): JsonObject
 }
 
 export function openapiV2Document(surface: ApiSurface): JsonObject {
-  const paths = [...pathsByDocument(surface).values()].flatMap((make) => make());
-  const rendered = renderPaths(paths, "v2");
+  return allSteps(openapiV2Steps(surface));
+}
+
+/** The same in some thousand steps. */
+export function* openapiV2Steps(surface: ApiSurface): Steps<JsonObject> {
+  const paths: PathModel[] = [];
+  for (const make of pathsByDocument(surface).values()) {
+    paths.push(...make());
+    yield;
+  }
+  const rendered: { [path: string]: JsonValue } = {};
+  for (const path of sortedPaths(paths)) {
+    // own keys: paths begin with a slash.
+    rendered[path.path] = renderPath(path, "v2");
+    yield;
+  }
+  const definitions = yield* definitionSteps(rendered, surface, "v2");
   return {
     swagger: "2.0",
     info: { title: "Kubernetes", version: surface.version },
     paths: rendered,
-    definitions: definitionsOf(rendered, surface, "v2"),
+    definitions,
     securityDefinitions: { BearerToken: bearerToken },
     security: [{ BearerToken: [] }],
   };
@@ -109,7 +125,7 @@ function kindNames(custom: readonly CustomDefinition[]): KindNames {
 
 function kindsOf(definition: CustomDefinition): readonly GroupVersionKind[] {
   const tags = definition.v3["x-kubernetes-group-version-kind"];
-  // Whoever makes a definition tags it as upstream does.
+  // Definitions carry the same tags as upstream's.
   return Array.isArray(tags) ? (tags as readonly GroupVersionKind[]) : [];
 }
 
@@ -119,16 +135,26 @@ function kindKey({ group, version, kind }: GroupVersionKind): string {
 
 /** All definitions the value leads to, sorted by name. */
 function definitionsOf(value: JsonValue, surface: ApiSurface, version: OpenApiVersion): JsonObject {
+  return allSteps(definitionSteps(value, surface, version));
+}
+
+function* definitionSteps(
+  value: JsonValue,
+  surface: ApiSurface,
+  version: OpenApiVersion,
+): Steps<JsonObject> {
   const custom = new Map(surface.custom.map((definition) => [definition.name, definition]));
   const found = new Map<string, JsonObject>();
-  const visit = (name: string): void => {
-    if (found.has(name)) return;
+  const seen = new Set<string>();
+  visitReferences(value, (name) => seen.add(name));
+  // A set is walked in the order of its making, with what is added on the way.
+  for (const name of seen) {
     const definition = custom.get(name)?.[version] ?? builtinDefinition(name, version);
-    if (definition === undefined) return;
+    if (definition === undefined) continue;
     found.set(name, definition);
-    visitReferences(definition, visit);
-  };
-  visitReferences(value, visit);
+    visitReferences(definition, (next) => seen.add(next));
+    yield;
+  }
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -10,9 +10,9 @@ export interface EncodedDocument {
 const encoder = new TextEncoder();
 
 export function encodeJson(document: object): EncodedDocument {
-  return hashed(encoder.encode(JSON.stringify(document)));
+  return withHash(encoder.encode(JSON.stringify(document)));
 }
 
-export function hashed(body: Uint8Array): EncodedDocument {
+export function withHash(body: Uint8Array): EncodedDocument {
   return { body, hash: createHash("sha512").update(body).digest("hex").toUpperCase() };
 }

@@ -2,7 +2,7 @@
  * Published operations as neutral data: what versions 2 and 3 of OpenAPI both say, each in its way.
  */
 import type { GroupVersionKind, JsonObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 export interface ParameterModel {
   readonly name: string;

@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
-import type { ResourceInfo } from "#api/resource-info.ts";
-import { servedByDefault } from "#api/resources.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { stableResources } from "#api/schema/resources.ts";
 import { openapiV2Document, openapiV3Document, openapiV3Names } from "./documents.ts";
 import type { ApiSurface, CustomDefinition } from "./model.ts";
 import type { EncodedDocument } from "./encoded-document.ts";
 import { OpenapiDocuments } from "./openapi.ts";
 import { encodeOpenapiV2 } from "./proto-v2.ts";
 
-const builtin: ApiSurface = { version: "v1.36.0", resources: servedByDefault(), custom: [] };
+const builtin: ApiSurface = { version: "v1.36.0", resources: stableResources(), custom: [] };
 
 const cronTab: ResourceInfo = {
   group: "stable.example.com",
@@ -39,7 +39,7 @@ const definitions = [
 ];
 const extended: ApiSurface = {
   version: "v1.36.0",
-  resources: [...servedByDefault(), cronTab],
+  resources: [...stableResources(), cronTab],
   custom: definitions,
 };
 

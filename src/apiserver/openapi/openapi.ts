@@ -8,10 +8,20 @@
  * Bound  documents are as many as group-versions; bytes follow the number of CRDs.
  */
 import { apiVersionOf } from "#api/object.ts";
-import { openapiV2Document, openapiV3Document, openapiV3Names } from "./documents.ts";
-import { encodeJson, hashed, type EncodedDocument } from "./encoded-document.ts";
+import { stepsInTurns } from "#base/steps.ts";
+import type { Pace } from "#platform/pace.ts";
+import {
+  openapiV2Document,
+  openapiV2Steps,
+  openapiV3Document,
+  openapiV3Names,
+} from "./documents.ts";
+import { encodeJson, withHash, type EncodedDocument } from "./encoded-document.ts";
 import type { ApiSurface } from "./model.ts";
-import { encodeOpenapiV2 } from "./proto-v2.ts";
+import { encodeOpenapiV2, openapiV2ProtobufSteps } from "./proto-v2.ts";
+
+/** A step takes up to 0.2 ms. */
+const stepsPerTurn = 64;
 
 interface Kept extends EncodedDocument {
   /** The rows and definitions it was made of, compared by identity. */
@@ -29,7 +39,7 @@ export class OpenapiDocuments {
     this.#surface = surface;
   }
 
-  /** Call when resources came or went; rows and definitions that stay must be the same objects. */
+  /** Call when resources were added or removed; unchanged rows and definitions must be the same objects. */
   setSurface(surface: ApiSurface): void {
     this.#surface = surface;
     this.#index = undefined;
@@ -37,6 +47,33 @@ export class OpenapiDocuments {
     this.#v2Protobuf = undefined;
     const names = new Set(openapiV3Names(surface));
     for (const name of this.#v3.keys()) if (!names.has(name)) this.#v3.delete(name);
+  }
+
+  /** Makes what the index needs, in turns of the loop: `v3Index` is quick afterwards. */
+  async prepareV3Index(pace: Pace): Promise<void> {
+    for (const name of openapiV3Names(this.#surface)) {
+      if (this.#index !== undefined) return;
+      this.v3(name);
+      await pace.turn();
+    }
+  }
+
+  /** The same for the version 2 document in one of its forms. */
+  async prepareV2(form: "json" | "protobuf", pace: Pace): Promise<void> {
+    const made = form === "json" ? this.#v2Json : this.#v2Protobuf;
+    if (made !== undefined) return;
+    const surface = this.#surface;
+    const turn = (): Promise<void> => pace.turn();
+    const document = await stepsInTurns(openapiV2Steps(surface), turn, stepsPerTurn);
+    await pace.turn();
+    const encoded =
+      form === "json"
+        ? encodeJson(document)
+        : withHash(await stepsInTurns(openapiV2ProtobufSteps(document), turn, stepsPerTurn));
+    // Of a surface that has changed meanwhile nothing is kept.
+    if (surface !== this.#surface) return;
+    if (form === "json") this.#v2Json ??= encoded;
+    else this.#v2Protobuf ??= encoded;
   }
 
   /** `/openapi/v3`: paths with their hashes. */
@@ -64,7 +101,7 @@ export class OpenapiDocuments {
 
   /** Gnostic's protobuf form. */
   v2Protobuf(): EncodedDocument {
-    this.#v2Protobuf ??= hashed(encodeOpenapiV2(openapiV2Document(this.#surface)));
+    this.#v2Protobuf ??= withHash(encodeOpenapiV2(openapiV2Document(this.#surface)));
     return this.#v2Protobuf;
   }
 

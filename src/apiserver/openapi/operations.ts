@@ -2,9 +2,10 @@
  * From resource rows to published paths: which operations each path has, their names, parameters,
  * bodies and answers. Shapes are those of a real server; `openapi.test.ts` compares them all.
  */
+import { ownEntry } from "#base/own.ts";
 import { type GroupVersionKind, apiVersionOf } from "#api/object.ts";
-import type { ResourceInfo, SubresourceInfo } from "#api/resource-info.ts";
-import { returnsDeletedObject } from "#api/resources.ts";
+import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
+import { returnsDeletedObject } from "#api/schema/resources.ts";
 import type { Content, Method, OperationModel, ParameterModel, PathModel } from "./model.ts";
 import {
   deleteCollectionParameters,
@@ -187,11 +188,11 @@ function createOperation(subject: Subject): OperationModel {
     description: `create ${withArticle(info.kind)}`,
     body: { definition, required: true },
     parameters: writeParameters,
-    responses: created(definition),
+    responses: createdResponse(definition),
   });
 }
 
-function created(definition: string): OperationModel["responses"] {
+function createdResponse(definition: string): OperationModel["responses"] {
   return { "200": { definition }, "201": { definition }, "202": { definition } };
 }
 
@@ -278,7 +279,7 @@ const connectMethods: Readonly<Record<string, readonly Method[]>> = {
 };
 
 function subresourcePaths(subject: Subject, sub: SubresourceInfo): readonly PathModel[] {
-  const methods = connectMethods[sub.name];
+  const methods = ownEntry(connectMethods, sub.name);
   if (methods !== undefined && sub.kind.endsWith("Options")) {
     return connectPaths(subject, sub, methods);
   }
@@ -329,7 +330,7 @@ function subresourceOperations(
         gvk: kindOf(gvk),
         body: { definition, required: true },
         parameters: writeParameters,
-        responses: created(definition),
+        responses: createdResponse(definition),
       }),
     });
   }
@@ -341,7 +342,7 @@ function logOperation(subject: Subject, id: string, description: string): Operat
     id,
     description,
     produces: ["text/plain", ...subject.objectTypes],
-    parameters: [...(subresourceParameters[`${subject.info.kind}/log`] ?? [])],
+    parameters: [...(ownEntry(subresourceParameters, `${subject.info.kind}/log`) ?? [])],
     responses: { "200": "text" },
   });
 }
@@ -354,7 +355,7 @@ function connectPaths(
   const { info, scope, namespaced } = subject;
   const parameters = [
     ...itemParameters(subject, sub.kind).filter((p) => p !== pretty),
-    ...(subresourceParameters[`${info.kind}/${sub.name}`] ?? []),
+    ...(ownEntry(subresourceParameters, `${info.kind}/${sub.name}`) ?? []),
   ];
   const operations = (suffix: string): readonly OperationModel[] =>
     methods.map((method) =>

@@ -9,20 +9,24 @@
  * How this changes  a key of a schema that is not in `schemaFields` is lost: add it there.
  */
 import { assert } from "#base/assert.ts";
+import { allSteps, type Steps } from "#base/steps.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import { ProtoWriter } from "./proto-writer.ts";
+import { ProtobufWriter } from "./protobuf-writer.ts";
 
 /** About what the built-in document takes; more grows the buffer. */
 const initialBytes = 2 * 1024 * 1024;
 
 export function encodeOpenapiV2(document: JsonObject): Uint8Array {
-  const w = new ProtoWriter(initialBytes);
+  return allSteps(openapiV2ProtobufSteps(document));
+}
+
+/** The same, a step for each definition and path. */
+export function* openapiV2ProtobufSteps(document: JsonObject): Steps<Uint8Array> {
+  const w = new ProtobufWriter(initialBytes);
   securityDefinitions(w, objectAt(document, "securityDefinitions"));
   for (const requirement of listAt(document, "security")) security(w, asObject(requirement));
-  named(w, 9, 1, objectAt(document, "definitions"), (value) => schema(w, value));
-  w.message(8, () => {
-    repeatNamed(w, 2, objectAt(document, "paths"), (value) => pathItem(w, value));
-  });
+  yield* namedSteps(w, { field: 9, element: 1 }, objectAt(document, "definitions"), schema);
+  yield* namedSteps(w, { field: 8, element: 2 }, objectAt(document, "paths"), pathItem);
   w.message(2, () => {
     const info = objectAt(document, "info");
     w.string(2, stringAt(info, "version"));
@@ -32,8 +36,8 @@ export function encodeOpenapiV2(document: JsonObject): Uint8Array {
   return w.finish();
 }
 
-function securityDefinitions(w: ProtoWriter, definitions: JsonObject): void {
-  named(w, 13, 1, definitions, (item) => {
+function securityDefinitions(w: ProtobufWriter, definitions: JsonObject): void {
+  writeNamed(w, 13, 1, definitions, (item) => {
     w.message(2, () => {
       w.string(4, stringAt(item, "description"));
       w.string(3, stringAt(item, "in"));
@@ -43,7 +47,7 @@ function securityDefinitions(w: ProtoWriter, definitions: JsonObject): void {
   });
 }
 
-function security(w: ProtoWriter, requirement: JsonObject): void {
+function security(w: ProtobufWriter, requirement: JsonObject): void {
   w.message(12, () => {
     w.repeated(1, Object.entries(requirement), ([name, scopes]) => {
       w.message(2, () => w.strings(1, scopes as readonly string[])); // always a list of strings
@@ -62,7 +66,7 @@ const methods = [
   ["patch", 8],
 ] as const;
 
-function pathItem(w: ProtoWriter, item: JsonObject): void {
+function pathItem(w: ProtobufWriter, item: JsonObject): void {
   parameters(w, 9, listAt(item, "parameters"));
   for (const [method, field] of [...methods].reverse()) {
     const found = item[method];
@@ -70,7 +74,7 @@ function pathItem(w: ProtoWriter, item: JsonObject): void {
   }
 }
 
-function operation(w: ProtoWriter, o: JsonObject): void {
+function operation(w: ProtobufWriter, o: JsonObject): void {
   extensions(w, 13, o);
   w.strings(10, stringsAt(o, "schemes"));
   w.message(9, () => repeatNamed(w, 1, objectAt(o, "responses"), (r) => response(w, r)));
@@ -83,7 +87,7 @@ function operation(w: ProtoWriter, o: JsonObject): void {
 }
 
 /** ResponseValue { Response { description, SchemaItem { Schema } } } */
-function response(w: ProtoWriter, value: JsonObject): void {
+function response(w: ProtobufWriter, value: JsonObject): void {
   w.message(1, () => {
     const content = value["schema"];
     if (content !== undefined) {
@@ -94,7 +98,7 @@ function response(w: ProtoWriter, value: JsonObject): void {
 }
 
 /** ParametersItem { Parameter { BodyParameter | NonBodyParameter { query | path } } } */
-function parameters(w: ProtoWriter, field: number, list: readonly JsonValue[]): void {
+function parameters(w: ProtobufWriter, field: number, list: readonly JsonValue[]): void {
   w.repeated(field, list, (item) => {
     const p = asObject(item);
     w.message(1, () => {
@@ -104,7 +108,7 @@ function parameters(w: ProtoWriter, field: number, list: readonly JsonValue[]): 
   });
 }
 
-function bodyParameter(w: ProtoWriter, p: JsonObject): void {
+function bodyParameter(w: ProtobufWriter, p: JsonObject): void {
   w.message(5, () => schema(w, objectAt(p, "schema")));
   w.bool(4, p["required"] === true);
   w.string(3, "body");
@@ -112,7 +116,7 @@ function bodyParameter(w: ProtoWriter, p: JsonObject): void {
   w.string(1, stringAt(p, "description"));
 }
 
-function plainParameter(w: ProtoWriter, p: JsonObject): void {
+function plainParameter(w: ProtobufWriter, p: JsonObject): void {
   const inPath = p["in"] === "path";
   // The two messages differ by allow_empty_value, which shifts `type` and `unique_items` by one.
   w.message(inPath ? 4 : 3, () => {
@@ -128,12 +132,12 @@ function plainParameter(w: ProtoWriter, p: JsonObject): void {
 /** Highest number first: the writer works backwards. */
 const schemaFields: readonly (readonly [
   key: string,
-  write: (w: ProtoWriter, value: JsonValue) => void,
+  write: (w: ProtobufWriter, value: JsonValue) => void,
 ])[] = [
   ["example", (w, v) => w.message(30, () => any(w, v))],
   ["readOnly", (w, v) => w.bool(27, v === true)],
   ["discriminator", (w, v) => w.string(26, asText(v))],
-  ["properties", (w, v) => named(w, 25, 1, asObject(v), (value) => schema(w, value))],
+  ["properties", (w, v) => writeNamed(w, 25, 1, asObject(v), (value) => schema(w, value))],
   ["allOf", (w, v) => w.repeated(24, asList(v), (item) => schema(w, asObject(item)))],
   ["items", (w, v) => w.message(23, () => w.message(1, () => schema(w, asObject(v))))],
   ["type", (w, v) => w.message(22, () => w.strings(1, typeNames(v)))],
@@ -160,7 +164,7 @@ const schemaFields: readonly (readonly [
   ["$ref", (w, v) => w.string(1, asText(v))],
 ];
 
-function schema(w: ProtoWriter, value: JsonObject): void {
+function schema(w: ProtobufWriter, value: JsonObject): void {
   extensions(w, 31, value);
   for (const [key, write] of schemaFields) {
     const member = value[key];
@@ -169,7 +173,7 @@ function schema(w: ProtoWriter, value: JsonObject): void {
 }
 
 /** AdditionalPropertiesItem { Schema | boolean }; a false one is written as an empty message. */
-function additionalProperties(w: ProtoWriter, value: JsonValue): void {
+function additionalProperties(w: ProtobufWriter, value: JsonValue): void {
   w.message(21, () => {
     if (typeof value === "boolean") w.bool(2, value);
     else w.message(1, () => schema(w, asObject(value)));
@@ -180,7 +184,7 @@ function typeNames(value: JsonValue): readonly string[] {
   return typeof value === "string" ? [value] : asList(value).map(asText);
 }
 
-function extensions(w: ProtoWriter, field: number, value: JsonObject): void {
+function extensions(w: ProtobufWriter, field: number, value: JsonObject): void {
   const entries = Object.entries(value).filter(([key]) => key.startsWith("x-"));
   w.repeated(field, entries, ([key, member]) => {
     w.message(2, () => any(w, member ?? null));
@@ -189,13 +193,31 @@ function extensions(w: ProtoWriter, field: number, value: JsonObject): void {
 }
 
 /** Any { yaml } */
-function any(w: ProtoWriter, value: JsonValue): void {
+function any(w: ProtobufWriter, value: JsonValue): void {
   w.string(2, `${JSON.stringify(value)}\n`);
 }
 
 /** A message that holds nothing but a list of (name, value). */
-function named(
-  w: ProtoWriter,
+/** As `named`, an element a step. */
+function* namedSteps(
+  w: ProtobufWriter,
+  { field, element }: { readonly field: number; readonly element: number },
+  values: JsonObject,
+  write: (w: ProtobufWriter, value: JsonObject) => void,
+): Steps<void> {
+  const begun = w.begin();
+  for (const [name, value] of Object.entries(values).reverse()) {
+    w.message(element, () => {
+      w.message(2, () => write(w, asObject(value ?? {})));
+      w.string(1, name);
+    });
+    yield;
+  }
+  w.end(field, begun);
+}
+
+function writeNamed(
+  w: ProtobufWriter,
   field: number,
   element: number,
   values: JsonObject,
@@ -205,7 +227,7 @@ function named(
 }
 
 function repeatNamed(
-  w: ProtoWriter,
+  w: ProtobufWriter,
   field: number,
   values: JsonObject,
   write: (value: JsonObject) => void,

@@ -7,12 +7,17 @@ import { reference, type OpenApiVersion } from "./definitions.ts";
 import type { Content, OperationModel, ParameterModel, PathModel } from "./model.ts";
 
 export function renderPaths(paths: readonly PathModel[], version: OpenApiVersion): JsonObject {
-  const sorted = [...paths].sort((a, b) => (a.path < b.path ? -1 : 1));
-  return Object.fromEntries(sorted.map((path) => [path.path, renderPath(path, version)]));
+  return Object.fromEntries(
+    sortedPaths(paths).map((path) => [path.path, renderPath(path, version)]),
+  );
 }
 
-function renderPath(path: PathModel, version: OpenApiVersion): JsonObject {
-  const shared = sharedParameters(path);
+export function sortedPaths(paths: readonly PathModel[]): readonly PathModel[] {
+  return [...paths].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+export function renderPath(path: PathModel, version: OpenApiVersion): JsonObject {
+  const shared = listSharedParameters(path);
   const parameters = [...path.parameters, ...shared];
   const operations = path.operations.map((operation): [string, JsonValue] => [
     operation.method,
@@ -24,7 +29,7 @@ function renderPath(path: PathModel, version: OpenApiVersion): JsonObject {
   };
 }
 
-function sharedParameters({ operations }: PathModel): readonly ParameterModel[] {
+function listSharedParameters({ operations }: PathModel): readonly ParameterModel[] {
   const [first, ...others] = operations;
   if (first === undefined) return [];
   return first.parameters.filter((p) => others.every((o) => o.parameters.includes(p)));

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import { builtinResources } from "#api/resources.ts";
-import { definitionNames } from "#api/schema.ts";
+import { builtinResources } from "#api/schema/resources.ts";
+import { definitionNames } from "#api/schema/schema.ts";
 import { builtinDefinition } from "./definitions.ts";
 import { openapiV2Document } from "./documents.ts";
 import { readSwagger, swaggerMissing, type Swagger } from "./swagger-testdata.ts";

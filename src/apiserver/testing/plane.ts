@@ -1,8 +1,8 @@
 /** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
-import { servedByDefault } from "#api/resources.ts";
-import { fieldValue } from "#api/selectable-fields.ts";
+import { stableResources } from "#api/schema/resources.ts";
+import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Status } from "#api/status.ts";
@@ -11,7 +11,7 @@ import type { Authenticator, Authorizer } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
-import { createLookup } from "#registry/lookup.ts";
+import { createLister } from "#registry/lister.ts";
 import { createRegistry, recommendedRegistryOptions } from "#registry/registry.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { MetricSet } from "#server/metric-set.ts";
@@ -74,13 +74,13 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
       ...deps,
       registry: options.around?.(registry) ?? registry,
       metrics,
-      lookup: createLookup(registry),
+      lookup: createLister(registry),
       authenticator: options.authenticator ?? everybodyIsTester,
       authorizer: options.authorizer ?? alwaysAllow,
       admission: createAdmission(options.plugins ?? []),
       version: versionInfo(build),
     },
-    { resources: servedByDefault(), requestTimeoutMs: 60_000, limits: apiLimits },
+    { resources: stableResources(), requestTimeoutMs: 60_000, limits: apiLimits },
   );
   await server.ready();
   const close = async (): Promise<void> => {
@@ -152,7 +152,7 @@ export function request(method: string, target: string, options: Ask = {}): Plai
   };
 }
 
-/** An open watch: what came so far, line by line. */
+/** An open watch: the lines received so far. */
 export interface Watching {
   readonly response: PlainResponse;
   events(): readonly { readonly type: string; readonly object: AnyObject }[];

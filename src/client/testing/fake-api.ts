@@ -7,12 +7,12 @@
  *        microtask later, in order.
  * Tests  look at `calls`, seed with `put`, break things with `fail`, `cutWatches`, `compact`.
  */
-import { parseFieldSelector, fieldsMatch } from "#api/field-selector.ts";
-import { labelsMatch, parseLabelSelector } from "#api/label-selector.ts";
+import { parseFieldSelector, fieldsMatch } from "#api/selectors/field-selector.ts";
+import { labelsMatch, parseLabelSelector } from "#api/selectors/label-selector.ts";
 import type { AnyObject, KubeObject, ObjectMeta } from "#api/object.ts";
-import { fieldValue } from "#api/selectable-fields.ts";
+import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { alreadyExists, badRequest, conflict, conflictModified } from "#api/status.ts";
-import { expired, invalid, notFound } from "#api/status.ts";
+import { expiredError, invalid, notFound } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { WatchEventType } from "#platform/http.ts";
@@ -28,7 +28,7 @@ import type {
   WatchedEvent,
 } from "../client.ts";
 import { deepFreeze } from "../freeze.ts";
-import { keyOf, objectKey } from "../local-store.ts";
+import { keyOf, objectKey } from "../indexer.ts";
 import { applyFakePatch } from "./fake-patch.ts";
 
 /** One request as the fake saw it; `body` is what was sent. */
@@ -321,7 +321,7 @@ class MemoryApi implements FakeApi {
     const table = this.#table(ref);
     const since = Number(call.resourceVersion ?? "0");
     if (since !== 0 && since < this.#compactVersion) {
-      const gone = expired(`too old resource version: ${since} (${this.#compactVersion})`);
+      const gone = expiredError(`too old resource version: ${since} (${this.#compactVersion})`);
       deliver([{ type: "ERROR", object: gone.status as unknown as T }]);
       return;
     }

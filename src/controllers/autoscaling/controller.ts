@@ -8,13 +8,13 @@ import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus } from "#ap
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { keyOf } from "#client/local-store.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
-import { scaledResource } from "../shared/scale.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import { findScaledResource } from "../scaling/scale.ts";
 import { planScale, withSaid, type Said } from "./plan.ts";
 
 const workers = 5;
@@ -95,7 +95,7 @@ export function horizontalPodAutoscalerController(deps: ControllerDeps): Control
     const target = autoscaler.spec?.scaleTargetRef;
     const apiVersion = target?.apiVersion ?? "";
     const kind = target?.kind ?? "";
-    const ref = await scaledResource(client, apiVersion, kind);
+    const ref = await findScaledResource(client, apiVersion, kind);
     if (ref === undefined) throw new Error(`no matches for kind "${kind}" in "${apiVersion}"`);
     const namespace = autoscaler.metadata?.namespace ?? "";
     return {

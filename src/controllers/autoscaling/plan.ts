@@ -2,12 +2,13 @@
  * What a HorizontalPodAutoscaler does where no metrics are read, pure: it keeps the target within its
  * bounds, and says that it cannot do more.
  */
+import { ownEntry } from "#base/own.ts";
 import type {
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerCondition,
   MetricSpec,
 } from "#api/gen/types.ts";
-import { withCondition } from "../shared/conditions.ts";
+import { withCondition } from "../framework/conditions.ts";
 
 export interface ScalePlan {
   /** Replicas the target must have; undefined: as many as it has. */
@@ -30,7 +31,7 @@ const disabled: Said = {
 export function planScale(autoscaler: HorizontalPodAutoscaler, current: number): ScalePlan {
   const min = autoscaler.spec?.minReplicas ?? 1;
   const max = autoscaler.spec?.maxReplicas ?? min;
-  const scalingActive = unmeasured(autoscaler.spec?.metrics ?? []);
+  const scalingActive = planWithoutMetrics(autoscaler.spec?.metrics ?? []);
   if (current === 0 && min !== 0) return { scalingActive: disabled };
   if (current > max) {
     const reason = "Current number of replicas above Spec.MaxReplicas";
@@ -51,13 +52,13 @@ const reasons: Readonly<Record<string, string>> = {
   External: "FailedGetExternalMetric",
 };
 
-function unmeasured([first]: readonly MetricSpec[]): Said {
+function planWithoutMetrics([first]: readonly MetricSpec[]): Said {
   const what = first?.resource?.name ?? first?.type ?? "resource";
   const why = `unable to get metrics for ${what}: this control plane reads no metrics API`;
   const message = `the HPA was unable to compute the replica count: ${why}`;
   return {
     status: "False",
-    reason: reasons[first?.type ?? "Resource"] ?? "InvalidMetricSourceType",
+    reason: ownEntry(reasons, first?.type ?? "Resource") ?? "InvalidMetricSourceType",
     message,
   };
 }

@@ -3,17 +3,21 @@
  * match, sorted by name, each rule once. `admin`, `edit` and `view` grow by this.
  */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromLabelSelector } from "#api/label-selector.ts";
-import { isNotFound } from "#client/refusal.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { refs } from "../shared/refs.ts";
+import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { refs } from "../framework/refs.ts";
 
 const workers = 5;
+/** Each is held against each role: a step of some 10 ms with a hundred roles. */
+const selectorsAtOnce = 1000;
 const name = "clusterrole-aggregation-controller";
 
 export function clusterRoleAggregationController(deps: ControllerDeps): Controller {
-  const { client, informers } = deps;
+  const { client, clock, informers } = deps;
+  const nextTurn = (): Promise<void> =>
+    new Promise((resolve) => void clock.after("controllers.delay", 0, resolve));
   const roles = informers.informer<ClusterRole>(refs.clusterroles);
   const controller = queueController(deps, { name, workers }, reconcile);
   // Any role may be part of any aggregate, and there are few: all of them look again.
@@ -28,7 +32,13 @@ export function clusterRoleAggregationController(deps: ControllerDeps): Controll
   async function reconcile(key: string): Promise<void> {
     const role = roles.getByKey(key);
     if (role?.aggregationRule === undefined) return;
-    const rules = aggregatedRules(role, roles.list());
+    const aggregation = new Aggregation(role, roles.list());
+    const selectors = role.aggregationRule.clusterRoleSelectors ?? [];
+    for (let at = 0; at < selectors.length; at += selectorsAtOnce) {
+      if (at > 0) await nextTurn();
+      aggregation.select(selectors.slice(at, at + selectorsAtOnce));
+    }
+    const rules = aggregation.rules();
     if (jsonEqual(rules, role.rules ?? [])) return;
     try {
       await client.update(refs.clusterroles, "", { ...role, rules }, { fieldManager: name });
@@ -39,20 +49,62 @@ export function clusterRoleAggregationController(deps: ControllerDeps): Controll
 }
 
 /** The rules `role` must have, pure. A selector that does not parse throws. */
-export function aggregatedRules(
+export function aggregateRules(
   role: ClusterRole,
   all: readonly ClusterRole[],
 ): readonly PolicyRule[] {
-  const nameOf = (one: ClusterRole): string => one.metadata?.name ?? "";
-  const others = all
-    .filter((one) => nameOf(one) !== nameOf(role))
-    .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const rules: PolicyRule[] = [];
-  for (const spec of role.aggregationRule?.clusterRoleSelectors ?? []) {
-    const selector = selectorFromLabelSelector(spec);
-    const parts = others.filter((one) => labelsMatch(selector, one.metadata?.labels));
-    for (const rule of parts.flatMap((one) => one.rules ?? []))
-      if (!rules.some((known) => jsonEqual(known, rule))) rules.push(rule);
+  const aggregation = new Aggregation(role, all);
+  aggregation.select(role.aggregationRule?.clusterRoleSelectors ?? []);
+  return aggregation.rules();
+}
+
+type Selectors = NonNullable<NonNullable<ClusterRole["aggregationRule"]>["clusterRoleSelectors"]>;
+
+/** Gathers rules selector by selector, so that thousands of selectors can be gone through in steps. */
+class Aggregation {
+  readonly #others: readonly ClusterRole[];
+  readonly #taken = new Set<ClusterRole>();
+  readonly #rules = new Map<string, PolicyRule>();
+
+  constructor(role: ClusterRole, all: readonly ClusterRole[]) {
+    this.#others = all
+      .filter((one) => nameOf(one) !== nameOf(role))
+      .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   }
-  return rules;
+
+  select(selectors: Selectors): void {
+    for (const spec of selectors) {
+      const selector = selectorFromLabelSelector(spec);
+      for (const one of this.#others) {
+        if (!this.#taken.has(one) && labelsMatch(selector, one.metadata?.labels)) this.#take(one);
+      }
+    }
+  }
+
+  rules(): readonly PolicyRule[] {
+    return [...this.#rules.values()];
+  }
+
+  #take(role: ClusterRole): void {
+    this.#taken.add(role);
+    for (const rule of role.rules ?? []) {
+      const key = ruleKey(rule);
+      if (!this.#rules.has(key)) this.#rules.set(key, rule);
+    }
+  }
+}
+
+function nameOf(role: ClusterRole): string {
+  return role.metadata?.name ?? "";
+}
+
+/** A text that equal rules share. */
+function ruleKey({
+  verbs,
+  apiGroups,
+  resources,
+  resourceNames,
+  nonResourceURLs,
+}: PolicyRule): string {
+  return JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);
 }

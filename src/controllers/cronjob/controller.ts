@@ -7,16 +7,16 @@
 import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
 import { CronError, isTimeZone } from "#api/cron.ts";
 import { formatTime } from "#api/time.ts";
-import { isAlreadyExists } from "#client/refusal.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { isAlreadyExists } from "#client/api-errors.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
-import { findCondition } from "../shared/conditions.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import { findCondition } from "../framework/conditions.ts";
 import { isFinishedJob } from "../job/plan.ts";
 import {
   beyondHistory,
@@ -38,7 +38,7 @@ export function cronJobController(deps: ControllerDeps): Controller {
   const crons = informers.informer<CronJob>(refs.cronjobs);
   const jobs = informers.informer<Job>(refs.jobs);
   jobs.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  const barrier = new Barrier(jobs, clock);
+  const expectations = new Expectations(jobs, clock);
   const controller = queueController(deps, { name: "cronjob-controller", workers }, reconcile);
   const { queue } = controller;
   crons.addHandler({
@@ -54,9 +54,9 @@ export function cronJobController(deps: ControllerDeps): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const cron = crons.getByKey(key);
-    if (cron === undefined) return barrier.forget(key);
+    if (cron === undefined) return expectations.forget(key);
     if (cron.metadata?.deletionTimestamp !== undefined) return undefined;
-    if (!barrier.passed(key)) return notYet;
+    if (!expectations.passed(key)) return unfulfilled;
     const mine = jobs.byIndex("controllers.controllerUid", cron.metadata?.uid ?? "");
     const running = mine.filter((job) => !isFinishedJob(job));
     for (const { reason, message } of goneFromActive(cron, mine))
@@ -151,7 +151,7 @@ export function cronJobController(deps: ControllerDeps): Controller {
     };
     try {
       const made = await client.create<Job>(refs.jobs, namespace, job);
-      barrier.wrote(keyOf(cron), made);
+      expectations.wrote(keyOf(cron), made);
       recorder.event(cron, "Normal", "SuccessfulCreate", `Created job ${name}`);
       return [made];
     } catch (error) {

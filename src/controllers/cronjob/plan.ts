@@ -1,7 +1,7 @@
 /** When a CronJob runs next and what is left over from its past runs, pure. */
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { nextAfter, parseCron } from "#api/cron.ts";
-import { findCondition } from "../shared/conditions.ts";
+import { findCondition } from "../framework/conditions.ts";
 
 /** More missed runs than this are worth a warning; they are not walked through one by one. */
 const missedMax = 100;

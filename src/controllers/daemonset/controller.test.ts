@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ControllerRevision, DaemonSet, Node, Pod } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
-import { revisionHashLabel } from "../shared/revisions.ts";
+import { refs } from "../framework/refs.ts";
+import { revisionHashLabel } from "../pods/revisions.ts";
 import {
   container,
   createWorld,

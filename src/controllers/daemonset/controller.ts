@@ -7,27 +7,27 @@
  *       make or delete; daemons that keep failing are retried later and later, node by node.
  */
 import type { ControllerRevision, DaemonSet, Node, Pod } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../shared/adopt.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { addGathered } from "../shared/gather.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
-import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { isActive, isReady, availableInMs, podFromTemplate } from "../shared/pod.ts";
-import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
+import { claim } from "../ownership/adopt.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { addGathered } from "../framework/gather.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { isActive, isReady, availableInMs, podFromTemplate } from "../pods/pod.ts";
+import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
 import {
   claimRevisions,
   ensureRevision,
   revisionHashLabel,
   trimRevisions,
-} from "../shared/revisions.ts";
-import { selectorOf } from "../shared/selectors.ts";
-import { slowStart } from "../shared/slow-start.ts";
+} from "../pods/revisions.ts";
+import { selectorOf } from "../ownership/selectors.ts";
+import { slowStart } from "../framework/slow-start.ts";
 import { FailedPodBackoff } from "./backoff.ts";
 import { eligibility, targetNode, templateFor } from "./eligible.ts";
 import {
@@ -44,7 +44,7 @@ const workers = 5;
 const burst = 250;
 const templateGeneration = "deprecated.daemonset.template.generation";
 
-// long: one closure holds the informers and the barrier that the small functions below share
+// long: one closure holds the informers and the expectations that the small functions below share
 export function daemonSetController(deps: ControllerDeps): Controller {
   const { client, clock, informers, recorder } = deps;
   const sets = informers.informer<DaemonSet>(refs.daemonsets);
@@ -55,7 +55,7 @@ export function daemonSetController(deps: ControllerDeps): Controller {
   pods.addIndex(orphanIndex, orphanNamespace);
   revisions.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   revisions.addIndex(orphanIndex, orphanNamespace);
-  const barrier = new Barrier(pods, clock);
+  const expectations = new Expectations(pods, clock);
   const backoff = new FailedPodBackoff();
   const controller = queueController(deps, { name: "daemonset-controller", workers }, reconcile);
   const { queue } = controller;
@@ -99,10 +99,10 @@ export function daemonSetController(deps: ControllerDeps): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const set = sets.getByKey(key);
-    if (set === undefined) return barrier.forget(key);
+    if (set === undefined) return expectations.forget(key);
     // Its revisions may be gone already: nothing can be said of a set on its way out.
     if (set.metadata?.deletionTimestamp !== undefined) return undefined;
-    if (!barrier.passed(key)) return notYet;
+    if (!expectations.passed(key)) return unfulfilled;
     if (selectorOf(set).requirements.length === 0) return warnSelector(set);
     const mine = await claimPods(set);
     const known = await claimRevisions(revisions, adopterOf(set), selectorOf(set));
@@ -132,7 +132,7 @@ export function daemonSetController(deps: ControllerDeps): Controller {
     const matches = (pod: Pod): boolean => selects(set, pod);
     const orphans = pods.byIndex(orphanIndex, set.metadata?.namespace ?? "").filter(matches);
     const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
-    const wrote = (pod: Pod): void => barrier.wrote(keyOf(set), pod);
+    const wrote = (pod: Pod): void => expectations.wrote(keyOf(set), pod);
     return claim({ ...adopterOf(set), ref: refs.pods, matches, wrote }, [...owned, ...orphans]);
   }
 
@@ -198,19 +198,19 @@ export function daemonSetController(deps: ControllerDeps): Controller {
       },
     });
     const made = await client.create<Pod>(refs.pods, namespace, pod);
-    barrier.wrote(key, made);
+    expectations.wrote(key, made);
     recorder.event(set, "Normal", "SuccessfulCreate", `Created pod: ${made.metadata?.name ?? ""}`);
   }
 
   async function removePod(key: string, set: DaemonSet, pod: Pod | undefined): Promise<void> {
     if (pod === undefined) return;
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-    barrier.deleting(key, pod);
+    expectations.deleting(key, pod);
     try {
       await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
       recorder.event(set, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
     } catch (error) {
-      barrier.notDeleted(key, pod);
+      expectations.notDeleted(key, pod);
       if (!isGone(error)) throw error;
     }
   }

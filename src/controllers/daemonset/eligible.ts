@@ -1,6 +1,6 @@
 /** Which nodes a DaemonSet wants a pod on, pure. */
 import type { DaemonSet, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from "#api/gen/types.ts";
-import { labelsInclude, nodeSelectorMatches, tolerates } from "#api/node-match.ts";
+import { labelsInclude, nodeSelectorMatches, tolerates } from "#api/selectors/node-match.ts";
 
 /** Tolerations every daemon pod gets, so that it stays where ordinary pods must leave. */
 const always: readonly Toleration[] = [

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { DaemonSet, Node, Pod, Taint } from "#api/gen/types.ts";
-import { revisionHashLabel } from "../shared/revisions.ts";
+import { revisionHashLabel } from "../pods/revisions.ts";
 import { pod, readyStatus } from "../testing/world.ts";
 import { FailedPodBackoff } from "./backoff.ts";
 import { eligibility, targetNode, templateFor } from "./eligible.ts";

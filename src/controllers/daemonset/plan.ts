@@ -7,9 +7,9 @@
  * After  upstream's daemon_controller.go and update.go.
  */
 import type { DaemonSet, DaemonSetStatus, Node, Pod } from "#api/gen/types.ts";
-import { scaledUp } from "../shared/percent.ts";
-import { isAvailable, isFinished, isGoing, isReady } from "../shared/pod.ts";
-import { revisionHashLabel } from "../shared/revisions.ts";
+import { roundUpPercent } from "../scaling/percent.ts";
+import { isAvailable, isFinished, isGoing, isReady } from "../pods/pod.ts";
+import { revisionHashLabel } from "../pods/revisions.ts";
 import { eligibility, targetNode } from "./eligible.ts";
 
 export interface DaemonInput {
@@ -107,7 +107,7 @@ function boundOldestFirst(a: Pod, b: Pod): number {
 }
 
 function allowsSurge(set: DaemonSet): boolean {
-  return scaledUp(set.spec?.updateStrategy?.rollingUpdate?.maxSurge ?? 0, 1) > 0;
+  return roundUpPercent(set.spec?.updateStrategy?.rollingUpdate?.maxSurge ?? 0, 1) > 0;
 }
 
 /** One node of an update: what it has that is not going. */
@@ -127,8 +127,8 @@ export function planUpdate(input: DaemonInput): DaemonPlan {
   const nodes = updateNodes(input);
   const desired = nodes.filter((node) => node.shouldRun).length;
   const rolling = set.spec?.updateStrategy?.rollingUpdate;
-  const maxSurge = scaledUp(rolling?.maxSurge ?? 0, desired);
-  const asked = scaledUp(rolling?.maxUnavailable ?? 1, desired);
+  const maxSurge = roundUpPercent(rolling?.maxSurge ?? 0, desired);
+  const asked = roundUpPercent(rolling?.maxUnavailable ?? 1, desired);
   if (maxSurge > 0) return planSurge(input, nodes, { maxSurge, desired });
   return planReplace(input, nodes, asked === 0 && desired > 0 ? 1 : asked);
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Deployment, Pod, ReplicaSet } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import { replicaSetController } from "../replicaset/controller.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import {
   container,
   createWorld,

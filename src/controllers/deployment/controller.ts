@@ -4,25 +4,25 @@
  * In    Deployments, their ReplicaSets, and Pods (Recreate waits for the old ones to be gone).
  * Out   ReplicaSets made, sized, deleted; status; the revision annotation. One step per reconcile:
  *       the ReplicaSets' own status changes wake the next.
- * Safe  no step before the cache shows the last one (shared/barrier.ts).
+ * Safe  no step before the cache shows the last one (shared/expectations.ts).
  */
 import type { Deployment, DeploymentStatus, Pod, ReplicaSet } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../shared/adopt.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { findCondition, withReason, type Condition } from "../shared/conditions.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { isFinished } from "../shared/pod.ts";
-import { refs } from "../shared/refs.ts";
-import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
-import { ignoreGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
-import { selectorOf } from "../shared/selectors.ts";
+import { claim } from "../ownership/adopt.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { findCondition, withReason, type Condition } from "../framework/conditions.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { isFinished } from "../pods/pod.ts";
+import { refs } from "../framework/refs.ts";
+import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
+import { ignoreGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import { selectorOf } from "../ownership/selectors.ts";
 import {
   findNewReplicaSet,
   hashLabel,
@@ -34,7 +34,7 @@ import {
   sameTemplate,
   sizeAnnotations,
 } from "./revision.ts";
-import { templateHash } from "../shared/template-hash.ts";
+import { templateHash } from "../pods/template-hash.ts";
 import * as sizes from "./sizes.ts";
 import { deadlineInMs, deploymentStatus, hasDeadline, isCompleteStatus } from "./status.ts";
 
@@ -57,7 +57,7 @@ interface Rollout {
   rolling: boolean;
 }
 
-// long: one closure holds the informers and the barrier that the small functions below share
+// long: one closure holds the informers and the expectations that the small functions below share
 export function deploymentController(deps: ControllerDeps): Controller {
   const { client, clock, informers, recorder } = deps;
   const deployments = informers.informer<Deployment>(refs.deployments);
@@ -66,7 +66,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
   replicaSets.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   replicaSets.addIndex(orphanIndex, orphanNamespace);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  const barrier = new Barrier(replicaSets, clock);
+  const expectations = new Expectations(replicaSets, clock);
   const controller = queueController(deps, { name: "deployment-controller", workers }, reconcile);
   const { queue } = controller;
 
@@ -106,8 +106,8 @@ export function deploymentController(deps: ControllerDeps): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const deployment = deployments.getByKey(key);
-    if (deployment === undefined) return barrier.forget(key);
-    if (!barrier.passed(key)) return notYet;
+    if (deployment === undefined) return expectations.forget(key);
+    if (!expectations.passed(key)) return unfulfilled;
     if (selectorOf(deployment).requirements.length === 0) return warnSelector(deployment);
     const sets = await claimSets(deployment);
     const newest = findNewReplicaSet(deployment, sets);
@@ -138,7 +138,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
     const orphans = replicaSets.byIndex(orphanIndex, deployment.metadata?.namespace ?? "");
     const matches = (rs: ReplicaSet): boolean => selects(deployment, rs);
     const reference = controllerReference(gvk, deployment);
-    const wrote = (rs: ReplicaSet): void => barrier.wrote(keyOf(deployment), rs);
+    const wrote = (rs: ReplicaSet): void => expectations.wrote(keyOf(deployment), rs);
     const ownerRef = refs.deployments;
     const owner = deployment;
     const adopter = { client, ref: refs.replicasets, owner, ownerRef, reference, matches, wrote };
@@ -247,7 +247,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
         deployment.metadata?.namespace ?? "",
         replicaSet,
       );
-      barrier.wrote(rollout.key, made);
+      expectations.wrote(rollout.key, made);
       rollout.newest = made;
     } catch (error) {
       return createFailed(rollout, name, error);
@@ -286,7 +286,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
     const there = await client.get<ReplicaSet>(refs.replicasets, namespace, name);
     const ours = controllerOf(there)?.uid === deployment.metadata?.uid;
     if (ours && sameTemplate(there.spec?.template, deployment.spec?.template)) {
-      barrier.wrote(rollout.key, there);
+      expectations.wrote(rollout.key, there);
       rollout.newest = there;
       rollout.revision = there.metadata?.annotations?.[revisionAnnotation];
       return;
@@ -362,7 +362,7 @@ export function deploymentController(deps: ControllerDeps): Controller {
       "merge",
       patch,
     );
-    barrier.wrote(rollout.key, written);
+    expectations.wrote(rollout.key, written);
     if (rollout.newest?.metadata?.uid === uid) rollout.newest = written;
   }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
-import { templateHash } from "../shared/template-hash.ts";
+import { templateHash } from "../pods/template-hash.ts";
 import { template } from "../testing/world.ts";
 import * as revision from "./revision.ts";
 

@@ -3,7 +3,7 @@
  * the annotations that remember what the Deployment wanted when it was last scaled.
  */
 import type { Deployment, PodTemplateSpec, ReplicaSet } from "#api/gen/types.ts";
-import { jsonEqual } from "../shared/equal.ts";
+import { jsonEqual } from "../framework/equal.ts";
 
 export const hashLabel = "pod-template-hash";
 export const revisionAnnotation = "deployment.kubernetes.io/revision";

@@ -6,7 +6,7 @@
  * After  upstream's deployment/rolling.go, sync.go and util/deployment_util.go.
  */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
-import { scaledDown, scaledUp } from "../shared/percent.ts";
+import { roundDownPercent, roundUpPercent } from "../scaling/percent.ts";
 import { desiredAnnotation, maxAnnotation, oldestFirst } from "./revision.ts";
 
 export interface Scale {
@@ -25,8 +25,8 @@ export function boundsOf(deployment: Deployment): Bounds {
   if (deployment.spec?.strategy?.type === "Recreate")
     return { replicas, maxSurge: 0, maxUnavailable: 0 };
   const rolling = deployment.spec?.strategy?.rollingUpdate;
-  const maxSurge = scaledUp(rolling?.maxSurge ?? "25%", replicas);
-  const asked = scaledDown(rolling?.maxUnavailable ?? "25%", replicas);
+  const maxSurge = roundUpPercent(rolling?.maxSurge ?? "25%", replicas);
+  const asked = roundDownPercent(rolling?.maxUnavailable ?? "25%", replicas);
   // Both zero could never make progress.
   const maxUnavailable = maxSurge === 0 && asked === 0 ? 1 : asked;
   return { replicas, maxSurge, maxUnavailable: Math.min(maxUnavailable, replicas) };

@@ -5,7 +5,7 @@ import {
   withReason,
   withoutCondition,
   type Condition,
-} from "../shared/conditions.ts";
+} from "../framework/conditions.ts";
 import { availableReplicas, boundsOf, specReplicas, sum } from "./sizes.ts";
 
 export interface StatusInput {

@@ -1,7 +1,7 @@
 /** What a PodDisruptionBudget allows right now, pure. */
 import type { Pod, PodDisruptionBudget } from "#api/gen/types.ts";
-import { scaledUp } from "../shared/percent.ts";
-import { isReady } from "../shared/pod.ts";
+import { roundUpPercent } from "../scaling/percent.ts";
+import { isReady } from "../pods/pod.ts";
 
 export interface BudgetStatus {
   readonly currentHealthy: number;
@@ -24,7 +24,7 @@ export function budgetStatus(
 ): BudgetStatus {
   const disrupted = stillDisrupted(budget, pods, nowMs);
   const healthy = pods.filter((pod) => isReady(pod) && !isGoing(pod, disrupted)).length;
-  const { expectedPods, desiredHealthy } = desired(budget, pods.length, expected);
+  const { expectedPods, desiredHealthy } = computeDesired(budget, pods.length, expected);
   // A budget that matches nothing (yet) allows nothing: pods may be on their way.
   const allowed = expectedPods <= 0 ? 0 : Math.max(0, healthy - desiredHealthy);
   return {
@@ -49,20 +49,20 @@ export function recheckInMs(status: BudgetStatus, nowMs: number): number | undef
 }
 
 /** Percentages of a budget round up, both ways, as upstream. */
-function desired(
+function computeDesired(
   budget: PodDisruptionBudget,
   matched: number,
   expected: number,
 ): { readonly expectedPods: number; readonly desiredHealthy: number } {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   if (maxUnavailable !== undefined) {
-    const desiredHealthy = Math.max(0, expected - scaledUp(maxUnavailable, expected));
+    const desiredHealthy = Math.max(0, expected - roundUpPercent(maxUnavailable, expected));
     return { expectedPods: expected, desiredHealthy };
   }
   if (typeof minAvailable === "number")
     return { expectedPods: matched, desiredHealthy: minAvailable };
   if (minAvailable === undefined) return { expectedPods: 0, desiredHealthy: 0 };
-  return { expectedPods: expected, desiredHealthy: scaledUp(minAvailable, expected) };
+  return { expectedPods: expected, desiredHealthy: roundUpPercent(minAvailable, expected) };
 }
 
 function isGoing(pod: Pod, disrupted: Readonly<Record<string, string>>): boolean {

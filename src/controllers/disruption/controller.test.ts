@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment, Pod, PodDisruptionBudget, ReplicaSet } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, selector, template, type World } from "../testing/world.ts";
 import { disruptionController } from "./controller.ts";
 

@@ -6,20 +6,20 @@
  * Also  clears the DisruptionTarget condition of a pod whose deletion has not begun after two minutes.
  */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isConflict, isNotFound } from "#client/refusal.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { withCondition } from "../shared/conditions.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { addGathered } from "../shared/gather.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { isFinished, isGoing, podCondition } from "../shared/pod.ts";
-import { textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
-import { selectorOf } from "../shared/selectors.ts";
+import { withCondition } from "../framework/conditions.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { addGathered } from "../framework/gather.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { isFinished, isGoing, podCondition } from "../pods/pod.ts";
+import { textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import { selectorOf } from "../ownership/selectors.ts";
 import { budgetStatus, disruptionTimeoutMs, needsExpected, recheckInMs } from "./budget.ts";
 import { ExpectedPods } from "./expected.ts";
 

@@ -16,10 +16,10 @@ import { parseApiVersion } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { InformerSet } from "#client/informer-set.ts";
-import { isNotFound } from "#client/refusal.ts";
-import { controllerOf } from "../shared/owner.ts";
-import { refs } from "../shared/refs.ts";
-import { scaledResource } from "../shared/scale.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import { controllerOf } from "../ownership/owner.ts";
+import { refs } from "../framework/refs.ts";
+import { findScaledResource } from "../scaling/scale.ts";
 
 export interface Expected {
   readonly count: number;
@@ -103,7 +103,7 @@ export class ExpectedPods {
   }
 
   async #askScale(owner: OwnerReference, namespace: string): Promise<Scale | undefined> {
-    const ref = await scaledResource(this.#client, owner.apiVersion, owner.kind);
+    const ref = await findScaledResource(this.#client, owner.apiVersion, owner.kind);
     if (ref === undefined) return undefined;
     try {
       const options = { subresource: "scale" };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, readyStatus, type World } from "../testing/world.ts";
 import { endpointsController } from "./controller.ts";
 import { endpointSliceMirroringController } from "./mirroring.ts";

@@ -4,22 +4,22 @@
  *
  * In    Services, Pods, Nodes (for zones), and the slices and Endpoints it writes.
  * Safe  slices that others manage are not touched; a reconcile waits until the cache shows what it
- *       wrote last (shared/barrier.ts), so it never makes a second set.
+ *       wrote last (shared/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isAlreadyExists, isNotFound } from "#client/refusal.ts";
+import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { addGathered } from "../shared/gather.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { controllerReference } from "../shared/owner.ts";
-import { isNamespaceGoing, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
-import { memoSelector } from "../shared/selectors.ts";
-import { desiredGroups, familiesOf, type Desired, type Family, type PortGroup } from "./desired.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { addGathered } from "../framework/gather.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { controllerReference } from "../ownership/owner.ts";
+import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import { memoSelector } from "../ownership/selectors.ts";
+import { planGroups, familiesOf, type Desired, type Family, type PortGroup } from "./desired.ts";
 import {
   isElection,
   labelsFrom,
@@ -49,8 +49,8 @@ export function endpointsController(deps: ControllerDeps): Controller {
   const slices = informers.informer<EndpointSlice>(refs.endpointslices);
   const legacy = informers.informer<Endpoints>(refs.endpoints);
   slices.addIndex(serviceIndex, serviceKeys);
-  const barrier = new Barrier(slices, clock);
-  const legacyBarrier = new Barrier(legacy, clock);
+  const expectations = new Expectations(slices, clock);
+  const legacyExpectations = new Expectations(legacy, clock);
   /** Pods of each Service, as last counted. */
   const sizes = new Map<string, number>();
   const controller = queueController(
@@ -119,7 +119,7 @@ export function endpointsController(deps: ControllerDeps): Controller {
     const { selector = {}, type } = service.spec ?? {};
     if (Object.keys(selector).length === 0 || type === "ExternalName") return;
     if (service.metadata?.deletionTimestamp !== undefined) return;
-    if (!barrier.passed(key) || !legacyBarrier.passed(key)) return notYet;
+    if (!expectations.passed(key) || !legacyExpectations.passed(key)) return unfulfilled;
     const matched = pods.list(service.metadata?.namespace).filter((pod) => selects(service, pod));
     sizes.set(key, matched.length);
     const families = familiesOf(service);
@@ -140,7 +140,7 @@ export function endpointsController(deps: ControllerDeps): Controller {
 
   function desiredOf(service: Service, family: Family, matched: readonly Pod[]): Desired {
     const nodeOf = (name: string): Node | undefined => nodes.get("", name);
-    return desiredGroups({ service, family, pods: matched, nodeOf });
+    return planGroups({ service, family, pods: matched, nodeOf });
   }
 
   async function writeAll(
@@ -176,22 +176,22 @@ export function endpointsController(deps: ControllerDeps): Controller {
     const namespace = service.metadata?.namespace ?? "";
     for (const content of plan.create) {
       const object = sliceOf(service, family, content);
-      barrier.wrote(key, await client.create(refs.endpointslices, namespace, object));
+      expectations.wrote(key, await client.create(refs.endpointslices, namespace, object));
     }
     for (const { slice, content } of plan.update) {
       const next = { ...slice, ...content, metadata: { ...slice.metadata, labels } };
-      barrier.wrote(key, await client.update(refs.endpointslices, namespace, next));
+      expectations.wrote(key, await client.update(refs.endpointslices, namespace, next));
     }
     for (const slice of plan.remove) await removeSlice(key, slice);
   }
 
   async function removeSlice(key: string, slice: EndpointSlice): Promise<void> {
     const { namespace = "", name = "", uid = "" } = slice.metadata ?? {};
-    barrier.deleting(key, slice);
+    expectations.deleting(key, slice);
     try {
       await client.delete(refs.endpointslices, namespace, name, { preconditions: { uid } });
     } catch (error) {
-      barrier.notDeleted(key, slice);
+      expectations.notDeleted(key, slice);
       if (!isNotFound(error)) throw error;
     }
   }
@@ -217,12 +217,12 @@ export function endpointsController(deps: ControllerDeps): Controller {
     const has = { subsets: current.subsets ?? [], labels: metadata?.labels ?? {} };
     if (jsonEqual(wanted, { ...has, annotations: metadata?.annotations ?? {} })) return;
     const next = { ...current, metadata: { ...metadata, labels, annotations }, subsets };
-    legacyBarrier.wrote(key, await legacyClient.update(refs.endpoints, namespace, next));
+    legacyExpectations.wrote(key, await legacyClient.update(refs.endpoints, namespace, next));
   }
 
   async function createLegacy(key: string, namespace: string, object: Endpoints): Promise<void> {
     try {
-      legacyBarrier.wrote(key, await legacyClient.create(refs.endpoints, namespace, object));
+      legacyExpectations.wrote(key, await legacyClient.create(refs.endpoints, namespace, object));
     } catch (error) {
       // Made by hand a moment ago: its event brings us back.
       if (!isAlreadyExists(error)) throw error;
@@ -230,8 +230,8 @@ export function endpointsController(deps: ControllerDeps): Controller {
   }
 
   async function removeLegacy(key: string): Promise<undefined> {
-    barrier.forget(key);
-    legacyBarrier.forget(key);
+    expectations.forget(key);
+    legacyExpectations.forget(key);
     const object = legacy.getByKey(key);
     if (object === undefined || isElection(object)) return;
     const { namespace = "", name = "", uid = "" } = object.metadata ?? {};

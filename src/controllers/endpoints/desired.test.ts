@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Endpoints, Node, Pod, Service } from "#api/gen/types.ts";
 import { pod, readyStatus } from "../testing/world.ts";
-import { desiredGroups, familiesOf, portsOf, type Desired } from "./desired.ts";
+import { planGroups, familiesOf, portsOf, type Desired } from "./desired.ts";
 import { labelsFrom } from "./labels.ts";
 import { addressesMax, legacyEndpoints } from "./legacy.ts";
 import { mirroredMax, mirrorOf, planMirror } from "./mirror.ts";
@@ -27,7 +27,7 @@ const zoned: Node = { metadata: { name: "n1", labels: { "topology.kubernetes.io/
 
 function desired(given: Service, ...pods: readonly Pod[]): Desired {
   const nodeOf = (name: string): Node | undefined => (name === "n1" ? zoned : undefined);
-  return desiredGroups({ service: given, family: "IPv4", pods, nodeOf });
+  return planGroups({ service: given, family: "IPv4", pods, nodeOf });
 }
 
 function conditionsOf(given: Service, one: Pod): object | undefined {
@@ -121,7 +121,7 @@ test("each family gets the pod's addresses of that family", () => {
   const dual = podOn("a", { status: { ...readyStatus(now), podIPs } });
   const of = (family: "IPv4" | "IPv6"): readonly string[] | undefined => {
     const input = { service: service(), family, pods: [dual], nodeOf: () => zoned };
-    return [...(desiredGroups(input).groups[0]?.endpoints.values() ?? [])][0]?.addresses;
+    return [...(planGroups(input).groups[0]?.endpoints.values() ?? [])][0]?.addresses;
   };
   assert.deepEqual([of("IPv4"), of("IPv6")], [["10.0.0.1"], ["fd00::1"]]);
 });

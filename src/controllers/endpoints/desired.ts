@@ -1,6 +1,6 @@
 /** Which endpoints a Service has right now, pure: pods that match, with the ports they serve on. */
 import type { DiscoveryEndpointPort, Endpoint, Node, Pod, Service } from "#api/gen/types.ts";
-import { isFinished, isGoing, isReady } from "../shared/pod.ts";
+import { isFinished, isGoing, isReady } from "../pods/pod.ts";
 
 export type Family = "IPv4" | "IPv6";
 
@@ -38,7 +38,7 @@ export function familyOf(ip: string): Family {
   return ip.includes(":") ? "IPv6" : "IPv4";
 }
 
-export function desiredGroups(input: DesiredInput): Desired {
+export function planGroups(input: DesiredInput): Desired {
   const groups = new Map<string, PortGroup & { readonly endpoints: Map<string, Endpoint> }>();
   let incomplete = false;
   for (const pod of input.pods) {
@@ -85,7 +85,7 @@ export function portsOf(service: Service, pod: Pod): readonly DiscoveryEndpointP
   return (service.spec?.ports ?? []).flatMap((port) => {
     const protocol = port.protocol ?? "TCP";
     const target = port.targetPort ?? port.port;
-    const number = typeof target === "number" ? target : namedPort(pod, target, protocol);
+    const number = typeof target === "number" ? target : findNamedPort(pod, target, protocol);
     if (number === undefined) return [];
     const { appProtocol } = port;
     const known = { name: port.name ?? "", port: number, protocol };
@@ -93,7 +93,7 @@ export function portsOf(service: Service, pod: Pod): readonly DiscoveryEndpointP
   });
 }
 
-function namedPort(pod: Pod, name: string, protocol: string): number | undefined {
+function findNamedPort(pod: Pod, name: string, protocol: string): number | undefined {
   const containers = [
     ...(pod.spec?.containers ?? []),
     ...(pod.spec?.initContainers ?? []).filter((c) => c.restartPolicy === "Always"),

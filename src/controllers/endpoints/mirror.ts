@@ -3,7 +3,7 @@
  * set of ports and address family, at most `mirroredMax` addresses each.
  */
 import type { DiscoveryEndpointPort, Endpoint, Endpoints, EndpointSlice } from "#api/gen/types.ts";
-import { jsonEqual } from "../shared/equal.ts";
+import { jsonEqual } from "../framework/equal.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
 import type { SliceContent } from "./slices.ts";
 

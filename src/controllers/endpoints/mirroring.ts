@@ -6,14 +6,14 @@
  *       label, and locks of old leader elections, are ignored.
  */
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { controllerReference } from "../shared/owner.ts";
-import { isNamespaceGoing } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { controllerReference } from "../ownership/owner.ts";
+import { isNamespaceGoing } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
 import {
   isElection,
   managedLabel,
@@ -38,14 +38,14 @@ const notMirrored = new Set([
   "kubectl.kubernetes.io/last-applied-configuration",
 ]);
 
-// long: one closure holds the informers and the barrier that the small functions below share
+// long: one closure holds the informers and the expectations that the small functions below share
 export function endpointSliceMirroringController(deps: ControllerDeps): Controller {
   const { client, informers, clock } = deps;
   const services = informers.informer<Service>(refs.services);
   const endpoints = informers.informer<Endpoints>(refs.endpoints);
   const slices = informers.informer<EndpointSlice>(refs.endpointslices);
   slices.addIndex(serviceIndex, serviceKeys);
-  const barrier = new Barrier(slices, clock);
+  const expectations = new Expectations(slices, clock);
   const options = { name: "endpointslicemirroring-controller", workers };
   const controller = queueController(deps, options, reconcile);
   const wake = (object: Service | Endpoints): void => controller.queue.add(keyOf(object));
@@ -63,7 +63,7 @@ export function endpointSliceMirroringController(deps: ControllerDeps): Controll
   }
 
   async function reconcile(key: string): Promise<ReconcileResult> {
-    if (!barrier.passed(key)) return notYet;
+    if (!expectations.passed(key)) return unfulfilled;
     const object = endpoints.getByKey(key);
     const existing = slices.byIndex(serviceIndex, key).filter(isOurs);
     if (object === undefined || !isMirrored(object, services.getByKey(key)))
@@ -93,13 +93,13 @@ export function endpointSliceMirroringController(deps: ControllerDeps): Controll
       const metadata = { generateName, namespace, ...marks, ownerReferences };
       const made = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata };
       const slice: EndpointSlice = { ...made, addressType: family, ...content };
-      barrier.wrote(key, await client.create(refs.endpointslices, namespace, slice));
+      expectations.wrote(key, await client.create(refs.endpointslices, namespace, slice));
     }
     for (const { slice, content } of plan.update) {
       const { ports, endpoints: addresses } = content;
       const metadata = { ...slice.metadata, ...marks };
       const next: EndpointSlice = { ...slice, metadata, ports, endpoints: addresses };
-      barrier.wrote(key, await client.update(refs.endpointslices, namespace, next));
+      expectations.wrote(key, await client.update(refs.endpointslices, namespace, next));
     }
     await removeAll(key, plan.remove);
   }
@@ -107,11 +107,11 @@ export function endpointSliceMirroringController(deps: ControllerDeps): Controll
   async function removeAll(key: string, gone: readonly EndpointSlice[]): Promise<void> {
     for (const slice of gone) {
       const { namespace = "", name = "", uid = "" } = slice.metadata ?? {};
-      barrier.deleting(key, slice);
+      expectations.deleting(key, slice);
       try {
         await client.delete(refs.endpointslices, namespace, name, { preconditions: { uid } });
       } catch (error) {
-        barrier.notDeleted(key, slice);
+        expectations.notDeleted(key, slice);
         if (!isNotFound(error)) throw error;
       }
     }

@@ -9,7 +9,7 @@
  *        a slice that would go is written anew where one would be made.
  */
 import type { DiscoveryEndpointPort, Endpoint, EndpointSlice } from "#api/gen/types.ts";
-import { jsonEqual } from "../shared/equal.ts";
+import { jsonEqual } from "../framework/equal.ts";
 import { portKey, type PortGroup } from "./desired.ts";
 
 /** Upstream's --max-endpoints-per-slice. */
@@ -55,7 +55,7 @@ export function planSlices(input: SliceInput): SlicePlan {
     update: plans.flatMap((one) => one.update),
     remove: [...plans.flatMap((one) => one.remove), ...left],
   };
-  return recycled(withPlaceholder(input, plan));
+  return recycleSlices(withPlaceholder(input, plan));
 }
 
 function withPlaceholder({ existing, labels }: SliceInput, plan: SlicePlan): SlicePlan {
@@ -69,7 +69,7 @@ function withPlaceholder({ existing, labels }: SliceInput, plan: SlicePlan): Sli
   return { ...plan, remove: plan.remove.filter((slice) => slice !== kept) };
 }
 
-function recycled({ create, update, remove }: SlicePlan): SlicePlan {
+function recycleSlices({ create, update, remove }: SlicePlan): SlicePlan {
   const count = Math.min(create.length, remove.length);
   const anew = create.slice(0, count).flatMap((content, at) => {
     const slice = remove[at];

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { KubeObject, ObjectMeta, OwnerReference } from "#api/object.ts";
 import { failure } from "#api/status.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
 import { createWorld, names, type World } from "../testing/world.ts";
 import { garbageCollector } from "./controller.ts";

@@ -15,12 +15,12 @@ import { parseApiVersion } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { ResourceRef } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { sleep } from "#platform/clock.ts";
-import type { Controller, ControllerDeps } from "../shared/controller.ts";
-import { discover, type DiscoveredResource } from "../shared/discovery.ts";
+import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import { discover, type DiscoveredResource } from "../framework/discovery.ts";
 import {
   foregroundFinalizer,
   orphanFinalizer,
@@ -30,6 +30,8 @@ import {
 } from "./graph.ts";
 
 const workers = 20;
+/** Questions about one object under way at once. */
+const batch = 20;
 /** How soon a new kind of object is collected too; upstream's resync. */
 const discoveryMs = 30_000;
 const syncMs = 30_000;
@@ -43,6 +45,10 @@ const absentMax = 10_000;
 const ignored = new Set(["events"]);
 
 type Verdict = "solid" | "absent" | "waiting" | "unseen";
+
+function nextTurn(clock: ControllerDeps["clock"]): Promise<void> {
+  return new Promise((resolve) => void clock.after("controllers.delay", 0, resolve));
+}
 
 // long: one closure holds the graph, the kinds and the queue that the small functions below share
 export function garbageCollector(deps: ControllerDeps): Controller {
@@ -120,7 +126,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
 
   async function collect(node: GraphNode, ref: ResourceRef): Promise<ReconcileResult> {
     const { owners } = node;
-    const verdicts = await Promise.all(owners.map((owner) => verdictOf(node, owner)));
+    const verdicts = await inBatches(owners, (owner) => verdictOf(node, owner));
     const lives = (at: number): boolean => verdicts[at] === "solid" || verdicts[at] === "unseen";
     const solid = owners.filter((_owner, at) => lives(at));
     const again = verdicts.includes("unseen") ? { requeueAfterMs: unseenMs } : undefined;
@@ -130,6 +136,17 @@ export function garbageCollector(deps: ControllerDeps): Controller {
       await removeInForeground(node, ref);
     else await remove(node, ref, node.policy);
     return again;
+  }
+
+  /** Thousands of owners are asked for in steps: the server shares this loop. */
+  async function inBatches<T, R>(all: readonly T[], ask: (one: T) => Promise<R>): Promise<R[]> {
+    const answers: R[] = [];
+    for (let at = 0; at < all.length; at += batch) {
+      if (at > 0) await nextTurn(clock);
+      for (const answer of await Promise.all(all.slice(at, at + batch).map(ask)))
+        answers.push(answer);
+    }
+    return answers;
   }
 
   /** `solid` and `unseen` keep a dependent alive; `absent` and `waiting` (for it to go) do not. */
@@ -167,7 +184,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
   async function orphan(node: GraphNode, ref: ResourceRef): Promise<ReconcileResult> {
     const unread = [...watched.values()].some((informer) => !informer.hasSynced);
     if (unread) return { requeueAfterMs: unreadMs };
-    await Promise.all([...node.dependents].map((dependent) => letGo(node, dependent)));
+    await inBatches([...node.dependents], (dependent) => letGo(node, dependent));
     await dropFinalizer(node, ref, orphanFinalizer);
     return undefined;
   }
@@ -183,7 +200,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
     ref: ResourceRef,
     finalizer: string,
   ): Promise<void> {
-    await ignoringGone(async () => {
+    await ignoreGone(async () => {
       const current = await client.get(ref, node.namespace, node.name);
       if (current.metadata?.uid !== node.uid) return;
       const finalizers = (current.metadata.finalizers ?? []).filter((name) => name !== finalizer);
@@ -196,7 +213,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
   async function patchMeta(node: GraphNode, ref: ResourceRef, change: object): Promise<void> {
     const { uid, resourceVersion } = node;
     const patch = { metadata: { uid, resourceVersion, ...change } };
-    await ignoringGone(() => client.patch(ref, node.namespace, node.name, "merge", patch));
+    await ignoreGone(() => client.patch(ref, node.namespace, node.name, "merge", patch));
   }
 
   /** Foreground deletions in a circle would wait for each other: the object lets its owners go first. */
@@ -216,7 +233,7 @@ export function garbageCollector(deps: ControllerDeps): Controller {
   ): Promise<void> {
     const { uid, resourceVersion } = node;
     const preconditions = { uid, resourceVersion };
-    await ignoringGone(() =>
+    await ignoreGone(() =>
       client.delete(ref, node.namespace, node.name, { propagationPolicy, preconditions }),
     );
   }
@@ -239,7 +256,7 @@ function kindKey(group: string, kind: string): string {
 }
 
 /** Gone, or another object under the same name by now: nothing of ours is left to do. */
-async function ignoringGone(action: () => Promise<unknown>): Promise<void> {
+async function ignoreGone(action: () => Promise<unknown>): Promise<void> {
   try {
     await action();
   } catch (error) {

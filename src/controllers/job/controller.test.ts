@@ -5,7 +5,7 @@ import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
 import type { JsonObject } from "#api/object.ts";
 import { failure } from "#api/status.ts";
 import { validateJobStatus } from "#api/validation/job-status.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, template, type World } from "../testing/world.ts";
 import { jobController } from "./controller.ts";
 import { indexAnnotation, isTracked, trackingFinalizer } from "./tracked.ts";

@@ -8,29 +8,29 @@
  *       so that they are not taken for failures.
  */
 import type { Job, JobStatus, Pod } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../shared/adopt.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { addGathered } from "../shared/gather.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
-import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { isActive, isReady, isTerminating } from "../shared/pod.ts";
-import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
-import { selectorOf } from "../shared/selectors.ts";
-import { slowStart } from "../shared/slow-start.ts";
+import { claim } from "../ownership/adopt.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { addGathered } from "../framework/gather.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { isActive, isReady, isTerminating } from "../pods/pod.ts";
+import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import { selectorOf } from "../ownership/selectors.ts";
+import { slowStart } from "../framework/slow-start.ts";
 import { nextRecord, remainingMs, type BackoffRecord } from "./backoff.ts";
 import { noIndexes, type Indexes } from "./indexes.ts";
 import {
   countAnnotations,
   dueIndexes,
-  failedIndexes,
+  findFailedIndexes,
   hasLimitPerIndex,
   heldPods,
 } from "./per-index.ts";
@@ -68,7 +68,7 @@ interface Round {
   error: unknown;
 }
 
-// long: one closure holds the informers, the barriers and the backoffs that the functions below share
+// long: one closure holds the informers, the expectations and the backoffs that the functions below share
 export function jobController(deps: ControllerDeps): Controller {
   const { client, clock, informers, recorder } = deps;
   const jobs = informers.informer<Job>(refs.jobs);
@@ -79,8 +79,8 @@ export function jobController(deps: ControllerDeps): Controller {
     const key = controllerKey(pod, gvk);
     return key !== undefined && isTracked(pod) ? [key] : [];
   });
-  const podBarrier = new Barrier(pods, clock);
-  const jobBarrier = new Barrier(jobs, clock);
+  const podExpectations = new Expectations(pods, clock);
+  const jobExpectations = new Expectations(jobs, clock);
   const backoffs = new Map<string, BackoffRecord>();
   const controller = queueController(deps, { name: "job-controller", workers }, reconcile);
   const { queue } = controller;
@@ -123,13 +123,13 @@ export function jobController(deps: ControllerDeps): Controller {
       await releasePods(key, ownedBy(job).filter(isTracked));
       return undefined;
     }
-    if (!jobBarrier.passed(key) || !podBarrier.passed(key)) return notYet;
+    if (!jobExpectations.passed(key) || !podExpectations.passed(key)) return unfulfilled;
     return reconcileOpen(key, job);
   }
 
   function forget(key: string): undefined {
-    podBarrier.forget(key);
-    jobBarrier.forget(key);
+    podExpectations.forget(key);
+    jobExpectations.forget(key);
     backoffs.delete(key);
   }
 
@@ -137,7 +137,7 @@ export function jobController(deps: ControllerDeps): Controller {
     const pod = pods.getByKey(podKey);
     if (pod === undefined || controllerOf(pod) !== undefined || !isTracked(pod)) return;
     await releasePods(podKey, [pod]);
-    podBarrier.forget(podKey);
+    podExpectations.forget(podKey);
   }
 
   function ownedBy(job: Job): readonly Pod[] {
@@ -155,7 +155,7 @@ export function jobController(deps: ControllerDeps): Controller {
       reference: controllerReference(gvk, job),
       matches,
       finalizer: trackingFinalizer,
-      wrote: (pod: Pod) => podBarrier.wrote(key, pod),
+      wrote: (pod: Pod) => podExpectations.wrote(key, pod),
     };
     return claim(adopter, [...ownedBy(job), ...orphans]);
   }
@@ -185,7 +185,8 @@ export function jobController(deps: ControllerDeps): Controller {
 
   function lookAt(key: string, job: Job, mine: readonly Pod[]): Round {
     const tally = tallyPods(job, mine, goingOn);
-    const failed = isIndexed(job) && hasLimitPerIndex(job) ? failedIndexes(job, mine) : undefined;
+    const failed =
+      isIndexed(job) && hasLimitPerIndex(job) ? findFailedIndexes(job, mine) : undefined;
     const held =
       failed === undefined
         ? new Map<number, Pod>()
@@ -241,7 +242,7 @@ export function jobController(deps: ControllerDeps): Controller {
   /** Makes or deletes pods towards the wanted number; never both in one round. */
   async function manage(round: Round): Promise<void> {
     const { job, active, tally } = round;
-    const wanted = plan.wantedActive(job, active.length, tally);
+    const wanted = plan.countWantedActive(job, active.length, tally);
     const surplus = plan.surplusPods(job, active, active.length - wanted);
     if (surplus.length > 0) {
       const drop = (pod: Pod): Promise<void> => dropPod(round, pod);
@@ -287,7 +288,7 @@ export function jobController(deps: ControllerDeps): Controller {
         namespace,
         makeJobPod(job, owner, wanted[at]),
       );
-      podBarrier.wrote(key, made);
+      podExpectations.wrote(key, made);
       round.made++;
       const text = `Created pod: ${made.metadata?.name ?? ""}`;
       recorder.event(job, "Normal", "SuccessfulCreate", text);
@@ -305,12 +306,12 @@ export function jobController(deps: ControllerDeps): Controller {
 
   async function deletePod(round: Round, pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-    podBarrier.deleting(round.key, pod);
+    podExpectations.deleting(round.key, pod);
     try {
       await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
       recorder.event(round.job, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
     } catch (error) {
-      podBarrier.notDeleted(round.key, pod);
+      podExpectations.notDeleted(round.key, pod);
       if (!isGone(error)) throw error;
     }
     round.deleted.add(pod);
@@ -323,7 +324,10 @@ export function jobController(deps: ControllerDeps): Controller {
       const patch = { metadata: { uid, ...gone } };
       try {
         const ref = refs.pods;
-        podBarrier.wrote(key, await client.patch<Pod>(ref, namespace, name, "strategic", patch));
+        podExpectations.wrote(
+          key,
+          await client.patch<Pod>(ref, namespace, name, "strategic", patch),
+        );
       } catch (refusal) {
         if (!(refusal instanceof ApiError) || (refusal.code !== 404 && refusal.code !== 422))
           throw refusal;
@@ -337,7 +341,7 @@ export function jobController(deps: ControllerDeps): Controller {
     const next = { ...job, status };
     const namespace = job.metadata?.namespace ?? "";
     const options = { subresource: "status" };
-    jobBarrier.wrote(key, await client.update<Job>(refs.jobs, namespace, next, options));
+    jobExpectations.wrote(key, await client.update<Job>(refs.jobs, namespace, next, options));
     for (const { type, reason, message } of eventsOf(job, status))
       recorder.event(job, type, reason, message);
   }

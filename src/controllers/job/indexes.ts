@@ -21,7 +21,7 @@ export function parseIndexes(text: string | undefined, completions: number): Ind
     const last = Math.min(Number(match?.[2] ?? first), completions - 1);
     return first <= last ? [{ first, last }] : [];
   });
-  return joined(ranges);
+  return joinRanges(ranges);
 }
 
 export function formatIndexes(indexes: Indexes): string {
@@ -34,14 +34,14 @@ export function formatIndexes(indexes: Indexes): string {
 }
 
 export function indexesOf(numbers: Iterable<number>): Indexes {
-  return joined([...numbers].map((index) => ({ first: index, last: index })));
+  return joinRanges([...numbers].map((index) => ({ first: index, last: index })));
 }
 
 export function union(...sets: readonly Indexes[]): Indexes {
-  return joined(sets.flat());
+  return joinRanges(sets.flat());
 }
 
-function joined(ranges: readonly Range[]): Indexes {
+function joinRanges(ranges: readonly Range[]): Indexes {
   const result: { first: number; last: number }[] = [];
   for (const { first, last } of ranges.toSorted((a, b) => a.first - b.first)) {
     const before = result.at(-1);

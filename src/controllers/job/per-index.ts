@@ -7,7 +7,7 @@
  * After KEP-3850.
  */
 import type { Job, Pod } from "#api/gen/types.ts";
-import { isActive } from "../shared/pod.ts";
+import { isActive } from "../pods/pod.ts";
 import { endMs, remainingMs } from "./backoff.ts";
 import { failureVerdict, isPodFailed } from "./failure-policy.ts";
 import { hasIndex, indexesOf, parseIndexes, union, type Indexes } from "./indexes.ts";
@@ -21,7 +21,7 @@ export function hasLimitPerIndex(job: Job): boolean {
 }
 
 /** Failed for good: those of the status, and those whose last allowed pod has failed since. */
-export function failedIndexes(job: Job, pods: readonly Pod[]): Indexes {
+export function findFailedIndexes(job: Job, pods: readonly Pod[]): Indexes {
   const completions = job.spec?.completions ?? 0;
   const failed = pods.flatMap((pod) => {
     const index = indexOfPod(pod);

@@ -6,7 +6,7 @@ import { pod } from "../testing/world.ts";
 import { nextRecord, remainingMs } from "./backoff.ts";
 import { failureVerdict } from "./failure-policy.ts";
 import { formatIndexes, noIndexes, parseIndexes } from "./indexes.ts";
-import { countAnnotations, dueIndexes, failedIndexes, heldPods } from "./per-index.ts";
+import { countAnnotations, dueIndexes, findFailedIndexes, heldPods } from "./per-index.ts";
 import * as plan from "./plan.ts";
 import { makeJobPod } from "./pod.ts";
 import { goingOn, tallyPods } from "./tally.ts";
@@ -49,7 +49,7 @@ function podOf(name: string, fields: Fields = {}): Pod {
 
 function endingOf(job: Job, pods: readonly Pod[]): string | undefined {
   const tally = tallyPods(job, pods, goingOn);
-  const failed = failedIndexes(job, pods);
+  const failed = findFailedIndexes(job, pods);
   return plan.endingOf(job, pods, tally, { failed, nowMs })?.reason;
 }
 
@@ -193,7 +193,7 @@ const wants: readonly (readonly [string, Job, number, number])[] = [
 ];
 for (const [what, job, active, expected] of wants) {
   test(`wanted: ${what}`, () => {
-    assert.equal(plan.wantedActive(job, active, tallyPods(job, [], goingOn)), expected);
+    assert.equal(plan.countWantedActive(job, active, tallyPods(job, [], goingOn)), expected);
   });
 }
 
@@ -313,14 +313,14 @@ test("an index has failed when its pod failed as often as allowed before, or a r
     podOf("b", { phase: "Failed", index: 1, annotations: counted(1) }),
     podOf("c", { index: 2, annotations: counted(5) }),
   ];
-  assert.equal(formatIndexes(failedIndexes(perIndex, pods)), "1");
+  assert.equal(formatIndexes(findFailedIndexes(perIndex, pods)), "1");
   const rules = [{ action: "FailIndex", onExitCodes: { operator: "In", values: [9] } }];
   const job = jobOf(
     { ...indexed, backoffLimitPerIndex: 1, podFailurePolicy: { rules } },
     { failedIndexes: "3" },
   );
   const fatal = podOf("a", { phase: "Failed", index: 0, exitCode: 9 });
-  assert.equal(formatIndexes(failedIndexes(job, [fatal])), "0,3");
+  assert.equal(formatIndexes(findFailedIndexes(job, [fatal])), "0,3");
 });
 
 test("the last failed pod of an index is held until it is replaced or the index is over", () => {

@@ -1,7 +1,7 @@
 /** What a Job does next, pure: how it ends, how many pods it wants, which it deletes. */
 import type { Job, Pod } from "#api/gen/types.ts";
-import { findCondition } from "../shared/conditions.ts";
-import { compareActive, isTerminating } from "../shared/pod.ts";
+import { findCondition } from "../framework/conditions.ts";
+import { compareActive, isTerminating } from "../pods/pod.ts";
 import { failureVerdict, isPodFailed, replacesOnlyFailed } from "./failure-policy.ts";
 import * as indexes from "./indexes.ts";
 import type { Indexes } from "./indexes.ts";
@@ -30,16 +30,16 @@ export function endingOf(
   options: { readonly failed: Indexes; readonly nowMs: number },
 ): Ending | undefined {
   return (
-    decided(job) ??
-    failedByPolicy(job, pods) ??
-    failedByLimit(job, pods, tally, options.nowMs) ??
-    failedByIndexes(job, tally, options.failed) ??
+    findDecided(job) ??
+    checkFailurePolicy(job, pods) ??
+    checkBackoffLimit(job, pods, tally, options.nowMs) ??
+    checkFailedIndexes(job, tally, options.failed) ??
     successPolicyMet(job, tally)
   );
 }
 
 /** An earlier round has said so: that is not taken back. */
-function decided(job: Job): Ending | undefined {
+function findDecided(job: Job): Ending | undefined {
   for (const [early, type] of [
     ["SuccessCriteriaMet", "Complete"],
     ["FailureTarget", "Failed"],
@@ -51,25 +51,25 @@ function decided(job: Job): Ending | undefined {
   return undefined;
 }
 
-function failedByPolicy(job: Job, pods: readonly Pod[]): Ending | undefined {
+function checkFailurePolicy(job: Job, pods: readonly Pod[]): Ending | undefined {
   if (job.spec?.podFailurePolicy === undefined) return undefined;
   const verdicts = pods
     .filter((pod) => isPodFailed(job, pod))
     .map((pod) => failureVerdict(job, pod));
   const fatal = verdicts.find((verdict) => verdict.action === "FailJob");
-  return fatal && failed("PodFailurePolicy", fatal.message);
+  return fatal && failedEnding("PodFailurePolicy", fatal.message);
 }
 
-function failedByLimit(
+function checkBackoffLimit(
   job: Job,
   pods: readonly Pod[],
   tally: Tally,
   nowMs: number,
 ): Ending | undefined {
   if (exceedsBackoff(job, pods, tally))
-    return failed("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+    return failedEnding("BackoffLimitExceeded", "Job has reached the specified backoff limit");
   if ((deadlineInMs(job, nowMs) ?? 1) > 0) return undefined;
-  return failed("DeadlineExceeded", "Job was active longer than specified deadline");
+  return failedEnding("DeadlineExceeded", "Job was active longer than specified deadline");
 }
 
 function exceedsBackoff(job: Job, pods: readonly Pod[], tally: Tally): boolean {
@@ -94,15 +94,15 @@ export function deadlineInMs(job: Job, nowMs: number): number | undefined {
   return Date.parse(job.status.startTime) + seconds * 1000 - nowMs;
 }
 
-function failedByIndexes(job: Job, tally: Tally, failures: Indexes): Ending | undefined {
+function checkFailedIndexes(job: Job, tally: Tally, failures: Indexes): Ending | undefined {
   if (!isIndexed(job) || job.spec?.backoffLimitPerIndex === undefined) return undefined;
   const count = indexes.countOf(failures);
   if (count > (job.spec.maxFailedIndexes ?? Number.POSITIVE_INFINITY)) {
     const message = "Job has exceeded the specified maximal number of failed indexes";
-    return failed("MaxFailedIndexesExceeded", message);
+    return failedEnding("MaxFailedIndexesExceeded", message);
   }
   const over = count + indexes.countOf(tally.seen) >= (job.spec.completions ?? 0);
-  return count > 0 && over ? failed("FailedIndexes", "Job has failed indexes") : undefined;
+  return count > 0 && over ? failedEnding("FailedIndexes", "Job has failed indexes") : undefined;
 }
 
 function successPolicyMet(job: Job, tally: Tally): Ending | undefined {
@@ -118,7 +118,7 @@ function successPolicyMet(job: Job, tally: Tally): Ending | undefined {
   return { type: "Complete", reason: "SuccessPolicy", message: `Matched rules at index ${at}` };
 }
 
-function failed(reason: string, message: string): Ending {
+function failedEnding(reason: string, message: string): Ending {
   return { type: "Failed", reason, message };
 }
 
@@ -133,7 +133,7 @@ export function completion(job: Job, tally: Tally, active: number): Ending | und
 }
 
 /** How many pods should be at work now. */
-export function wantedActive(job: Job, active: number, tally: Tally): number {
+export function countWantedActive(job: Job, active: number, tally: Tally): number {
   if (job.spec?.suspend === true) return 0;
   const parallelism = job.spec?.parallelism ?? 1;
   const completions = job.spec?.completions;

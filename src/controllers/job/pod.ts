@@ -1,7 +1,7 @@
 /** A pod of a Job, pure. */
 import type { Container, Job, Pod } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
-import { podFromTemplate } from "../shared/pod.ts";
+import { podFromTemplate } from "../pods/pod.ts";
 import { indexAnnotation, trackingFinalizer } from "./tracked.ts";
 
 const indexVariable = "JOB_COMPLETION_INDEX";

@@ -5,7 +5,7 @@
  *        latter come only when every pod is counted and none is on its way out.
  */
 import type { Job, JobCondition, JobStatus } from "#api/gen/types.ts";
-import { findCondition, withCondition } from "../shared/conditions.ts";
+import { findCondition, withCondition } from "../framework/conditions.ts";
 import { formatIndexes, type Indexes } from "./indexes.ts";
 import { isTrue, type Ending } from "./plan.ts";
 import { tallyStatus, type Tally } from "./tally.ts";

@@ -72,7 +72,7 @@ export function tallyPods(job: Job, pods: readonly Pod[], options: TallyOptions)
   };
   const known = new Set([...waiting.succeeded, ...waiting.failed]);
   const fresh = freshPods(job, tracked, known);
-  const before = completedIndexes(job);
+  const before = findCompletedIndexes(job);
   const draft: Draft = {
     succeeded: [...waiting.succeeded],
     failed: [...waiting.failed],
@@ -106,7 +106,7 @@ export function isIndexed(job: Job): boolean {
   return job.spec?.completionMode === "Indexed";
 }
 
-function completedIndexes(job: Job): Indexes {
+function findCompletedIndexes(job: Job): Indexes {
   return isIndexed(job)
     ? parseIndexes(job.status?.completedIndexes, job.spec?.completions ?? 0)
     : noIndexes;

@@ -1,6 +1,6 @@
 /** The five conditions of a namespace on its way out, pure: types, reasons and texts are upstream's. */
 import type { NamespaceCondition } from "#api/gen/types.ts";
-import { withCondition } from "../shared/conditions.ts";
+import { withCondition } from "../framework/conditions.ts";
 
 /** What is left in a namespace after one pass. */
 export interface Remains {
@@ -29,8 +29,8 @@ export function namespaceConditions(
 type Said = Pick<NamespaceCondition, "type" | "status" | "reason" | "message">;
 
 function allConditions({ counts, finalizers, failures, unread }: Remains): readonly Said[] {
-  const left = listed(counts, (kind, count) => `${kind} has ${count} resource instances`);
-  const held = listed(finalizers, (name, count) => `${name} in ${count} resource instances`);
+  const left = joinList(counts, (kind, count) => `${kind} has ${count} resource instances`);
+  const held = joinList(finalizers, (name, count) => `${name} in ${count} resource instances`);
   const groups = `${unread.length} failing: ${unread.join(", ")}`;
   const undeleted = `${failures.length} remaining: ${failures.toSorted().join(", ")}`;
   return [
@@ -90,7 +90,7 @@ function good(type: string, reason: string, message: string): Said {
   return { type, status: "False", reason, message };
 }
 
-function listed(
+function joinList(
   counts: ReadonlyMap<string, number>,
   text: (key: string, count: number) => string,
 ): string {

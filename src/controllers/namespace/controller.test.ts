@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Namespace } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
 import { createWorld, names, pod, type World } from "../testing/world.ts";
 import { namespaceController } from "./controller.ts";

@@ -9,12 +9,12 @@
  */
 import type { Lease, Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes } from "#client/local-store.ts";
-import { isNotFound } from "#client/refusal.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { podCondition } from "../shared/pod.ts";
-import { refs } from "../shared/refs.ts";
+import { commonIndexes } from "#client/indexer.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { podCondition } from "../pods/pod.ts";
+import { refs } from "../framework/refs.ts";
 import * as health from "./health.ts";
 import { evictionRates, isCutOff, TokenBucket, type ZoneCount } from "./zones.ts";
 

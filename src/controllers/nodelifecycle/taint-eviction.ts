@@ -6,12 +6,12 @@
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { isGone } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { isGone } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
 import { evictionInMs, evictionView, noExecute } from "./tolerance.ts";
 
 const workers = 8;

@@ -1,6 +1,6 @@
 /** How long a pod may stay on a node with NoExecute taints, pure. */
 import type { Node, Pod, Taint, Toleration } from "#api/gen/types.ts";
-import { tolerates } from "#api/node-match.ts";
+import { tolerates } from "#api/selectors/node-match.ts";
 
 export function noExecute(node: Node): readonly Taint[] {
   return (node.spec?.taints ?? []).filter((taint) => taint.effect === "NoExecute");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod } from "../testing/world.ts";
 import { podGarbageCollector } from "./controller.ts";
 import * as garbage from "./garbage.ts";
@@ -25,7 +25,7 @@ test("of finished pods beyond the threshold the evicted go first, then the oldes
     finished("running", 0, { phase: "Running" }),
   ];
   const gone = (threshold: number): readonly (string | undefined)[] =>
-    garbage.terminatedBeyond(pods, threshold).map((one) => one.pod.metadata?.name);
+    garbage.findTerminatedBeyond(pods, threshold).map((one) => one.pod.metadata?.name);
   assert.deepEqual(gone(2), ["evicted"]);
   assert.deepEqual(gone(1), ["evicted", "old"]);
   assert.deepEqual(gone(3), []);
@@ -45,7 +45,9 @@ test("terminating pods go from nodes out of service, not from others", () => {
   ]);
   const pods = ["dead", "back", "slow"].map((name) => pod(name, { ...on(name), ...going }));
   pods.push(pod("stays", on("dead")));
-  const gone = garbage.terminatingOutOfService(pods, nodes).map((one) => one.pod.metadata?.name);
+  const gone = garbage
+    .findTerminatingOutOfService(pods, nodes)
+    .map((one) => one.pod.metadata?.name);
   assert.deepEqual(gone, ["dead"]);
 });
 

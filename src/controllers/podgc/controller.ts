@@ -6,11 +6,11 @@
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { isNotFound } from "#client/refusal.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { isFinished } from "../shared/pod.ts";
-import { isGone, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { isFinished } from "../pods/pod.ts";
+import { isGone, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
 import * as garbage from "./garbage.ts";
 
 const everyMs = 20_000;
@@ -36,10 +36,10 @@ export function podGarbageCollector(deps: ControllerDeps): Controller {
     const all = [...pods.values()];
     const byName = new Map(nodes.list().map((node) => [node.metadata?.name ?? "", node]));
     const found = [
-      ...garbage.terminatedBeyond(all, terminatedMax),
-      ...garbage.unscheduledTerminating(all),
-      ...garbage.terminatingOutOfService(all, byName),
-      ...garbage.orphaned(all, await goneNodes(all)),
+      ...garbage.findTerminatedBeyond(all, terminatedMax),
+      ...garbage.findUnscheduledTerminating(all),
+      ...garbage.findTerminatingOutOfService(all, byName),
+      ...garbage.findOrphaned(all, await goneNodes(all)),
     ];
     for (let at = 0; at < found.length; at += deletesMax) {
       await Promise.all(found.slice(at, at + deletesMax).map(remove));

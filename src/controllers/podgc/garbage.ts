@@ -1,6 +1,6 @@
 /** Which pods no other controller cleans up, pure: the rules of upstream's pod garbage collector. */
 import type { Node, Pod } from "#api/gen/types.ts";
-import { isFinished } from "../shared/pod.ts";
+import { isFinished } from "../pods/pod.ts";
 
 export interface PodGarbage {
   readonly pod: Pod;
@@ -11,7 +11,10 @@ export interface PodGarbage {
 const outOfService = "node.kubernetes.io/out-of-service";
 
 /** Finished pods beyond `threshold`, evicted ones first, then the oldest; 0 keeps all. */
-export function terminatedBeyond(pods: readonly Pod[], threshold: number): readonly PodGarbage[] {
+export function findTerminatedBeyond(
+  pods: readonly Pod[],
+  threshold: number,
+): readonly PodGarbage[] {
   if (threshold <= 0) return [];
   const finished = pods.filter(
     (pod) => isFinished(pod) && pod.metadata?.deletionTimestamp === undefined,
@@ -25,14 +28,14 @@ export function terminatedBeyond(pods: readonly Pod[], threshold: number): reado
 }
 
 /** Being deleted without ever having been bound: no kubelet will finish them. */
-export function unscheduledTerminating(pods: readonly Pod[]): readonly PodGarbage[] {
+export function findUnscheduledTerminating(pods: readonly Pod[]): readonly PodGarbage[] {
   return pods
     .filter((pod) => pod.metadata?.deletionTimestamp !== undefined && nodeOf(pod) === "")
     .map((pod) => ({ pod }));
 }
 
 /** Being deleted on a node that an operator has declared out of service. */
-export function terminatingOutOfService(
+export function findTerminatingOutOfService(
   pods: readonly Pod[],
   nodes: ReadonlyMap<string, Node>,
 ): readonly PodGarbage[] {
@@ -48,7 +51,10 @@ export function terminatingOutOfService(
 }
 
 /** Bound to a node in `gone`: nodes that the server said, after a quarantine, do not exist. */
-export function orphaned(pods: readonly Pod[], gone: ReadonlySet<string>): readonly PodGarbage[] {
+export function findOrphaned(
+  pods: readonly Pod[],
+  gone: ReadonlySet<string>,
+): readonly PodGarbage[] {
   return pods
     .filter((pod) => gone.has(nodeOf(pod)))
     .map((pod) => ({

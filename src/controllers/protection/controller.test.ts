@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, type World } from "../testing/world.ts";
 import { claimsOf, usesClaim } from "./claims.ts";
 import { claimProtectionController, volumeProtectionController } from "./controller.ts";

@@ -8,10 +8,10 @@
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { keyOf } from "#client/local-store.ts";
-import { isNotFound } from "#client/refusal.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { refs } from "../shared/refs.ts";
+import { keyOf } from "#client/indexer.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
 import { claimsOf, usesClaim } from "./claims.ts";
 
 const workers = 5;

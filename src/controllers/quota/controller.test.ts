@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, ResourceQuota } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
 import { createWorld, pod, type World } from "../testing/world.ts";
 import { resourceQuotaController } from "./controller.ts";

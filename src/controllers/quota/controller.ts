@@ -12,14 +12,15 @@ import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";
 import { formatQuantity } from "#api/quantity.ts";
 import { countedResource, usageEvaluator, usageOf, type UsageEvaluator } from "#api/quota-usage.ts";
-import { keyOf } from "#client/local-store.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
-import { isNotFound } from "#client/refusal.ts";
+import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { discover } from "../shared/discovery.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { refs } from "../shared/refs.ts";
+import { sleep } from "#platform/clock.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { discover } from "../framework/discovery.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { refs } from "../framework/refs.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";
 
 const workers = 5;
@@ -27,6 +28,7 @@ const resyncMs = 5 * 60_000;
 /** A resource is being read for the first time, or was not served when it was looked for. */
 const unreadMs = 1_000;
 const unservedMs = 30_000;
+const manyNames = 500;
 
 // long: one closure holds the informers of counted resources that the small functions below share
 export function resourceQuotaController(deps: ControllerDeps): Controller {
@@ -45,13 +47,15 @@ export function resourceQuotaController(deps: ControllerDeps): Controller {
   });
   return controller;
 
-  async function reconcile(key: string): Promise<ReconcileResult> {
+  async function reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const quota = quotas.getByKey(key);
     if (quota === undefined) return undefined;
     const names = Object.keys(quota.spec?.hard ?? {});
     const resources = names.flatMap((name) => countedResource(name) ?? []);
     const unserved = await watchCounted(resources);
     if (resources.some(isUnread)) return { requeueAfterMs: unreadMs };
+    // Discovery and the count are a step each: a quota may have thousands of names.
+    if (names.length > manyNames) await sleep(clock, "controllers.delay", 0, signal);
     const { namespace = "" } = quota.metadata ?? {};
     const list = (resource: GroupResource): readonly AnyObject[] =>
       // Usage evaluators take objects of any kind.
@@ -68,10 +72,11 @@ export function resourceQuotaController(deps: ControllerDeps): Controller {
   async function watchCounted(resources: readonly GroupResource[]): Promise<boolean> {
     const missing = resources.filter((resource) => !counted.has(qualifiedResource(resource)));
     if (missing.length === 0) return false;
-    const served = (await discover(client)).resources;
+    const { resources: all } = await discover(client);
+    const served = new Map(all.map((found) => [qualifiedResource(found.ref), found]));
     for (const resource of missing) {
       const name = qualifiedResource(resource);
-      const found = served.find(({ ref }) => qualifiedResource(ref) === name);
+      const found = served.get(name);
       const evaluator = usageEvaluator(resource);
       if (found === undefined || evaluator === undefined || counted.has(name)) continue;
       const informer = informers.informer<KubeObject>(found.ref);

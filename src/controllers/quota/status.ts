@@ -1,5 +1,6 @@
 /** The status of a ResourceQuota, pure: what it limits, and what is used of it. */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
+import { ownEntry } from "#base/own.ts";
 import { compareQuantities, formatQuantity, tryParseQuantity } from "#api/quantity.ts";
 import type { Usage } from "#api/quota-usage.ts";
 
@@ -10,7 +11,7 @@ export function quotaStatus(quota: ResourceQuota, usage: Usage): ResourceQuotaSt
   const hard: Amounts = quota.spec?.hard ?? {};
   const old: Amounts = quota.status?.used ?? {};
   const used = Object.keys(hard).flatMap((name) => {
-    const amount = usage[name];
+    const amount = ownEntry(usage, name);
     if (amount !== undefined) return [[name, formatQuantity(amount)] as const];
     return old[name] === undefined ? [] : [[name, old[name]] as const];
   });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, ReplicaSet, ReplicationController } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, selector, template } from "../testing/world.ts";
 import { replicaSetController, replicationControllerController } from "./controller.ts";
 

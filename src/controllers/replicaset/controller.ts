@@ -2,30 +2,34 @@
  * ReplicaSet and ReplicationController: N pods of one template, no more and no fewer.
  *
  * In    ReplicaSets (or RCs) and Pods. Out: Pod creates and deletes, status.
- * Safe  a key with writes its cache has not seen yet makes and deletes nothing (shared/barrier.ts);
+ * Safe  a key with writes its cache has not seen yet makes and deletes nothing (shared/expectations.ts);
  *       deletes name the uid; orphans that match are adopted, strangers released (shared/adopt.ts).
  */
 import type { LabelSelector as LabelSelectorSpec, Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import type { LabelSelector } from "#api/label-selector.ts";
-import { labelsMatch, selectorFromMap, selectorFromLabelSelector } from "#api/label-selector.ts";
+import type { LabelSelector } from "#api/selectors/label-selector.ts";
+import {
+  labelsMatch,
+  selectorFromMap,
+  selectorFromLabelSelector,
+} from "#api/selectors/label-selector.ts";
 import type { GroupVersionKind, KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
 import type { ResourceRef } from "#client/client.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../shared/adopt.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import type { Condition } from "../shared/conditions.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { addGathered } from "../shared/gather.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { refs } from "../shared/refs.ts";
-import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
-import { isGone, isNamespaceGoing, textOf } from "../shared/refusals.ts";
-import { slowStart } from "../shared/slow-start.ts";
-import { isActive, podFromTemplate } from "../shared/pod.ts";
-import { memoSelector } from "../shared/selectors.ts";
+import { claim } from "../ownership/adopt.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import type { Condition } from "../framework/conditions.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { addGathered } from "../framework/gather.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { refs } from "../framework/refs.ts";
+import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
+import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import { slowStart } from "../framework/slow-start.ts";
+import { isActive, podFromTemplate } from "../pods/pod.ts";
+import { memoSelector } from "../ownership/selectors.ts";
 import { nextAvailableMs, planReplicas, replicaStatus, type Failure } from "./replicas.ts";
 
 interface ReplicaOwner extends KubeObject {
@@ -79,7 +83,7 @@ export function replicationControllerController(deps: ControllerDeps): Controlle
   return replicaController(deps, replicationController);
 }
 
-// long: one closure holds the informers and the barrier that the small functions below share
+// long: one closure holds the informers and the expectations that the small functions below share
 function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   const { client, clock, informers } = deps;
   const owners = informers.informer<ReplicaOwner>(kind.ref);
@@ -87,7 +91,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
   owners.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   pods.addIndex(orphanIndex, orphanNamespace);
-  const barrier = new Barrier(pods, clock);
+  const expectations = new Expectations(pods, clock);
   const controller = queueController(deps, kind, reconcile);
   const { queue } = controller;
 
@@ -123,15 +127,15 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const owner = owners.getByKey(key);
-    if (owner === undefined) return barrier.forget(key);
-    const passed = barrier.passed(key);
+    if (owner === undefined) return expectations.forget(key);
+    const passed = expectations.passed(key);
     const mine = passed ? await claimPods(key, owner) : owned(owner);
     const deleting = owner.metadata?.deletionTimestamp !== undefined;
     const outcome = passed && !deleting ? await manage(key, owner, mine) : notTried;
     await writeStatus(owner, mine, passed ? outcome : notTried);
     if (outcome.error !== undefined) throw outcome.error;
     const wait = nextAvailableMs(mine, owner.spec?.minReadySeconds ?? 0, clock.nowMs());
-    if (!passed) return { requeueAfterMs: Math.min(wait ?? Infinity, notYet.requeueAfterMs) };
+    if (!passed) return { requeueAfterMs: Math.min(wait ?? Infinity, unfulfilled.requeueAfterMs) };
     return wait === undefined ? undefined : { requeueAfterMs: wait };
   }
 
@@ -146,7 +150,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
       .byIndex(orphanIndex, owner.metadata?.namespace ?? "")
       .filter((pod) => isActive(pod) && matches(pod));
     const reference = controllerReference(kind.gvk, owner);
-    const wrote = (pod: Pod): void => barrier.wrote(key, pod);
+    const wrote = (pod: Pod): void => expectations.wrote(key, pod);
     const adopter = {
       client,
       ref: refs.pods,
@@ -195,7 +199,7 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
     });
     const { error } = await slowStart(count, async () => {
       const made = await client.create<Pod>(refs.pods, namespace, pod);
-      barrier.wrote(key, made);
+      expectations.wrote(key, made);
       deps.recorder.event(
         owner,
         "Normal",
@@ -221,12 +225,12 @@ function replicaController(deps: ControllerDeps, kind: Kind): Controller {
 
   async function deletePod(key: string, owner: ReplicaOwner, pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-    barrier.deleting(key, pod);
+    expectations.deleting(key, pod);
     try {
       await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
       deps.recorder.event(owner, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
     } catch (error) {
-      barrier.notDeleted(key, pod);
+      expectations.notDeleted(key, pod);
       if (isGone(error)) return;
       deps.recorder.event(owner, "Warning", "FailedDelete", `Error deleting: ${textOf(error)}`);
       throw error;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Pod } from "#api/gen/types.ts";
-import { isActive } from "../shared/pod.ts";
+import { isActive } from "../pods/pod.ts";
 import { pod, readyStatus } from "../testing/world.ts";
 import { burstReplicas, planReplicas, replicaStatus, type StatusInput } from "./replicas.ts";
 

@@ -3,7 +3,7 @@
  * status says. Both kinds keep N pods of one template; they differ in names and selector only.
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import { labelsMatch, selectorFromMap } from "#api/label-selector.ts";
+import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
 import {
   availableInMs,
   compareForDeletion,
@@ -11,8 +11,8 @@ import {
   isAvailable,
   isReady,
   isTerminating,
-} from "../shared/pod.ts";
-import { findCondition, withoutCondition, type Condition } from "../shared/conditions.ts";
+} from "../pods/pod.ts";
+import { findCondition, withoutCondition, type Condition } from "../framework/conditions.ts";
 
 /** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
 export const burstReplicas = 500;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ConfigMap } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld, type World } from "../testing/world.ts";
 import { rootCaPublisher, serviceAccountController } from "./controller.ts";
 

@@ -6,9 +6,9 @@ import type { ConfigMap, Namespace, ServiceAccount } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import type { Informer } from "#client/informer.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { refs } from "../framework/refs.ts";
 
 const workers = 5;
 const defaultAccount = "default";

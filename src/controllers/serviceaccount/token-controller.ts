@@ -8,9 +8,9 @@
 import type { Secret, ServiceAccount } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
-import { keyOf } from "#client/local-store.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { refs } from "../shared/refs.ts";
+import { keyOf } from "#client/indexer.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
 
 interface Account {
   readonly name: string;

@@ -14,8 +14,8 @@
 import type { PersistentVolumeClaim, Pod, StatefulSet } from "#api/gen/types.ts";
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { apiVersionOf, type GroupVersionKind } from "#api/object.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { controllerReference } from "../shared/owner.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { controllerReference } from "../ownership/owner.ts";
 import { ordinalOf, ordinalsOf } from "./identity.ts";
 
 const setGvk: GroupVersionKind = { group: "apps", version: "v1", kind: "StatefulSet" };

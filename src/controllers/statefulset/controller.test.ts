@@ -7,8 +7,8 @@ import type {
   Pod,
   StatefulSet,
 } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
-import { hashLabel, revisionHashLabel } from "../shared/revisions.ts";
+import { refs } from "../framework/refs.ts";
+import { hashLabel, revisionHashLabel } from "../pods/revisions.ts";
 import {
   container,
   createWorld,

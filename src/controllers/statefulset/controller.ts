@@ -11,23 +11,23 @@ import type {
   Pod,
   StatefulSet,
 } from "#api/gen/types.ts";
-import { labelsMatch } from "#api/label-selector.ts";
-import { isAlreadyExists } from "#client/refusal.ts";
-import { commonIndexes, keyOf } from "#client/local-store.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
+import { isAlreadyExists } from "#client/api-errors.ts";
+import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../shared/adopt.ts";
-import { Barrier, notYet } from "../shared/barrier.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { addGathered } from "../shared/gather.ts";
-import { jsonEqual } from "../shared/equal.ts";
-import { orphanIndex, orphanNamespace } from "../shared/orphans.ts";
-import { controllerKey, controllerOf, controllerReference } from "../shared/owner.ts";
-import { availableInMs, isReady } from "../shared/pod.ts";
-import { isGone, textOf } from "../shared/refusals.ts";
-import { refs } from "../shared/refs.ts";
-import * as history from "../shared/revisions.ts";
-import { selectorOf } from "../shared/selectors.ts";
-import { slowStart } from "../shared/slow-start.ts";
+import { claim } from "../ownership/adopt.ts";
+import { Expectations, unfulfilled } from "../framework/expectations.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { addGathered } from "../framework/gather.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { availableInMs, isReady } from "../pods/pod.ts";
+import { isGone, textOf } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import * as history from "../pods/revisions.ts";
+import { selectorOf } from "../ownership/selectors.ts";
+import { slowStart } from "../framework/slow-start.ts";
 import { claimOwners, firstClaimOwners, isLeftover } from "./claims.ts";
 import * as identity from "./identity.ts";
 import { planStateful, type StatefulInput, type StatefulPlan } from "./plan.ts";
@@ -38,7 +38,7 @@ const workers = 10;
 /** A claim that stands in a pod's way goes with the garbage collector's next step. */
 const leftoverMs = 1_000;
 
-// long: one closure holds the informers and the barrier that the small functions below share
+// long: one closure holds the informers and the expectations that the small functions below share
 export function statefulSetController(deps: ControllerDeps): Controller {
   const { client, clock, informers, recorder } = deps;
   const sets = informers.informer<StatefulSet>(refs.statefulsets);
@@ -49,7 +49,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
   revisions.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
   pods.addIndex(orphanIndex, orphanNamespace);
   revisions.addIndex(orphanIndex, orphanNamespace);
-  const barrier = new Barrier(pods, clock);
+  const expectations = new Expectations(pods, clock);
   const controller = queueController(deps, { name: "statefulset-controller", workers }, reconcile);
   const { queue } = controller;
   sets.addHandler({
@@ -77,8 +77,8 @@ export function statefulSetController(deps: ControllerDeps): Controller {
 
   async function reconcile(key: string): Promise<ReconcileResult> {
     const set = sets.getByKey(key);
-    if (set === undefined) return barrier.forget(key);
-    if (!barrier.passed(key)) return notYet;
+    if (set === undefined) return expectations.forget(key);
+    if (!expectations.passed(key)) return unfulfilled;
     const known = await history.claimRevisions(revisions, adopterOf(set), selectorOf(set));
     const mine = await claimPods(set);
     const reference = controllerReference(gvk, set);
@@ -105,7 +105,7 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     const matches = (pod: Pod): boolean => isCandidate(set, pod);
     const orphans = pods.byIndex(orphanIndex, set.metadata?.namespace ?? "").filter(matches);
     const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
-    const wrote = (pod: Pod): void => barrier.wrote(keyOf(set), pod);
+    const wrote = (pod: Pod): void => expectations.wrote(keyOf(set), pod);
     return claim({ ...adopterOf(set), ref: refs.pods, matches, wrote }, [...owned, ...orphans]);
   }
 
@@ -151,7 +151,10 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     if (labels === undefined) return;
     const { namespace = "", name = "", uid } = pod.metadata ?? {};
     const patch = { metadata: { uid, labels } };
-    barrier.wrote(keyOf(set), await client.patch<Pod>(refs.pods, namespace, name, "merge", patch));
+    expectations.wrote(
+      keyOf(set),
+      await client.patch<Pod>(refs.pods, namespace, name, "merge", patch),
+    );
   }
 
   function claimsOf(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
@@ -203,7 +206,10 @@ export function statefulSetController(deps: ControllerDeps): Controller {
   async function createPod(key: string, set: StatefulSet, pod: Pod): Promise<void> {
     const text = `Create Pod ${pod.metadata?.name ?? ""} in StatefulSet ${set.metadata?.name ?? ""}`;
     try {
-      barrier.wrote(key, await client.create<Pod>(refs.pods, set.metadata?.namespace ?? "", pod));
+      expectations.wrote(
+        key,
+        await client.create<Pod>(refs.pods, set.metadata?.namespace ?? "", pod),
+      );
       recorder.event(set, "Normal", "SuccessfulCreate", `${text} successful`);
     } catch (error) {
       if (!isAlreadyExists(error)) {
@@ -218,12 +224,12 @@ export function statefulSetController(deps: ControllerDeps): Controller {
     const { namespace = "", name = "", uid = "" } = pod?.metadata ?? {};
     if (pod === undefined) return;
     const text = `Delete Pod ${name} in StatefulSet ${set.metadata?.name ?? ""}`;
-    barrier.deleting(key, pod);
+    expectations.deleting(key, pod);
     try {
       await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
       recorder.event(set, "Normal", "SuccessfulDelete", `${text} successful`);
     } catch (error) {
-      barrier.notDeleted(key, pod);
+      expectations.notDeleted(key, pod);
       if (isGone(error)) return;
       recorder.event(set, "Warning", "FailedDelete", `${text} failed error: ${textOf(error)}`);
       throw error;

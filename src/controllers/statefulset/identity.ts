@@ -1,8 +1,8 @@
 /** What makes a pod the n-th of its StatefulSet: name, labels, claims. Pure. */
 import type { PersistentVolumeClaim, Pod, PodTemplateSpec, StatefulSet } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
-import { podFromTemplate } from "../shared/pod.ts";
-import { revisionHashLabel } from "../shared/revisions.ts";
+import { podFromTemplate } from "../pods/pod.ts";
+import { revisionHashLabel } from "../pods/revisions.ts";
 
 const podNameLabel = "statefulset.kubernetes.io/pod-name";
 const podIndexLabel = "apps.kubernetes.io/pod-index";

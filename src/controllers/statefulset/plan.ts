@@ -8,7 +8,7 @@
  * After  upstream's stateful_set_control.go with its default gates (no maxUnavailable).
  */
 import type { Pod, StatefulSet } from "#api/gen/types.ts";
-import { isAvailable, isFinished, isGoing } from "../shared/pod.ts";
+import { isAvailable, isFinished, isGoing } from "../pods/pod.ts";
 import { ordinalOf, ordinalsOf, revisionOfPod } from "./identity.ts";
 
 export interface StatefulInput {

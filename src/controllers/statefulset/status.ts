@@ -1,6 +1,6 @@
 /** The status of a StatefulSet, pure. */
 import type { StatefulSetStatus } from "#api/gen/types.ts";
-import { isAvailable, isGoing, isReady } from "../shared/pod.ts";
+import { isAvailable, isGoing, isReady } from "../pods/pod.ts";
 import { revisionOfPod } from "./identity.ts";
 import type { StatefulInput } from "./plan.ts";
 

@@ -11,8 +11,8 @@ import type { ResourceRef } from "#client/client.ts";
 import { createFakeApi, type FakeApi, type FakeCall } from "#client/testing/fake-api.ts";
 import { FakeClock, fakeRandom, settle } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
-import type { Controller, ControllerDeps } from "../shared/controller.ts";
-import { refs } from "../shared/refs.ts";
+import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
 
 export interface World {
   readonly api: FakeApi;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "#api/gen/types.ts";
-import { refs } from "../shared/refs.ts";
+import { refs } from "../framework/refs.ts";
 import { createWorld } from "../testing/world.ts";
 import { ttlAfterFinishedController } from "./controller.ts";
 

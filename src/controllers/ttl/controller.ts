@@ -1,10 +1,10 @@
 /** ttlSecondsAfterFinished: finished Jobs are deleted, with their pods, once their time is over. */
 import type { Job } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";
-import { keyOf } from "#client/local-store.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../shared/controller.ts";
-import { refs } from "../shared/refs.ts";
+import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
 
 const workers = 5;
 

@@ -1,4 +1,4 @@
-/** A course of random calls, decided by a seed: what nobody thought of writing down. */
+/** A sequence of random calls, decided by a seed: cases not written by hand. */
 import { Prng } from "#base/prng.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
@@ -42,7 +42,7 @@ class Course {
     else await t.compact((await t.revision()) - this.#prng.below(12));
   }
 
-  /** Until the last put's, as they came. */
+  /** Events up to the last put's, in order of arrival. */
   async events(stream: { next(): Promise<m.WatchResponse | undefined> }): Promise<void> {
     for (;;) {
       const response = await stream.next();

@@ -8,15 +8,16 @@ import type { Disk } from "#platform/disk.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
+import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions, type StoreOptions } from "#store/options.ts";
-import type { LocalEngineOptions } from "#store/engines/local.ts";
+import type { LocalEngineOptions } from "#store/engines/local/engine.ts";
 import { AlarmFile } from "../alarm-file.ts";
 import { Alarms } from "../alarms.ts";
 import { EtcdClient } from "../client.ts";
-import { etcdHttpFace } from "../http-face.ts";
+import { etcdHttpFrontend } from "../http-frontend.ts";
 import { listenEtcd, recommendedServerLimits, type ServerLimits } from "../server.ts";
 import { etcdMethods, recommendedEtcdLimits, type EtcdOptions } from "../services.ts";
 
@@ -58,7 +59,7 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
   const served = {
     ...deps,
     methods: etcdMethods({ ...deps, store, alarms }, all),
-    http: etcdHttpFace({ store, alarms }, quotaBytes),
+    http: etcdHttpFrontend({ store, alarms, figures: readProcessFigures }, quotaBytes),
   };
   const listening = await listenEtcd(served, {
     host: "127.0.0.1",

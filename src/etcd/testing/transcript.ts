@@ -33,7 +33,7 @@ export class Transcript {
     this.lines.push(line);
   }
 
-  /** Notes what was asked and what came: an answer, or an error's code and text. */
+  /** Records a request and its result: an answer, or an error's code and text. */
   async note<T>(what: string, answer: Promise<T>): Promise<T | undefined> {
     try {
       const value = await answer;
@@ -125,8 +125,8 @@ export class WatchTranscript {
   }
 
   /**
-   * Notes the next `count` events, whatever responses they come in: how many revisions one holds
-   * is timing. That a response splits no revision, and that headers cover their events, is checked.
+   * Records the next `count` events, regardless of how they are grouped into responses, which is timing.
+   * Checks that a response splits no revision, and that headers cover their events.
    */
   async events(count: number): Promise<void> {
     for (let left = count; left > 0;) {

@@ -17,8 +17,8 @@ export class NodeClock implements Clock {
 }
 
 /**
- * Next host turn: `setTimeout(0)` would wait a whole millisecond. Not unref'd: for an immediate that
- * nobody counts the host does not end its wait for sockets, so it could be due for minutes.
+ * Next host turn: `setTimeout(0)` would wait a whole millisecond. Not unref'd: the host does not end its
+ * wait for sockets for an unref'd immediate, which could stay due for minutes.
  */
 function afterTurn(f: () => void): Timer {
   const immediate = setImmediate(f);
@@ -45,8 +45,8 @@ class NodeTimer implements Timer {
   }
 
   #arm(): NodeJS.Timeout {
-    // setTimeout takes 31 bits; a longer wait is done in steps. It may be past already, if the host
-    // gave the core to somebody else meanwhile: a negative delay is warned of.
+    // setTimeout takes 31 bits; a longer wait is done in steps. The due time may be past already, and
+    // Node warns of negative delays.
     const leftMs = Math.max(1, Math.ceil(this.#dueMs - performance.now()));
     const delayMs = Math.min(leftMs, 2 ** 31 - 1);
     const timeout = setTimeout(() => this.#fired(), delayMs);

@@ -6,7 +6,7 @@ export function diskError(what: string, path: string, error: Error): DiskError {
   return new DiskError(`cannot ${what} ${path}: ${error.message}`, code, { cause: error });
 }
 
-export async function named<T>(what: string, path: string, done: Promise<T>): Promise<T> {
+export async function asDiskError<T>(what: string, path: string, done: Promise<T>): Promise<T> {
   try {
     return await done;
   } catch (error) {

@@ -1,11 +1,11 @@
 /**
  * The directory lock: a lock of the operating system, taken through the SQLite that comes with Node on
- * an empty file called LOCK. It goes when the process goes, however it ends, and holds between
- * containers that share a volume. Node itself offers no file lock, and files with a process id in them
- * lie after a crash.
+ * an empty file called LOCK. It is released when the process ends in any way, and works between
+ * containers that share a volume. Node itself has no file lock, and a file with a process id in it is
+ * wrong after a crash.
  *
- * Readers take a shared one on the same file, which asks for nothing but reading it: so a directory on a
- * read-only disk can be looked at, and is left as it was.
+ * Readers take a shared lock on the same file, which needs only the right to read it: so a directory on a
+ * read-only disk can be read, and is left unchanged.
  */
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -14,9 +14,9 @@ import { pid } from "node:process";
 import type { DatabaseSync } from "node:sqlite";
 import { DiskError, lockFilePrefix } from "../disk.ts";
 import type { DiskLock } from "../disk.ts";
-import { diskError, named } from "./disk-error.ts";
+import { diskError, asDiskError } from "./disk-error.ts";
 
-/** SQLITE_BUSY: somebody else has it. */
+/** SQLITE_BUSY: another process holds the lock. */
 const sqliteBusy = 5;
 const alone =
   "PRAGMA busy_timeout=0; PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE";
@@ -27,7 +27,7 @@ export async function lockDirectory(directory: string): Promise<DiskLock> {
   const path = join(directory, lockFilePrefix);
   const holderPath = `${path}.holder`;
   const held = await lockFile(directory, alone, false);
-  await named("write", holderPath, writeFile(holderPath, `${pid}\n`, { mode: 0o600 }));
+  await asDiskError("write", holderPath, writeFile(holderPath, `${pid}\n`, { mode: 0o600 }));
   return { release: () => Promise.resolve(held.close()) };
 }
 
@@ -74,7 +74,7 @@ async function lockError(directory: string, cause: unknown): Promise<DiskError> 
   return new DiskError(message, "ELOCKED", { cause });
 }
 
-/** Whether those who hold the lock share it. */
+/** Whether all present holders of the lock are readers. */
 async function onlyRead(directory: string): Promise<boolean> {
   try {
     const database = await openDatabase(directory, true);

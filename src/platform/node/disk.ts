@@ -17,14 +17,14 @@ import {
 import { mkdir, open as openHandle, readdir, rename, rm, statfs } from "node:fs/promises";
 import { platform } from "node:process";
 import type { Disk, DiskFile, DiskLock } from "../disk.ts";
-import { diskError, named } from "./disk-error.ts";
+import { diskError, asDiskError } from "./disk-error.ts";
 import { lockDirectory, lockDirectoryForReading } from "./disk-lock.ts";
 
 /**
  * A write through a descriptor with this flag is durable when it returns: one trip through the
  * thread pool instead of two, a sixth faster. Elsewhere than on Linux it does not reach the medium,
- * so there a sync follows - through the same descriptor, of its own: a host tells each descriptor
- * once of a write-back that failed, and nobody else's sync may take that away.
+ * so there a sync follows - through the same descriptor, used for nothing else: a host reports a failed
+ * write-back once per descriptor, and no other sync may consume that report.
  */
 const dsyncFlag = platform === "linux" ? constants.O_DSYNC : undefined;
 /** Buffers per writev: Linux's IOV_MAX. */
@@ -37,32 +37,32 @@ export class NodeDisk implements Disk {
   }
 
   async list(directory: string): Promise<readonly string[]> {
-    return (await named("list", directory, readdir(directory))).toSorted();
+    return (await asDiskError("list", directory, readdir(directory))).toSorted();
   }
 
   async makeDirectory(directory: string): Promise<void> {
-    await named("make", directory, mkdir(directory, { recursive: true, mode: 0o700 }));
+    await asDiskError("make", directory, mkdir(directory, { recursive: true, mode: 0o700 }));
   }
 
   rename(source: string, target: string): Promise<void> {
-    return named("rename", source, rename(source, target));
+    return asDiskError("rename", source, rename(source, target));
   }
 
   remove(path: string): Promise<void> {
-    return named("remove", path, rm(path));
+    return asDiskError("remove", path, rm(path));
   }
 
   async syncDirectory(directory: string): Promise<void> {
-    const handle = await named("open", directory, openHandle(directory, "r"));
+    const handle = await asDiskError("open", directory, openHandle(directory, "r"));
     try {
-      await named("sync", directory, handle.sync());
+      await asDiskError("sync", directory, handle.sync());
     } finally {
       await handle.close();
     }
   }
 
   async freeBytes(directory: string): Promise<number> {
-    const { bavail, bsize } = await named("stat", directory, statfs(directory));
+    const { bavail, bsize } = await asDiskError("stat", directory, statfs(directory));
     return bavail * bsize;
   }
 

@@ -7,7 +7,7 @@ import { offHeapFlag } from "./heap.ts";
 
 const blocks = 800;
 
-/** Full collections while so many blocks of a megabyte are taken and kept. */
+/** Counts full collections while blocks of a megabyte are allocated and kept. */
 function collections(prepare: string): number {
   const module = new URL("./heap.ts", import.meta.url).href;
   const script = `import { countOffHeapWithHeap } from ${JSON.stringify(module)};

@@ -1,10 +1,10 @@
 /**
  * How the host's garbage collector counts memory off the heap.
  *
- * By itself V8 collects all garbage whenever some ten megabytes came to be off the heap since the last
- * time, however much is there already: a store of a gigabyte looks through its million keys about
- * twenty times while it is read, and twice a second while it fills. Counted into the one limit that
- * grows with what is live, that is a third of the times. What a collection frees is the same.
+ * By default V8 runs a full collection whenever some ten megabytes of off-heap memory were allocated since
+ * the last one, regardless of the live size: a store of a gigabyte is traced about twenty times while it
+ * is loaded, and twice a second while it fills. Counted into the one limit that grows with the live size,
+ * there are a third as many collections. What a collection frees is the same.
  */
 import { setFlagsFromString } from "node:v8";
 

@@ -1,5 +1,5 @@
 /**
- * Kubeconfig files, as kubectl reads them: which server, whom to trust, who we are.
+ * Kubeconfig files, as kubectl reads them: server, trusted authorities, and credentials.
  *
  * Read: current or named context, inline data or files (relative to the kubeconfig), tokens, token
  * files, exec plugins (run once; a token near its end is fetched again in the background).
@@ -52,11 +52,11 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Ku
   if (name === undefined || name === "") {
     throw new KubeconfigError(`kubeconfig ${path} names no current-context`);
   }
-  const chosen = named(root, "contexts", name, "context", path);
+  const chosen = findNamed(root, "contexts", name, "context", path);
   const clusterName = text(chosen["cluster"]) ?? "";
-  const cluster = named(root, "clusters", clusterName, "cluster", path);
+  const cluster = findNamed(root, "clusters", clusterName, "cluster", path);
   const userName = text(chosen["user"]) ?? "";
-  const user = userName === "" ? {} : named(root, "users", userName, "user", path);
+  const user = userName === "" ? {} : findNamed(root, "users", userName, "user", path);
   if (text(cluster["proxy-url"]) !== undefined) {
     throw new KubeconfigError(`cluster "${clusterName}": proxy-url is not supported`);
   }
@@ -198,7 +198,7 @@ function pem(owner: Fields, field: string, directory: string): string | undefine
   return path === undefined || path === "" ? undefined : readText(resolve(directory, path));
 }
 
-function named(root: Fields, lists: string, name: string, field: string, path: string): Fields {
+function findNamed(root: Fields, lists: string, name: string, field: string, path: string): Fields {
   const entry = list(root[lists])
     .map(fields)
     .find((candidate) => candidate["name"] === name);

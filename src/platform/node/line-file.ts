@@ -15,7 +15,7 @@
  */
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Clock, Timer, TimerName } from "../clock.ts";
-import { named } from "./disk-error.ts";
+import { asDiskError } from "./disk-error.ts";
 
 export interface LineFileOptions {
   readonly path: string;
@@ -38,7 +38,7 @@ export async function openLineFile(clock: Clock, options: LineFileOptions): Prom
 }
 
 function openToAppend({ path, mode }: LineFileOptions): Promise<FileHandle> {
-  return named("append to", path, open(path, "a", mode));
+  return asDiskError("append to", path, open(path, "a", mode));
 }
 
 export class LineFile {
@@ -145,7 +145,7 @@ export class LineFile {
   async #writeChunk(): Promise<void> {
     const chunk = this.#chunk();
     const { path } = this.#options;
-    const { bytesWritten } = await named("append to", path, this.#file.write(chunk));
+    const { bytesWritten } = await asDiskError("append to", path, this.#file.write(chunk));
     this.#take(bytesWritten);
     if (bytesWritten > 0) this.#torn = chunk[bytesWritten - 1] !== newline;
   }

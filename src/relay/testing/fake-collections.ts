@@ -19,7 +19,7 @@ const encoder = new TextEncoder();
 
 export class FakeCollections implements ByteTransport {
   revision = 1;
-  /** Further requests fail as if nobody listened. */
+  /** Further requests fail as if the port were closed. */
   down = false;
   /** Paths of which requests are answered 503, as an API server does when the one behind it is away. */
   readonly away = new Set<string>();
@@ -102,7 +102,7 @@ function keyOf({ metadata }: AnyObject): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
-/** Of what comes from now on: these tests write nothing between a list and its watch. */
+/** A watch from now on: these tests write nothing between a list and its watch. */
 function watch(collection: Collection): ByteResponse {
   return {
     status: 200,

@@ -6,7 +6,7 @@
  */
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { ByteTransportError } from "#platform/byte-transport.ts";
-import type { MirroredKind } from "../mirrored-kind.ts";
+import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 
 export const podKind: MirroredKind = {
   group: "",
@@ -49,7 +49,7 @@ export class FakeUpstream implements ByteTransport {
   compacted = 0;
   lists = 0;
   watches = 0;
-  /** Further requests fail as if nobody listened. */
+  /** Further requests fail as if the port were closed. */
   down = false;
   readonly #state = new Map<string, FakeObject>();
   readonly #streams = new Set<Stream>();

@@ -7,7 +7,7 @@ import { silentLog } from "#platform/log.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import type { RelayDeps } from "../relay.ts";
 
-/** Everybody may do everything. */
+/** Allows everything to every user. */
 const allowing = {
   create: () => Promise.resolve({ status: { allowed: true } }),
 } as unknown as Client;
@@ -66,7 +66,7 @@ interface Told {
 export class Watching implements ByteSink {
   text = "";
   ended = false;
-  /** It was told that it would do better elsewhere. */
+  /** The relay asked this stream to reconnect elsewhere. */
   left = false;
   readonly closed = false;
   /** The client goes. */

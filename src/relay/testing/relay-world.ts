@@ -8,7 +8,7 @@ import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
 import { relayLimits } from "../limits.ts";
 import { createRelay, type Relay } from "../relay.ts";
-import { parseViewFile } from "../view-definition.ts";
+import { parseViewFile } from "../views/view-definition.ts";
 import { FakeUpstream, podKind } from "./fake-upstream.ts";
 import { relayDeps, Watching } from "./relay-fixture.ts";
 

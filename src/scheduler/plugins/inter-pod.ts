@@ -39,7 +39,7 @@ export function interPodFilter(namespaces: NamespaceLabels): FilterPlugin {
 function keepOut(cycle: Cycle, term: Term, counts: SlotCounts, reason: number): void {
   if (cycle.count === 0 || counts.size === 0) return;
   const { ids } = cycle.cache.nodes.domains(term.topologyKey);
-  const forbidden = markedDomains(ids, counts);
+  const forbidden = markDomains(ids, counts);
   cycle.keep((slot) => {
     const domain = ids[slot] ?? -1;
     return domain >= 0 && forbidden.has(domain) ? reason : -1;
@@ -55,7 +55,7 @@ function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
   const matching = counts.at(selection);
   const wanted = terms.map(({ topologyKey }) => {
     const { ids } = nodes.domains(topologyKey);
-    return { ids, met: markedDomains(ids, matching) };
+    return { ids, met: markDomains(ids, matching) };
   });
   // The first Pod of a group may go to any node with the topology labels: there is no Pod to match yet.
   const nobody = wanted.every(({ met }) => met.size === 0);
@@ -69,7 +69,7 @@ function filterAffinity(cycle: Cycle, namespaces: NamespaceLabels): void {
   });
 }
 
-function markedDomains(ids: Int32Array, counts: SlotCounts): Set<number> {
+function markDomains(ids: Int32Array, counts: SlotCounts): Set<number> {
   const marked = new Set<number>();
   for (const slot of counts.keys()) {
     const domain = ids[slot] ?? -1;

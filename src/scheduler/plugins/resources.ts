@@ -43,7 +43,7 @@ function judgeRoom(podClass: PodClass, nodes: NodeTable, slot: number): void {
   const fit = lackOf(nodes, requests, slot).length === 0;
   podClass.room[slot] = fit ? 1 : 0;
   podClass.roomScore[slot] = fit
-    ? leastAllocated(nodes, requests, slot) + balanced(nodes, requests, slot)
+    ? leastAllocated(nodes, requests, slot) + balancedScore(nodes, requests, slot)
     : 0;
 }
 
@@ -101,7 +101,7 @@ function leftShare(max: number, used: number): number {
 }
 
 /** Pods that ask for nothing have no balance to keep: all nodes alike. */
-function balanced(nodes: NodeTable, requests: Requests, slot: number): number {
+function balancedScore(nodes: NodeTable, requests: Requests, slot: number): number {
   const { cpu, memory } = requests;
   if (cpu === 0 && memory === 0) return 0;
   const cpuShare = usedShare(nodes.cpuMax[slot] ?? 0, (nodes.cpuUsed[slot] ?? 0) + cpu);

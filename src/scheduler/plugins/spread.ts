@@ -9,7 +9,7 @@ import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
 import { fits, nodeAffinityHolds } from "../pod-class.ts";
 import type { Spread } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
-import { tolerates } from "#api/node-match.ts";
+import { tolerates } from "#api/selectors/node-match.ts";
 
 const missingLabel = reasonId(
   "PodTopologySpread",

@@ -13,7 +13,7 @@ import type {
   Volume,
 } from "#api/gen/types.ts";
 import type { FilterPlugin } from "../framework.ts";
-import { nodeSelectorMatches } from "#api/node-match.ts";
+import { nodeSelectorMatches } from "#api/selectors/node-match.ts";
 import { reasonId } from "../reasons.ts";
 
 export interface VolumeLookup {

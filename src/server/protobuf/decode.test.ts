@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { builtinResources } from "#api/resources.ts";
+import { builtinResources } from "#api/schema/resources.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
 import { decodeProtobuf } from "./decode.ts";
 import { samplePath, withoutSamples } from "./testing/upstream-samples.ts";

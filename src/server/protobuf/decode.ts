@@ -5,11 +5,17 @@
  * in JSON. Unknown numbers are skipped, as protobuf wants it.
  * Cost   a plan per definition is made on first use.
  */
-import type { FieldSchema } from "#api/schema-types.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import { objectLimits } from "#api/object-limits.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
 import type { GroupVersionKind } from "#api/object.ts";
 import { formatMicroTime, formatTime } from "#api/time.ts";
-import { ProtobufError, readFields, utf8, type ProtobufField } from "#wire/protobuf.ts";
+import {
+  ProtobufError,
+  type ProtobufField,
+  readFields as readAnyFields,
+  utf8,
+} from "#wire/protobuf.ts";
 import { type FreeForm, readFree } from "./free.ts";
 import { type NumberedField, numberedFields } from "./numbered-fields.ts";
 
@@ -23,10 +29,27 @@ const depthMax = 100;
 
 const plans = new Map<string, Plan>();
 
+/** Fields the body under way may still have. One is decoded at a time, without a pause. */
+let fieldsLeft = 0;
+
+/** The bytes hold more fields than an object may have values. */
+export class TooManyFieldsError extends Error {}
+
 /** The object of kind `gvk` that `raw` encodes, without apiVersion and kind; undefined for an unknown kind. */
 export function decodeProtobuf(gvk: GroupVersionKind, raw: Uint8Array): Bag | undefined {
   const schema = schemaOfKind(gvk);
+  fieldsLeft = objectLimits.partsMax;
   return schema === undefined ? undefined : decodeMessage(schema.name, raw, 0);
+}
+
+/** Unknown fields count, too: each costs time. */
+function readFields(message: Uint8Array, visit: (field: ProtobufField) => void): void {
+  readAnyFields(message, (field) => {
+    if (--fieldsLeft < 0) {
+      throw new TooManyFieldsError(`the object has more than ${objectLimits.partsMax} fields`);
+    }
+    visit(field);
+  });
 }
 
 function decodeMessage(definition: string, bytes: Uint8Array, depth: number): Bag {

@@ -2,7 +2,7 @@
  * How a message of one definition is written: its fields with their tags, highest number first,
  * because messages are written back to front. Made once per definition, on first use.
  */
-import type { FieldSchema } from "#api/schema-types.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
 import type { FreeForm } from "./free.ts";
 import { type NumberedField, numberedFields } from "./numbered-fields.ts";
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
-import { builtinResources } from "#api/resources.ts";
+import { builtinResources } from "#api/schema/resources.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { encodeProtobuf } from "./encode.ts";

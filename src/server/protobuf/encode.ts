@@ -6,7 +6,7 @@
  * Cost   one pass from the back into one scratch, one copy; a Pod of 2.4 KB JSON about 6 µs.
  */
 import type { AnyObject, GroupVersionKind } from "#api/object.ts";
-import { schemaOfKind } from "#api/schema.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
 import { parseTime } from "#api/time.ts";
 import { BackWriter } from "#wire/etcd-writer.ts";
 import { ProtobufError } from "#wire/protobuf.ts";

@@ -1,7 +1,7 @@
 /** Lists and frames read back: every item is there, whole, and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import { readEnvelope, readFields } from "#wire/protobuf.ts";
 import { decodeProtobuf } from "./decode.ts";
 import {
@@ -20,7 +20,7 @@ const long = { ...podType, metadata: { name: "b", annotations: { text: "é".repe
 test("a list is its metadata and the entries, a long one as well", () => {
   const entries = [pod, long].map((object) => entryBytes(podType, object));
   const type = { apiVersion: "v1", kind: "PodList" };
-  const bytes = concatenated(listParts(type, { resourceVersion: "9" }, entries));
+  const bytes = concatBytes(listParts(type, { resourceVersion: "9" }, entries));
   const { apiVersion, kind, raw } = readEnvelope(bytes);
   const decoded = decodeProtobuf({ group: "", version: "v1", kind: "PodList" }, raw) ?? {};
   assert.deepEqual([apiVersion, kind], ["v1", "PodList"]);
@@ -60,7 +60,7 @@ test("the list of metadata of v1beta1 has its fields the other way round", () =>
   const item = { ...type, kind: "PartialObjectMetadata" };
   const entry = entryBytes(item, { metadata: { name: "x" } });
   const numbers: number[] = [];
-  const { raw } = readEnvelope(concatenated(listParts(type, { resourceVersion: "9" }, [entry])));
+  const { raw } = readEnvelope(concatBytes(listParts(type, { resourceVersion: "9" }, [entry])));
   readFields(raw, (field) => numbers.push(field.number));
   assert.deepEqual(numbers, [1, 2]);
 });

@@ -6,9 +6,9 @@
  *   entry    one item as it stands in a list: tag, length, message
  *   frame    length in 4 bytes, big-endian, then WatchEvent{1: type, 2: RawExtension{1: object}}
  */
-import { listMetaDefinition, objectMetaDefinition } from "#api/schema.ts";
+import { listMetaDefinition, objectMetaDefinition } from "#api/schema/schema.ts";
 import { type AnyObject, parseApiVersion } from "#api/object.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
 import { encodeDefinition, encodeProtobuf, travelsInProtobuf } from "./encode.ts";
 
@@ -32,17 +32,17 @@ const metaGroup = "meta.k8s.io/";
 /** An object that says its own apiVersion and kind, whole. @throws ProtobufError when its kind has no message. */
 export function objectBytes(object: AnyObject): Uint8Array {
   const { apiVersion = "", kind = "" } = object;
-  return concatenated(enveloped({ apiVersion, kind }, [message({ apiVersion, kind }, object)]));
+  return concatBytes(enveloped({ apiVersion, kind }, [message({ apiVersion, kind }, object)]));
 }
 
 /** `object` as an item of a list of `type`. */
 export function entryBytes(type: TypeMeta, object: AnyObject): Uint8Array {
-  return concatenated(delimited(itemsField(type), [message(type, object)]));
+  return concatBytes(delimited(itemsField(type), [message(type, object)]));
 }
 
 /** The object in `entry`, whole. */
 export function objectOfEntry(type: TypeMeta, entry: Uint8Array): Uint8Array {
-  return concatenated(enveloped(type, [messageOf(entry)]));
+  return concatBytes(enveloped(type, [messageOf(entry)]));
 }
 
 /** `type` is the list's own: `PodList`. Every entry was made for a list of this kind. */
@@ -61,7 +61,7 @@ export function watchFrame(eventType: string, type: TypeMeta, object: AnyObject)
   ];
   const length = new Uint8Array(4);
   new DataView(length.buffer).setUint32(0, sizeOf(event));
-  return concatenated([length, ...event]);
+  return concatBytes([length, ...event]);
 }
 
 /** Whether a kind has a message; metadata of any kind has one. */
@@ -75,7 +75,7 @@ function message(type: TypeMeta, object: AnyObject): Uint8Array {
   const { apiVersion, kind } = type;
   if (apiVersion.startsWith(metaGroup) && kind === "PartialObjectMetadata") {
     const metadata = encodeDefinition(objectMetaDefinition, object.metadata ?? {});
-    return concatenated(delimited(firstField, [metadata]));
+    return concatBytes(delimited(firstField, [metadata]));
   }
   const gv = parseApiVersion(apiVersion);
   if (gv === undefined) throw new ProtobufError(`${apiVersion} is no API version`);

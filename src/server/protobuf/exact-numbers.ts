@@ -1,6 +1,6 @@
 /**
- * Objects whose integers no double holds: such a number stays the text it came as, in the form of
- * JSON.rawJSON, so that what is encoded from the object says exactly what the bytes said.
+ * Objects with integers that no double can hold: such a number keeps its original text, in the form of
+ * JSON.rawJSON, so that encoding the object gives exactly the same number.
  *
  * Cost   a look for sixteen digits in a row; only objects that have them are parsed again.
  */

@@ -1,5 +1,6 @@
 /** Fields that are any JSON: how each travels in protobuf. */
-import type { FieldSchema } from "#api/schema-types.ts";
+import { ownEntry } from "#base/own.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { ProtobufError, readFields, utf8 } from "#wire/protobuf.ts";
 
 /** `raw`: a message whose field 1 holds JSON text. The others are unions of JSONSchemaProps. */
@@ -17,7 +18,8 @@ export function freeFormOf(
   name: string,
   schema: FieldSchema,
 ): FreeForm | undefined {
-  if (definition.endsWith(".JSONSchemaProps") && Object.hasOwn(unions, name)) return unions[name];
+  if (definition.endsWith(".JSONSchemaProps") && Object.hasOwn(unions, name))
+    return ownEntry(unions, name);
   const leaf = schema.type === "array" || schema.type === "map" ? schema.items : schema;
   if (leaf?.type === "any" && leaf.format === undefined) return "raw";
   const isFree = leaf?.type === "object" && leaf.ref === undefined;

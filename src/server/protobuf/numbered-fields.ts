@@ -1,6 +1,6 @@
 /** The table of `numbers.ts`, joined with the schema: what one message holds, for both directions. */
-import type { FieldSchema } from "#api/schema-types.ts";
-import { schemaOf } from "#api/schema.ts";
+import type { FieldSchema } from "#api/schema/schema-types.ts";
+import { schemaOf } from "#api/schema/schema.ts";
 import { freeFormOf, type FreeForm } from "./free.ts";
 import { fieldNumbers } from "./numbers.ts";
 

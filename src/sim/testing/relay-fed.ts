@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
-import { memberHash } from "#relay/digest.ts";
+import { memberHash } from "#relay/views/digest.ts";
 import { relayLimits } from "#relay/limits.ts";
-import { Mirror } from "#relay/mirror.ts";
+import { Mirror } from "#relay/mirror/mirror.ts";
 import { FakeUpstream, podKind } from "#relay/testing/fake-upstream.ts";
-import { Upstream } from "#relay/upstream.ts";
+import { Upstream } from "#relay/mirror/upstream.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseFieldSelector } from "#api/field-selector.ts";
-import { parseLabelSelector } from "#api/label-selector.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
+import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import type { Fault, Fed } from "./fed.ts";
 import { type Selection, WatchClient } from "./watch-client.ts";

@@ -6,7 +6,7 @@ import { after } from "node:test";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { newWorld, smallOptions } from "../testing/fixture.ts";
 import { engineSuite } from "../testing/engine-suite.ts";
-import { LocalEngine } from "./local.ts";
+import { LocalEngine } from "./local/engine.ts";
 import { MemoryEngine, MemoryLog } from "./memory.ts";
 
 /** Names logs, and seeds worlds: no two stores get one id. */

@@ -100,6 +100,15 @@ export interface CheckpointSource extends RecordSupply {
   readonly hurried: AbortSignal;
 }
 
+/** A checkpoint that could be made now. */
+export interface PossibleCheckpoint {
+  readonly revision: number;
+  /** About how many bytes it would be. */
+  readonly stateBytes: number;
+  /** Little is being written: this may be the last chance for long to free what a busy time left. */
+  readonly quiet: boolean;
+}
+
 export interface EngineStats {
   readonly kind: string;
   /** Bytes on disk, or in the medium that holds the log. */
@@ -124,8 +133,8 @@ export interface Engine {
   readonly room: Room;
   /** Whether there is room, by a look that began after this call. Never rejects. */
   lookForRoom(): Promise<Room>;
-  /** Whether a checkpoint at `revision` would free enough log to be worth its writing. */
-  wantsCheckpoint(revision: number): boolean;
+  /** Whether a checkpoint would free enough log to be worth its writing. */
+  wantsCheckpoint(possible: PossibleCheckpoint): boolean;
   /**
    * Stores a checkpoint, then trims: log records at or below its revision may go. Runs beside
    * appends. Rejecting leaves the older checkpoint and all of the log in place.

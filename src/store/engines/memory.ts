@@ -7,7 +7,7 @@
  * from the current one, as happens in a replicated engine.
  */
 import { assert } from "#base/assert.ts";
-import { concatenated } from "#base/bytes.ts";
+import { concatBytes } from "#base/bytes.ts";
 import { RecordReader } from "../record.ts";
 import { FencedError } from "./engine.ts";
 import type {
@@ -16,6 +16,7 @@ import type {
   Engine,
   EngineStats,
   Opened,
+  PossibleCheckpoint,
   ReplaySink,
   Room,
   Tail,
@@ -90,7 +91,7 @@ export class MemoryLog {
       this.#trimmedRevision = lastRevision;
       return;
     }
-    this.#batches.push({ lastRevision, bytes: concatenated(buffers) });
+    this.#batches.push({ lastRevision, bytes: concatBytes(buffers) });
     this.#bytes += bytes;
   }
 
@@ -144,7 +145,7 @@ export class MemoryEngine implements Engine {
     this.#log.append(batch);
   }
 
-  wantsCheckpoint(_revision: number): boolean {
+  wantsCheckpoint(_possible: PossibleCheckpoint): boolean {
     return false;
   }
 

@@ -5,7 +5,7 @@ import { SimClock } from "#sim/clock.ts";
 import { SimDisk } from "#sim/disk.ts";
 import { SimRandom } from "#sim/random.ts";
 import type { OpenedStore } from "../full-store.ts";
-import type { LocalEngineOptions } from "../engines/local.ts";
+import type { LocalEngineOptions } from "../engines/local/engine.ts";
 import { openStore } from "../open.ts";
 import type { StoreOptions } from "../options.ts";
 import type { Commit, CommitSink, Key, KeyValue, Revision, StoreEvent } from "../store.ts";

@@ -2,10 +2,10 @@
  * For tests: a feed that keeps all of its history, a cache fed by it, a sink with a capacity, and the
  * oracle: what a watcher must see, worked out from the list of changes with no cache at all.
  */
-import { parseFieldSelector } from "#api/field-selector.ts";
-import { parseLabelSelector } from "#api/label-selector.ts";
+import { parseFieldSelector } from "#api/selectors/field-selector.ts";
+import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import type { AnyObject } from "#api/object.ts";
-import { plainFieldValue } from "#api/selectable-fields.ts";
+import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
 import type { Change } from "../cache-state.ts";
 import type { CacheOptions } from "../cache.ts";
 import { WatchCache } from "../cache.ts";

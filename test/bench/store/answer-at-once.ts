@@ -6,10 +6,11 @@ import { Alarms } from "../../../src/etcd/alarms.ts";
 import type { Method } from "../../../src/etcd/call.ts";
 import { listenEtcd, recommendedServerLimits } from "../../../src/etcd/server.ts";
 import { recommendedEtcdLimits, etcdMethods } from "../../../src/etcd/services.ts";
-import { etcdHttpFace } from "../../../src/etcd/http-face.ts";
+import { etcdHttpFrontend } from "../../../src/etcd/http-frontend.ts";
 import { silentLog } from "../../../src/platform/log.ts";
 import { NodeClock } from "../../../src/platform/node/clock.ts";
 import { NodeDisk } from "../../../src/platform/node/disk.ts";
+import { readProcessFigures } from "../../../src/platform/node/process-figures.ts";
 import { NodeRandom } from "../../../src/platform/node/random.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { recommendedOptions } from "../../../src/store/options.ts";
@@ -36,6 +37,10 @@ const put: Method = {
 };
 const methods = new Map([...real, ["/etcdserverpb.KV/Put", put]]);
 await listenEtcd(
-  { ...host, methods, http: etcdHttpFace(deps, quotaBytes) },
+  {
+    ...host,
+    methods,
+    http: etcdHttpFrontend({ ...deps, figures: readProcessFigures }, quotaBytes),
+  },
   { host: "127.0.0.1", port: Number(process.argv[2]), limits: recommendedServerLimits },
 );

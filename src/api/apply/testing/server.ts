@@ -1,8 +1,8 @@
 /** A little API server for tests of server-side apply: one object, applied to and updated. */
-import { convert } from "../../convert.ts";
+import { convert } from "../../convert/convert.ts";
 import type { AnyObject, ManagedFieldsEntry } from "../../object.ts";
 import { parseApiVersion } from "../../object.ts";
-import { schemaOf, schemaOfKind } from "../../schema.ts";
+import { schemaOf, schemaOfKind } from "../../schema/schema.ts";
 import { applyPatch, trackUpdate } from "../field-manager.ts";
 import type { FieldManagement } from "../field-manager.ts";
 import { applyTypes } from "../updater.ts";

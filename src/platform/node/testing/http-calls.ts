@@ -1,7 +1,7 @@
 /** For tests of the HTTP rim: a server that says what it was asked, and one call to it. */
 import type { request as httpRequest } from "node:http";
 import type { PlainRequest, PlainResponse } from "../../http.ts";
-import { httpLimits } from "../http.ts";
+import { httpLimits } from "../http/http.ts";
 
 export const text = (status: number, body: string): PlainResponse => ({
   kind: "bytes",

@@ -1,0 +1,45 @@
+/**
+ * JSON merge patch (RFC 7386) as the Kubernetes API applies it: null deletes, objects merge,
+ * everything else replaces. Nulls inside a value that is new are dropped, also within lists.
+ */
+import { cloneJson, freezeType, getField, isJsonObject, setField } from "../json-value.ts";
+import type { MutableJson, MutableObject } from "../json-value.ts";
+import type { JsonObject, JsonValue } from "../object.ts";
+import { badRequest } from "../status.ts";
+
+/**
+ * The patched copy; `document` is not changed, and what the patch does not name is shared with it.
+ * Throws ApiError 400 when `patch` is no object.
+ */
+export function applyMergePatch(document: JsonObject, patch: unknown): JsonValue {
+  if (!isJsonObject(patch)) throw badRequest("Invalid JSON Patch");
+  return freezeType(merge(document as MutableObject, patch));
+}
+
+function merge(current: MutableJson, patch: MutableJson): MutableJson {
+  if (!isJsonObject(current)) return pruneNulls(patch);
+  if (!isJsonObject(patch)) return cloneJson(patch);
+  const merged: MutableObject = {};
+  for (const [field, old] of Object.entries(current)) {
+    const value = getField(patch, field);
+    if (value === undefined) setField(merged, field, old);
+    else if (value !== null)
+      setField(merged, field, old === null ? pruneNulls(value) : merge(old, value));
+  }
+  for (const [field, value] of Object.entries(patch)) {
+    if (value !== null && !Object.hasOwn(current, field))
+      setField(merged, field, pruneNulls(value));
+  }
+  return merged;
+}
+
+/** A copy without the object members that are null; list elements that are null stay. */
+function pruneNulls(value: MutableJson): MutableJson {
+  if (Array.isArray(value)) return value.map(pruneNulls);
+  if (!isJsonObject(value)) return value;
+  const kept: MutableObject = {};
+  for (const [field, member] of Object.entries(value)) {
+    if (member !== null && member !== undefined) setField(kept, field, pruneNulls(member));
+  }
+  return kept;
+}

@@ -1,0 +1,117 @@
+/**
+ * Scalars of typed fields, as Go's decoders read them: range of integers, quantities and times in
+ * canonical form, base64 checked. Messages are upstream's.
+ */
+import type { FieldSchema } from "./schema-types.ts";
+import { QuantityError, canonicalQuantity } from "../quantity.ts";
+import { formatTime, parseTime } from "../time.ts";
+import { base64Length } from "../defaults/base64.ts";
+
+export type DecodedScalar =
+  | { readonly kind: "ok"; readonly value: unknown }
+  /** Wrong JSON type; `literal` when it is a number that the type cannot hold. */
+  | { readonly kind: "mismatch"; readonly literal?: string }
+  | { readonly kind: "error"; readonly message: string };
+
+const int32Max = 2 ** 31 - 1;
+const int32Min = -(2 ** 31);
+
+/** `field.type` is one of the scalar types; `value` is not null. */
+export function decodeScalar(value: unknown, field: FieldSchema): DecodedScalar {
+  if (field.type === "string") return decodeString(value, field);
+  if (field.type === "integer") return decodeInteger(value, field);
+  const fits = typeof value === (field.type === "boolean" ? "boolean" : "number");
+  return fits ? { kind: "ok", value } : { kind: "mismatch" };
+}
+
+function decodeInteger(value: unknown, field: FieldSchema): DecodedScalar {
+  if (typeof value !== "number") return { kind: "mismatch" };
+  const fits =
+    field.format === "int32"
+      ? Number.isInteger(value) && value >= int32Min && value <= int32Max
+      : Number.isSafeInteger(value);
+  return fits ? { kind: "ok", value } : { kind: "mismatch", literal: String(value) };
+}
+
+function decodeString(value: unknown, field: FieldSchema): DecodedScalar {
+  switch (field.format) {
+    case "quantity":
+      return decodeQuantity(value);
+    case "date-time":
+      return decodeTime(value);
+    case "micro-time":
+      return decodeMicroTime(value);
+    case "int-or-string":
+      return typeof value === "string"
+        ? { kind: "ok", value }
+        : decodeInteger(value, { type: "integer", format: "int32" });
+    case "byte":
+      return decodeBase64(value);
+    case undefined:
+    case "int32":
+    case "int64":
+    case "double":
+    case "duration":
+      return typeof value === "string" ? { kind: "ok", value } : { kind: "mismatch" };
+    default:
+      return field.format satisfies never;
+  }
+}
+
+/** One to three digits and a plain suffix are canonical already: most quantities are. */
+const canonicalShort = /^[1-9][0-9]{0,2}(?:m|[kMGTPE]i?|Ki)?$/;
+
+function decodeQuantity(value: unknown): DecodedScalar {
+  if (typeof value === "string" && canonicalShort.test(value) && !value.endsWith("ki")) {
+    return { kind: "ok", value };
+  }
+  if (typeof value !== "string" && typeof value !== "number") return badQuantity();
+  try {
+    return { kind: "ok", value: canonicalQuantity(value) };
+  } catch (error) {
+    if (error instanceof QuantityError) return { kind: "error", message: error.message };
+    throw error;
+  }
+}
+
+function badQuantity(): DecodedScalar {
+  const message =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+  return { kind: "error", message };
+}
+
+const layout = "2006-01-02T15:04:05Z07:00";
+const microLayout = "2006-01-02T15:04:05.000000Z07:00";
+const canonicalTime = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
+
+function decodeTime(value: unknown): DecodedScalar {
+  if (typeof value !== "string") return { kind: "mismatch" };
+  const time = parseTime(value);
+  if (time === undefined) return badTime(value, layout);
+  return { kind: "ok", value: canonicalTime.test(value) ? value : formatTime(time) };
+}
+
+/** Microseconds are cut from the text: a number of milliseconds cannot hold them. */
+function decodeMicroTime(value: unknown): DecodedScalar {
+  if (typeof value !== "string") return { kind: "mismatch" };
+  const time = parseTime(value);
+  if (time === undefined) return badTime(value, microLayout);
+  const fraction = /\.([0-9]{1,9})/.exec(value)?.[1] ?? "";
+  const micros = fraction.padEnd(6, "0").slice(0, 6);
+  return { kind: "ok", value: formatTime(time).replace("Z", `.${micros}Z`) };
+}
+
+function badTime(value: string, expected: string): DecodedScalar {
+  const text = JSON.stringify(value);
+  const message = `parsing time ${text} as "${expected}": cannot parse ${text} as "2006"`;
+  return { kind: "error", message };
+}
+
+function decodeBase64(value: unknown): DecodedScalar {
+  if (typeof value !== "string") return { kind: "mismatch" };
+  const plain = value.replace(/[\r\n]/g, "");
+  if (base64Length(plain) !== undefined) return { kind: "ok", value: plain };
+  const good = /^[A-Za-z0-9+/\r\n]*/.exec(value)?.[0].length ?? 0;
+  const at = good === value.length ? good - (plain.length % 4) : good;
+  return { kind: "error", message: `illegal base64 data at input byte ${at}` };
+}

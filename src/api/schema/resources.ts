@@ -1,0 +1,137 @@
+/**
+ * The built-in resources: rows of `resource-rows.ts` unfolded, and look-ups by path and by kind.
+ *
+ * `servedByDefault` is what a server serves unless told otherwise: the stable group-versions.
+ * CRDs are not here; the server that serves them adds their rows to these.
+ */
+import { must } from "#base/assert.ts";
+import type { GroupVersionKind } from "../object.ts";
+import type { ResourceInfo, SubresourceInfo, Verb } from "./resource-info.ts";
+import { groupVersionRows, type Row, type SubresourceRow } from "./resource-rows.ts";
+import { parseApiVersion } from "../object.ts";
+
+const verbsAll: readonly Verb[] = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+];
+const verbsRow: Readonly<Record<NonNullable<Row["verbs"]>, readonly Verb[]>> = {
+  create: ["create"],
+  read: ["get", "list"],
+  "no-collection-delete": verbsAll.filter((verb) => verb !== "deletecollection"),
+};
+const verbsSubresource: Readonly<Record<SubresourceRow["verbs"], readonly Verb[]>> = {
+  update: ["update"],
+  create: ["create"],
+  get: ["get"],
+  connect: ["create", "get"],
+  proxy: ["create", "delete", "get", "patch", "update"],
+  "read-write": ["get", "patch", "update"],
+};
+
+/** Upstream's stores with ReturnDeletedObject. */
+const deletedObjectGroups: ReadonlySet<string> = new Set(["resource.k8s.io"]);
+const deletedObjects: ReadonlySet<string> = new Set([
+  "/persistentvolumeclaims",
+  "/persistentvolumes",
+  "/pods",
+  "/podtemplates",
+  "/resourcequotas",
+  "/serviceaccounts",
+  "/services",
+  "storage.k8s.io/csidrivers",
+  "storage.k8s.io/csinodes",
+  "storage.k8s.io/storageclasses",
+  "storage.k8s.io/volumeattachments",
+  "storage.k8s.io/volumeattributesclasses",
+]);
+
+const rows: readonly ResourceInfo[] = groupVersionRows.flatMap((gv) =>
+  gv.rows.map((row) => unfold(gv.group, gv.version, row)),
+);
+const stable = rows.filter((row) => /^v[0-9]+$/.test(row.version));
+const byPath = new Map(rows.map((row) => [pathKey(row.group, row.version, row.resource), row]));
+const byKind = new Map(rows.map((row) => [pathKey(row.group, row.version, row.kind), row]));
+
+/** All 95, in discovery order within each group-version. */
+export function builtinResources(): readonly ResourceInfo[] {
+  return rows;
+}
+
+/** The resources of stable versions: what is served unless other versions are switched on. */
+export function stableResources(): readonly ResourceInfo[] {
+  return stable;
+}
+
+/** `resource` is the plural name. */
+export function resourceByPath(
+  group: string,
+  version: string,
+  resource: string,
+): ResourceInfo | undefined {
+  return byPath.get(pathKey(group, version, resource));
+}
+
+/** Only kinds that are resources of their own: no Scale, Eviction, TokenRequest. */
+export function resourceByKind(gvk: GroupVersionKind): ResourceInfo | undefined {
+  return byKind.get(pathKey(gvk.group, gvk.version, gvk.kind));
+}
+
+/** Answered to a DELETE that is done at once: the object itself, or (most kinds) a Status. */
+export function returnsDeletedObject(info: {
+  readonly group: string;
+  readonly resource: string;
+}): boolean {
+  return (
+    deletedObjectGroups.has(info.group) || deletedObjects.has(`${info.group}/${info.resource}`)
+  );
+}
+
+function pathKey(group: string, version: string, name: string): string {
+  return `${group}/${version}/${name}`;
+}
+
+function unfold(group: string, version: string, row: Row): ResourceInfo {
+  const virtual = row.verbs === "create" || row.verbs === "read";
+  return {
+    group,
+    version,
+    resource: row.resource,
+    singular: row.kind.toLowerCase(),
+    kind: row.kind,
+    namespaced: row.cluster !== true,
+    verbs: row.verbs === undefined ? verbsAll : verbsRow[row.verbs],
+    shortNames: row.short ?? [],
+    categories: row.categories ?? [],
+    subresources: unfoldSubresources(row),
+    ...(virtual ? {} : { storage: unfoldStorage(group, version, row) }),
+  };
+}
+
+/** Events have one store whichever group they come through: the core one. */
+function unfoldStorage(
+  group: string,
+  version: string,
+  row: Row,
+): NonNullable<ResourceInfo["storage"]> {
+  if (group === "events.k8s.io") return { group: "", version: "v1", resource: "events" };
+  return { group, version: row.storedAs ?? version, resource: row.resource };
+}
+
+function unfoldSubresources(row: Row): readonly SubresourceInfo[] {
+  const status: readonly SubresourceRow[] =
+    row.status === true ? [{ name: "status", verbs: "read-write" }] : [];
+  const listed = [...(row.subresources ?? []), ...status];
+  const unfolded = listed.map((sub) => ({
+    name: sub.name,
+    kind: sub.kind ?? row.kind,
+    ...(sub.of === undefined ? {} : must(parseApiVersion(sub.of), `bad group-version ${sub.of}`)),
+    verbs: verbsSubresource[sub.verbs],
+  }));
+  return unfolded.sort((a, b) => (a.name < b.name ? -1 : 1));
+}

@@ -1,0 +1,64 @@
+/**
+ * Schemas as data: what the generated tables become at start-up. `schema.ts` serves them.
+ *
+ * One ObjectSchema per OpenAPI definition, named as upstream names it (`io.k8s.api.core.v1.Pod`).
+ */
+
+import type { JsonValue } from "../object.ts";
+
+export type FieldType =
+  | "string"
+  | "integer"
+  | "number"
+  | "boolean"
+  | "array"
+  | "map"
+  | "object"
+  | "any";
+
+export type FieldFormat =
+  | "int32"
+  | "int64"
+  | "double"
+  | "byte"
+  | "date-time"
+  | "micro-time"
+  | "quantity"
+  | "int-or-string"
+  | "duration";
+
+export interface FieldSchema {
+  readonly type: FieldType;
+  readonly format?: FieldFormat;
+  /** Definition name; given exactly when `type` is "object" and the object has a definition. */
+  readonly ref?: string;
+  /** Of array elements and of map values. */
+  readonly items?: FieldSchema;
+  /** Strategic merge: strategies and the key that joins list elements. */
+  readonly patchStrategy?: "merge" | "replace" | "retainKeys" | "merge,retainKeys";
+  readonly patchMergeKey?: string;
+  /** Server-side apply. Absent on an array: atomic. */
+  readonly listType?: "atomic" | "set" | "map";
+  readonly listMapKeys?: readonly string[];
+  /** Of a field that is a list map key: what its absence means to server-side apply. */
+  readonly default?: JsonValue;
+  readonly mapType?: "atomic" | "granular";
+  readonly enum?: readonly string[];
+  /** Custom resources only. */
+  readonly preserveUnknownFields?: boolean;
+  readonly nullable?: boolean;
+}
+
+export interface ObjectSchema {
+  /** `io.k8s.api.core.v1.PodSpec`. */
+  readonly name: string;
+  readonly fields: Readonly<Record<string, FieldSchema>>;
+  readonly required: readonly string[];
+  /** Type-level `x-kubernetes-map-type`. */
+  readonly mapType?: "atomic" | "granular";
+  readonly groupVersionKinds?: readonly {
+    readonly group: string;
+    readonly version: string;
+    readonly kind: string;
+  }[];
+}

@@ -1,0 +1,87 @@
+/**
+ * Syntax of label keys and values (a "qualified name" and a label value), with upstream's findings
+ * as texts (apimachinery pkg/util/validation). Linear in the length of the text.
+ */
+
+const nameMax = 63;
+const subdomainMax = 253;
+const nameFormat = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const valueFormat = `(${nameFormat})?`;
+const labelFormat = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const subdomainFormat = `${labelFormat}(\\.${labelFormat})*`;
+
+const nameRegex = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+const subdomainRegex = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+const nameText =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const valueText =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const subdomainText =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+
+/** Findings against `text` as a label key or annotation key; empty when it is one. */
+export function qualifiedNameErrors(text: string): string[] {
+  const parts = text.split("/");
+  if (parts.length > 2) {
+    return [
+      `a qualified name ${regexError(nameText, nameFormat, ["MyName", "my.name", "123-abc"])}` +
+        " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+    ];
+  }
+  const errors = parts.length === 2 ? prefixErrors(parts[0] ?? "") : [];
+  return [...errors, ...namePartErrors(parts.at(-1) ?? "")];
+}
+
+function prefixErrors(prefix: string): string[] {
+  if (prefix === "") return ["prefix part must be non-empty"];
+  return subdomainErrors(prefix).map((text) => `prefix part ${text}`);
+}
+
+function namePartErrors(name: string): string[] {
+  const errors: string[] = [];
+  if (name === "") errors.push("name part must be non-empty");
+  else if (isLonger(name, nameMax)) errors.push(`name part ${tooLong(nameMax)}`);
+  if (!nameRegex.test(name)) {
+    const text = regexError(nameText, nameFormat, ["MyName", "my.name", "123-abc"]);
+    errors.push(`name part ${text}`);
+  }
+  return errors;
+}
+
+/** Findings against `text` as a label value; empty when it is one. "" is one. */
+export function labelValueErrors(text: string): string[] {
+  const errors: string[] = [];
+  if (isLonger(text, nameMax)) errors.push(tooLong(nameMax));
+  if (text !== "" && !nameRegex.test(text)) {
+    errors.push(regexError(valueText, valueFormat, ["MyValue", "my_value", "12345"]));
+  }
+  return errors;
+}
+
+/** Findings against `text` as an RFC 1123 subdomain. */
+export function subdomainErrors(text: string): string[] {
+  const errors: string[] = [];
+  if (isLonger(text, subdomainMax)) errors.push(tooLong(subdomainMax));
+  if (!subdomainRegex.test(text)) {
+    errors.push(regexError(subdomainText, subdomainFormat, ["example.com"]));
+  }
+  return errors;
+}
+
+function tooLong(max: number): string {
+  return `must be no more than ${max} bytes`;
+}
+
+function regexError(text: string, format: string, examples: readonly string[]): string {
+  const quoted = examples.map((example) => `'${example}', `).join(" or ");
+  return `${text} (e.g. ${quoted}regex used for validation is '${format}')`;
+}
+
+const wide = /\P{ASCII}/u;
+
+/** Bytes of UTF-8, counted only where they may differ from characters: names are short and plain. */
+function isLonger(text: string, bytesMax: number): boolean {
+  if (text.length > bytesMax || !wide.test(text)) return text.length > bytesMax;
+  return new TextEncoder().encode(text).byteLength > bytesMax;
+}

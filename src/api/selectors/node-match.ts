@@ -1,0 +1,89 @@
+/** Node selectors, affinities, taints and tolerations: what depends on one Pod and one node alone. */
+import { isAmong } from "./label-selector.ts";
+import type {
+  Node,
+  NodeSelector,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  Taint,
+  Toleration,
+} from "../gen/types.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export const unschedulableTaint: Taint = {
+  key: "node.kubernetes.io/unschedulable",
+  effect: "NoSchedule",
+};
+
+/** No term at all matches no node; one matching term is enough. */
+export function nodeSelectorMatches(selector: NodeSelector, node: Node): boolean {
+  return selector.nodeSelectorTerms.some((term) => nodeTermMatches(term, node));
+}
+
+export function nodeTermMatches(term: NodeSelectorTerm, node: Node): boolean {
+  const expressions = term.matchExpressions ?? [];
+  const fields = term.matchFields ?? [];
+  if (expressions.length === 0 && fields.length === 0) return false;
+  const labels = node.metadata?.labels ?? {};
+  const named = { "metadata.name": node.metadata?.name ?? "" };
+  return (
+    expressions.every((expression) => requirementHolds(expression, labels)) &&
+    fields.every((field) => requirementHolds(field, named))
+  );
+}
+
+export function labelsInclude(wanted: Labels | undefined, labels: Labels | undefined): boolean {
+  for (const key in wanted) if (labels?.[key] !== wanted[key]) return false;
+  return true;
+}
+
+function requirementHolds(requirement: NodeSelectorRequirement, labels: Labels): boolean {
+  const { key, values = [] } = requirement;
+  const present = Object.hasOwn(labels, key);
+  const value = labels[key] ?? "";
+  switch (requirement.operator) {
+    case "In":
+      return present && isAmong(values, value);
+    case "NotIn":
+      return !present || !isAmong(values, value);
+    case "Exists":
+      return present;
+    case "DoesNotExist":
+      return !present;
+    case "Gt":
+      return present && integer(value) > integer(values[0]);
+    case "Lt":
+      return present && integer(value) < integer(values[0]);
+    default:
+      return false;
+  }
+}
+
+/** NaN for what is no integer, so that no comparison holds. */
+function integer(text: string | undefined): number {
+  return text !== undefined && /^[+-]?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+}
+
+export function tolerates(tolerations: readonly Toleration[], taint: Taint): boolean {
+  return tolerations.some((toleration) => tolerationCovers(toleration, taint));
+}
+
+function tolerationCovers(toleration: Toleration, taint: Taint): boolean {
+  const { key = "", effect = "", value = "" } = toleration;
+  if (effect !== "" && effect !== taint.effect) return false;
+  if (key !== "" && key !== taint.key) return false;
+  switch (toleration.operator ?? "Equal") {
+    case "":
+    case "Equal":
+      return key !== "" && value === (taint.value ?? "");
+    case "Exists":
+      return true;
+    case "Gt":
+      return integer(taint.value) > integer(value);
+    case "Lt":
+      return integer(taint.value) < integer(value);
+    default:
+      return false;
+  }
+}

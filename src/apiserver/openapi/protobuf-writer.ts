@@ -1,0 +1,118 @@
+/**
+ * A protobuf writer that fills its buffer from the end: a message's length is known when its tag is
+ * written, so nothing is measured twice and nothing is copied but when the buffer grows.
+ *
+ * Fields therefore come out in the reverse of the order of calls: write the last field first, and
+ * the elements of a repeated field backwards (`repeated` does).
+ */
+const encoder = new TextEncoder();
+
+export class ProtobufWriter {
+  #bytes: Uint8Array;
+  /** Everything from here to the end is written. */
+  #start: number;
+
+  constructor(capacity: number) {
+    this.#bytes = new Uint8Array(capacity);
+    this.#start = capacity;
+  }
+
+  /** The message; given. The writer must not be used afterwards. */
+  finish(): Uint8Array {
+    return this.#bytes.subarray(this.#start);
+  }
+
+  /** Nothing for undefined and for "", which is the default of proto3. */
+  string(field: number, value: string | undefined): void {
+    if (value === undefined || value === "") return;
+    this.#text(value);
+    this.#tag(field, 2);
+  }
+
+  /** An element of a repeated string may be empty. */
+  strings(field: number, values: readonly string[] | undefined): void {
+    for (const value of [...(values ?? [])].reverse()) {
+      this.#text(value);
+      this.#tag(field, 2);
+    }
+  }
+
+  bool(field: number, value: boolean | undefined): void {
+    if (value !== true) return;
+    this.#varint(1);
+    this.#tag(field, 0);
+  }
+
+  /** Non-negative. */
+  integer(field: number, value: number | undefined): void {
+    if (value === undefined || value === 0) return;
+    this.#varint(value);
+    this.#tag(field, 0);
+  }
+
+  double(field: number, value: number | undefined): void {
+    if (value === undefined || value === 0) return;
+    const at = this.#reserve(8);
+    new DataView(this.#bytes.buffer, this.#bytes.byteOffset).setFloat64(at, value, true);
+    this.#tag(field, 1);
+  }
+
+  message(field: number, write: () => void): void {
+    const end = this.begin();
+    write();
+    this.end(field, end);
+  }
+
+  /** A message whose fields are written until `end` is called with what this returns. */
+  begin(): number {
+    return this.#bytes.length - this.#start;
+  }
+
+  end(field: number, begun: number): void {
+    this.#varint(this.#bytes.length - this.#start - begun);
+    this.#tag(field, 2);
+  }
+
+  repeated<T>(field: number, values: readonly T[], write: (value: T) => void): void {
+    for (let at = values.length - 1; at >= 0; at--) {
+      const value = values[at] as T; // at is an index of values
+      this.message(field, () => write(value));
+    }
+  }
+
+  #text(value: string): void {
+    const utf8 = encoder.encode(value);
+    const at = this.#reserve(utf8.length);
+    this.#bytes.set(utf8, at);
+    this.#varint(utf8.length);
+  }
+
+  #tag(field: number, wireType: 0 | 1 | 2): void {
+    this.#varint(field * 8 + wireType);
+  }
+
+  #varint(value: number): void {
+    let size = 1;
+    for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) size++;
+    let at = this.#reserve(size);
+    let rest = value;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) this.#bytes[at++] = (rest % 128) | 128;
+    this.#bytes[at] = rest;
+  }
+
+  /** Makes room before what is written and returns where the room begins. */
+  #reserve(size: number): number {
+    if (size > this.#start) this.#grow(size);
+    this.#start -= size;
+    return this.#start;
+  }
+
+  #grow(size: number): void {
+    const written = this.#bytes.length - this.#start;
+    const capacity = Math.max(this.#bytes.length * 2, written + size);
+    const larger = new Uint8Array(capacity);
+    larger.set(this.#bytes.subarray(this.#start), capacity - written);
+    this.#bytes = larger;
+    this.#start = capacity - written;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Objects of one resource by key, with named indexes kept in step.
+ *
+ * Holds  for every index i and value v: byIndex(i, v) = { o in store : v in i(o) }.
+ * Cost   set and delete O(index values of the object); reading an index entry O(its size).
+ *        A million objects are a million map entries: bounded by what the server holds.
+ */
+import type { KubeObject } from "#api/object.ts";
+import { assert } from "#base/assert.ts";
+
+/** `namespace/name`, or `name` for cluster-scoped objects: the key of queues and stores alike. */
+export function objectKey(namespace: string | undefined, name: string): string {
+  return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;
+}
+
+export function keyOf(object: KubeObject): string {
+  return objectKey(object.metadata?.namespace, object.metadata?.name ?? "");
+}
+
+/** The inverse of objectKey; names hold no slash. */
+export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf("/");
+  if (slash < 0) return { namespace: "", name: key };
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** The values under which an object is found; none keeps it out of the index. Pure. */
+export type IndexFunction<T> = (object: T) => readonly string[];
+
+interface Index<T> {
+  readonly values: IndexFunction<T>;
+  readonly entries: Map<string, Map<string, T>>;
+}
+
+export class Indexer<T extends KubeObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, Index<T>>();
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#objects.keys();
+  }
+
+  values(): IterableIterator<T> {
+    return this.#objects.values();
+  }
+
+  /** Sets `key` and returns what was there. */
+  set(key: string, object: T): T | undefined {
+    const old = this.#objects.get(key);
+    this.#objects.set(key, object);
+    for (const index of this.#indexes.values()) indexReplace(index, key, old, object);
+    return old;
+  }
+
+  delete(key: string): T | undefined {
+    const old = this.#objects.get(key);
+    if (old === undefined) return undefined;
+    this.#objects.delete(key);
+    for (const index of this.#indexes.values()) indexReplace(index, key, old, undefined);
+    return old;
+  }
+
+  /** Adds an index over present and future objects. A name belongs to one function and is never reused. */
+  addIndex(name: string, values: IndexFunction<T>): void {
+    if (this.#indexes.has(name)) return;
+    const index: Index<T> = { values, entries: new Map() };
+    this.#indexes.set(name, index);
+    for (const [key, object] of this.#objects) indexReplace(index, key, undefined, object);
+  }
+
+  byIndex(name: string, value: string): readonly T[] {
+    const index = this.#indexes.get(name);
+    assert(index !== undefined, "no such index", { name });
+    const entry = index.entries.get(value);
+    return entry === undefined ? [] : [...entry.values()];
+  }
+
+  /** How many objects `byIndex` would give, without making the list. */
+  countByIndex(name: string, value: string): number {
+    const index = this.#indexes.get(name);
+    assert(index !== undefined, "no such index", { name });
+    return index.entries.get(value)?.size ?? 0;
+  }
+}
+
+function indexReplace<T>(index: Index<T>, key: string, old: T | undefined, next: T | undefined) {
+  const after = next === undefined ? [] : index.values(next);
+  if (old !== undefined) {
+    for (const value of index.values(old)) {
+      if (!after.includes(value)) indexRemove(index.entries, value, key);
+    }
+  }
+  if (next === undefined) return;
+  for (const value of after) {
+    const entry = index.entries.get(value);
+    if (entry === undefined) index.entries.set(value, new Map([[key, next]]));
+    else entry.set(key, next);
+  }
+}
+
+function indexRemove<T>(entries: Map<string, Map<string, T>>, value: string, key: string): void {
+  const entry = entries.get(value);
+  entry?.delete(key);
+  if (entry?.size === 0) entries.delete(value);
+}
+
+/** Index functions that many controllers share. */
+export const commonIndexes = {
+  namespace: (object: KubeObject) => [object.metadata?.namespace ?? ""],
+  /** By the uid of every owner. */
+  ownerUid: (object: KubeObject) => (object.metadata?.ownerReferences ?? []).map((o) => o.uid),
+  /** By the uid of the controlling owner only. */
+  controllerUid: (object: KubeObject) =>
+    (object.metadata?.ownerReferences ?? []).filter((o) => o.controller === true).map((o) => o.uid),
+  /** Pods by the node they are bound to; unbound Pods are not in it. */
+  nodeName: (object: KubeObject & { readonly spec?: { readonly nodeName?: string } }) =>
+    object.spec?.nodeName === undefined || object.spec.nodeName === ""
+      ? []
+      : [object.spec.nodeName],
+} as const;

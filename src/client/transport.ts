@@ -1,0 +1,82 @@
+/**
+ * An exchange carries one API request to a server and brings the parsed answer back; `direct.ts` and
+ * `rest-client.ts` are the two. `verbs.ts` makes a Client of any of them, so both speak alike.
+ *
+ * In     a request whose path is decoded and whose body is plain data.
+ * Out    the parsed object, or ApiError with the Status as the server worded it.
+ */
+import type { AnyObject } from "#api/object.ts";
+import type { Status, StatusReason } from "#api/status.ts";
+import { ApiError } from "#api/status.ts";
+import type { WatchedEvent } from "./client.ts";
+
+export interface ApiRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly query: string;
+  readonly body: object | undefined;
+  readonly contentType: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Transport {
+  /** @returns the parsed JSON body, or the text of a body that is not JSON. */
+  call(request: ApiRequest): Promise<unknown>;
+  watch(
+    request: ApiRequest,
+    deliver: (events: readonly WatchedEvent<AnyObject>[]) => void,
+  ): Promise<void>;
+}
+
+/** The refusal behind an answer of `status` >= 400. A body that is no Status is quoted, as client-go does. */
+export function apiErrorOf(
+  status: number,
+  body: unknown,
+  retryAfter: string | undefined,
+): ApiError {
+  if (isStatus(body)) return new ApiError(withRetryAfter(body, status, retryAfter));
+  const text = typeof body === "string" && body !== "" ? body.trim() : `status ${status}`;
+  const made: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: text,
+    reason: reasonOf(status),
+    code: status,
+  };
+  return new ApiError(withRetryAfter(made, status, retryAfter));
+}
+
+export function isStatus(body: unknown): body is Status {
+  return typeof body === "object" && body !== null && "kind" in body && body.kind === "Status";
+}
+
+function withRetryAfter(status: Status, code: number, retryAfter: string | undefined): Status {
+  const seconds = retryAfter === undefined ? Number.NaN : Number(retryAfter);
+  const known = status.details?.retryAfterSeconds !== undefined || !Number.isFinite(seconds);
+  if (known) return status.code === undefined ? { ...status, code } : status;
+  return { ...status, code, details: { ...status.details, retryAfterSeconds: seconds } };
+}
+
+const reasons: Readonly<Record<number, StatusReason>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  406: "NotAcceptable",
+  409: "Conflict",
+  410: "Gone",
+  413: "RequestEntityTooLarge",
+  415: "UnsupportedMediaType",
+  422: "Invalid",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
+function reasonOf(status: number): StatusReason {
+  return reasons[status] ?? "";
+}

@@ -1,0 +1,10 @@
+/** A role's metrics begin with those of its process. */
+import { readProcessFigures } from "#platform/node/process-figures.ts";
+import { processMetrics } from "#platform/process-metrics.ts";
+import { MetricSet } from "#server/metric-set.ts";
+
+export function processMetricSet(): MetricSet {
+  const metrics = new MetricSet();
+  metrics.figuresOf(() => processMetrics(readProcessFigures()));
+  return metrics;
+}

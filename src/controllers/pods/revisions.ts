@@ -1,0 +1,151 @@
+/**
+ * ControllerRevisions: the templates a StatefulSet or DaemonSet has had, so that a rollback has
+ * something to go back to and a pod can say which one it is of.
+ */
+import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
+import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
+import { ApiError } from "#api/status.ts";
+import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
+import type { Client } from "#client/client.ts";
+import type { Informer } from "#client/informer.ts";
+import { claim, type Adopter } from "../ownership/adopt.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { orphanIndex } from "../ownership/orphans.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import { refs } from "../framework/refs.ts";
+import { templateHash } from "./template-hash.ts";
+
+/** On pods: which revision one is of. A StatefulSet's says the name, a DaemonSet's the hash. */
+export const revisionHashLabel = "controller-revision-hash";
+/** On a StatefulSet's revisions: the hash in the name. */
+export const hashLabel = "controller.kubernetes.io/hash";
+
+export interface RevisionOwner extends KubeObject {
+  readonly spec?: {
+    readonly template?: PodTemplateSpec;
+    readonly revisionHistoryLimit?: number;
+  };
+}
+
+export interface RevisionDeps {
+  readonly client: Client;
+  readonly reference: OwnerReference;
+  /** The label that carries the hash. */
+  readonly hashLabel: string;
+}
+
+/** What a revision keeps: a patch that puts the template back. */
+function dataOf(template: PodTemplateSpec): JsonObject {
+  // A template is JSON; its generated interface just does not say so by an index signature.
+  return { spec: { template: { ...(template as JsonObject), $patch: "replace" } } };
+}
+
+export function templateOf(revision: ControllerRevision): PodTemplateSpec | undefined {
+  const data = revision.data as {
+    readonly spec?: { readonly template?: PodTemplateSpec & { $patch?: string } };
+  };
+  if (data?.spec?.template === undefined) return undefined;
+  const { $patch: _directive, ...template } = data.spec.template;
+  return template;
+}
+
+/** Owner's revisions in the cache, with those an orphaning delete of its predecessor left. */
+export function claimRevisions(
+  informer: Informer<ControllerRevision>,
+  adopter: Omit<Adopter<ControllerRevision>, "ref" | "matches">,
+  selector: LabelSelector,
+): Promise<readonly ControllerRevision[]> {
+  const { namespace = "", uid = "" } = adopter.owner.metadata ?? {};
+  const matches = (revision: ControllerRevision): boolean =>
+    labelsMatch(selector, revision.metadata?.labels ?? {});
+  const owned = informer.byIndex("controllers.controllerUid", uid);
+  const orphans = informer.byIndex(orphanIndex, namespace).filter(matches);
+  return claim({ ...adopter, ref: refs.controllerrevisions, matches }, [...owned, ...orphans]);
+}
+
+export function byRevision(a: ControllerRevision, b: ControllerRevision): number {
+  return a.revision - b.revision || ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1);
+}
+
+/**
+ * The revision of the owner's present template: found (and made the newest), or created.
+ * `known` are the owner's revisions in the cache.
+ */
+export async function ensureRevision(
+  deps: RevisionDeps,
+  owner: RevisionOwner,
+  known: readonly ControllerRevision[],
+): Promise<ControllerRevision> {
+  const template = owner.spec?.template ?? {};
+  const sorted = known.toSorted(byRevision);
+  const newest = sorted.at(-1)?.revision ?? 0;
+  const same = sorted.findLast((revision) => jsonEqual(templateOf(revision), template));
+  if (same === undefined) return createRevision(deps, owner, template, newest + 1);
+  if (same.revision === newest) return same;
+  const { namespace = "" } = same.metadata ?? {};
+  return deps.client.update(refs.controllerrevisions, namespace, { ...same, revision: newest + 1 });
+}
+
+async function createRevision(
+  deps: RevisionDeps,
+  owner: RevisionOwner,
+  template: PodTemplateSpec,
+  revision: number,
+): Promise<ControllerRevision> {
+  const { name = "", namespace = "" } = owner.metadata ?? {};
+  // A taken name with another template is a hash collision: count on until one is free.
+  for (let collisions = 0; ; collisions++) {
+    const hash = templateHash(template, collisions);
+    const object: ControllerRevision = {
+      apiVersion: "apps/v1",
+      kind: "ControllerRevision",
+      metadata: {
+        name: revisionName(name, hash),
+        namespace,
+        // The template's labels match the selector, by which people's tools find revisions.
+        labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
+        ...(owner.metadata?.annotations === undefined
+          ? {}
+          : { annotations: owner.metadata.annotations }),
+        ownerReferences: [deps.reference],
+      },
+      data: dataOf(template),
+      revision,
+    };
+    try {
+      return await deps.client.create(refs.controllerrevisions, namespace, object);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
+      const there = await deps.client.get<ControllerRevision>(
+        refs.controllerrevisions,
+        namespace,
+        revisionName(name, hash),
+      );
+      if (jsonEqual(templateOf(there), template)) return there;
+    }
+  }
+}
+
+/** Upstream's bound, which leaves room for a hash of any length. */
+const prefixMax = 223;
+
+function revisionName(owner: string, hash: string): string {
+  return `${owner.slice(0, prefixMax)}-${hash}`;
+}
+
+/** Deletes revisions that nothing uses, beyond the history limit, oldest first. */
+export async function trimRevisions(
+  client: Client,
+  owner: RevisionOwner,
+  known: readonly ControllerRevision[],
+  inUse: ReadonlySet<string>,
+): Promise<void> {
+  const idle = known
+    .filter((revision) => !inUse.has(revision.metadata?.name ?? ""))
+    .toSorted(byRevision);
+  const excess = idle.length - (owner.spec?.revisionHistoryLimit ?? 10);
+  for (const revision of idle.slice(0, Math.max(0, excess))) {
+    const { namespace = "", name = "" } = revision.metadata ?? {};
+    await client.delete(refs.controllerrevisions, namespace, name).catch(ignoreGone);
+  }
+}

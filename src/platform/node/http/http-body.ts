@@ -1,0 +1,109 @@
+/**
+ * Reading a request body with a bound: Node stream in, bytes or "too-large" out.
+ *
+ * Holds  at most `limitBytes` plus one network read in memory; nothing is read before it is asked for.
+ * Fails  with an Error when the client goes away in the middle.
+ */
+import type { Readable } from "node:stream";
+import type { PlainBody, TakeChunk } from "../../http.ts";
+import { asciiTarget } from "./header-text.ts";
+
+export const noBody: PlainBody = { kind: "none" };
+
+/** A body that is read on demand; `declaredBytes` is Content-Length where the client sent one. */
+export function streamBody(source: Readable, declaredBytes: number | undefined): PlainBody {
+  return {
+    kind: "bytes",
+    declaredBytes,
+    stream: (take) => streamReadable(source, take),
+    read: (limitBytes) => {
+      if (declaredBytes !== undefined && declaredBytes > limitBytes) {
+        return Promise.resolve("too-large");
+      }
+      return streamBodyRead(source, limitBytes);
+    },
+  };
+}
+
+/** Chunks to `take`, at its pace; resolves at the clean end. An error of `take` stops the reading. */
+export function streamReadable(source: Readable, take: TakeChunk): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      source.off("data", onData);
+      source.pause();
+      reject(error instanceof Error ? error : new Error("bytes were refused", { cause: error }));
+    };
+    const onData = (chunk: Uint8Array): void => {
+      try {
+        const held = take(chunk);
+        if (held === undefined) return;
+        source.pause();
+        held.then(() => source.resume(), fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    source.on("data", onData);
+    source.on("end", resolve);
+    source.on("error", fail);
+    source.on("close", () => fail(new Error("the connection broke off")));
+  });
+}
+
+function streamBodyRead(source: Readable, limitBytes: number): Promise<Uint8Array | "too-large"> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    source.on("data", (chunk: Uint8Array) => {
+      length += chunk.length;
+      if (length > limitBytes) return settle(() => resolve("too-large"));
+      chunks.push(chunk);
+    });
+    const onEnd = (): void =>
+      settle(() => resolve(chunks.length === 1 ? first(chunks) : Buffer.concat(chunks, length)));
+    const onGone = (): void =>
+      settle(() => reject(new Error("the client went away before its body ended")));
+    const settle = (f: () => void): void => {
+      source.removeAllListeners("data");
+      source.off("end", onEnd).off("close", onGone).off("error", onGone);
+      source.on("error", ignore);
+      source.resume();
+      f();
+    };
+    source.on("end", onEnd).on("close", onGone).on("error", onGone);
+  });
+}
+
+function first(chunks: readonly Uint8Array[]): Uint8Array {
+  return chunks[0] ?? new Uint8Array(0);
+}
+
+function ignore(): void {}
+
+/** Content-Length as a number; undefined when absent or not a plain decimal. */
+export function declaredLength(header: string | undefined): number | undefined {
+  if (header === undefined || !/^[0-9]{1,15}$/.test(header)) return undefined;
+  return Number(header);
+}
+
+/** Splits a request target into its decoded path and raw query; undefined when it is malformed. */
+export function splitTarget(target: string): { path: string; query: string } | undefined {
+  const ascii = asciiTarget(target);
+  const start = ascii.startsWith("/") ? ascii : absoluteForm(ascii);
+  if (start === undefined) return undefined;
+  const mark = start.indexOf("?");
+  const raw = mark < 0 ? start : start.slice(0, mark);
+  try {
+    const path = raw.includes("%") ? decodeURIComponent(raw) : raw;
+    return { path, query: mark < 0 ? "" : start.slice(mark + 1) };
+  } catch {
+    return undefined;
+  }
+}
+
+function absoluteForm(target: string): string | undefined {
+  const match = /^https?:\/\/[^/?]*(.*)$/.exec(target);
+  if (match === null) return undefined;
+  const rest = match[1] ?? "";
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}

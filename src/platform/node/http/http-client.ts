@@ -1,0 +1,263 @@
+/**
+ * The host's byte transport to one API server: HTTP/1.1 over TLS (or in the clear), connections kept
+ * alive, client certificate and CA as given.
+ *
+ * Limits `socketsMax` connections (further requests wait for one; a watch holds its own), `headMs`
+ *        for an answer's head, `idleMs` of silence on a stream: bookmarks come every minute, so a
+ *        silent watch is a dead connection. Past them: ByteTransportError ETIMEDOUT.
+ * A GET on a kept connection that the server had just closed is sent once more; other methods are
+ * not, because only the caller knows whether a second try is harmless.
+ */
+import { dictionary } from "#base/own.ts";
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import type {
+  ClientRequest,
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  RequestOptions,
+} from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { ByteTransportError } from "../../byte-transport.ts";
+import type { ByteRequest, ByteResponse, ByteTransport } from "../../byte-transport.ts";
+import { headersOf, textOf } from "./header-text.ts";
+import { SocketDuplex } from "./socket-duplex.ts";
+
+export interface HttpClientLimits {
+  readonly socketsMax: number;
+  readonly headMs: number;
+  readonly idleMs: number;
+}
+
+export const httpClientLimits: HttpClientLimits = {
+  socketsMax: 1_024,
+  headMs: 75_000,
+  idleMs: 180_000,
+};
+
+export interface HttpClientOptions {
+  /** `https://host:port`, perhaps with a path that goes before every target. */
+  readonly server: string;
+  /** A socket in the file system to reach it by; `server` then only names it. */
+  readonly socketPath?: string;
+  /** PEM. Absent: the host's trusted authorities. */
+  readonly ca?: string;
+  /** PEM, both or neither. */
+  readonly certificate?: string;
+  readonly key?: string;
+  /** The name the server's certificate must have, when it is not the host's. */
+  readonly serverName?: string;
+  /** Accepts any server certificate. Only where a kubeconfig says insecure-skip-tls-verify. */
+  readonly insecure?: boolean;
+  readonly limits: HttpClientLimits;
+}
+
+/** Free connections are given up before the usual server does, so that few requests meet a closed one. */
+const freeSocketMs = 30_000;
+
+export function httpClient(options: HttpClientOptions): ByteTransport {
+  const url = new URL(options.server);
+  const base = url.pathname.replace(/\/$/, "");
+  const secure = url.protocol === "https:";
+  const agent = secure ? httpsAgent(options) : new HttpAgent(agentOptions(options));
+  const tunnels = secure ? httpsAgent(options, tunnelOptions) : new HttpAgent(tunnelOptions);
+  const start = secure ? httpsRequest : httpRequest;
+  const { socketPath } = options;
+  const port = url.port === "" ? (secure ? 443 : 80) : url.port;
+  const fixed = socketPath === undefined ? { host: bareHost(url), port } : { socketPath };
+  const once = (request: ByteRequest): Promise<ByteResponse> => {
+    const { method } = request;
+    const path = base + request.target;
+    const chosen = request.upgrade === undefined ? agent : tunnels;
+    const headers = sentHeaders(request);
+    return exchange(request, options.limits, () =>
+      start({ ...fixed, agent: chosen, method, path, headers }),
+    );
+  };
+  return {
+    async send(request) {
+      try {
+        return await once(request);
+      } catch (error) {
+        if (request.method === "GET" && error instanceof StaleConnection) return once(request);
+        throw error;
+      }
+    },
+    close() {
+      agent.destroy();
+      tunnels.destroy();
+    },
+  };
+}
+
+function sentHeaders(request: ByteRequest): OutgoingHttpHeaders {
+  const headers = headersOf(request.headers);
+  const { upgrade } = request;
+  return upgrade === undefined ? headers : { ...headers, connection: "Upgrade", upgrade };
+}
+
+class StaleConnection extends ByteTransportError {}
+
+/** URL keeps the brackets of an IPv6 host; sockets want it without. */
+function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
+function agentOptions(options: HttpClientOptions) {
+  const maxSockets = options.limits.socketsMax;
+  const maxFreeSockets = maxSockets;
+  return { keepAlive: true, maxSockets, maxFreeSockets, timeout: freeSocketMs, noDelay: true };
+}
+
+/** A tunnel has its connection to itself, and may be closed one way only. */
+const tunnelOptions = { keepAlive: false, noDelay: true, allowHalfOpen: true };
+
+function httpsAgent(options: HttpClientOptions, more: object = agentOptions(options)): HttpsAgent {
+  const { ca, certificate, key, serverName, insecure } = options;
+  return new HttpsAgent({
+    ...more,
+    ...(ca === undefined ? {} : { ca }),
+    ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    rejectUnauthorized: insecure !== true,
+  });
+}
+
+function exchange(
+  request: ByteRequest,
+  limits: HttpClientLimits,
+  start: (options?: RequestOptions) => ClientRequest,
+): Promise<ByteResponse> {
+  const { body, signal } = request;
+  if (signal.aborted) return Promise.reject(abortedError());
+  return new Promise((resolve, reject) => {
+    const sent = start();
+    const late = setTimeout(
+      () => sent.destroy(timedOutError("no answer", limits.headMs)),
+      limits.headMs,
+    );
+    late.unref();
+    const abort = (): void => void sent.destroy(abortedError());
+    signal.addEventListener("abort", abort, { once: true });
+    const release = (): void => {
+      clearTimeout(late);
+      signal.removeEventListener("abort", abort);
+    };
+    sent.on("close", release);
+    sent.on("error", (error) => {
+      release();
+      reject(failedError(error, sent.reusedSocket));
+    });
+    sent.on("response", (incoming: IncomingMessage) => {
+      clearTimeout(late);
+      sent.setTimeout(limits.idleMs, () => sent.destroy(timedOutError("silence", limits.idleMs)));
+      resolve(byteResponse(incoming));
+    });
+    sent.on("upgrade", (incoming, socket, head) => {
+      release();
+      resolve({ ...byteResponse(incoming), upgraded: new SocketDuplex(socket, head) });
+    });
+    if (request.bodyStream !== undefined) sendStream(sent, request.bodyStream);
+    else if (body === undefined) sent.end();
+    else sent.setHeader("content-length", body.length).end(body);
+  });
+}
+
+/** The body at the server's pace. A client that breaks off, or a body that is refused, breaks the request. */
+function sendStream(sent: ClientRequest, body: NonNullable<ByteRequest["bodyStream"]>): void {
+  if (body.bytes !== undefined) sent.setHeader("content-length", body.bytes);
+  const take = (chunk: Uint8Array): void | Promise<void> => {
+    if (sent.destroyed || sent.write(chunk)) return undefined;
+    return new Promise((resolve) => {
+      const go = (): void => {
+        sent.off("drain", go).off("close", go);
+        resolve();
+      };
+      sent.on("drain", go).on("close", go);
+    });
+  };
+  body.stream(take).then(
+    () => sent.end(),
+    (error: unknown) => sent.destroy(error instanceof Error ? error : undefined),
+  );
+}
+
+function byteResponse(incoming: IncomingMessage): ByteResponse {
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: plainHeaders(incoming),
+    read: (limitBytes) => readAll(incoming, limitBytes),
+    stream: (take) => streamAll(incoming, take),
+  };
+}
+
+async function readAll(incoming: IncomingMessage, limitBytes: number) {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let tooLarge = false;
+  await streamAll(incoming, (chunk) => {
+    size += chunk.length;
+    if (size <= limitBytes) return void chunks.push(chunk);
+    tooLarge = true;
+    throw new RangeError("too large");
+  }).catch((error: unknown) => {
+    if (!tooLarge) throw error;
+  });
+  return tooLarge ? "too-large" : Buffer.concat(chunks);
+}
+
+function streamAll(
+  incoming: IncomingMessage,
+  take: (chunk: Uint8Array) => void | Promise<void>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failure = (error: Error): void => {
+      reject(error);
+      incoming.destroy();
+    };
+    incoming.on("data", (chunk: Buffer) => {
+      try {
+        const held = take(chunk);
+        if (held === undefined) return;
+        incoming.pause();
+        held.then(() => incoming.resume(), failure);
+      } catch (error) {
+        failure(error instanceof Error ? error : new Error("stream was refused", { cause: error }));
+      }
+    });
+    incoming.on("end", () => {
+      if (incoming.complete) resolve();
+      else reject(cut());
+    });
+    incoming.on("error", (error) => reject(failedError(error, false)));
+    incoming.on("close", () => reject(cut()));
+  });
+}
+
+function plainHeaders(incoming: IncomingMessage): Record<string, string> {
+  const headers = dictionary<string>();
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    if (value === undefined) continue;
+    headers[name] = textOf(Array.isArray(value) ? value.join(", ") : value);
+  }
+  return headers;
+}
+
+function failedError(error: Error, reused: boolean): ByteTransportError {
+  if (error instanceof ByteTransportError) return error;
+  const code = "code" in error && typeof error.code === "string" ? error.code : "EUNKNOWN";
+  const stale = reused && (code === "ECONNRESET" || code === "EPIPE");
+  const Kind = stale ? StaleConnection : ByteTransportError;
+  return new Kind(`request failed: ${error.message}`, code, { cause: error });
+}
+
+function abortedError(): ByteTransportError {
+  return new ByteTransportError("request aborted by the caller", "ABORTED");
+}
+
+function timedOutError(what: string, limitMs: number): ByteTransportError {
+  return new ByteTransportError(`${what} for ${limitMs} ms`, "ETIMEDOUT");
+}
+
+function cut(): ByteTransportError {
+  return new ByteTransportError("answer broke off", "ECONNRESET");
+}

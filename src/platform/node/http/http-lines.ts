@@ -1,0 +1,25 @@
+/** Header lines that must not be joined: a group's name may hold a comma. */
+import type { PlainRequest } from "../../http.ts";
+import { textOf } from "./header-text.ts";
+
+const prefix = "impersonate-";
+
+/** `raw`: names and values in turn, as received. Empty without such headers, as in most requests. */
+export function impersonateLines(
+  raw: readonly string[],
+): Pick<PlainRequest, "impersonateLines"> | undefined {
+  let lines: Record<string, string[]> | undefined;
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] ?? "";
+    if (!isImpersonation(name)) continue;
+    lines ??= {};
+    (lines[name.toLowerCase()] ??= []).push(textOf(raw[at + 1] ?? ""));
+  }
+  return lines === undefined ? undefined : { impersonateLines: lines };
+}
+
+/** Most names differ in their first letter. */
+function isImpersonation(name: string): boolean {
+  const first = name.charCodeAt(0) | 0x20;
+  return first === 0x69 && name.slice(0, prefix.length).toLowerCase() === prefix;
+}

@@ -1,0 +1,75 @@
+/** What both HTTP rims share: the handler, the log, and the open streams that `close` must end. */
+import type { EventEmitter } from "node:events";
+import type { ByteSink, PlainHandler, TakeRefused } from "../../http.ts";
+import type { Log } from "../../log.ts";
+
+/** The client's disconnect. The AbortSignal is made on first use: most requests never need one. */
+export class Departure {
+  #controller: AbortController | undefined;
+  #left = false;
+
+  get left(): boolean {
+    return this.#left;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#left) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  leave(): void {
+    this.#left = true;
+    this.#controller?.abort();
+  }
+}
+
+export class Rim {
+  readonly handler: PlainHandler;
+  readonly log: Log;
+  readonly headBytesMax: number;
+  /** Is told of what the handler never sees. */
+  readonly refused: TakeRefused | undefined;
+  /** Of clients that read (http1-connection.ts). */
+  readonly connections = new Set<{ drain(): void }>();
+  readonly #open = new Map<ByteSink, () => void>();
+  #draining = false;
+
+  constructor(
+    deps: { readonly handler: PlainHandler; readonly log: Log; readonly refused?: TakeRefused },
+    limits: { readonly headBytesMax: number },
+  ) {
+    this.handler = deps.handler;
+    this.log = deps.log;
+    this.refused = deps.refused;
+    this.headBytesMax = limits.headBytesMax;
+  }
+
+  /** The server is closing: keep-alive is over. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Runs `closer` exactly once: when the transport closes or when the server ends its streams. */
+  track(transport: EventEmitter, sink: ByteSink, closer: () => void): void {
+    const once = (): void => {
+      if (!this.#open.delete(sink)) return;
+      closer();
+    };
+    this.#open.set(sink, once);
+    transport.once("close", once);
+    if (this.#draining || sink.closed) this.#finish(sink, once);
+  }
+
+  /** Ends every open stream; later ones end as soon as they open. */
+  drain(): void {
+    this.#draining = true;
+    for (const [sink, once] of this.#open) this.#finish(sink, once);
+    for (const connection of this.connections) connection.drain();
+  }
+
+  #finish(sink: ByteSink, once: () => void): void {
+    once();
+    sink.end();
+  }
+}

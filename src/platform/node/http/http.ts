@@ -1,0 +1,334 @@
+/**
+ * One port for the API: HTTP/2 and HTTP/1.1 over TLS (or HTTP/1.1 in the clear on loopback), client
+ * certificates asked for, verified against `clientCa`, and handed on only when they verify.
+ *
+ * In     sockets.                 Out  PlainRequest -> handler -> PlainResponse.
+ * Limits `HttpLimits`; past them a connection is refused (count), cut (slow head, idle) or answered
+ *        431 (head size; http1-refusal.ts, http2.ts). Body limits are the handler's argument to `body.read`.
+ * Close  stop accepting; end streams; let short requests finish; destroy what is left at the deadline.
+ * Upgrades (WebSocket, SPDY) become raw tunnels where the handler answers with one (`http1-upgrade.ts`).
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
+import type { Log } from "../../log.ts";
+import { serveHttp1 } from "./http1.ts";
+import { type Http1Front, serveConnection } from "./http1-connection.ts";
+import { refuseBroken, refuseConnect } from "./http1-refusal.ts";
+import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
+import { serveHttp2 } from "./http2.ts";
+import { Rim } from "./http-rim.ts";
+import { awaitHello } from "./tls-hello.ts";
+
+export interface HttpLimits {
+  readonly connectionsMax: number;
+  /** Streams one HTTP/2 connection may have open at once; a client's watches share one connection. */
+  readonly streamsPerConnectionMax: number;
+  readonly headBytesMax: number;
+  /** Time for the head, and for head and body together, to arrive. */
+  readonly headMs: number;
+  readonly requestMs: number;
+  readonly idleMs: number;
+}
+
+/** What a server without special needs runs with. */
+export const httpLimits: HttpLimits = {
+  connectionsMax: 20_000,
+  streamsPerConnectionMax: 1_000,
+  headBytesMax: 64 * 1024,
+  headMs: 10_000,
+  requestMs: 60_000,
+  idleMs: 180_000,
+};
+
+/** Connections that wait for accept, when many clients reconnect at once. Node's 511 makes SYNs repeat. */
+const backlogMax = 4_096;
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** A socket in the file system instead of host and port; its folder's mode controls access. */
+  readonly socketPath?: string;
+  /** PEM. Both absent: HTTP/1.1 in the clear, without client certificates. */
+  readonly key?: string;
+  readonly cert?: string;
+  /** Key exchange mechanisms, as `curvesOf` gives them; absent: OpenSSL's choice. */
+  readonly curves?: string;
+  /** PEM of the authorities whose client certificates count. */
+  readonly clientCa?: string | readonly string[];
+  readonly limits: HttpLimits;
+  /** Is told of requests that the handler never sees, as their heads could not be read. */
+  readonly refused?: TakeRefused;
+}
+
+export interface Listening {
+  readonly address: { readonly host: string; readonly port: number };
+  /** Resolves when the last connection is gone, at the latest after `deadlineMs`. Idempotent. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+type AnyServer = Server | Http2SecureServer;
+
+export async function listen(
+  options: ListenOptions,
+  handler: PlainHandler,
+  log: Log,
+): Promise<Listening> {
+  const { limits, refused } = options;
+  const rim = new Rim({ handler, log, ...(refused === undefined ? {} : { refused }) }, limits);
+  const server = options.key === undefined ? clearServer(options, rim) : secureServer(options, rim);
+  const sockets = new Set<Socket>();
+  // Not closures of each socket: an idle one is as small as it can be.
+  const gone = function (this: Socket): void {
+    sockets.delete(this);
+  };
+  server.on("connection", (socket: Socket) => {
+    socket.setNoDelay(true);
+    sockets.add(socket);
+    socket.on("error", destroySocket).on("close", gone);
+  });
+  server.maxConnections = options.limits.connectionsMax;
+  await bind(server, options);
+  server.on("error", (error) => log.error("listener failed", { error: String(error) }));
+  const bound = server.address() as AddressInfo | string; // it listens: never null here
+  let closing: Promise<void> | undefined;
+  return {
+    address: addressOf(bound),
+    close: (deadlineMs) => (closing ??= shut(server, rim, sockets, deadlineMs)),
+  };
+}
+
+function destroySocket(this: Socket): void {
+  this.destroy();
+}
+
+function addressOf(bound: AddressInfo | string): Listening["address"] {
+  if (typeof bound === "string") return { host: bound, port: 0 };
+  return { host: bound.address, port: bound.port };
+}
+
+function bind(server: AnyServer, options: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException): void => {
+      reject(new Error(bindText(error, options), { cause: error }));
+    };
+    server.once("error", onError);
+    const { host, port, socketPath } = options;
+    const at = socketPath === undefined ? { host, port } : { path: socketPath };
+    server.listen({ ...at, backlog: backlogMax }, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function bindText(error: NodeJS.ErrnoException, options: ListenOptions): string {
+  const where = `${options.host}:${options.port}`;
+  switch (error.code ?? "") {
+    case "EADDRINUSE":
+      return `port ${options.port} on ${options.host} is already in use: stop the other process or choose another port`;
+    case "EACCES":
+      return `not allowed to listen on ${where}: ports below 1024 need privileges; choose a higher port`;
+    case "EADDRNOTAVAIL":
+      return `cannot listen on ${where}: the address does not belong to this machine`;
+    default:
+      return `cannot listen on ${where}: ${error.message}`;
+  }
+}
+
+function http1Options(limits: HttpLimits): object {
+  return {
+    maxHeaderSize: limits.headBytesMax,
+    headersTimeout: limits.headMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    noDelay: true,
+    // Ours to say, in words (http1-refusal.ts).
+    requireHostHeader: false,
+    shouldUpgradeCallback: mayUpgrade,
+  };
+}
+
+/** What node:http would answer without a word, or by a cut; of either kind of server. */
+function refuseUnread(server: AnyServer, rim: Rim): void {
+  // By bytes alone: beyond a count Node drops headers, and credentials among them.
+  // node:http reads it off either kind of server; the type of one does not say so.
+  (server as Server).maxHeadersCount = 0;
+  server.on("clientError", (error: Error, socket: Socket) => refuseBroken(rim, error, socket));
+  server.on("connect", ((message: IncomingMessage, socket: Socket) =>
+    refuseConnect(rim, message, socket)) as never);
+}
+
+function clearServer(options: ListenOptions, rim: Rim): Server {
+  const server = createServer(http1Options(options.limits));
+  refuseUnread(server, rim);
+  server.on("request", (message, response) => {
+    const address = message.socket.remoteAddress ?? "";
+    void serveHttp1(rim, { kind: "socket", address }, message, response).catch(fault(rim));
+  });
+  server.on("upgrade", (message, socket, head) => {
+    const address = message.socket.remoteAddress ?? "";
+    const peer = { kind: "socket", address } as const;
+    void serveUpgrade(rim, peer, message, socket, head).catch(fault(rim));
+  });
+  const peerOf = (socket: Socket): Peer => ({
+    kind: "socket",
+    address: socket.remoteAddress ?? "",
+  });
+  inFront(server, "connection", { rim, peerOf, ...options.limits }, () => true);
+  return server;
+}
+
+/** Connections begin here, and go to node:http with the first request that is not a plain read. */
+function inFront(
+  server: AnyServer,
+  event: "connection" | "secureConnection",
+  front: Omit<Http1Front, "giveOn">,
+  isHttp1: (socket: Socket) => boolean,
+): void {
+  const giveOn = listenersTaken(server, event);
+  const shared = { ...front, giveOn };
+  server.on(event, (socket: Socket) => {
+    if (isHttp1(socket)) serveConnection(shared, socket);
+    else giveOn(socket);
+  });
+}
+
+/** Node's own way for a connection, taken off the server. */
+function listenersTaken(server: AnyServer, event: string): (socket: Socket) => void {
+  const taken = server.listeners(event) as ((socket: Socket) => void)[];
+  server.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of taken) listener.call(server, socket);
+  };
+}
+
+function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
+  const ca = options.clientCa;
+  const server = createSecureServer({
+    ...http1Options(options.limits),
+    allowHTTP1: true,
+    key: options.key ?? "",
+    cert: options.cert ?? "",
+    ...(ca === undefined ? {} : { ca: typeof ca === "string" ? ca : [...ca] }),
+    requestCert: ca !== undefined,
+    rejectUnauthorized: false,
+    minVersion: "TLSv1.2",
+    ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
+    handshakeTimeout: options.limits.headMs,
+    // MB of session state (heads and unsent data) before Node refuses streams: 1,000 watches fit.
+    maxSessionMemory: 128,
+    settings: {
+      maxConcurrentStreams: options.limits.streamsPerConnectionMax,
+      // Up to there a head is read to be answered 431 (http2.ts); past it Node resets the stream.
+      maxHeaderListSize: 2 * options.limits.headBytesMax,
+      initialWindowSize: 256 * 1024,
+    },
+    // By bytes alone: Node resets streams of 128 headers.
+    maxHeaderListPairs: options.limits.headBytesMax / 16,
+  });
+  refuseUnread(server, rim);
+  const peers = new WeakMap<object, Peer>();
+  // HTTP/2 streams are taken below, so what arrives here is always of node:http.
+  server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
+    const socket = message.socket as TLSSocket;
+    void serveHttp1(rim, peerOf(peers, socket, socket), message, response).catch(fault(rim));
+  }) as never);
+  server.on("upgrade", ((message: IncomingMessage, socket: TLSSocket, head: Buffer) => {
+    const peer = peerOf(peers, socket, socket);
+    void serveUpgrade(rim, peer, message, socket, head).catch(fault(rim));
+  }) as never);
+  // The listener Node adds for "request" would wrap HTTP/2 streams in its compatibility layer.
+  server.removeAllListeners("stream");
+  server.on("stream", (stream: ServerHttp2Stream, headers, _flags, rawHeaders) => {
+    const session = stream.session;
+    if (session === undefined) return void stream.destroy();
+    countStream(session, stream);
+    const peer = peerOf(peers, session, session.socket as TLSSocket);
+    void serveHttp2(rim, peer, stream, headers, rawHeaders).catch(fault(rim));
+  });
+  const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
+  const isHttp1 = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol !== "h2";
+  inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
+  // Before whatever reads from the connection.
+  server.prependListener("secureConnection", forgetVerification);
+  const behind = listenersTaken(server, "connection");
+  server.on("connection", (socket: Socket) => awaitHello(socket, options.limits.headMs, behind));
+  server.on("session", (session: ServerHttp2Session) => guardSession(session, options.limits));
+  server.on("tlsClientError", (error) =>
+    rim.log.debug("tls handshake failed", { error: String(error) }),
+  );
+  return server;
+}
+
+/**
+ * OpenSSL leaves the error of a client certificate with a wrong signature in its queue, where Node finds it
+ * when the read that ended the handshake returns, and takes it for one of the connection (26.10). That
+ * certificate is answered 401 in the handler; reading it empties the queue.
+ */
+function forgetVerification(socket: TLSSocket): void {
+  if (socket.authorizationError === undefined || socket.authorizationError === null) return;
+  socket.getPeerCertificate();
+}
+
+function guardSession(session: ServerHttp2Session, limits: HttpLimits): void {
+  session.on("error", () => session.destroy());
+  // Idle means no stream at all: a quiet watch keeps its connection.
+  session.setTimeout(limits.idleMs, () => {
+    if ((streamCounts.get(session) ?? 0) === 0) session.close();
+  });
+}
+
+/** Open streams per session. */
+const streamCounts = new WeakMap<object, number>();
+
+function countStream(session: object, stream: ServerHttp2Stream): void {
+  streamCounts.set(session, (streamCounts.get(session) ?? 0) + 1);
+  stream.once("close", () => streamCounts.set(session, (streamCounts.get(session) ?? 1) - 1));
+}
+
+/** The peer, determined once per connection. */
+function peerOf(peers: WeakMap<object, Peer>, key: object, socket: TLSSocket): Peer {
+  const known = peers.get(key);
+  if (known !== undefined) return known;
+  const address = socket.remoteAddress ?? "";
+  const certificate = socket.getPeerCertificate();
+  const raw = certificate?.raw;
+  const problem = raw !== undefined && !socket.authorized ? String(socket.authorizationError) : "";
+  const peer: Peer =
+    raw === undefined
+      ? { kind: "socket", address }
+      : problem === ""
+        ? { kind: "socket", address, certificate: raw }
+        : { kind: "socket", address, certificateProblem: problem };
+  peers.set(key, peer);
+  return peer;
+}
+
+function fault(rim: Rim): (error: unknown) => void {
+  return (error) => rim.log.error("answer failed", { error: String(error) });
+}
+
+async function shut(
+  server: AnyServer,
+  rim: Rim,
+  sockets: ReadonlySet<Socket>,
+  deadlineMs: number,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  rim.drain();
+  if ("closeIdleConnections" in server) server.closeIdleConnections();
+  const timer = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, deadlineMs);
+  await closed;
+  clearTimeout(timer);
+}

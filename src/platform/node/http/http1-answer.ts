@@ -1,0 +1,61 @@
+/** The head of an answer on HTTP/1.1, as node:http would write it. */
+import { STATUS_CODES } from "node:http";
+import type { Headers } from "../../http.ts";
+import { headerOf } from "./header-text.ts";
+
+/** What would end a line, or is no byte: an answer that holds it is a bug of its maker, never sent. */
+const refused = /[^\t\x20-\x7e\x80-\xff]/;
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** `more` gives way to a header of the same name. `connection` says whether the connection lasts. */
+export function answerHead(
+  status: number,
+  headers: Headers,
+  more: Readonly<Record<string, string>>,
+  connection: string,
+): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
+  for (const [name, value] of Object.entries({ ...more, ...headers })) {
+    if (name.toLowerCase() === "connection") continue;
+    for (const one of typeof value === "string" ? [value] : value)
+      text += line(name, headerOf(one));
+  }
+  if (headers["date"] === undefined) text += `Date: ${dateText()}\r\n`;
+  return `${text}${connection}\r\n`;
+}
+
+/** A body behind a head that has none by its meaning would be read as the next answer. */
+export function hasBody(method: string, status: number): boolean {
+  return method !== "HEAD" && status !== 204 && status !== 304;
+}
+
+/** Of a 304 a length would be the 200's, of a 204 there is none to tell (RFC 9110, 8.6). */
+export function lengthOf(
+  status: number,
+  body: readonly Uint8Array[],
+): { readonly "content-length"?: string } {
+  if (status === 204 || status === 304) return {};
+  return { "content-length": String(body.reduce((sum, chunk) => sum + chunk.length, 0)) };
+}
+
+/** Whether the answer itself ends its connection. */
+export function isLast(headers: Headers): boolean {
+  const { connection } = headers as { connection?: Headers[string] };
+  return connection !== undefined && /close/i.test(String(connection));
+}
+
+function line(name: string, value: string): string {
+  if (!token.test(name) || refused.test(value)) throw new Error(`not a header: ${name}`);
+  return `${name}: ${value}\r\n`;
+}
+
+let second = 0;
+let secondText = "";
+
+/** Made once a second. */
+function dateText(): string {
+  const now = Math.floor(Date.now() / 1000);
+  if (now === second) return secondText;
+  second = now;
+  return (secondText = new Date(now * 1000).toUTCString());
+}

@@ -1,0 +1,136 @@
+/**
+ * Refusals of HTTP/1.1 that no handler sees: a head that is too large, or is no HTTP, or names its host
+ * twice. Status and words are those of Go's server, and so of a stock API server.
+ *
+ * Holds  a refusal leaves behind the answers that are due before it, and once per connection, which it ends.
+ *        The client is read for `lingerMs` more: it may still be sending, and a reset would take the
+ *        refusal from it. Likewise behind an answer to a request whose body was not all read.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { RefusedRequest } from "../../http.ts";
+import type { Rim } from "./http-rim.ts";
+import { type Exchange, lastUnanswered, whenAnswered } from "./http1-turns.ts";
+
+export interface Refusal {
+  readonly status: number;
+  /** Behind the status, in the head and as the body. */
+  readonly text: string;
+}
+
+export const badRequest: Refusal = { status: 400, text: "Bad Request" };
+export const tooLarge: Refusal = { status: 431, text: "Request Header Fields Too Large" };
+const noConnect: Refusal = { status: 405, text: "Method Not Allowed" };
+
+const refusals = new Map<string, Refusal>([
+  ["HPE_HEADER_OVERFLOW", tooLarge],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", { status: 413, text: "Request Entity Too Large" }],
+  ["ERR_HTTP_REQUEST_TIMEOUT", { status: 408, text: "Request Timeout" }],
+]);
+/** By the parser's reason, where its code says less. */
+const refusalsByReason = new Map<string, Refusal>([
+  [
+    "Invalid HTTP version",
+    { status: 505, text: "HTTP Version Not Supported: unsupported protocol version" },
+  ],
+]);
+
+/** As Go waits before it closes. */
+const lingerMs = 500;
+/** A host with port, in any of its spellings. */
+const hostText = /^[\w!$%&'()*+,\-.:;=[\]~]*$/;
+
+/** Connections that have been refused; what is still read of them is dropped. */
+const refused = new WeakSet<Socket>();
+
+/** For node:http's `clientError`: what its parser could not read, or a connection that broke. */
+export function refuseBroken(rim: Rim, error: Error, socket: Socket): void {
+  if (refused.has(socket)) return;
+  const refusal = refusalOf(error);
+  if (refusal === undefined || !socket.writable) return void socket.destroy();
+  refused.add(socket);
+  const last = lastUnanswered(socket);
+  if (last !== undefined && !last.message.complete) return refuseBody(rim, socket, last, refusal);
+  whenAnswered(socket, () => endWith(rim, socket, refusal));
+}
+
+/** CONNECT, which node:http takes off the connection. */
+export function refuseConnect(rim: Rim, message: IncomingMessage, socket: Socket): void {
+  refused.add(socket);
+  socket.on("error", () => socket.destroy());
+  whenAnswered(socket, () => endWith(rim, socket, noConnect, message));
+}
+
+/** Why a request cannot be taken for one of its host; undefined: it can. */
+export function hostRefusal(message: IncomingMessage): Refusal | undefined {
+  const { rawHeaders } = message;
+  let host: string | undefined;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    if (name.length !== 4 || name.toLowerCase() !== "host") continue;
+    if (host !== undefined) return badRequest;
+    host = rawHeaders[at + 1] ?? "";
+  }
+  if (host === undefined) return message.httpVersion === "1.1" ? withoutHost : undefined;
+  return isHost(host) ? undefined : badHost;
+}
+
+const withoutHost: Refusal = { status: 400, text: "Bad Request: missing required Host header" };
+const badHost: Refusal = { status: 400, text: "Bad Request: malformed Host header" };
+
+export function isHost(text: string): boolean {
+  return hostText.test(text);
+}
+
+/** What the owner of the server is told of it. */
+export function refusedRequest(
+  address: string | undefined,
+  { status, text }: Refusal,
+  message?: IncomingMessage,
+): RefusedRequest {
+  const { method = "", url = "", httpVersion = "1.1" } = message ?? {};
+  const protocol = `HTTP/${httpVersion}`;
+  return { status, reason: text, address: address ?? "", protocol, method, target: url };
+}
+
+function refusalOf(error: Error): Refusal | undefined {
+  const { code = "", reason = "" } = error as Error & { code?: string; reason?: string };
+  const known = refusals.get(code) ?? refusalsByReason.get(reason);
+  if (known !== undefined) return known;
+  return code.startsWith("HPE_") ? badRequest : undefined;
+}
+
+/** Its handler may be waiting for the rest of the body, which will not come. */
+function refuseBody(rim: Rim, socket: Socket, exchange: Exchange, refusal: Refusal): void {
+  const { response } = exchange;
+  if (response.headersSent) return whenAnswered(socket, () => linger(socket));
+  if (response.socket === null) {
+    response.once("socket", () => refuseBody(rim, socket, exchange, refusal));
+    return;
+  }
+  response.detachSocket(socket);
+  endWith(rim, socket, refusal);
+}
+
+function endWith(rim: Rim, socket: Socket, refusal: Refusal, message?: IncomingMessage): void {
+  rim.refused?.(refusedRequest(socket.remoteAddress, refusal, message));
+  if (!socket.writable) return void socket.destroy();
+  const line = `${refusal.status} ${refusal.text}`;
+  const head = `HTTP/1.1 ${line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n`;
+  socket.end(`${head}\r\n${line}`);
+  linger(socket);
+}
+
+/** node:http then ends the connection so, and not at once, behind an answer that is its last. */
+export function lingerAtEnd(socket: Socket): void {
+  socket.destroySoon = function () {
+    this.end();
+    linger(this);
+  };
+}
+
+function linger(socket: Socket): void {
+  const late = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once("close", () => clearTimeout(late));
+  socket.resume();
+}

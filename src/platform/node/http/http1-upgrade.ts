@@ -1,0 +1,54 @@
+/**
+ * Upgrades of HTTP/1.1 connections: the handler sees a request that offers a tunnel, and answers with
+ * one or as if nothing was offered; such an answer leaves as usual and ends the connection.
+ */
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
+import type { Peer, PlainResponse } from "../../http.ts";
+import { headerOf } from "./header-text.ts";
+import { serveHttp1 } from "./http1.ts";
+import { isAnswering } from "./http1-turns.ts";
+import type { Rim } from "./http-rim.ts";
+import { SocketDuplex } from "./socket-duplex.ts";
+
+/** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
+const protocols = /^(websocket|spdy\/3\.1)$/i;
+
+/** A body would be lost in the tunnel; an answer before it has the socket still: both go unoffered. */
+export function mayUpgrade(message: IncomingMessage): boolean {
+  const { headers, socket } = message;
+  if (isAnswering(socket)) return false;
+  const bodyless =
+    headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0";
+  return bodyless && protocols.test(headers.upgrade ?? "");
+}
+
+export async function serveUpgrade(
+  rim: Rim,
+  peer: Peer,
+  message: IncomingMessage,
+  socket: Duplex,
+  head: Uint8Array,
+): Promise<void> {
+  // Of node:http servers, sockets are net.Socket; the type of the event is wider.
+  socket.on("error", () => socket.destroy());
+  const response = new ServerResponse(message);
+  response.assignSocket(socket as Socket);
+  response.shouldKeepAlive = false;
+  response.on("finish", () => socket.end());
+  await serveHttp1(rim, peer, message, response, (answer) => {
+    response.detachSocket(socket as Socket);
+    socket.write(headText(answer), "latin1");
+    answer.open(new SocketDuplex(socket, head));
+  });
+}
+
+export type Tunnel = Extract<PlainResponse, { kind: "tunnel" }>;
+
+function headText({ status, headers }: Tunnel): string {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    (typeof value === "string" ? [value] : value).map((one) => `${name}: ${headerOf(one)}\r\n`),
+  );
+  return `HTTP/1.1 ${status} Switching Protocols\r\n${lines.join("")}\r\n`;
+}

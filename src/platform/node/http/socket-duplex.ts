@@ -1,0 +1,54 @@
+/**
+ * A socket as a tunnel's end: raw bytes, backpressure both ways, half-close in either direction.
+ *
+ * Holds  bytes received behind the head are read first; a peer that vanished silently is detected by TCP
+ *        keep-alive, because a shell may be silent for hours.
+ */
+import type { Duplex } from "node:stream";
+import { Socket } from "node:net";
+import type { ByteDuplex, TakeChunk } from "../../http.ts";
+import { streamReadable } from "./http-body.ts";
+
+const keepAliveMs = 60_000;
+
+export class SocketDuplex implements ByteDuplex {
+  readonly #socket: Duplex;
+
+  constructor(socket: Duplex, head: Uint8Array) {
+    this.#socket = socket;
+    socket.on("error", () => socket.destroy());
+    if (socket instanceof Socket) socket.setTimeout(0).setKeepAlive(true, keepAliveMs);
+    if (head.length > 0) socket.unshift(head);
+  }
+
+  get closed(): boolean {
+    return this.#socket.destroyed || this.#socket.writableEnded;
+  }
+
+  stream(take: TakeChunk): Promise<void> {
+    return streamReadable(this.#socket, take);
+  }
+
+  write(chunks: readonly Uint8Array[]): boolean {
+    if (this.closed) return true;
+    for (const chunk of chunks) this.#socket.write(chunk);
+    return !this.#socket.writableNeedDrain;
+  }
+
+  /** A closed socket never drains, so its waiters are called at once. */
+  onDrain(f: () => void): void {
+    const once = (): void => {
+      this.#socket.off("drain", once).off("close", once);
+      f();
+    };
+    this.#socket.on("drain", once).on("close", once);
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+
+  abort(): void {
+    this.#socket.destroy();
+  }
+}

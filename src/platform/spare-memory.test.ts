@@ -1,0 +1,121 @@
+/** When memory is given back: after a busy time, not in it, and not again and again for nothing. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock, Timer } from "./clock.ts";
+import { type MemoryHost, SpareMemory, spareMemoryDefaults } from "./spare-memory.ts";
+
+const megabyte = 2 ** 20;
+const { lookMs } = spareMemoryDefaults;
+
+/** A process whose collections take off what they are told to. */
+class World implements Clock, MemoryHost {
+  residentMb = 100;
+  busy = false;
+  /** What each collection leaves; absent: nothing is garbage. */
+  leavesMb: number | undefined;
+  readonly collections: ("plain" | "compacting")[] = [];
+  trims = 0;
+  #nowMs = 0;
+  #cpuMs = 0;
+  #look: (() => void) | undefined;
+  readonly spare = new SpareMemory({ clock: this, host: this }, spareMemoryDefaults);
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(name: string, delayMs: number, f: () => void): Timer {
+    assert.deepEqual([name, delayMs], ["memory.look", lookMs]);
+    this.#look = f;
+    return { cancel: () => (this.#look = undefined) };
+  }
+
+  residentBytes(): number {
+    return this.residentMb * megabyte;
+  }
+
+  cpuMs(): number {
+    return this.#cpuMs;
+  }
+
+  collectInSteps(compact: boolean): Promise<void> {
+    this.collections.push(compact ? "compacting" : "plain");
+    this.residentMb = this.leavesMb ?? this.residentMb;
+    return Promise.resolve();
+  }
+
+  trim(): void {
+    this.trims++;
+  }
+
+  async looks(count: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      this.#nowMs += lookMs;
+      this.#cpuMs += this.busy ? lookMs : lookMs / 100;
+      this.#look?.();
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+  }
+}
+
+test("a process that only becomes warm is left alone", async () => {
+  const world = new World();
+  await world.looks(3);
+  world.residentMb = 125;
+  await world.looks(20);
+  assert.deepEqual(world.collections, []);
+});
+
+test("what a busy time left is collected once it is over, the first time without compacting", async () => {
+  const world = new World();
+  world.busy = true;
+  world.residentMb = 400;
+  await world.looks(5);
+  assert.deepEqual(world.collections, []);
+  world.busy = false;
+  world.leavesMb = 220;
+  await world.looks(1);
+  assert.deepEqual([world.collections, world.trims], [["plain"], 1]);
+  world.leavesMb = 110;
+  await world.looks(1);
+  assert.deepEqual([world.collections, world.trims], [["plain", "compacting"], 2]);
+  await world.looks(50);
+  assert.deepEqual([world.collections.length, world.trims], [2, 2]);
+});
+
+test("what cannot be collected is tried again now and then for a quarter of an hour, not for ever", async () => {
+  const world = new World();
+  world.residentMb = 400;
+  await world.looks(200);
+  const tried = world.collections.length;
+  assert.ok(tried >= 4 && tried <= 14, `${tried} collections`);
+  await world.looks(200);
+  assert.equal(world.collections.length, tried);
+  world.residentMb = 600;
+  world.leavesMb = 400;
+  await world.looks(1);
+  assert.equal(world.collections.length, tried + 1);
+});
+
+test("what becomes garbage minutes after the busy time, as history does, is collected too", async () => {
+  const world = new World();
+  world.residentMb = 400;
+  await world.looks(12);
+  assert.equal(world.residentMb, 400);
+  world.leavesMb = 110;
+  await world.looks(8);
+  assert.equal(world.residentMb, 110);
+});
+
+test("once stopped nothing is looked at", async () => {
+  const world = new World();
+  world.spare.stop();
+  world.residentMb = 400;
+  await world.looks(5);
+  assert.deepEqual(world.collections, []);
+});

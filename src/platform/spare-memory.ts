@@ -1,0 +1,153 @@
+/**
+ * Gives memory back once a busy time is over. V8 collects when a heap has grown, and glibc trims its
+ * heap from the top only: a process that has become quiet does neither, and keeps what it had at its peak.
+ *
+ *   look, every `lookMs` ─▶ more resident than `growthMax` x base + slack?  no ─▶ nothing
+ *                           yes, and busy                                     ─▶ nothing, yet
+ *                           yes, and quiet                                    ─▶ trim, collect in steps
+ *   two collections that took off nothing                                     ─▶ rest, try again later
+ *   ... a quarter of an hour after the busy time                              ─▶ this is the base now
+ *
+ * Holds  a process that never had more than its base is left alone: an idle one pays for a look, 0.05 ms.
+ * Cost   a collection is V8's own incremental one, a few milliseconds a step and some tens at its end; a
+ *        trim holds the loop for 1 ms per 4 MB or so that it gives back. Both only after a busy time, and at
+ *        most once a look.
+ */
+import type { Clock, Timer } from "./clock.ts";
+
+/** What the host can tell of its memory and do about it. */
+export interface MemoryHost {
+  residentBytes(): number;
+  /** User and system time. */
+  cpuMs(): number;
+  /**
+   * Collects all garbage in steps; `compact` moves what is left together, which is only short when little
+   * is. Resolves when it is done; never rejects.
+   */
+  collectInSteps(compact: boolean): Promise<void>;
+  /** Gives back what the allocator keeps of what was freed. */
+  trim(): void;
+}
+
+export const spareMemoryDefaults = {
+  /** A collection begins 10 s after it was asked for, and V8 keeps the pages it frees for 8 s more. */
+  lookMs: 30_000,
+  /** Of one core, since the last look: more is no quiet time. */
+  busyShare: 0.3,
+  /** What is held at the start grows by so much until the process is warm. */
+  warmFactor: 1.2,
+  growthMax: 1.1,
+  /** V8's young generation at its largest: it comes and goes, and a collection of it helps for seconds. */
+  slackBytes: 64 * 2 ** 20,
+  /** A step that takes off a smaller part was in vain ... */
+  worthMin: 0.03,
+  /** ... and after so many in a row there are no more. */
+  vainMax: 2,
+  /** Then it rests, ... */
+  restMs: 120_000,
+  /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
+  retryMs: 900_000,
+} as const;
+
+/** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
+const compactingStep = 2;
+
+export type SpareMemoryOptions = {
+  readonly [Name in keyof typeof spareMemoryDefaults]: number;
+};
+
+export class SpareMemory {
+  readonly #clock: Clock;
+  readonly #host: MemoryHost;
+  readonly #options: SpareMemoryOptions;
+  #timer: Timer | undefined;
+  /** What is held when there is nothing to give back. */
+  #baseBytes: number;
+  /** What was held before the step that was taken last; 0 when none was in this quiet time. */
+  #beforeBytes = 0;
+  /** In this quiet time. */
+  #steps = 0;
+  #vainSteps = 0;
+  #restUntilMs = 0;
+  #busyAtMs: number;
+  #cpuMs: number;
+  #lookedMs: number;
+  #collecting = false;
+
+  constructor(
+    deps: { readonly clock: Clock; readonly host: MemoryHost },
+    options: SpareMemoryOptions,
+  ) {
+    this.#clock = deps.clock;
+    this.#host = deps.host;
+    this.#options = options;
+    this.#baseBytes = deps.host.residentBytes() * options.warmFactor;
+    this.#cpuMs = deps.host.cpuMs();
+    this.#lookedMs = this.#busyAtMs = deps.clock.monotonicMs();
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #arm(): void {
+    this.#timer = this.#clock.after("memory.look", this.#options.lookMs, () => {
+      this.#look();
+      this.#arm();
+    });
+  }
+
+  #look(): void {
+    const busy = this.#wasBusy();
+    if (busy) this.#busyAtMs = this.#lookedMs;
+    if (this.#collecting) return;
+    // At each look, for V8 collects by itself as well, and frees array buffers in the background after it.
+    if (!busy && this.#hasSpare()) this.#host.trim();
+    const held = this.#host.residentBytes();
+    if (busy || !this.#hasSpare() || this.#lookedMs < this.#restUntilMs) this.#beforeBytes = 0;
+    else if (this.#vain(held)) this.#rest(held);
+    else this.#step(held);
+  }
+
+  #hasSpare(): boolean {
+    const { growthMax, slackBytes } = this.#options;
+    return this.#host.residentBytes() > this.#baseBytes * growthMax + slackBytes;
+  }
+
+  /** What is held is needed: for now, or for good once the busy time's history must have been forgotten. */
+  #rest(held: number): void {
+    const { restMs, retryMs } = this.#options;
+    this.#beforeBytes = 0;
+    this.#vainSteps = 0;
+    this.#restUntilMs = this.#lookedMs + restMs;
+    if (this.#lookedMs - this.#busyAtMs > retryMs) this.#baseBytes = held;
+  }
+
+  #wasBusy(): boolean {
+    const cpuMs = this.#host.cpuMs();
+    const nowMs = this.#clock.monotonicMs();
+    const share = (cpuMs - this.#cpuMs) / (nowMs - this.#lookedMs);
+    this.#cpuMs = cpuMs;
+    this.#lookedMs = nowMs;
+    return share > this.#options.busyShare;
+  }
+
+  /** Whether the last steps took off nothing worth the name. */
+  #vain(held: number): boolean {
+    const { worthMin, vainMax } = this.#options;
+    const wasVain = this.#beforeBytes > 0 && held > this.#beforeBytes * (1 - worthMin);
+    this.#vainSteps = wasVain ? this.#vainSteps + 1 : 0;
+    return this.#vainSteps >= vainMax;
+  }
+
+  #step(held: number): void {
+    this.#steps = this.#beforeBytes === 0 ? 1 : this.#steps + 1;
+    this.#beforeBytes = held;
+    this.#collecting = true;
+    void this.#host
+      .collectInSteps(this.#steps === compactingStep)
+      .then(() => (this.#collecting = false));
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * From the store to the caches: one watch over everything the registry owns, dispatched to the
+ * caches in one synchronous pass, so that an event is decoded and encoded once for all readers.
+ *
+ * Invariant: after `deliver` returns, every cache holds every revision up to `freshness.revision`.
+ * Watchers are served by then too; a crowd in turns and windows (dispatch-window.ts).
+ * A cache is made when its resource is first written or read; unused resources cost nothing.
+ * The sink never refuses: what it keeps is bounded by the caches' rings.
+ */
+import { assert, must } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { expiredError } from "#api/status.ts";
+import type { AnyObject, GroupResource } from "#api/object.ts";
+import { selectableFields } from "#api/selectors/selectable-fields.ts";
+import type { Commit, KeyValue, Revision, Store, StoreEvent, StoreWatch } from "#store/store.ts";
+import type { Change } from "#watch/cache-state.ts";
+import type { CacheOptions } from "#watch/cache.ts";
+import { WatchCache } from "#watch/cache.ts";
+import type { PacerOptions } from "#watch/pacer.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
+import type { ObjectSource } from "#watch/shared-object.ts";
+import { SharedObject } from "#watch/shared-object.ts";
+import { DispatchWindow } from "./dispatch-window.ts";
+import type { Freshness } from "./freshness.ts";
+import type { ResourcePrefix } from "./keys.ts";
+import { prefixOfKey, registryRange, resourceOfPrefix } from "./keys.ts";
+import { StoreHistory } from "./store-history.ts";
+
+/** What one stored resource consists of, shared by all versions it is served in. */
+export interface ResourceCore {
+  readonly resource: GroupResource;
+  readonly prefix: ResourcePrefix;
+  readonly source: ObjectSource;
+  readonly cache: WatchCache;
+}
+
+export interface CacherDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly freshness: Freshness;
+  readonly memos: MemoPool;
+  readonly log: Log;
+  /** Windows for watchers of the latest state; absent: they are served like all others. */
+  readonly pacer?: PacerOptions;
+  /** A selectable field's value, "" when absent. */
+  readonly fieldValue: (
+    group: string,
+    resource: string,
+    object: AnyObject,
+    field: string,
+  ) => string;
+}
+
+export interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
+  readonly freeze: boolean;
+}
+
+/** Pods, ResourceSlices ...: kubelets each watch their node's share. */
+const indexedField = "spec.nodeName";
+
+export class Cacher {
+  readonly #deps: CacherDeps;
+  readonly #options: CacherOptions;
+  readonly #cores = new Map<ResourcePrefix, ResourceCore>();
+  readonly #window: DispatchWindow;
+  #watch: StoreWatch | undefined;
+
+  constructor(deps: CacherDeps, options: CacherOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#window = new DispatchWindow(deps.clock);
+    this.#start();
+  }
+
+  get cores(): Iterable<ResourceCore> {
+    return this.#cores.values();
+  }
+
+  core(prefix: ResourcePrefix): ResourceCore {
+    const known = this.#cores.get(prefix);
+    return known ?? this.#addCore(prefix, [], this.#deps.freshness.revision);
+  }
+
+  close(): void {
+    this.#watch?.close();
+    this.#window.close();
+    for (const { cache } of this.#cores.values()) cache.end();
+  }
+
+  /** One range over the store, nothing parsed; then follow it. */
+  #start(): void {
+    const { groups, revision } = this.#readAll();
+    for (const [prefix, kvs] of groups) this.#addCore(prefix, kvs, revision);
+    this.#deps.freshness.advance(revision);
+    this.#follow(revision);
+  }
+
+  #follow(after: Revision): void {
+    this.#watch = this.#deps.store.watch(registryRange, after, {
+      deliver: (commits) => this.#deliver(commits),
+      compacted: () => this.#restart(),
+    });
+  }
+
+  #readAll(): { groups: Map<ResourcePrefix, KeyValue[]>; revision: Revision } {
+    const range = this.#deps.store.range(registryRange);
+    assert(range.kind === "ok", "the latest revision must be readable", { kind: range.kind });
+    const groups = new Map<ResourcePrefix, KeyValue[]>();
+    for (const kv of range.kvs) {
+      const prefix = prefixOfKey(kv.key);
+      if (prefix === undefined) continue;
+      const group = groups.get(prefix);
+      if (group === undefined) groups.set(prefix, [kv]);
+      else group.push(kv);
+    }
+    return { groups, revision: range.revision };
+  }
+
+  /** History was compacted under our feet, which only a store outside this process can do. */
+  #restart(): void {
+    this.#deps.log.error("the store compacted revisions the caches had not seen; reading anew");
+    const { groups, revision } = this.#readAll();
+    const error = expiredError("The resourceVersion for the provided watch is too old.");
+    for (const { prefix, cache, source } of this.#cores.values()) {
+      const objects = (groups.get(prefix) ?? []).map((kv) => sharedObject(source, prefix, kv));
+      groups.delete(prefix);
+      cache.reset({ objects, revision }, error);
+    }
+    for (const [prefix, kvs] of groups) this.#addCore(prefix, kvs, revision);
+    this.#deps.freshness.advance(revision);
+    this.#follow(revision);
+  }
+
+  #addCore(prefix: ResourcePrefix, kvs: readonly KeyValue[], revision: number): ResourceCore {
+    const resource = resourceOfPrefix(prefix);
+    const source = this.#source(resource);
+    const objects = kvs.map((kv) => sharedObject(source, prefix, kv));
+    const { store, clock, pacer } = this.#deps;
+    const crowd = { nextTurn: (f: () => void) => void clock.after("watch.flush", 0, f) };
+    const history = new StoreHistory({ store, prefix, source });
+    const indexed = selectableFields(resource.group, resource.resource).includes(indexedField);
+    const cache = new WatchCache(
+      { history, crowd, ...(pacer === undefined ? {} : { pacer }) },
+      { objects, revision },
+      { ...this.#options, indexedField: indexed ? indexedField : undefined },
+    );
+    const core = { resource, prefix, source, cache };
+    this.#cores.set(prefix, core);
+    return core;
+  }
+
+  #source({ group, resource }: GroupResource): ObjectSource {
+    const { fieldValue, memos } = this.#deps;
+    return {
+      fieldValue: (object, field) => fieldValue(group, resource, object, field),
+      memos,
+      freeze: this.#options.freeze,
+    };
+  }
+
+  #deliver(commits: readonly Commit[]): boolean {
+    const touched = new Set<WatchCache>();
+    for (const commit of commits) this.#apply(commit, touched);
+    const last = must(commits.at(-1), "a batch without commits").revision;
+    this.#window.add(touched);
+    this.#deps.freshness.advance(last);
+    return true;
+  }
+
+  #apply(commit: Commit, touched: Set<WatchCache>): void {
+    const changes = new Map<ResourceCore, Change[]>();
+    for (const event of commit.events) {
+      const prefix = prefixOfKey(event.key);
+      if (prefix === undefined) continue;
+      // A resource seen first here starts just before this commit.
+      const core = this.#cores.get(prefix) ?? this.#addCore(prefix, [], commit.revision - 1);
+      const change = changeOf(core, event);
+      const others = changes.get(core);
+      if (others === undefined) changes.set(core, [change]);
+      else others.push(change);
+    }
+    for (const [core, list] of changes) {
+      core.cache.apply(commit.revision, list);
+      touched.add(core.cache);
+    }
+  }
+}
+
+export function sharedObject(
+  source: ObjectSource,
+  prefix: ResourcePrefix,
+  kv: KeyValue,
+): SharedObject {
+  return new SharedObject(source, kv.key.slice(prefix.length), kv.value, kv.modRevision);
+}
+
+function changeOf(core: ResourceCore, event: StoreEvent): Change {
+  const key = event.key.slice(core.prefix.length);
+  if (event.kind === "delete") return { key, next: undefined };
+  return { key, next: sharedObject(core.source, core.prefix, event.kv) };
+}

@@ -1,0 +1,185 @@
+/** What the verbs of one served resource work with. */
+import type { GroupResource } from "#api/object.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import type { FieldError } from "#api/status.ts";
+import { failure, internalError, invalid } from "#api/status.ts";
+import type { ApiError } from "#api/status.ts";
+import type { AnyObject } from "#api/object.ts";
+import { apiVersionOf } from "#api/object.ts";
+import type { Strategy } from "#api/strategy-types.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import type { KeyValue, LeaseId, Revision, Store, WriteRefused } from "#store/store.ts";
+import { encodeObject } from "#watch/object-bytes.ts";
+import { SharedObject } from "#watch/shared-object.ts";
+import type { Freshness } from "./freshness.ts";
+import type { ResourceCore } from "./cacher.ts";
+import { sharedObject } from "./cacher.ts";
+import { storeKey } from "./keys.ts";
+import type { EventLeases } from "./event-leases.ts";
+import type { WriteOptions } from "./resource-store.ts";
+
+export interface ResourceStorage {
+  readonly info: ResourceInfo;
+  readonly strategy: Strategy;
+  readonly core: ResourceCore;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly freshness: Freshness;
+  /** For events only: what they live on. */
+  readonly leases: EventLeases | undefined;
+}
+
+/** The resource as messages name it. */
+export function groupResource(context: ResourceStorage): GroupResource {
+  return { group: context.info.group, resource: context.info.resource };
+}
+
+/** Throws the 422 of `errors`, if there are any. */
+export function refuseInvalid(
+  context: ResourceStorage,
+  name: string,
+  errors: readonly FieldError[],
+): void {
+  if (errors.length > 0) throw invalid(context.info, name, errors);
+}
+
+export function passWarnings(
+  context: ResourceStorage,
+  next: AnyObject,
+  old: AnyObject | undefined,
+  options: WriteOptions,
+): void {
+  if (options.warn === undefined) return;
+  for (const text of context.strategy.warnings(next, old)) options.warn(text);
+}
+
+/** The bytes of an object, in the storage version unless it says otherwise itself. */
+export function encodeForStorage(context: ResourceStorage, object: AnyObject): Uint8Array {
+  const { info } = context;
+  const { group, version } = info.storage ?? info;
+  const apiVersion = object.apiVersion ?? apiVersionOf({ group, version });
+  return encodeObject({ ...object, apiVersion, kind: object.kind ?? info.kind });
+}
+
+export type Written =
+  | { readonly kind: "committed"; readonly object: SharedObject }
+  /** Someone else was there; `actual` is what they left. */
+  | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
+
+/**
+ * Stores `object` at `key` if the key still is at revision `expected` (0: not there), and resolves
+ * when the cache holds it. An object too large for the store gets a second try without its
+ * managedFields, as upstream. `bytes` are the object's, where the caller has them.
+ */
+export async function putObject(
+  context: ResourceStorage,
+  key: string,
+  object: AnyObject,
+  expected: number,
+  bytes = encodeForStorage(context, object),
+): Promise<Written> {
+  const result = await putBytes(context, key, bytes, expected);
+  if (result.kind === "committed") {
+    await context.freshness.applied(result.revision);
+    return { kind: "committed", object: objectAt(context, key, bytes, result.revision) };
+  }
+  if (result.kind === "conflict") return conflictError(context, result.actual);
+  const { managedFields, ...metadata } = object.metadata ?? {};
+  if (result.kind === "too-large" && managedFields !== undefined) {
+    return putObject(context, key, { ...object, metadata }, expected);
+  }
+  throw writeRefused(result);
+}
+
+async function putBytes(
+  context: ResourceStorage,
+  key: string,
+  bytes: Uint8Array,
+  expected: number,
+): ReturnType<Store["put"]> {
+  const { core, store, leases } = context;
+  const at = storeKey(core.prefix, key);
+  const guard = { modRevision: expected as Revision | 0 };
+  if (leases === undefined) return store.put(at, bytes, { guard });
+  const lease: LeaseId = await leases.lease();
+  const result = await store.put(at, bytes, { guard, lease });
+  if (result.kind !== "lease-not-found") return result;
+  leases.forget();
+  return store.put(at, bytes, { guard, lease: await leases.lease() });
+}
+
+/** Removes `key` if it still is at revision `expected`. */
+export async function deleteKey(
+  context: ResourceStorage,
+  key: string,
+  expected: number,
+): Promise<
+  | { readonly kind: "committed"; readonly revision: number }
+  | { readonly kind: "missing" }
+  | { readonly kind: "conflict"; readonly actual: SharedObject | undefined }
+> {
+  const { core, store } = context;
+  const guard = { modRevision: expected as Revision };
+  const result = await store.delete(storeKey(core.prefix, key), { guard });
+  switch (result.kind) {
+    case "committed":
+      await context.freshness.applied(result.revision);
+      return { kind: "committed", revision: result.revision };
+    case "missing":
+      return { kind: "missing" };
+    case "conflict":
+      return conflictError(context, result.actual);
+    case "no-space":
+    case "too-large":
+    case "lease-not-found":
+    case "stopped":
+      throw writeRefused(result);
+  }
+}
+
+function conflictError(
+  context: ResourceStorage,
+  actual: KeyValue | undefined,
+): { readonly kind: "conflict"; readonly actual: SharedObject | undefined } {
+  const { core } = context;
+  if (actual === undefined) return { kind: "conflict", actual: undefined };
+  const fresh = sharedObject(core.source, core.prefix, actual);
+  const cached = core.cache.state.get(fresh.key);
+  return { kind: "conflict", actual: cached?.revision === fresh.revision ? cached : fresh };
+}
+
+/** The cache's own instance when it still is the newest, so that its encodings are shared. */
+function objectAt(
+  context: ResourceStorage,
+  key: string,
+  bytes: Uint8Array,
+  revision: number,
+): SharedObject {
+  const cached = context.core.cache.state.get(key);
+  return cached?.revision === revision ? cached : uncachedObject(context, key, bytes, revision);
+}
+
+/** An object that is not in the cache (any more, or ever): results of dry runs, overtaken writes. */
+export function uncachedObject(
+  context: ResourceStorage,
+  key: string,
+  bytes: Uint8Array,
+  revision: number,
+): SharedObject {
+  return new SharedObject(context.core.source, key, bytes, revision);
+}
+
+/** What upstream makes of its store's refusals: 500 with the store's text. */
+function writeRefused(refused: WriteRefused): ApiError {
+  switch (refused.kind) {
+    case "too-large":
+    case "no-space":
+      return failure(500, "", refused.message);
+    case "lease-not-found":
+      return internalError("the lease of the object is gone");
+    case "stopped":
+      return internalError(`the store stopped, the outcome is unknown: ${refused.message}`);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Limits large responses in flight: whole lists, and watches that begin with the whole state. Their bytes
+ * are shared; each response costs kernel buffers and bandwidth. So they are admitted by bytes, and a request
+ * without room gets 429 with Retry-After.
+ *
+ * Holds  bytes admitted and not yet sent <= `herdBytesMax`, except for a single larger response.
+ * Retry-After grows with the number of recent rejections and is spread at random, so that clients return
+ * over the time it takes to serve them, not all at once.
+ */
+import { failure } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+
+export interface LargeResponseLimits {
+  readonly herdBytesMax: number;
+  /** Answers below this are not worth counting. */
+  readonly herdAnswerBytesMin: number;
+}
+
+/** Longest Retry-After: then it is better to see whether the crowd has gone. */
+const retrySecondsMax = 30;
+/** Refusals are remembered this long, halved each time: a crowd is a matter of seconds. */
+const forgetMs = 2_000;
+
+export class LargeResponseLimiter {
+  admitted = 0;
+  refused = 0;
+  #bytes = 0;
+  #waiting = 0;
+  #forgottenAtMs = 0;
+  readonly #deps: { readonly clock: Clock; readonly random: Random };
+  readonly #limits: LargeResponseLimits;
+
+  constructor(
+    deps: { readonly clock: Clock; readonly random: Random },
+    limits: LargeResponseLimits,
+  ) {
+    this.#deps = deps;
+    this.#limits = limits;
+  }
+
+  /** Bytes admitted and not yet taken. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @returns what to call when the answer has left or its client has; twice is harmless. Throws 429. */
+  enter(bytes: number): () => void {
+    const { herdBytesMax, herdAnswerBytesMin } = this.#limits;
+    if (bytes < herdAnswerBytesMin) return nothing;
+    if (this.#bytes > 0 && this.#bytes + bytes > herdBytesMax) throw this.#refusal(bytes);
+    this.#bytes += bytes;
+    this.admitted++;
+    let inside = true;
+    return () => {
+      if (inside) this.#bytes -= bytes;
+      inside = false;
+    };
+  }
+
+  #refusal(bytes: number): Error {
+    this.refused++;
+    this.#waiting = this.#remembered() + bytes;
+    const rounds = Math.ceil(this.#waiting / this.#limits.herdBytesMax);
+    const retryAfterSeconds =
+      1 + this.#deps.random.below(Math.min(rounds, retrySecondsMax - 1) + 1);
+    const text = "the relay sends as much as it may at once; the list is shared, please come again";
+    return failure(429, "TooManyRequests", text, { retryAfterSeconds });
+  }
+
+  #remembered(): number {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const halvings = Math.floor((nowMs - this.#forgottenAtMs) / forgetMs);
+    if (halvings === 0) return this.#waiting;
+    this.#forgottenAtMs = nowMs;
+    return this.#waiting / 2 ** Math.min(halvings, 64);
+  }
+}
+
+function nothing(): void {}

@@ -1,0 +1,57 @@
+/**
+ * Whole list bodies, made and compressed once for the crowd that asks at one revision: 5,000 clients
+ * that start together share one encoding and one compression.
+ *
+ * Holds  a body is served only at the state (`at`) it was made for. Bounds `bodiesMax` bodies, the oldest
+ *        is dropped first. Blocks inside are shared with list-body.ts, so a new revision costs the changed
+ *        blocks, and one compression if a client accepts it.
+ */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+
+export interface Body {
+  readonly chunks: readonly Uint8Array[];
+  readonly bytes: number;
+  /** Compressed on first use. */
+  packed(): Promise<Uint8Array>;
+}
+
+const compress = promisify(gzip);
+const level = 1;
+
+export function bodyOf(chunks: readonly Uint8Array[]): Body {
+  let packed: Promise<Uint8Array> | undefined;
+  return {
+    chunks,
+    bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0),
+    packed: () => (packed ??= compress(Buffer.concat(chunks), { level })),
+  };
+}
+
+export class BodyMemo {
+  made = 0;
+  reused = 0;
+  readonly #bodiesMax: number;
+  readonly #bodies = new Map<string, { readonly at: string; readonly body: Body }>();
+
+  constructor(options: { bodiesMax: number }) {
+    this.#bodiesMax = options.bodiesMax;
+  }
+
+  get(key: string, at: string, make: () => readonly Uint8Array[]): Body {
+    const known = this.#bodies.get(key);
+    if (known?.at === at) {
+      this.reused++;
+      return known.body;
+    }
+    this.made++;
+    const body = bodyOf(make());
+    this.#bodies.delete(key);
+    this.#bodies.set(key, { at, body });
+    for (const oldest of this.#bodies.keys()) {
+      if (this.#bodies.size <= this.#bodiesMax) break;
+      this.#bodies.delete(oldest);
+    }
+    return body;
+  }
+}

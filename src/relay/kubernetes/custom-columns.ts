@@ -1,0 +1,105 @@
+/**
+ * Tables of custom resources, from the columns their definition declares (additionalPrinterColumns).
+ *
+ *   Name (always) | one cell per declared column, by its JSONPath | Age when none is declared
+ *
+ * Holds  a path that leads nowhere, fails, or leads to a value of another type is a null cell, which
+ *        kubectl shows as <none>; dates are ages. Paths are parsed once per definition.
+ * After  apiextensions-apiserver tableconvertor; the descriptions of Name and Age are our own words.
+ * Differs  an integer beyond 2^53 is shown rounded: cells come from parsed JSON.
+ */
+import type { CustomResourceColumnDefinition } from "#api/gen/types.ts";
+import {
+  firstValue,
+  type JsonPath,
+  JsonPathError,
+  parseJsonPath,
+  printValue,
+} from "#api/json-path/json-path.ts";
+import {
+  ageColumn,
+  type Cell,
+  nameColumn,
+  type Printer,
+  type TableColumnDefinition,
+} from "#api/printers/printer.ts";
+import type { AnyObject } from "#api/object.ts";
+import { ageOf, parseTime } from "#api/time.ts";
+
+type ColumnType = TableColumnDefinition["type"];
+
+interface CustomColumn {
+  readonly definition: TableColumnDefinition;
+  readonly path: JsonPath;
+}
+
+const defaultColumns: readonly CustomResourceColumnDefinition[] = [
+  {
+    name: "Age",
+    type: "date",
+    description: ageColumn.description,
+    jsonPath: ".metadata.creationTimestamp",
+  },
+];
+
+export function customPrinter(
+  declared: readonly CustomResourceColumnDefinition[] | undefined,
+): Printer {
+  const wanted = declared === undefined || declared.length === 0 ? defaultColumns : declared;
+  const columns = customColumns(wanted);
+  return {
+    columns: [nameColumn, ...columns.map(({ definition }) => definition)],
+    row: (object, nowMs) => [
+      object.metadata?.name ?? "",
+      ...columns.map((column) => cell(column, object, nowMs)),
+    ],
+  };
+}
+
+/** Up to the first whose path is none: upstream shows those as well. */
+function customColumns(
+  declared: readonly CustomResourceColumnDefinition[],
+): readonly CustomColumn[] {
+  const columns: CustomColumn[] = [];
+  for (const column of declared) {
+    try {
+      columns.push({ definition: header(column), path: parseJsonPath(column.jsonPath) });
+    } catch (error) {
+      if (error instanceof JsonPathError) break;
+      throw error;
+    }
+  }
+  return columns;
+}
+
+function header(column: CustomResourceColumnDefinition): TableColumnDefinition {
+  const { name, type, format = "", description = "", priority = 0, jsonPath } = column;
+  const text = `Custom resource definition column (in JSONPath format): ${jsonPath}`;
+  // The API server admits no other types.
+  const known = type as ColumnType;
+  return { name, type: known, format, description: description || text, priority };
+}
+
+function cell({ definition, path }: CustomColumn, object: AnyObject, nowMs: number): Cell {
+  const value = firstValue(path, object);
+  if (value === undefined) return null;
+  switch (definition.type) {
+    case "string":
+      return value === null ? "<no value>" : printValue(value);
+    case "integer":
+      return typeof value === "number" ? Math.trunc(value) : null;
+    case "number":
+      return typeof value === "number" ? value : null;
+    case "boolean":
+      return typeof value === "boolean" ? value : null;
+    case "date":
+      return typeof value === "string" ? age(value, nowMs) : null;
+    default:
+      return definition.type satisfies never;
+  }
+}
+
+function age(text: string, nowMs: number): string {
+  const isTime = text === "" || text === "null" || parseTime(text) !== undefined;
+  return isTime ? ageOf(text, nowMs) : "<invalid>";
+}

@@ -1,0 +1,155 @@
+/**
+ * GET and LIST of mirrored resources as an API server answers them, from the mirror; WATCH is
+ * kubernetes-watch.ts. What cannot be answered exactly is "pass": the upstream's.
+ *
+ * Cost   a whole list is shared bytes.
+ */
+import { notFound } from "#api/status.ts";
+import type { Headers } from "#platform/http.ts";
+import { bytesResponse, compressBody } from "#server/respond.ts";
+import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
+import { acceptsGzip } from "../etag/accept-encoding.ts";
+import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
+import { answerWatch, type WatchLimits } from "./kubernetes-watch.ts";
+import { type Page, pageOf, presentPage } from "./list-page.ts";
+import { listKindOf } from "../mirror/mirrored-kind.ts";
+import type { Mirrored } from "../mirror/mirrored.ts";
+import { encode, listItem, oneBody, type ReadForm, readForm, table } from "./read-form.ts";
+import { formOf, getVersion, type ListQuery, listQuery } from "./read-query.ts";
+
+/** From this size on a body is worth compressing, as upstream thinks. */
+const gzipBytesMin = 128 * 1024;
+
+export class KubernetesFrontend {
+  readonly #deps: FrontendDeps;
+  readonly #limits: WatchLimits;
+
+  constructor(deps: FrontendDeps, limits: WatchLimits) {
+    this.#deps = deps;
+    this.#limits = limits;
+  }
+
+  async answer(read: Read): Promise<Answer> {
+    switch (read.verb) {
+      case "get":
+        return this.#get(read);
+      case "list":
+        return this.#list(read);
+      case "watch":
+        return answerWatch(this.#deps, read, this.#limits);
+      default:
+        return "pass";
+    }
+  }
+
+  async #get(read: Read): Promise<Answer> {
+    const { resource, request, place, query } = read;
+    const version = getVersion(query);
+    const negotiated = formOf(resource.kind, request, query);
+    if (version === "pass" || negotiated === "pass") return "pass";
+    if (negotiated.transform?.kind === "PartialObjectMetadataList") return "pass";
+    // One object straight from the upstream costs it less than a proof that ours is the newest.
+    if (version.kind === "latest" && this.#deps.consistency === "verify") return "pass";
+    const form = readForm(resource, negotiated, query);
+    if (form === undefined) return "pass";
+    const headers = await freshEnough(this.#deps, resource, version);
+    const { kind, mirror } = resource;
+    if (!mirror.serving) return "pass";
+    const name = keyOfText(place.name);
+    const key = kind.namespaced ? `${keyOfText(place.namespace)}/${name}` : name;
+    const object = mirror.cache.state.get(key);
+    if (object === undefined) throw notFound(kind, place.name);
+    const body = this.#one(resource, form, object);
+    return bytesResponse(200, [body], form.contentType, headers);
+  }
+
+  #one(resource: Mirrored, form: ReadForm, cached: SharedObject): Uint8Array {
+    if (form.kind !== "table") return oneBody(resource, form, cached);
+    const { resourceVersion, object } = cached;
+    const options = { nowMs: this.#deps.clock.nowMs(), resourceVersion };
+    return encode(table(resource, form, [object], options));
+  }
+
+  async #list(read: Read): Promise<Answer> {
+    const { resource, request, place, query } = read;
+    const asked = listQuery(resource.kind, place, request, query);
+    if (asked === "pass") return "pass";
+    const form = readForm(resource, asked.form, query);
+    if (form === undefined || (form.kind === "metadata" && !isListForm(asked))) return "pass";
+    const headers = await this.#listFresh(resource, asked);
+    if (!resource.mirror.serving) return "pass";
+    if (form.kind !== "table" && isWholePresent(asked)) {
+      return this.#wholeList(read, asked, form, headers);
+    }
+    const page = pageOf(resource, asked, place);
+    if (page === undefined) return "pass";
+    const body = this.#pageBody(resource, form, page);
+    return compressBody(request, bytesResponse(200, body, form.contentType, headers));
+  }
+
+  #pageBody(resource: Mirrored, form: ReadForm, { items, metadata }: Page): readonly Uint8Array[] {
+    if (form.kind === "table") {
+      const objects = items.map(({ object }) => object);
+      const options = { nowMs: this.#deps.clock.nowMs(), ...metadata };
+      return [encode(table(resource, form, objects, options))];
+    }
+    return resource.blocks.body(
+      listHead(resource, form, metadata),
+      items,
+      listItem(resource, form),
+    );
+  }
+
+  /** A whole list as many clients request it: one encoding and one compression per state for all of them. */
+  async #wholeList(
+    { resource, request }: Read,
+    asked: ListQuery,
+    form: Exclude<ReadForm, { kind: "table" }>,
+    headers: Headers,
+  ): Promise<Answer> {
+    const { mirror } = resource;
+    const item = listItem(resource, form);
+    const make = (): readonly Uint8Array[] => {
+      const { metadata, items } = presentPage(resource, asked);
+      return resource.blocks.body(listHead(resource, form, metadata), items, item);
+    };
+    const key = `${asked.predicate.from} ${item.key}`;
+    const body = resource.bodies.get(key, `${mirror.cache.state.revision}/${mirror.proven}`, make);
+    if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
+      const left = this.#deps.herd.enter(body.bytes);
+      return { ...bytesResponse(200, body.chunks, form.contentType, headers), left };
+    }
+    const packed = { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
+    const bytes = await body.packed();
+    const left = this.#deps.herd.enter(bytes.length);
+    return { ...bytesResponse(200, [bytes], form.contentType, packed), left };
+  }
+
+  #listFresh(resource: Mirrored, asked: ListQuery): Promise<Headers> {
+    if (asked.continue !== "" || asked.version.kind === "exact") return Promise.resolve({});
+    return freshEnough(this.#deps, resource, asked.version);
+  }
+}
+
+/** All objects of a place in their present state: equal for all clients at one state. */
+function isWholePresent(asked: ListQuery): boolean {
+  return (
+    asked.plain && asked.limit === 0 && asked.continue === "" && asked.version.kind !== "exact"
+  );
+}
+
+function isListForm(asked: ListQuery): boolean {
+  return asked.form.transform?.kind === "PartialObjectMetadataList";
+}
+
+function listHead(
+  resource: Mirrored,
+  form: ReadForm,
+  metadata: object,
+): { apiVersion: string; kind: string; metadata: object } {
+  if (form.kind === "metadata") {
+    const apiVersion = `meta.k8s.io/${form.version}`;
+    return { apiVersion, kind: "PartialObjectMetadataList", metadata };
+  }
+  return { apiVersion: resource.kind.apiVersion, kind: listKindOf(resource.kind), metadata };
+}

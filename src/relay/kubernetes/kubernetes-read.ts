@@ -1,0 +1,60 @@
+/**
+ * One read of a mirrored resource, and how new the mirror must be for it.
+ *
+ * Holds  a read is never older than it asks to be: it waits for the mirror, or the upstream is listed once
+ *        for all waiting reads. While the upstream is away, "most recent" is the last known state, and a
+ *        Warning header says so.
+ */
+import { ApiError } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Random } from "#platform/random.ts";
+import type { Place } from "#server/place.ts";
+import type { WatchStreamDeps } from "#server/watch-stream.ts";
+import type { LargeResponseLimiter } from "../fleet/large-response-limiter.ts";
+import type { RelayMetrics } from "../metrics.ts";
+import type { Mirrored } from "../mirror/mirrored.ts";
+import type { Version } from "./read-query.ts";
+
+export interface FrontendDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly streams: WatchStreamDeps;
+  readonly metrics: RelayMetrics;
+  readonly herd: LargeResponseLimiter;
+  /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
+  readonly consistency: "verify" | "cache";
+}
+
+/** Already authorised. */
+export interface Read {
+  readonly resource: Mirrored;
+  readonly request: PlainRequest;
+  readonly verb: string;
+  /** What was authorised, and the only place to read at. */
+  readonly place: Place;
+  readonly query: URLSearchParams;
+}
+
+/** "pass": cannot be said exactly here; it is the upstream's to answer. */
+export type Answer = PlainResponse | "pass";
+
+/** Waits until the mirror is as new as `version` wants. @returns headers that say so when it is not. */
+export async function freshEnough(
+  deps: FrontendDeps,
+  { freshness, mirror }: Mirrored,
+  version: Version,
+): Promise<Headers> {
+  if (version.kind === "atLeast") await freshness.atLeast(version.revision);
+  if (version.kind !== "latest" || deps.consistency === "cache") return {};
+  try {
+    await freshness.latest();
+    return {};
+  } catch (error) {
+    if (error instanceof ApiError && error.code < 500 && error.code !== 429) throw error;
+    deps.metrics.staleReads.add([]);
+    const seconds = Math.ceil(mirror.ageMs / 1000);
+    const text = `the relay cannot reach its upstream; this may be ${seconds} s old`;
+    return { warning: `299 - "${text}"` };
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * WATCH of a mirrored resource as an API server answers it: a cursor of the mirror's cache behind a
+ * stream. A position that means nothing here is a stream of one 410.
+ */
+import { streamType } from "#server/negotiate.ts";
+import { WatchStream } from "#server/watch-stream.ts";
+import type { Cursor } from "#watch/cursor.ts";
+import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
+import type { Mirrored } from "../mirror/mirrored.ts";
+import { type ReadForm, readForm, watchFormat } from "./read-form.ts";
+import { type WatchQuery, watchQuery } from "./read-query.ts";
+
+export interface WatchLimits {
+  readonly watchMsMin: number;
+}
+
+export async function answerWatch(
+  deps: FrontendDeps,
+  { resource, request, place, query }: Read,
+  limits: WatchLimits,
+): Promise<Answer> {
+  const asked = watchQuery(resource.kind, place, request, query);
+  if (asked === "pass") return "pass";
+  const form = readForm(resource, asked.form, query);
+  if (form === undefined) return "pass";
+  const headers = await freshEnough(deps, resource, asked.version);
+  if (!resource.mirror.serving) return "pass";
+  const left = enterHerd(deps, resource, asked);
+  const stream = openStream(deps, resource, asked, limits);
+  const { after } = asked;
+  const refused = after === undefined ? undefined : resource.mirror.refusal(after);
+  const begun = after === undefined ? "state" : refused === undefined ? "resumed" : "refused";
+  deps.metrics.watchesStarted.add([begun]);
+  if (refused === undefined) {
+    const cursor = startCursor(resource, asked, form, stream);
+    if (left === undefined) stream.attach(cursor);
+    else attachHerd(stream, cursor, left);
+  } else {
+    deps.metrics.expired.add([]);
+    stream.end(refused);
+  }
+  const contentType = streamType(form.contentType);
+  const format = watchFormat(deps.clock, resource, form);
+  return stream.byteResponse(format, { "content-type": contentType, ...headers });
+}
+
+/** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
+function enterHerd(
+  { herd }: FrontendDeps,
+  { kind, mirror }: Mirrored,
+  { predicate, after }: WatchQuery,
+): (() => void) | undefined {
+  if (after !== undefined || predicate.selective) return undefined;
+  if (kind.namespaced && predicate.from !== "") return undefined;
+  return herd.enter(mirror.cache.state.bytes);
+}
+
+function openStream(
+  { random, streams }: FrontendDeps,
+  resource: Mirrored,
+  { timeoutSeconds, allowBookmarks }: WatchQuery,
+  { watchMsMin }: WatchLimits,
+): WatchStream {
+  const timeoutMs =
+    timeoutSeconds > 0 ? timeoutSeconds * 1000 : watchMsMin + random.below(watchMsMin);
+  const { apiVersion, kind } = resource.kind;
+  const options = { apiVersion, kind, timeoutMs, allowBookmarks, convert: asStored };
+  return new WatchStream(streams, options);
+}
+
+function asStored<T>(object: T): T {
+  return object;
+}
+
+function startCursor(
+  { mirror }: Mirrored,
+  asked: WatchQuery,
+  form: ReadForm,
+  stream: WatchStream,
+): Cursor {
+  return mirror.cache.watch(
+    {
+      predicate: asked.predicate,
+      bookmarks: asked.allowBookmarks,
+      start: asked.after === undefined ? "state" : { after: asked.after },
+      marker: asked.marker,
+      latest: asked.latestOnly,
+      // The checksum is over whole objects: clients of other forms could not verify it.
+      checksums: asked.checksums && form.kind === "objects",
+    },
+    stream,
+  );
+}
+
+/** Out of the herd when its watcher has the state, or is gone; from then on it is a watcher like any other. */
+function attachHerd(stream: WatchStream, cursor: Cursor, left: () => void): void {
+  stream.attach({
+    resume() {
+      cursor.resume();
+      if (!cursor.live) return;
+      left();
+      stream.attach(cursor);
+    },
+    bookmark: () => cursor.bookmark(),
+    close() {
+      left();
+      cursor.close();
+    },
+  });
+}

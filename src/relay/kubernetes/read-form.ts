@@ -1,0 +1,197 @@
+/**
+ * The forms a read can take here: whole objects, metadata only, or tables of built-in kinds. Encodings
+ * are made once per object and kept with it; rows of tables hold ages, so those are made per answer.
+ */
+import { partialObjectMetadata } from "#api/convert/convert.ts";
+import type { AnyObject } from "#api/object.ts";
+import { printBookmark } from "#api/printers/bookmark.ts";
+import {
+  bookmarkInclude,
+  type IncludeObject,
+  parseIncludeObject,
+  tableFor,
+  type TableOptions,
+} from "#api/table.ts";
+import type { Clock } from "#platform/clock.ts";
+import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
+import { type MediaType, type Negotiated, protobufType } from "#server/negotiate.ts";
+import { hasProtobufForm, objectOfEntry, type TypeMeta } from "#server/protobuf/envelope.ts";
+import { exactObject } from "#server/protobuf/exact-numbers.ts";
+import { toStatus } from "#server/status.ts";
+import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
+import type { SharedObject } from "#watch/shared-object.ts";
+import type { MirroredKind } from "../mirror/mirrored-kind.ts";
+import type { Mirrored } from "../mirror/mirrored.ts";
+
+type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
+
+const encoder = new TextEncoder();
+
+/** Objects whole, apiVersion and kind included: as single objects, and as items of lists of custom ones. */
+export const wholeForm: ItemForm = {
+  key: "json",
+  layout: "json",
+  bytes: (object) => object.json,
+};
+
+/** Undefined: the relay cannot make this form of this resource. */
+export type ReadForm =
+  | { readonly kind: "objects"; readonly item: ItemForm; readonly contentType: MediaType }
+  | {
+      readonly kind: "metadata";
+      readonly item: ItemForm;
+      /** Of whole bodies; a watch may add to it. */
+      readonly contentType: MediaType;
+      readonly version: MetaVersion;
+    }
+  | {
+      readonly kind: "table";
+      readonly contentType: MediaType;
+      readonly version: MetaVersion;
+      readonly include: IncludeObject;
+    };
+
+export function readForm(
+  resource: Mirrored,
+  form: Negotiated,
+  query: URLSearchParams,
+): ReadForm | undefined {
+  const wanted = form.transform;
+  const contentType = form.mediaType;
+  const binary = contentType === protobufType;
+  if (wanted === undefined) {
+    return { kind: "objects", item: binary ? binaryForm(resource.kind) : wholeForm, contentType };
+  }
+  const { version } = wanted;
+  if (wanted.kind === "Table") {
+    const include = parseIncludeObject(query.get("includeObject") ?? "");
+    if (include === undefined || resource.printer === undefined) return undefined;
+    return { kind: "table", contentType, version, include };
+  }
+  const item = binary
+    ? protobufForm(`pb.pom.${version}`, metadataType(version), ({ object }) =>
+        partial(object, version),
+      )
+    : madeForm(`pom.${version}`, (object) => partial(object, version));
+  return { kind: "metadata", item, contentType, version };
+}
+
+/** Items of lists of built-in kinds leave out what the list says once, as upstream's do. */
+export function listItem({ kind }: Mirrored, form: Exclude<ReadForm, { kind: "table" }>): ItemForm {
+  const isPlain = form.kind === "objects" && form.item.layout === "json";
+  return isPlain && hasProtobufForm(kind) ? storedForm(kind.apiVersion, kind.kind) : form.item;
+}
+
+/** The message type of whole objects of `kind`. */
+export function binaryForm(kind: MirroredKind): ItemForm {
+  return protobufForm("pb", kind, exactObject);
+}
+
+/** One object as the whole body of an answer. */
+export function oneBody(
+  resource: Mirrored,
+  form: Exclude<ReadForm, { kind: "table" }>,
+  cached: SharedObject,
+): Uint8Array {
+  const bytes = form.item.bytes(cached);
+  if (form.item.layout === "json") return line(bytes);
+  const type = form.kind === "metadata" ? metadataType(form.version) : resource.kind;
+  return objectOfEntry(type, bytes);
+}
+
+/** As upstream ends every JSON body. */
+function line(json: Uint8Array): Uint8Array {
+  const out = new Uint8Array(json.length + 1);
+  out.set(json);
+  out[json.length] = 0x0a;
+  return out;
+}
+
+function metadataType(version: MetaVersion): TypeMeta {
+  return { apiVersion: `meta.k8s.io/${version}`, kind: "PartialObjectMetadata" };
+}
+
+export function table(
+  resource: Mirrored,
+  form: Extract<ReadForm, { kind: "table" }>,
+  objects: readonly AnyObject[],
+  options: Omit<TableOptions, "apiVersion" | "includeObject">,
+): object {
+  if (resource.printer === undefined) throw new TypeError("a table without a printer");
+  const apiVersion = `meta.k8s.io/${form.version}` as const;
+  return tableFor(resource.printer, objects, {
+    ...options,
+    includeObject: form.include,
+    apiVersion,
+  });
+}
+
+export function encode(value: unknown): Uint8Array {
+  return encoder.encode(`${JSON.stringify(value)}\n`);
+}
+
+export function partial(object: AnyObject, version: MetaVersion): AnyObject {
+  return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
+}
+
+/** What many watches share; a quiet watch is hundreds of bytes smaller for it. */
+const wholeJson = jsonFormat("json", (cached) => cached.json);
+const wholeBinary = new WeakMap<MirroredKind, WatchFormat>();
+
+function binaryFormat(kind: MirroredKind): WatchFormat {
+  let format = wholeBinary.get(kind);
+  if (format === undefined) {
+    format = protobufFormat("pb", kind, exactObject);
+    wholeBinary.set(kind, format);
+  }
+  return format;
+}
+
+export function watchFormat(clock: Clock, resource: Mirrored, form: ReadForm): WatchFormat {
+  switch (form.kind) {
+    case "objects":
+      return form.contentType === protobufType ? binaryFormat(resource.kind) : wholeJson;
+    case "metadata": {
+      const { item, version } = form;
+      if (form.contentType === protobufType) {
+        return protobufFormat(`pb.pom.${version}`, metadataType(version), ({ object }) =>
+          partial(object, version),
+        );
+      }
+      return jsonFormat(
+        `pom.${version}`,
+        (cached) => item.bytes(cached),
+        (o) => partial(o, version),
+      );
+    }
+    case "table":
+      return tableFormat(clock, resource, form);
+    default:
+      return form satisfies never;
+  }
+}
+
+/** Columns go out with the first event only, so one stream has one format of its own. */
+function tableFormat(
+  clock: Clock,
+  resource: Mirrored,
+  form: Extract<ReadForm, { kind: "table" }>,
+): WatchFormat {
+  let withColumns = true;
+  const show = (object: AnyObject, include = form.include): object => {
+    const { resourceVersion = "" } = object.metadata ?? {};
+    const options = { nowMs: clock.nowMs(), resourceVersion, withColumns };
+    withColumns = false;
+    return table(resource, { ...form, include }, [object], options);
+  };
+  return {
+    key: `table.${form.version}.${form.include}`,
+    event: (type, cached) => plainFrame(type, show(cached.object)),
+    bookmark: (object) => {
+      const { group, resource: plural } = resource.kind;
+      const printed = printBookmark(group, plural, object);
+      return plainFrame("BOOKMARK", show(printed, bookmarkInclude(form.include, object)));
+    },
+    error: (error) => plainFrame("ERROR", toStatus(error)),
+  };
+}

@@ -1,0 +1,377 @@
+/**
+ * The mirror of one resource: a watch cache fed by one upstream stream, and the judge of that stream.
+ *
+ * In     `replace` with a whole list at one revision, `apply` with events in the upstream's order.
+ * Holds  1. state(revision) is the upstream's, for every closed revision outside of a gap
+ *        (known-positions.ts). 2. repeated events are dropped; an event that arrives too late to be in
+ *        order throws OutOfOrderError, and the next list repairs the state. 3. a later list is turned into
+ *        the events that lead to it (difference.ts): watchers get a difference and are never ended for it.
+ * Open   upstream may send several changes of one revision one by one (a lease that expires with its
+ *        objects). They are applied as one when they arrive together; later parts get fractional
+ *        positions. Nothing marks the last part: a revision stays open until a higher one is seen, or a
+ *        list contains it. No bookmark names an open revision, and an upstream watch resumes below it.
+ * Late   a late frame is detected when it arrives; if a cut swallowed it, when the next watch repeats it
+ *        (overlap.ts).
+ */
+import { expiredError } from "#api/status.ts";
+import { fieldValue, selectableFields } from "#api/selectors/selectable-fields.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Change } from "#watch/cache-state.ts";
+import { WatchCache } from "#watch/cache.ts";
+import { wholeRevision } from "#watch/cache-event.ts";
+import { noHistory } from "#watch/history.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
+import { compilePredicate } from "#watch/predicate.ts";
+import { type ObjectSource, SharedObject } from "#watch/shared-object.ts";
+import type { ViewState } from "#watch/watch-item.ts";
+import { ChecksumCheck } from "./checksum-check.ts";
+import { Delivery } from "./delivery.ts";
+import { diffStates } from "./difference.ts";
+import { memberHash } from "../views/digest.ts";
+import { isIn, KnownPositions } from "./known-positions.ts";
+import type { RelayLimits } from "../limits.ts";
+import type { MirroredKind } from "./mirrored-kind.ts";
+import type { FormedObject } from "./object-form.ts";
+import { Overlap } from "./overlap.ts";
+import { RevisionWaiters } from "./revision-waiters.ts";
+import { type ObjectEvent, OutOfOrderError, type UpstreamEvent } from "./upstream-event.ts";
+
+const everything = compilePredicate({ namespace: "", namespaced: true });
+const indexedField = "spec.nodeName";
+/** Parts of one revision; the sum stays exact for revisions up to 2^41. */
+const part = 2 ** -12;
+const tooOld = "The resourceVersion for the provided watch is too old.";
+
+export interface MirrorDeps {
+  readonly clock: Clock;
+  readonly memos: MemoPool;
+  /** Called after a delivery with the age of its oldest event since it was received. */
+  readonly dispatched?: (ageMs: number) => void;
+}
+
+export interface MirrorCounts {
+  events: number;
+  duplicates: number;
+  reconciled: number;
+  outOfOrder: number;
+}
+
+export class Mirror {
+  readonly kind: MirroredKind;
+  readonly cache: WatchCache;
+  readonly counts: MirrorCounts = { events: 0, duplicates: 0, reconciled: 0, outOfOrder: 0 };
+  readonly checksums = new ChecksumCheck();
+  readonly #clock: Clock;
+  readonly #source: ObjectSource;
+  readonly #waiters = new RevisionWaiters();
+  readonly #positions: KnownPositions;
+  readonly #overlap: Overlap;
+  readonly #delivery: Delivery;
+  /** The newest list holds everything at or below. */
+  #coveredTo = 0;
+  /** The newest revision that something above it has closed; below it all are. */
+  #closedAt = 0;
+  #ready = false;
+  #isClosed = false;
+  #connected = false;
+  #heardMs: number;
+
+  constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
+    this.kind = kind;
+    this.#clock = deps.clock;
+    this.#heardMs = deps.clock.monotonicMs();
+    this.#source = {
+      fieldValue: (object, field) => fieldValue(kind.group, kind.resource, object, field),
+      memos: deps.memos,
+      freeze: false,
+    };
+    this.cache = this.#makeCache(deps.clock, limits);
+    this.#positions = new KnownPositions(this.cache.state, limits);
+    this.#overlap = new Overlap(deps.clock, limits);
+    const { clock, dispatched } = deps;
+    this.#delivery = new Delivery({ clock, cache: this.cache, dispatched }, limits);
+  }
+
+  #makeCache(clock: Clock, limits: RelayLimits): WatchCache {
+    const after = (delayMs: number, f: () => void): void => {
+      clock.after("watch.flush", delayMs, f);
+    };
+    const { group, resource } = this.kind;
+    const indexed = selectableFields(group, resource).includes(indexedField);
+    return new WatchCache(
+      {
+        history: noHistory,
+        whole: () => !this.open,
+        digestOf: memberHash,
+        crowd: { nextTurn: (f) => after(0, f) },
+        pacer: { windowMs: limits.latestWindowMs, nowMs: () => clock.monotonicMs(), after },
+      },
+      { objects: [], revision: 0 },
+      { ...limits, indexedField: indexed ? indexedField : undefined },
+    );
+  }
+
+  /** True once the first list is applied: from then on there is always a state to serve. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** How long ago the upstream was last known to have nothing newer; 0 while its stream is up. */
+  get ageMs(): number {
+    return this.#connected ? 0 : this.#clock.monotonicMs() - this.#heardMs;
+  }
+
+  /** Newest revision included, as a resourceVersion. */
+  get revision(): number {
+    return wholeRevision(this.cache.state.revision);
+  }
+
+  /** The revision up to which the state is proven current; possibly above the newest event's. */
+  get proven(): number {
+    return this.#positions.proofs.at(-1) ?? this.revision;
+  }
+
+  /** Whether a list beside the stream showed the state held to be that of `revision`, above the newest event. */
+  proves(revision: number): boolean {
+    return this.#positions.proofs.includes(revision);
+  }
+
+  /** The upstream answered, or sent bytes. */
+  heard(): void {
+    this.#connected = true;
+    this.#heardMs = this.#clock.monotonicMs();
+  }
+
+  /** The stream is over, one way or the other. */
+  ended(): void {
+    this.#overlap.ended();
+  }
+
+  lost(): void {
+    if (this.#connected) this.#heardMs = this.#clock.monotonicMs();
+    this.#connected = false;
+  }
+
+  /** More of the newest revision may be on its way. */
+  get open(): boolean {
+    const { revision } = this;
+    if (revision <= this.#coveredTo || revision === this.#closedAt) return false;
+    return wholeRevision(this.cache.state.changedAt) === revision;
+  }
+
+  /** The newest revision that holds nothing but what is held. */
+  get #closed(): number {
+    return this.open ? this.revision - 1 : this.revision;
+  }
+
+  /** Where the upstream's watch goes on: below what is open, and below what may have come late. */
+  get resumeFrom(): number {
+    // Repeats are known by the ring: below it they would look late.
+    const floor = wholeRevision(this.cache.state.floor);
+    const overlap = Math.max(this.#overlap.start ?? this.revision, floor);
+    return Math.max(Math.min(this.#closed, overlap), this.#coveredTo);
+  }
+
+  /** Why a watch cannot start strictly after `revision`, or a snapshot be taken there; else undefined. */
+  refusal(revision: number): Error | undefined {
+    return this.#positions.refusal(revision);
+  }
+
+  /** Takes the whole state at `revision` from a fresh list of the upstream. */
+  replace(list: readonly FormedObject[], revision: number): void {
+    this.heard();
+    const objects = this.#objects(list);
+    if (!this.#ready || revision < this.revision) {
+      // A first list; or the upstream went back in time, so earlier positions are meaningless.
+      this.cache.reset({ objects, revision }, expiredError(tooOld));
+      this.#positions.clear();
+      this.#ready = true;
+    } else {
+      this.#reconcile(objects, revision);
+    }
+    this.#coveredTo = revision;
+    this.#overlap.clear();
+    this.bookmark(0, 1);
+    this.#waiters.reached(this.proven);
+  }
+
+  /**
+   * Takes a list made beside the running stream. A list that the stream has overtaken is ignored. A list
+   * without difference proves that the state is current at its revision; the stream still delivers objects
+   * created and deleted in between. Only a difference is applied, and leaves a gap.
+   */
+  verify(list: readonly FormedObject[], revision: number): void {
+    if (revision <= this.proven) return;
+    if (diffStates(this.cache.state, this.#objects(list), revision).size > 0) {
+      this.replace(list, revision);
+      return;
+    }
+    this.#heardMs = this.#clock.monotonicMs();
+    this.#positions.prove(revision);
+    this.#waiters.reached(this.proven);
+  }
+
+  /**
+   * @returns whether any of it was news.
+   * Throws OutOfOrderError or ChecksumError; the events before the failing one are applied.
+   */
+  apply(events: readonly UpstreamEvent[]): boolean {
+    this.heard();
+    const before = this.cache.state.revision;
+    try {
+      for (let at = 0; at < events.length;) at = this.#applyRevision(events, at);
+    } finally {
+      if (this.cache.state.changedAt > before) this.#delivery.news(this.#heardMs);
+      this.#delivery.soon();
+      this.#waiters.reached(this.proven);
+    }
+    return this.cache.state.revision > before;
+  }
+
+  /** Sends bookmarks to one of `slots` shares of the watchers; those at an open revision get it later. */
+  bookmark(slot: number, slots: number): void {
+    this.flush();
+    this.cache.bookmark(slot, slots);
+  }
+
+  /** Brings what was applied to watchers now. */
+  flush(): void {
+    this.#delivery.now();
+  }
+
+  /** For how long each watcher that is not up to date has been behind, in milliseconds. */
+  behindMs(): readonly number[] {
+    return this.#delivery.behindMs();
+  }
+
+  /** Calls `done` once the state is that of `revision` or later; the result calls it off. */
+  whenReached(revision: number, done: () => void): () => void {
+    return this.#waiters.add(revision, done);
+  }
+
+  /** The upstream does not serve it any more: watches end; requests pass through until there is a list again. */
+  withdraw(): void {
+    this.flush();
+    this.#ready = false;
+    this.cache.end();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#delivery.stop();
+    this.cache.end();
+  }
+
+  /** Whether its state may be served. */
+  get serving(): boolean {
+    return this.#ready && !this.#isClosed;
+  }
+
+  /** Whether it has ended: readers must use another source. */
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** All events of one revision that stand together. @returns the index after them. */
+  #applyRevision(events: readonly UpstreamEvent[], start: number): number {
+    const first = events[start];
+    if (first === undefined) return start + 1;
+    const revision = first.type === "BOOKMARK" ? first.revision : first.object.revision;
+    this.#hear(first.type, revision);
+    if (first.type === "BOOKMARK") {
+      if (first.view !== undefined) this.#check(first.view, revision);
+      return start + 1;
+    }
+    const changes = new Map<string, Change>();
+    let at = start;
+    for (; at < events.length; at++) {
+      const event = events[at];
+      if (event === undefined || event.type === "BOOKMARK") break;
+      if (event.object.revision !== revision) break;
+      this.counts.events++;
+      if (this.#isNews(event.object)) changes.set(event.object.key, this.#change(event));
+    }
+    if (changes.size > 0) this.cache.apply(this.#position(revision), [...changes.values()]);
+    return at;
+  }
+
+  /** Notes a frame at `revision`, which closes all revisions below it. */
+  #hear(type: UpstreamEvent["type"], revision: number): void {
+    this.#overlap.heard(this.#closed);
+    if (revision <= this.revision) return;
+    this.#closedAt = this.revision;
+    if (type === "BOOKMARK") this.cache.advance(revision);
+    if (!this.cache.bookmarksDue) return;
+    this.flush();
+    this.cache.payBookmarks();
+  }
+
+  /** Throws ChecksumError when the upstream holds something else at the revision held here. */
+  #check(told: ViewState, revision: number): void {
+    if (revision !== this.revision || this.open || !this.checksums.on) return;
+    this.flush();
+    const held = this.cache.viewState(everything);
+    if (held !== undefined) this.checksums.compare(held, told, revision);
+  }
+
+  #change(event: ObjectEvent): Change {
+    const { key } = event.object;
+    return { key, next: event.type === "SET" ? this.#shared(event.object) : undefined };
+  }
+
+  #isNews({ key, revision }: FormedObject): boolean {
+    if (revision > this.revision) return true;
+    if (revision <= this.#coveredTo || this.#knows(key, revision)) {
+      this.counts.duplicates++;
+      return false;
+    }
+    if (revision === this.revision) return true;
+    this.counts.outOfOrder++;
+    throw new OutOfOrderError(revision, key, this.revision);
+  }
+
+  /** Checks the state as well: a repeated revision may have more changes than the ring keeps. */
+  #knows(key: string, revision: number): boolean {
+    return (
+      this.cache.state.get(key)?.revision === revision || this.cache.state.holds(revision, key)
+    );
+  }
+
+  #position(revision: number): number {
+    return revision > this.cache.state.revision ? revision : this.#nextPart();
+  }
+
+  #nextPart(): number {
+    const next = this.cache.state.revision + part;
+    if (wholeRevision(next) === this.revision) return next;
+    throw new OutOfOrderError(this.revision, "too many parts", this.revision);
+  }
+
+  #reconcile(objects: readonly SharedObject[], revision: number): void {
+    const gap = this.#positions.gap(this.#closed, revision);
+    const error = expiredError(`too old resource version: ${gap.above + 1} (${revision})`);
+    this.cache.expireStarts((position) => isIn(gap, position), error);
+    const timeline = diffStates(this.cache.state, objects, revision);
+    const at = [...timeline.keys()].sort((a, b) => a - b);
+    for (const position of at) {
+      this.cache.apply(this.#position(position), timeline.get(position) ?? []);
+    }
+    this.cache.advance(revision);
+    this.checksums.listed(at.length > 0);
+    this.counts.reconciled++;
+    this.#positions.remember(gap);
+  }
+
+  #objects(list: readonly FormedObject[]): readonly SharedObject[] {
+    const objects = list.map((formed) => this.#shared(formed));
+    return objects.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  #shared({ key, value, revision }: FormedObject): SharedObject {
+    return new SharedObject(this.#source, key, value, revision);
+  }
+}

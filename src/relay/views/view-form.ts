@@ -1,0 +1,154 @@
+/**
+ * How a view writes an object: whole, as chosen fields, or as lines of text.
+ *
+ *   objects   the upstream's bytes, in a list of the resource's kind
+ *   fields    {"namespace":..,"name":..,"fields":{..}}, in a list of kind ViewList
+ *   text      what the template prints, a line or several; blank is none; in the order of the texts
+ *
+ * Holds  a row is made of the object alone: the same bytes on every replica.
+ */
+import {
+  findValues,
+  firstValue,
+  type JsonPath,
+  JsonPathError,
+  type JsonPathTemplate,
+  printTemplate,
+} from "#api/json-path/json-path.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import { type SharedObject, keyOfText, textOfKey } from "#watch/shared-object.ts";
+import { listHead } from "#server/list-body.ts";
+import { memberHash, textHash } from "./digest.ts";
+import { listKindOf, type MirroredKind } from "../mirror/mirrored-kind.ts";
+import type { Row } from "./row-blocks.ts";
+import type { Frame } from "./view-content.ts";
+
+export interface ViewForm {
+  /** Names the form in caches of encodings. */
+  readonly key: string;
+  readonly contentType: string;
+  readonly frame: Frame;
+  /** Undefined: the object has no row here. Throws JsonPathError, which means the same. */
+  row(object: CachedObject): Row | undefined;
+  /** The object in a list of changes and in events, as JSON that names it. Undefined as above. */
+  change(object: CachedObject): Uint8Array | undefined;
+}
+
+/** A field is the first value its path leads to, or all of them as a list. */
+export interface FieldRule {
+  readonly name: string;
+  readonly path: JsonPath;
+  readonly all: boolean;
+}
+
+export const relayApiVersion = "relay.pilothouse.dev/v1";
+const json = "application/json";
+const encoder = new TextEncoder();
+const comma = encoder.encode(",");
+const nothing = new Uint8Array(0);
+const tail = encoder.encode("]}\n");
+
+export function objectsForm(kind: MirroredKind): ViewForm {
+  const head = listHead({ apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata: {} });
+  return {
+    key: "whole",
+    contentType: json,
+    frame: { head: encoder.encode(head), separator: comma, tail, blockRows: 32 },
+    row: (object) => new ObjectRow(object),
+    change: (object) => object.json,
+  };
+}
+
+export function fieldsForm(name: string, rules: readonly FieldRule[]): ViewForm {
+  const head = listHead({ apiVersion: relayApiVersion, kind: "ViewList", metadata: { name } });
+  const write = (object: CachedObject): string =>
+    JSON.stringify({ ...identity(object), fields: fieldsOf(rules, object) });
+  return {
+    key: `view:${name}`,
+    contentType: json,
+    frame: { head: encoder.encode(head), separator: comma, tail, blockRows: 128 },
+    row: (object) => textRow(placeOf(object), write(object)),
+    change: (object) => encoder.encode(write(object)),
+  };
+}
+
+export function textForm(name: string, template: JsonPathTemplate): ViewForm {
+  const write = (object: CachedObject): string => {
+    const text = printTemplate(template, object.object);
+    if (text.trim() === "") return "";
+    return text.endsWith("\n") ? text : `${text}\n`;
+  };
+  return {
+    key: `view:${name}`,
+    contentType: "text/plain; charset=utf-8",
+    frame: { head: nothing, separator: nothing, tail: nothing, blockRows: 256 },
+    row(object) {
+      const text = write(object);
+      return text === "" ? undefined : textRow(`${text}\0${placeOf(object)}`, text);
+    },
+    change(object) {
+      const text = unlessFailed(() => write(object)) ?? "";
+      if (text === "") return undefined;
+      return encoder.encode(JSON.stringify({ ...identity(object), text }));
+    },
+  };
+}
+
+class ObjectRow implements Row {
+  readonly place: string;
+  readonly #object: CachedObject;
+
+  constructor(object: CachedObject) {
+    this.place = placeOf(object);
+    this.#object = object;
+  }
+
+  get hash(): bigint {
+    return memberHash(this.#object);
+  }
+
+  bytes(): Uint8Array {
+    return this.#object.json;
+  }
+}
+
+/** The text is small beside the object it was made of, and is kept. */
+function textRow(place: string, text: string): Row {
+  const bytes = encoder.encode(text);
+  return { place, hash: textHash(place, text), bytes: () => bytes };
+}
+
+function fieldsOf(rules: readonly FieldRule[], { object }: CachedObject): object {
+  return Object.fromEntries(
+    rules.map(({ name, path, all }) => [
+      name,
+      all ? allValues(path, object) : (firstValue(path, object) ?? null),
+    ]),
+  );
+}
+
+function allValues(path: JsonPath, object: unknown): readonly unknown[] {
+  return unlessFailed(() => findValues(path, object)) ?? [];
+}
+
+function unlessFailed<T>(f: () => T): T | undefined {
+  try {
+    return f();
+  } catch (error) {
+    if (error instanceof JsonPathError) return undefined;
+    throw error;
+  }
+}
+
+export function identity(object: CachedObject): object {
+  const namespace = textOfKey(object.namespace);
+  return namespace === "" ? { name: object.name } : { namespace, name: object.name };
+}
+
+/** Key order; all objects of a mirror are of one class, other caches have no keys of their own. */
+export function placeOf(object: CachedObject): string {
+  const { key } = object as Partial<SharedObject>;
+  if (key !== undefined) return key;
+  const name = keyOfText(object.name);
+  return object.namespace === "" ? name : `${object.namespace}/${name}`;
+}

@@ -1,0 +1,223 @@
+/**
+ * A view: the objects of a selection of one resource, as rows with their digest, for clients that poll.
+ *
+ * In     the items of its own watch on the mirror. Out: content (all, or one zone's) with an ETag in O(1),
+ *        and a notification to every waiting poll on a change.
+ * Zones  content is narrowed to a zone only when the zone has at least `minimum` rows; otherwise, and for
+ *        unknown zones, it is the whole view.
+ * Holds  a change of an object that does not change its row gives no new ETag and wakes no poll.
+ * Cost   per change one row, O(log n), and one hash, also while no client polls the view.
+ */
+import { findValues, type JsonPath, JsonPathError } from "#api/json-path/json-path.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { Cursor } from "#watch/cursor.ts";
+import type { Predicate } from "#watch/predicate.ts";
+import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
+import type { Mirror } from "../mirror/mirror.ts";
+import type { Row } from "./row-blocks.ts";
+import { ViewContent } from "./view-content.ts";
+import { placeOf, type ViewForm } from "./view-form.ts";
+
+export interface ZoneRule {
+  /** Every text it leads to is a zone of the object. */
+  readonly path: JsonPath;
+  readonly minimum: number;
+}
+
+export interface ViewSpec {
+  readonly predicate: Predicate;
+  readonly form: ViewForm;
+  readonly zone: ZoneRule | undefined;
+}
+
+export interface ViewDeps {
+  readonly clock: Clock;
+  readonly mirror: Mirror;
+}
+
+interface Member {
+  readonly row: Row;
+  readonly zones: readonly string[];
+}
+
+const noZones: readonly string[] = [];
+
+export class View implements WatchSink {
+  readonly spec: ViewSpec;
+  readonly #deps: ViewDeps;
+  readonly #zonesMax: number;
+  readonly #cursor: Cursor;
+  readonly #members = new Map<string, Member>();
+  readonly #all: ViewContent;
+  readonly #zones = new Map<string, ViewContent>();
+  readonly #touched = new Set<ViewContent>();
+  readonly #changes = new Map<number, Uint8Array>();
+  #revision: number;
+  #failures = 0;
+  #zonesRefused = 0;
+  #ended = false;
+
+  constructor(deps: ViewDeps, spec: ViewSpec, options: { zonesMax: number }) {
+    this.#deps = deps;
+    this.spec = spec;
+    this.#zonesMax = options.zonesMax;
+    this.#revision = deps.mirror.revision;
+    this.#all = new ViewContent(spec.form.frame, deps.clock.nowMs());
+    // The state arrives before this returns: a sink that never refuses is read to the end at once.
+    const { predicate } = spec;
+    this.#cursor = deps.mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
+  }
+
+  /** "" for everything. */
+  content(zone: string): ViewContent {
+    const content = zone === "" ? undefined : this.#zones.get(zone);
+    const { minimum = 0 } = this.spec.zone ?? {};
+    return content === undefined || content.count < minimum ? this.#all : content;
+  }
+
+  /** A position from which the changes since this content can be asked for. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The mirror started anew: this view is of the past. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Objects whose template or zone could not be evaluated; such a row, or zone, is left out. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  get zones(): number {
+    return this.#zones.size;
+  }
+
+  /** Rows of zones beyond the number followed: those zones get everything. */
+  get zonesRefused(): number {
+    return this.#zonesRefused;
+  }
+
+  get waiting(): number {
+    let sum = this.#all.waiting;
+    for (const content of this.#zones.values()) sum += content.waiting;
+    return sum;
+  }
+
+  /** The list of changes since a position, made once per state for all pollers. */
+  changes(since: number, make: () => Uint8Array): Uint8Array {
+    const bytes = this.#changes.get(since) ?? make();
+    if (this.#changes.size < changesMax) this.#changes.set(since, bytes);
+    return bytes;
+  }
+
+  close(): void {
+    this.#cursor.close();
+    this.end();
+  }
+
+  deliver(items: readonly WatchItem[]): boolean {
+    this.#changes.clear();
+    for (const item of items) {
+      this.#take(item);
+      const position = Number(item.resourceVersion);
+      if (position > this.#revision) this.#revision = position;
+    }
+    this.#tell();
+    return true;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wakeAll();
+  }
+
+  #take({ type, object }: WatchItem): void {
+    if (object === undefined) return;
+    const key = placeOf(object);
+    const before = this.#members.get(key);
+    const after = type === "DELETED" ? undefined : this.#member(object);
+    if (after === undefined) this.#members.delete(key);
+    else this.#members.set(key, after);
+    if (isSame(before, after)) return;
+    this.#put(this.#all, before?.row, after?.row);
+    this.#putZones(before, after);
+  }
+
+  #member(object: CachedObject): Member | undefined {
+    try {
+      const row = this.spec.form.row(object);
+      return row === undefined ? undefined : { row, zones: this.#zonesOf(object) };
+    } catch (error) {
+      if (!(error instanceof JsonPathError)) throw error;
+      this.#failures++;
+      return undefined;
+    }
+  }
+
+  #zonesOf(object: CachedObject): readonly string[] {
+    const { zone } = this.spec;
+    if (zone === undefined) return noZones;
+    try {
+      const texts = findValues(zone.path, object.object).filter((v) => typeof v === "string");
+      return [...new Set(texts)].sort();
+    } catch (error) {
+      if (!(error instanceof JsonPathError)) throw error;
+      this.#failures++;
+      return noZones;
+    }
+  }
+
+  #putZones(before: Member | undefined, after: Member | undefined): void {
+    const zones = new Set([...(before?.zones ?? noZones), ...(after?.zones ?? noZones)]);
+    for (const zone of zones) {
+      const content = this.#zone(zone);
+      if (content === undefined) continue;
+      const was = before?.zones.includes(zone) === true ? before.row : undefined;
+      const is = after?.zones.includes(zone) === true ? after.row : undefined;
+      this.#put(content, was, is);
+      if (content.count === 0) this.#zones.delete(zone);
+    }
+  }
+
+  #zone(zone: string): ViewContent | undefined {
+    const known = this.#zones.get(zone);
+    if (known !== undefined) return known;
+    // Rows of a refused zone were not counted, so it must never be served as if complete.
+    if (this.#zones.size >= this.#zonesMax || this.#zonesRefused > 0) {
+      this.#zonesRefused++;
+      return undefined;
+    }
+    const content = new ViewContent(this.spec.form.frame, this.#deps.clock.nowMs());
+    this.#zones.set(zone, content);
+    return content;
+  }
+
+  #put(content: ViewContent, before: Row | undefined, after: Row | undefined): void {
+    content.put(before, after);
+    this.#touched.add(content);
+  }
+
+  #tell(): void {
+    if (this.#touched.size === 0) return;
+    const nowMs = this.#deps.clock.nowMs();
+    for (const content of this.#touched) content.changed(nowMs);
+    this.#touched.clear();
+  }
+
+  #wakeAll(): void {
+    this.#all.wake();
+    for (const content of this.#zones.values()) content.wake();
+  }
+}
+
+/** Lists of changes kept until the next change: clients come from few positions. */
+const changesMax = 64;
+
+function isSame(a: Member | undefined, b: Member | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (a.row.hash !== b.row.hash || a.row.place !== b.row.place) return false;
+  return a.zones.length === b.zones.length && a.zones.every((zone, at) => zone === b.zones[at]);
+}

@@ -1,0 +1,194 @@
+/**
+ * One decision: the best node for a Pod, or why there is none. Synchronous and deterministic: cache,
+ * Pod and random numbers decide.
+ *
+ * Every node is looked at and every feasible one scored (no sampling); among equals a random one.
+ */
+import type { Random } from "#platform/random.ts";
+import type { Cache } from "./cache.ts";
+import type { FitError } from "./fit-error.ts";
+import type { FilterPlugin, ScorePlugin } from "./framework.ts";
+import { Cycle, runFilters, runScores } from "./framework.ts";
+import type { Nominations } from "./nominations.ts";
+import { PodClasses } from "./pod-class.ts";
+import type { PodInfo } from "./pod-info.ts";
+import { interPodFilter, interPodScore } from "./plugins/inter-pod.ts";
+import { portsFilter } from "./plugins/ports.ts";
+import { resourcesFilter, resourcesScore } from "./plugins/resources.ts";
+import { spreadFilter, spreadScore } from "./plugins/spread.ts";
+import { nodeAffinityScore, staticFilter, taintScore } from "./plugins/static.ts";
+import type { VolumeLookup } from "./plugins/volumes.ts";
+import { volumesFilter, volumesRefusal } from "./plugins/volumes.ts";
+import type { PluginName } from "./reasons.ts";
+import { reasonOf } from "./reasons.ts";
+import type { NamespaceLabels } from "./selection.ts";
+
+export type Decision =
+  | { readonly kind: "node"; readonly nodeName: string }
+  /** `slots`: nodes where taking Pods away might help. */
+  | { readonly kind: "none"; readonly error: FitError; readonly slots: readonly number[] };
+
+export interface ScheduleAlgorithmDeps {
+  readonly cache: Cache;
+  readonly random: Random;
+  readonly namespaces: NamespaceLabels;
+  readonly volumes: VolumeLookup;
+  readonly nominations: Nominations;
+}
+
+/** Reasons that depend on the class and on nodes and sums alone, so that the class may share them. */
+const sharedPlugins: ReadonlySet<PluginName> = new Set<PluginName>([
+  "NodeUnschedulable",
+  "NodeName",
+  "TaintToleration",
+  "NodeAffinity",
+  "NodePorts",
+  "NodeResourcesFit",
+]);
+
+export class ScheduleAlgorithm {
+  readonly #deps: ScheduleAlgorithmDeps;
+  readonly #classes: PodClasses;
+  readonly #filters: readonly FilterPlugin[];
+  readonly #scores: readonly ScorePlugin[];
+  #slots = new Int32Array(0);
+  #total = new Float64Array(0);
+  #scratch = new Float64Array(0);
+
+  constructor(deps: ScheduleAlgorithmDeps) {
+    this.#deps = deps;
+    this.#classes = new PodClasses({ nodes: deps.cache.nodes });
+    this.#filters = [
+      staticFilter,
+      portsFilter,
+      resourcesFilter,
+      volumesFilter(deps.volumes),
+      spreadFilter,
+      interPodFilter(deps.namespaces),
+    ];
+    this.#scores = [taintScore, nodeAffinityScore, resourcesScore, spreadScore, interPodScore];
+  }
+
+  decide(info: PodInfo): Decision {
+    const { cache } = this.#deps;
+    const podClass = this.#classes.of(info);
+    const whole = wholeRefusal(info, this.#deps.volumes);
+    if (whole !== undefined) return this.#refusedWhole(whole);
+    // What refused one Pod of the class refuses the next while nothing got looser.
+    if (podClass.refused?.loosened === cache.loosened) {
+      return { kind: "none", error: podClass.refused.error, slots: this.#resolvable(info) };
+    }
+    const cycle = this.#cycleOfAll(info);
+    runFilters(cycle, this.#filters);
+    this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
+    if (cycle.count > 0) return { kind: "node", nodeName: cache.nodes.name(this.#best(cycle)) };
+    const error = fitErrorOf(cycle);
+    if ([...error.plugins].every((name) => sharedPlugins.has(name))) {
+      podClass.refused = { loosened: cache.loosened, error };
+    }
+    return { kind: "none", error, slots: cycle.resolvable };
+  }
+
+  /** All filters for one node, as things stand: for preemption's what-ifs and for requeue hints. */
+  passes(info: PodInfo, slot: number): boolean {
+    return this.#verdict(info, slot) < 0;
+  }
+
+  /** The first reason id against one node; -1 when there is none. */
+  #verdict(info: PodInfo, slot: number): number {
+    const deps = { cache: this.#deps.cache, classes: this.#classes };
+    const cycle = new Cycle(deps, info, Int32Array.of(slot), 1);
+    runFilters(cycle, this.#filters);
+    const first = cycle.reasons.keys().next();
+    return first.done === true ? -1 : first.value;
+  }
+
+  /** Whether preemption was tried for this class in just this state of the cluster, in vain. */
+  preemptionIsFutile(info: PodInfo): boolean {
+    return this.#classes.of(info).preemptionFutile === this.#deps.cache.version;
+  }
+
+  notePreemptionFutile(info: PodInfo): void {
+    this.#classes.of(info).preemptionFutile = this.#deps.cache.version;
+  }
+
+  /** All nodes, in a buffer that the next such cycle takes over. */
+  #cycleOfAll(info: PodInfo): Cycle {
+    const { cache } = this.#deps;
+    const { live, size } = cache.nodes;
+    if (this.#slots.length < live.length) this.#slots = new Int32Array(live.length);
+    this.#slots.set(live);
+    return new Cycle({ cache, classes: this.#classes }, info, this.#slots, size);
+  }
+
+  #resolvable(info: PodInfo): readonly number[] {
+    if (this.preemptionIsFutile(info)) return [];
+    const cycle = this.#cycleOfAll(info);
+    runFilters(cycle, this.#filters);
+    return cycle.resolvable;
+  }
+
+  #refusedWhole(whole: string): Decision {
+    const nodeCount = this.#deps.cache.nodes.size;
+    const plugins = new Set<PluginName>(["VolumeBinding"]);
+    return { kind: "none", error: { nodeCount, counts: new Map(), whole, plugins }, slots: [] };
+  }
+
+  /** Room is kept for Pods of at least this priority that preempted others to get it. */
+  #verdictWithNominated(info: PodInfo, slot: number): number {
+    const { cache, nominations } = this.#deps;
+    const guests = nominations.on(cache.nodes.name(slot), info);
+    for (const guest of guests) cache.putBack(guest, slot);
+    const verdict = this.#verdict(info, slot);
+    for (const guest of guests) cache.lift(guest, slot);
+    return verdict;
+  }
+
+  #best(cycle: Cycle): number {
+    const { feasible, count } = cycle;
+    if (count === 1) return feasible[0] ?? 0;
+    const size = cycle.cache.nodes.capacity;
+    if (this.#total.length < size) {
+      this.#total = new Float64Array(size);
+      this.#scratch = new Float64Array(size);
+    }
+    runScores(cycle, this.#scores, this.#total, this.#scratch);
+    return this.#pick(feasible, count);
+  }
+
+  /** One of the highest totals, each alike; one random number, however many there are. */
+  #pick(feasible: Int32Array, count: number): number {
+    const total = this.#total;
+    let top = Number.NEGATIVE_INFINITY;
+    let ties = 0;
+    for (let i = 0; i < count; i++) {
+      const score = total[feasible[i] ?? 0] ?? 0;
+      if (score > top) {
+        top = score;
+        ties = 1;
+      } else if (score === top) ties++;
+    }
+    let skip = ties > 1 ? this.#deps.random.below(ties) : 0;
+    for (let i = 0; i < count; i++) {
+      const slot = feasible[i] ?? 0;
+      if (total[slot] === top && skip-- === 0) return slot;
+    }
+    return feasible[0] ?? 0;
+  }
+}
+
+/** What this scheduler must not guess about, and what no node can cure. */
+function wholeRefusal(info: PodInfo, volumes: VolumeLookup): string | undefined {
+  const spec = info.pod.spec;
+  if ((spec?.resourceClaims ?? []).length > 0) {
+    return "pod asks for resource claims, which this scheduler does not support yet";
+  }
+  return spec?.volumes === undefined ? undefined : volumesRefusal(info.pod, volumes);
+}
+
+function fitErrorOf(cycle: Cycle): FitError {
+  const plugins = new Set<PluginName>();
+  for (const id of cycle.reasons.keys()) plugins.add(reasonOf(id).plugin);
+  const nodeCount = cycle.cache.nodes.size;
+  return { nodeCount, counts: cycle.reasons, whole: undefined, plugins };
+}

@@ -1,0 +1,69 @@
+/**
+ * Lists that are made for one answer: tables, YAML, indented JSON. Encoded entry by entry, in turns of the
+ * loop, to the very bytes that the whole list would be encoded to.
+ */
+import { concatBytes } from "#base/bytes.ts";
+import type { Pace } from "#platform/pace.ts";
+import { stringify } from "yaml";
+import type { Negotiated } from "./negotiate.ts";
+import { encodeObject, yamlOptions } from "./respond.ts";
+
+/** Weighed by what an entry takes: some 10 µs as JSON, 150 as YAML. */
+const entriesPerTurn = { json: 256, yaml: 32 } as const;
+const encoder = new TextEncoder();
+
+/**
+ * `head` with the entries in its last field, `field`, which is an empty list there.
+ * @throws ApiError as `entry` does.
+ */
+export async function wholeList(
+  head: object,
+  field: string,
+  entries: { readonly count: number; entry(index: number): object },
+  form: Negotiated,
+  pace: Pace,
+): Promise<readonly Uint8Array[]> {
+  if (entries.count === 0) return [encodeObject({ ...head, [field]: [] }, form)];
+  const yaml = form.mediaType === "application/yaml";
+  const write = yaml ? yamlEntry : form.pretty ? prettyEntry : plainEntry;
+  const perTurn = yaml ? entriesPerTurn.yaml : entriesPerTurn.json;
+  const { before, after } = around(head, field, form);
+  const chunks: Uint8Array[] = [encoder.encode(before)];
+  for (let at = 0; at < entries.count;) {
+    const end = Math.min(at + perTurn, entries.count);
+    let text = "";
+    for (; at < end; at++) text += write(entries.entry(at), at);
+    chunks.push(encoder.encode(text));
+    if (at < entries.count) await pace.turn();
+  }
+  chunks.push(encoder.encode(after));
+  return entries.count <= perTurn ? [concatBytes(chunks)] : chunks;
+}
+
+function around(
+  head: object,
+  field: string,
+  form: Negotiated,
+): { readonly before: string; readonly after: string } {
+  // Not a name of the lists that are made here; as an entry it marks where entries stand.
+  const mark = "mark-of-entries";
+  const text = new TextDecoder().decode(encodeObject({ ...head, [field]: [mark] }, form));
+  const marked = form.mediaType === "application/yaml" ? `- ${mark}\n` : `"${mark}"`;
+  const at = text.lastIndexOf(marked);
+  const before = text.slice(0, at).replace(/\n {4}$/, "");
+  return { before, after: text.slice(at + marked.length) };
+}
+
+function plainEntry(entry: object, at: number): string {
+  return at === 0 ? JSON.stringify(entry) : `,${JSON.stringify(entry)}`;
+}
+
+function prettyEntry(entry: object, at: number): string {
+  const text = JSON.stringify(entry, undefined, 2).replaceAll("\n", "\n    ");
+  return at === 0 ? `\n    ${text}` : `,\n    ${text}`;
+}
+
+/** A list below a field is not indented. */
+function yamlEntry(entry: object): string {
+  return stringify([entry], yamlOptions);
+}

@@ -1,0 +1,100 @@
+/**
+ * Takes a directory for a store: creates a missing one, refuses one that another program made.
+ *
+ * The format file is the last thing a new directory gets, and is synced with it: while it is not
+ * there, a directory with nothing but our locks and temporary files is as good as empty.
+ */
+import type { Disk } from "#platform/disk.ts";
+import {
+  decodeFormat,
+  encodeFormat,
+  formatFileName,
+  formatVersion,
+  isOurs,
+  parseFileName,
+  temporarySuffix,
+} from "./files.ts";
+import type { FileName } from "./files.ts";
+import { readNewest } from "./newest.ts";
+import { readSmall, removeIfThere, replaceFile } from "./replace-file.ts";
+
+/** The directory was not made by this product, so it is left alone. */
+export class ForeignDirectoryError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ForeignDirectoryError";
+  }
+}
+
+export interface StoreDirectory {
+  readonly storeId: string;
+  /** As FORMAT says. */
+  readonly format: number;
+  /** By number, ascending. */
+  readonly segments: readonly number[];
+  readonly checkpoints: readonly number[];
+  /** The segment that the log reached to at the least, as NEWEST says; 0: not known. */
+  readonly newest: number;
+}
+
+/** Throws ForeignDirectoryError for a directory that is neither a store nor free to become one. */
+export function refuseForeign(directory: string, names: readonly string[]): void {
+  if (names.includes(formatFileName)) return;
+  const stray =
+    names.find((name) => !isOurs(name)) ?? names.find((name) => parseFileName(name) !== undefined);
+  if (stray !== undefined) throw new ForeignDirectoryError(foreignMessage(directory, stray));
+}
+
+/** The caller holds the directory's lock. `newId` names the store if it is to be made. */
+export async function takeDirectory(
+  disk: Disk,
+  directory: string,
+  newId: () => string,
+): Promise<StoreDirectory> {
+  const names = await disk.list(directory);
+  refuseForeign(directory, names);
+  if (!names.includes(formatFileName)) {
+    const storeId = newId();
+    await makeFormat(disk, directory, storeId, names);
+    return { storeId, format: formatVersion, segments: [], checkpoints: [], newest: 0 };
+  }
+  const path = `${directory}/${formatFileName}`;
+  const { storeId, format } = decodeFormat(await readSmall(disk, path), path);
+  await removeTemporary(disk, directory, names);
+  const numbers = (kind: FileName["kind"]): number[] =>
+    names
+      .map(parseFileName)
+      .filter((name) => name?.kind === kind)
+      .map((name) => (name as FileName).number);
+  const newest = await readNewest(disk, directory, names);
+  return { storeId, format, segments: numbers("log"), checkpoints: numbers("checkpoint"), newest };
+}
+
+function foreignMessage(directory: string, stray: string): string {
+  return `directory ${directory} holds ${JSON.stringify(stray)} and no ${formatFileName} file, so it is not a store: choose an empty or a new directory`;
+}
+
+async function makeFormat(
+  disk: Disk,
+  directory: string,
+  storeId: string,
+  names: readonly string[],
+): Promise<void> {
+  await removeTemporary(disk, directory, names);
+  await writeFormat(disk, directory, storeId);
+}
+
+/** Says, durably, that the directory has the newest format: before anything in it is written. */
+export async function writeFormat(disk: Disk, directory: string, storeId: string): Promise<void> {
+  await replaceFile(disk, directory, formatFileName, encodeFormat(storeId));
+}
+
+async function removeTemporary(
+  disk: Disk,
+  directory: string,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) {
+    if (name.endsWith(temporarySuffix)) await removeIfThere(disk, `${directory}/${name}`);
+  }
+}

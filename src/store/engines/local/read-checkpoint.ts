@@ -1,0 +1,75 @@
+/** The newest whole checkpoint of a store directory, record by record. */
+import { RecordKind, RecordReader } from "../../record.ts";
+import { CorruptionError } from "../engine.ts";
+import type { ReplaySink } from "../engine.ts";
+import type { StoreDirectory } from "./directory.ts";
+import { fileHeaderBytes, pathOf } from "./files.ts";
+import { damagedHeader, type Place, readHeader, remedy } from "./header.ts";
+import { readRecords } from "./read.ts";
+
+export interface CheckpointRead {
+  readonly revision: number;
+  readonly bytes: number;
+}
+
+/** The newest checkpoint that is whole. A damaged one is passed over if an older one is there. */
+export async function recoverCheckpoint(
+  place: Place,
+  found: StoreDirectory,
+  replay: ReplaySink,
+): Promise<CheckpointRead> {
+  const newestFirst = found.checkpoints.toReversed();
+  for (const [i, revision] of newestFirst.entries()) {
+    try {
+      return await readCheckpoint(place, found.storeId, revision, replay);
+    } catch (error) {
+      if (!(error instanceof CorruptionError) || i === newestFirst.length - 1) throw error;
+      place.log.error("a checkpoint is damaged; using the one before it", { error: error.message });
+    }
+  }
+  return { revision: 0, bytes: 0 };
+}
+
+async function readCheckpoint(
+  place: Place,
+  storeId: string,
+  revision: number,
+  replay: ReplaySink,
+): Promise<CheckpointRead> {
+  const path = pathOf(place.directory, { kind: "checkpoint", number: revision });
+  const file = await place.disk.open(path, "read");
+  try {
+    const expected = { kind: "checkpoint", number: revision, storeId } as const;
+    if ((await readHeader(file, path, expected)) === undefined) throw damagedHeader(path);
+    replay.checkpoint(revision);
+    const end = new CheckpointEnd();
+    const { end: stop } = await readRecords(file, fileHeaderBytes, (bytes, offset) => {
+      end.see(bytes);
+      replay.records(bytes, { kind: "checkpoint", file: path, offset });
+    });
+    if (!end.whole || stop !== (await file.size())) {
+      throw new CorruptionError(`${path}: bad record at offset ${stop}: ${remedy}`);
+    }
+    return { revision, bytes: stop };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Follows a checkpoint's records to see that it ends with the record that counts them. */
+class CheckpointEnd {
+  #count = 0;
+  #expected: number | undefined;
+
+  get whole(): boolean {
+    return this.#expected === this.#count;
+  }
+
+  see(bytes: Uint8Array): void {
+    const reader = new RecordReader(bytes);
+    for (let at = 0; at < bytes.length; at += reader.size(at)) {
+      if (reader.kind(at) === RecordKind.checkpointEnd) this.#expected = reader.version(at);
+      else this.#count++;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** What a store holds in memory and on disk, as metrics: one declaration for every role that has one. */
+import type { StoreStats } from "./full-store.ts";
+
+export interface StoreMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+}
+
+/** All are gauges. */
+export function storeMetrics(stats: StoreStats): readonly StoreMetric[] {
+  const { versions, leases, bytes, historyBytes, slabHeldBytes, slabLiveBytes, engine } = stats;
+  return [
+    gauge("versions", "Versions held, of all keys.", versions),
+    gauge("leases", "Leases alive.", leases),
+    gauge(
+      "state_bytes",
+      "Records of the newest version of each key, in bytes.",
+      bytes - historyBytes,
+    ),
+    gauge("history_bytes", "Records that compaction will forget, in bytes.", historyBytes),
+    gauge("live_bytes", "Records in memory that are named, in bytes.", slabLiveBytes),
+    gauge("held_bytes", "Memory blocks that hold them, in bytes.", slabHeldBytes),
+    gauge("log_bytes", "Log that is kept, in bytes.", engine.logBytes),
+    gauge(
+      "checkpoint_bytes",
+      "Checkpoints that are kept, in bytes.",
+      engine.storedBytes - engine.logBytes,
+    ),
+    gauge("checkpoint_revision", "Revision of the newest checkpoint.", engine.checkpointRevision),
+  ];
+}
+
+function gauge(name: string, help: string, value: number): StoreMetric {
+  return { name: `pilothouse_store_${name}`, help, value };
+}

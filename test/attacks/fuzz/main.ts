@@ -1,0 +1,157 @@
+/**
+ * `npm run attacks -- --fuzz N`: N bodies for each decoder, grown by grammar and mutated, run in this
+ * process; an input that costs more than `microsPerByteMax` of its thread's CPU is a find. A find is run
+ * again and counts by its fastest run: compilation and collection are nobody's fault.
+ */
+import { checkFields } from "#api/schema/decode.ts";
+import { objectLimits } from "#api/object-limits.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
+import { must } from "#base/assert.ts";
+import { Prng } from "#base/prng.ts";
+import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
+import { parseJsonNotingDuplicates } from "#wire/json.ts";
+import { ProtobufError } from "#wire/protobuf.ts";
+
+const microsPerByteMax = 1;
+/** Shorter inputs are noise. */
+const bytesMin = 16 * 1024;
+const bytesMax = 256 * 1024;
+const runsOfFind = 5;
+
+const [count = "100", seed = process.env["PILOTHOUSE_SEED"] ?? "1"] = process.argv.slice(2);
+const random = new Prng(Number(seed));
+const gvk = { group: "", version: "v1", kind: "Pod" };
+const schema = must(schemaOfKind(gvk), "pods have a schema");
+
+const words = [
+  "metadata",
+  "spec",
+  "containers",
+  "name",
+  "a",
+  "__proto__",
+  "labels",
+  "x".repeat(40),
+];
+const leaves = [
+  "0",
+  "1e400",
+  '""',
+  '"\\n"',
+  "null",
+  "true",
+  "[]",
+  "{}",
+  '"2Gi"',
+  "9007199254740993",
+];
+
+interface Decoder {
+  readonly make: () => Buffer;
+  readonly run: (input: Buffer) => void;
+}
+
+const decoders: Readonly<Record<string, Decoder>> = {
+  json: { make: jsonText, run: (input) => void parse(input) },
+  "typed json": { make: jsonText, run: decodeTyped },
+  protobuf: { make: protobufBytes, run: decodeBytes },
+};
+
+let finds = 0;
+for (const [name, decoder] of Object.entries(decoders)) {
+  let worst = 0;
+  for (let at = 0; at < Number(count); at++) {
+    const input = decoder.make();
+    let cost = costOf(decoder.run, input);
+    for (let again = 1; cost > microsPerByteMax && again < runsOfFind; again++) {
+      cost = Math.min(cost, costOf(decoder.run, input));
+    }
+    worst = Math.max(worst, cost);
+    if (cost <= microsPerByteMax) continue;
+    finds++;
+    const excerpt = input.subarray(0, 80).toString("latin1");
+    console.log(`find: ${name}, ${input.length} bytes, ${cost.toFixed(2)} µs a byte: ${excerpt}`);
+  }
+  console.log(`${name}: ${count} inputs, at most ${worst.toFixed(3)} µs a byte`);
+}
+console.log(`seed ${seed}: ${finds} finds`);
+if (finds > 0) process.exitCode = 1;
+
+function costOf(run: (input: Buffer) => void, input: Buffer): number {
+  const before = process.threadCpuUsage();
+  run(input);
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / input.length;
+}
+
+function parse(input: Buffer): unknown {
+  const { depthMax, partsMax, keysMax } = objectLimits;
+  const limits = { depthMax, partsMax, keysMax, bytesMax: 2 ** 30 };
+  const result = parseJsonNotingDuplicates(input.toString(), limits);
+  return result.kind === "ok" ? result.value : undefined;
+}
+
+function decodeTyped(input: Buffer): void {
+  checkFields(parse(input), schema);
+}
+
+function decodeBytes(input: Buffer): void {
+  try {
+    decodeProtobuf(gvk, input);
+  } catch (error) {
+    if (!(error instanceof ProtobufError) && !(error instanceof TooManyFieldsError)) throw error;
+  }
+}
+
+/** A document of one repeated motif: what is dear is dear a thousand times. */
+function jsonText(): Buffer {
+  const motif = jsonMotif(3);
+  const wanted = bytesMin + random.below(bytesMax - bytesMin);
+  const isMap = random.below(2) === 0;
+  const parts: string[] = [];
+  for (let length = 0; length < wanted; length += parts.at(-1)?.length ?? 1) {
+    parts.push(isMap ? `"k${random.below(2) === 0 ? parts.length : 0}":${motif}` : motif);
+  }
+  const text = isMap ? `{${parts.join(",")}}` : `{"spec":{"containers":[${parts.join(",")}]}}`;
+  return mutated(Buffer.from(text));
+}
+
+function jsonMotif(depth: number): string {
+  const leaf = leaves[random.below(leaves.length)] ?? "0";
+  if (depth === 0 || random.below(3) === 0) return leaf;
+  const items = Array.from({ length: 1 + random.below(4) }, () => jsonMotif(depth - 1));
+  if (random.below(2) === 0) return `[${items.join(",")}]`;
+  const word = (): string => words[random.below(words.length)] ?? "a";
+  return `{${items.map((item) => `"${word()}":${item}`).join(",")}}`;
+}
+
+/** Half of the texts stay as they are. */
+function mutated(input: Buffer): Buffer {
+  if (random.below(2) === 0) return input;
+  for (let at = random.below(4); at >= 0; at--) {
+    input[random.below(input.length)] = 0x20 + random.below(95);
+  }
+  return input;
+}
+
+function protobufBytes(): Buffer {
+  const motif = protobufMotif(3);
+  const wanted = bytesMin + random.below(bytesMax - bytesMin);
+  const repeated = Buffer.concat(Array(Math.ceil(wanted / motif.length)).fill(motif));
+  return mutated(random.below(2) === 0 ? repeated : wrapped(1 + random.below(3), repeated));
+}
+
+function protobufMotif(depth: number): Buffer {
+  const number = 1 + random.below(20);
+  if (depth === 0 || random.below(3) === 0)
+    return Buffer.from([number * 8 > 127 ? 8 : number * 8, 1]);
+  const inner = Array.from({ length: random.below(4) }, () => protobufMotif(depth - 1));
+  return wrapped(number > 15 ? 15 : number, Buffer.concat(inner));
+}
+
+function wrapped(number: number, inner: Buffer): Buffer {
+  const length: number[] = [];
+  let rest = inner.length;
+  for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+  return Buffer.concat([Buffer.from([number * 8 + 2, ...length, rest]), inner]);
+}

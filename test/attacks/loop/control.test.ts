@@ -1,0 +1,5 @@
+/** See cases/control.ts. */
+import { controlAttacks } from "./cases/control.ts";
+import { runAttacks } from "./run-attacks.ts";
+
+runAttacks("controllers", controlAttacks);
