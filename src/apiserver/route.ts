@@ -119,7 +119,7 @@ function servePersisted(
   const { namespace, name } = context.place;
   const allowed = kind.resource.verbs.some((candidate) => candidate === verb);
   if (!allowed) throw methodNotAllowed(kind);
-  // Across all namespaces there is only reading; reviews and bindings are `virtual`.
+  // Across all namespaces there is only reading; reviews and bindings: `serveNonPersisted`.
   const everywhere = kind.resource.namespaced && namespace === "";
   if (everywhere && verb !== "list" && verb !== "watch") throw methodNotAllowed(kind);
   switch (verb) {
