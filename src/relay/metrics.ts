@@ -58,7 +58,11 @@ export class RelayMetrics {
     this.eventsOut = set.counter("relay_watch_events_sent_total", "Watch events sent.", []);
     this.bytesOut = set.counter("relay_watch_bytes_sent_total", "Watch bytes sent.", []);
     this.notModified = set.counter("relay_not_modified_total", "Polls answered 304.", []);
-    this.expired = set.counter("relay_expired_total", "Watches and polls with since answered 410.", []);
+    this.expired = set.counter(
+      "relay_expired_total",
+      "Watches and polls with since answered 410.",
+      [],
+    );
     this.watchesStarted = set.counter(
       "relay_watches_started_total",
       "Watches by how they began: with the state, resumed after a resourceVersion, refused with 410.",
@@ -109,7 +113,11 @@ export function describeViews(set: MetricSet, views: () => Iterable<NamedView>):
   };
   perView("relay_view_rows", "Rows of a view.", (view) => view.content("").count);
   perView("relay_view_zones", "Zones followed.", (view) => view.zones);
-  perView("relay_view_zones_refused_total", "Rows of zones beyond the limit.", (v) => v.zonesRefused);
+  perView(
+    "relay_view_zones_refused_total",
+    "Rows of zones beyond the limit.",
+    (v) => v.zonesRefused,
+  );
   perView("relay_view_failures_total", "Rows whose paths failed.", (view) => view.failures);
   perView("relay_view_waiting", "Long polls waiting.", (view) => view.waiting);
 }
@@ -256,7 +264,11 @@ export function describeLargeResponses(set: MetricSet, herd: LargeResponseLimite
     set.gaugeOf(name, help, [], () => [[[], read()]]);
   one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);
   one("relay_herd_admitted_total", "Large answers admitted.", () => herd.admitted);
-  one("relay_herd_refused_total", "Large answers refused for lack of room, 429.", () => herd.refused);
+  one(
+    "relay_herd_refused_total",
+    "Large answers refused for lack of room, 429.",
+    () => herd.refused,
+  );
 }
 
 /** Credentials nobody vouches for: how many were asked about, and how many there was no budget for. */
