@@ -260,7 +260,7 @@ void describe("the loop guard", () => {
 });
 
 void describe("the metrics of a relay", () => {
-  const page = new URL("../../docs/relay-metrics.md", import.meta.url);
+  const page = new URL("../../../docs/relay-metrics.md", import.meta.url);
   const head = `# Metrics of a relay
 
 At \`/relay/metrics\`, for who may get \`/metrics\` upstream. With \`--serving-workers\` every sample has a label
