@@ -50,6 +50,7 @@ const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text
   todo: { path: "src/store/a.ts", text: `${header}// TODO later\n` },
   word: { path: "src/store/a.ts", text: `${header}// see /${"work"}/x\n` },
   "default-export": { path: "src/store/a.ts", text: `${header}export default 1;\n` },
+  idiom: { path: "src/store/a.ts", text: `${header}// Whoever reads this is told twice.\n` },
   unbounded: { path: "src/store/a.ts", text: `${header}const queueMax = Infinity;\n` },
   inherited: {
     path: "src/api/a.ts",

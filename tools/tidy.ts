@@ -31,7 +31,8 @@ export type RuleName =
   | "word"
   | "default-export"
   | "unbounded"
-  | "inherited";
+  | "inherited"
+  | "idiom";
 
 /** Longer files and functions must say why: `// long: <reason>` in the file, or above the function. */
 const fileLinesMax = 600;
@@ -40,6 +41,10 @@ const functionLinesMax = 70;
 const bannedNames = /(^|\/)(utils?|common|types|helpers?|misc|index|mod)(\/|\.ts$)/;
 /** Places of a machine; written so that this line does not name them itself. */
 const bannedWords = /[/](work|farm)[/]|[/]tmp[/]bash|bash[_]jobs|[.]library[/]/;
+
+/** Phrases that a reader must read twice. */
+const idioms =
+  /\b[Ww]hoever\b|\b(is|are|was|were) told\b(?! (apart|by|from)\b)|\bthat is none\b|\bis brought\b|\b(of|in|after|to) so many\b/;
 
 /** What a pure room must take as an argument instead. Tests may use the host. */
 const ambient: readonly [RegExp, string][] = [
@@ -134,12 +139,17 @@ function lineFindings(file: SourceFile, lines: readonly string[]): Finding[] {
     if (/\bFIXME\b|\bXXX\b|\bHACK\b/.test(line)) add("todo", "never lands");
     if (/\bTODO\b(?!\(#\d+\))/.test(line)) add("todo", "TODO without an issue");
     if (bannedWords.test(line)) add("word", "names a place outside the project");
+    if (isComment(line) && idioms.test(line)) add("idiom", "say it plainly: subject, verb, object");
     if (line.startsWith("export default ")) add("default-export", "named exports only");
     if (/(Max|Limit|Bytes)\w*\s*[:=]\s*(Number\.POSITIVE_)?Infinity\b/.test(line)) {
       add("unbounded", "a limit that is none");
     }
     return found;
   });
+}
+
+function isComment(line: string): boolean {
+  return /^\s*(\/\*\*|\*|\/\/)/.test(line);
 }
 
 function inCode(line: string, pattern: RegExp): boolean {

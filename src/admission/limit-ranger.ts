@@ -151,7 +151,7 @@ function validateRange(request: AdmissionRequest, range: LimitRange, pod: boolea
   );
 }
 
-/** A range of thousands of names and a pod of thousands of containers have a product of faults: these are told. */
+/** Reported faults: thousands of names times thousands of containers could be millions. */
 const faultsMax = 1000;
 
 function* podFaults(range: LimitRange, pod: Pod): Generator<string> {
@@ -185,7 +185,7 @@ function* itemFaults(item: LimitRangeItem, requests: Amounts, limits: Amounts): 
   );
 }
 
-/** Lazy: whoever takes the faults stops when there are enough. */
+/** Lazy: the caller stops when it has enough faults. */
 function* each(
   bounds: Texts | undefined,
   fault: (name: string, bound: Quantity) => string | undefined,

@@ -246,7 +246,7 @@ function isNamed(owned: PolicyRule, name: string): boolean {
   return isUnnamed(owned) || (owned.resourceNames ?? []).includes(name);
 }
 
-/** `pods/log` is covered by whoever holds any resource's `log`. */
+/** `pods/log` is covered by a rule for the `log` subresource of any resource. */
 function anySub(resource: string): string {
   const slash = resource.indexOf("/");
   return slash < 0 ? resource : `*${resource.slice(slash)}`;

@@ -9,9 +9,9 @@
 import { ruleAllows, urlMatches } from "./policy-rules.ts";
 import type { PolicyQuestion, PolicyRule } from "./policy-rules.ts";
 
-/** Up to so many rules are gone through one by one. */
+/** Up to this many rules are checked one by one. */
 const fewRules = 8;
-/** Up to so many entries a list is searched as it is. */
+/** Up to this many entries a list is searched linearly. */
 const fewEntries = 16;
 
 export class RuleIndex {

@@ -171,7 +171,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** A Status of more findings helps nobody, and each is told twice. Upstream tells all. */
+/** Findings in a Status, which names each twice. Upstream lists all; more are of no use to a reader. */
 const findingsMax = 1_000;
 
 /** 422 as upstream words it; `errors` must not be empty. */

@@ -82,7 +82,7 @@ async function readParsed(
   }
 }
 
-/** Direct callers send no bytes to tell by; so many values take some 10 KB. */
+/** Direct callers send no bytes; this many values are some 10 KB. */
 const longValuesMin = 500;
 
 function notePace({ pace }: RequestContext, object: unknown): void {

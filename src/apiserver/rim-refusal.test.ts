@@ -1,4 +1,4 @@
-/** What no handler sees is refused in order, and its owner is told; nothing of a head is dropped in silence. */
+/** Requests that no handler sees are refused in order and reported to the owner; no header is dropped silently. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * The server's handler as loops of this process call it: so many calls in one turn of the event loop, the
- * next ones in later turns.
+ * The server's handler for loops of this process: a limited number of calls in one turn of the event loop,
+ * further ones in later turns.
  *
  * A call that waits for nothing resolves within the turn it was made in, so a loop that makes a thousand
  * of them one after the other would hold all other requests meanwhile.

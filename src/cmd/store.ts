@@ -97,7 +97,7 @@ function parseAddress(text: string): { readonly host: string; readonly port: num
   return { host: (match[1] ?? match[2]) as string, port };
 }
 
-/** Whoever reaches the store in the clear reads and writes every key, Secrets too. */
+/** In the clear, anyone that reaches the store can read and write every key, Secrets too. */
 function checkTransport({ listen, cert, insecureTransport }: StoreFlags, near: boolean): void {
   if (cert !== undefined && insecureTransport === true) {
     throw new UsageError("--insecure-transport is for a listener without --cert and --key");

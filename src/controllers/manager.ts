@@ -12,28 +12,31 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
-import { horizontalPodAutoscalerController } from "./autoscaling/controller.ts";
-import { clusterRoleAggregationController } from "./clusterrole/controller.ts";
-import { endpointSliceMirroringController } from "./endpoints/mirroring.ts";
-import { garbageCollector } from "./garbage/controller.ts";
-import { jobController } from "./job/controller.ts";
-import { namespaceController } from "./namespace/controller.ts";
-import { cronJobController } from "./cronjob/controller.ts";
-import { daemonSetController } from "./daemonset/controller.ts";
-import { deploymentController } from "./deployment/controller.ts";
-import { disruptionController } from "./disruption/controller.ts";
-import { endpointsController } from "./endpoints/controller.ts";
-import { replicaSetController, replicationControllerController } from "./replicaset/controller.ts";
-import { nodeLifecycleController } from "./nodelifecycle/controller.ts";
-import { taintEvictionController } from "./nodelifecycle/taint-eviction.ts";
-import { claimProtectionController, volumeProtectionController } from "./protection/controller.ts";
-import { podGarbageCollector } from "./podgc/controller.ts";
-import { resourceQuotaController } from "./quota/controller.ts";
-import { rootCaPublisher, serviceAccountController } from "./serviceaccount/controller.ts";
-import { type LegacyTokens, legacyTokenController } from "./serviceaccount/token-controller.ts";
-import { statefulSetController } from "./statefulset/controller.ts";
-import { ttlAfterFinishedController } from "./ttl/controller.ts";
+import { HorizontalPodAutoscalerController } from "./autoscaling/controller.ts";
+import { ClusterRoleAggregationController } from "./clusterrole/controller.ts";
+import { CronJobController } from "./cronjob/controller.ts";
+import { DaemonSetController } from "./daemonset/controller.ts";
+import { DeploymentController } from "./deployment/controller.ts";
+import { DisruptionController } from "./disruption/controller.ts";
+import { EndpointSliceController } from "./endpoints/controller.ts";
+import { EndpointSliceMirroringController } from "./endpoints/mirroring.ts";
 import type { Controller, ControllerDeps } from "./framework/controller.ts";
+import { GarbageCollector } from "./garbage/controller.ts";
+import { JobController } from "./job/controller.ts";
+import { NamespaceController } from "./namespace/controller.ts";
+import { NodeLifecycleController } from "./nodelifecycle/controller.ts";
+import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
+import { PodGarbageCollector } from "./podgc/controller.ts";
+import { ClaimProtectionController } from "./protection/claim-controller.ts";
+import { VolumeProtectionController } from "./protection/volume-controller.ts";
+import { ResourceQuotaController } from "./quota/controller.ts";
+import { ReplicaSetController } from "./replicaset/controller.ts";
+import { replicaSetKind, replicationControllerKind } from "./replicaset/kinds.ts";
+import { ServiceAccountController } from "./serviceaccount/controller.ts";
+import { RootCaPublisher } from "./serviceaccount/root-ca-publisher.ts";
+import { type LegacyTokens, TokensController } from "./serviceaccount/token-controller.ts";
+import { StatefulSetController } from "./statefulset/controller.ts";
+import { TtlAfterFinishedController } from "./ttl/controller.ts";
 
 export interface ManagerDeps {
   /** A client that acts as this service account of kube-system: each controller has its own rights. */
@@ -63,41 +66,77 @@ type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller;
 
 /** Name as it appears in events, the service account that acts (upstream's), and the maker. */
 const factories: readonly (readonly [string, string, Factory])[] = [
-  ["namespace-controller", "namespace-controller", namespaceController],
-  ["garbage-collector", "generic-garbage-collector", garbageCollector],
-  ["deployment-controller", "deployment-controller", deploymentController],
-  ["replicaset-controller", "replicaset-controller", replicaSetController],
-  ["replication-controller", "replication-controller", replicationControllerController],
-  ["statefulset-controller", "statefulset-controller", statefulSetController],
-  ["daemonset-controller", "daemon-set-controller", daemonSetController],
-  ["job-controller", "job-controller", jobController],
-  ["cronjob-controller", "cronjob-controller", cronJobController],
-  ["ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController],
-  ["endpoint-slice-controller", "endpointslice-controller", endpointsController],
+  ["namespace-controller", "namespace-controller", (deps) => new NamespaceController(deps)],
+  ["garbage-collector", "generic-garbage-collector", (deps) => new GarbageCollector(deps)],
+  ["deployment-controller", "deployment-controller", (deps) => new DeploymentController(deps)],
+  [
+    "replicaset-controller",
+    "replicaset-controller",
+    (deps) => new ReplicaSetController(deps, replicaSetKind),
+  ],
+  [
+    "replication-controller",
+    "replication-controller",
+    (deps) => new ReplicaSetController(deps, replicationControllerKind),
+  ],
+  ["statefulset-controller", "statefulset-controller", (deps) => new StatefulSetController(deps)],
+  ["daemonset-controller", "daemon-set-controller", (deps) => new DaemonSetController(deps)],
+  ["job-controller", "job-controller", (deps) => new JobController(deps)],
+  ["cronjob-controller", "cronjob-controller", (deps) => new CronJobController(deps)],
+  [
+    "ttl-after-finished-controller",
+    "ttl-after-finished-controller",
+    (deps) => new TtlAfterFinishedController(deps),
+  ],
+  [
+    "endpoint-slice-controller",
+    "endpointslice-controller",
+    (deps) => new EndpointSliceController(deps),
+  ],
   [
     "endpoint-slice-mirroring-controller",
     "endpointslicemirroring-controller",
-    endpointSliceMirroringController,
+    (deps) => new EndpointSliceMirroringController(deps),
   ],
-  ["resourcequota-controller", "resourcequota-controller", resourceQuotaController],
+  [
+    "resourcequota-controller",
+    "resourcequota-controller",
+    (deps) => new ResourceQuotaController(deps),
+  ],
   [
     "clusterrole-aggregation-controller",
     "clusterrole-aggregation-controller",
-    clusterRoleAggregationController,
+    (deps) => new ClusterRoleAggregationController(deps),
   ],
-  ["pvc-protection-controller", "pvc-protection-controller", claimProtectionController],
-  ["pv-protection-controller", "pv-protection-controller", volumeProtectionController],
-  ["horizontal-pod-autoscaler", "horizontal-pod-autoscaler", horizontalPodAutoscalerController],
-  ["serviceaccount-controller", "service-account-controller", serviceAccountController],
+  [
+    "pvc-protection-controller",
+    "pvc-protection-controller",
+    (deps) => new ClaimProtectionController(deps),
+  ],
+  [
+    "pv-protection-controller",
+    "pv-protection-controller",
+    (deps) => new VolumeProtectionController(deps),
+  ],
+  [
+    "horizontal-pod-autoscaler",
+    "horizontal-pod-autoscaler",
+    (deps) => new HorizontalPodAutoscalerController(deps),
+  ],
+  [
+    "serviceaccount-controller",
+    "service-account-controller",
+    (deps) => new ServiceAccountController(deps),
+  ],
   [
     "root-ca-certificate-publisher",
     "root-ca-cert-publisher",
-    (deps, { rootCa }) => rootCaPublisher(deps, rootCa),
+    (deps, options) => new RootCaPublisher(deps, options),
   ],
-  ["pod-garbage-collector", "pod-garbage-collector", podGarbageCollector],
-  ["disruption-controller", "disruption-controller", disruptionController],
-  ["node-controller", "node-controller", nodeLifecycleController],
-  ["taint-eviction-controller", "node-controller", taintEvictionController],
+  ["pod-garbage-collector", "pod-garbage-collector", (deps) => new PodGarbageCollector(deps)],
+  ["disruption-controller", "disruption-controller", (deps) => new DisruptionController(deps)],
+  ["node-controller", "node-controller", (deps) => new NodeLifecycleController(deps)],
+  ["taint-eviction-controller", "node-controller", (deps) => new TaintEvictionController(deps)],
 ];
 
 export function createControllerManager(
@@ -112,7 +151,7 @@ export function createControllerManager(
           [
             "serviceaccount-token-controller",
             "service-account-controller",
-            (made) => legacyTokenController(made, { ...legacyTokens, rootCa }),
+            (made) => new TokensController(made, { ...legacyTokens, rootCa }),
           ],
         ];
   const controllers = [...factories, ...more].map(([component, account, factory]) => {

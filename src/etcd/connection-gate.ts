@@ -1,5 +1,5 @@
 /**
- * Who may connect: so many connections in all, and so many of one address, so that one peer does not
+ * Limits connections in total and per address, so that one peer does not
  * take them all. The gate also keeps those that nobody serves yet, to end them with the server.
  */
 import { isIPv6, type Socket } from "node:net";

@@ -35,7 +35,7 @@ export interface H2Limits {
   readonly stallBytesMin: number;
 }
 
-/** So many at once, and so many more each second. */
+/** A token bucket: its size, and its refill per second. */
 export interface Allowance {
   readonly burst: number;
   readonly perSecond: number;

@@ -117,7 +117,7 @@ export class H2Sender {
     this.#socket.uncork();
   }
 
-  /** A socket that took everything emits no event: whoever waits is called in a later turn. */
+  /** A socket that took everything emits no event, so waiters are called in a later turn. */
   #checkDrained(): void {
     if (this.#waitingForDrain.size === 0 || this.#socket.writableNeedDrain) return;
     setImmediate(() => this.#drained());

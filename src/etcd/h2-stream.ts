@@ -78,8 +78,8 @@ export class H2Stream {
   }
 
   /**
-   * Where many streams of a connection wait for their windows, each counts as more than it is; where the
-   * whole server holds too much for slow peers, whoever waits counts as full.
+   * When many streams of a connection wait for their windows, each counts as more than it holds; when the
+   * whole server holds too much for slow peers, every waiting stream counts as full.
    */
   get backlogBytes(): number {
     const { unsentBytes, account } = this.#connection;

@@ -1,6 +1,6 @@
 /**
- * The Lease service. What it tells of leases is durable: that one is there, or is gone. Time to live is told in whole seconds, rounded down; the least that is granted
- * is etcd's: one and a half election timeouts, two seconds.
+ * The Lease service. Answers about leases are durable: that one exists, or has ended. Remaining time is in
+ * whole seconds, rounded down. The shortest lease is etcd's: one and a half election timeouts, two seconds.
  */
 import { StoreStoppedError, type FullStore } from "#store/full-store.ts";
 import type { LeaseId } from "#store/store.ts";

@@ -133,9 +133,9 @@ function makeServer(
 const tellEveryMs = 1000;
 
 /**
- * A handshake that failed. A client without a certificate was told why
- * by an alert; one whose certificate is of somebody else hears nothing, for the host checks that when
- * the handshake is over. So the log says it, a line a second at most.
+ * A handshake that failed. A client without a certificate got a TLS alert; one with a certificate of another
+ * authority gets none, because the host checks that after the handshake. So it is logged, a line a second
+ * at most.
  */
 function tellRefused({ clock, log }: ServerDeps): (error: Error, socket: TLSSocket) => void {
   let quietUntilMs = 0;

@@ -193,7 +193,7 @@ test("pods that may end run to their end, by annotation or command line", async 
   const containers = [{ name: "c", command: ["sh", "-c", "sleep 20; exit 7"] }];
   rig.api.put(podsRef, bound("sleeps", { spec: { ...never, containers } }));
   await rig.clock.advance(1_100);
-  assert.equal(rig.pod("job")?.status?.phase, "Running"); // nginx serves until it is told to stop
+  assert.equal(rig.pod("job")?.status?.phase, "Running"); // nginx runs until it is stopped
   assert.equal(rig.pod("fails")?.status?.phase, "Running");
   await rig.clock.advance(5_000);
   assert.equal(rig.pod("fails")?.status?.phase, "Failed");

@@ -20,7 +20,7 @@ export class Pace {
     return this.#isLong;
   }
 
-  /** An object of so many bytes takes part in what follows. */
+  /** Notes that the request works on an object of this many bytes. */
   note(bytes: number): void {
     if (bytes >= longBytesMin) this.#isLong = true;
   }

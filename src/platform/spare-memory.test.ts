@@ -7,7 +7,7 @@ import { type MemoryHost, SpareMemory, spareMemoryDefaults } from "./spare-memor
 const megabyte = 2 ** 20;
 const { lookMs } = spareMemoryDefaults;
 
-/** A process whose collections take off what they are told to. */
+/** A process whose collections free a given amount. */
 class World implements Clock, MemoryHost {
   residentMb = 100;
   busy = false;

@@ -41,7 +41,7 @@ export const spareMemoryDefaults = {
   slackBytes: 64 * 2 ** 20,
   /** A step that takes off a smaller part was in vain ... */
   worthMin: 0.03,
-  /** ... and after so many in a row there are no more. */
+  /** ... and after this many of them in a row it stops. */
   vainMax: 2,
   /** Then it rests, ... */
   restMs: 120_000,

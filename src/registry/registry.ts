@@ -52,7 +52,7 @@ export interface RegistryOptions {
   readonly freshWaitMs: number;
   /** Each watcher that asked for bookmarks gets one per period ... */
   readonly bookmarkPeriodMs: number;
-  /** ... in one of so many equal steps. */
+  /** ... divided into this many equal steps. */
   readonly bookmarkSlots: number;
   /** Absent: this process does not compact (another does). */
   readonly compactPeriodMs?: number;

@@ -34,8 +34,8 @@ const formHeaders = ["accept", "accept-encoding"] as const;
 const passedHeaders = ["content-type", "content-encoding", "vary", "last-modified"] as const;
 
 /**
- * Whoever may read `/openapi/` may not thereby read what a balancer before the upstream makes of
- * `/openapi/../api/v1/secrets`, which the relay would ask for as itself.
+ * The right to read `/openapi/` must not give access to `/openapi/../api/v1/secrets`: a load balancer before
+ * the upstream may resolve the dots, and the relay would ask with its own identity.
  */
 const dotSegment = /(^|\/)\.{1,2}(\/|$)/;
 

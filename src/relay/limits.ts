@@ -46,7 +46,7 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   readonly deniedMs: number;
   /** While the upstream cannot be asked, a yes it gave earlier counts this long. */
   readonly graceMs: number;
-  /** And whoever has such a yes waits this long for a new one. */
+  /** A request with such an answer waits at most this long for a new one. */
   readonly reviewWaitMs: number;
   /** Open streams are authorised again this often. */
   readonly reviewStreamsMs: number;

@@ -187,7 +187,7 @@ export class Committer {
     try {
       this.#options.publish(batch.lastRevision);
     } catch (error) {
-      // Its writers are told with the others that the store has stopped.
+      // Its writers get the error of the stopped store with the others.
       this.#inFlight = batch;
       throw error;
     }

@@ -1,6 +1,6 @@
 /**
- * What is no request, or comes with a credential that is none, is answered, at the API server and at a relay:
- * with the status and the words of a stock kube-apiserver 1.36.3, and never by a cut connection.
+ * Malformed requests and invalid credentials, at the API server and at a relay: they are answered with the
+ * status and the words of a stock kube-apiserver 1.36.3, never by a cut connection.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

@@ -17,7 +17,7 @@ import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { createControllerManager } from "#controllers/manager.ts";
-import { nodeLifecycleController } from "#controllers/nodelifecycle/controller.ts";
+import { NodeLifecycleController } from "#controllers/nodelifecycle/controller.ts";
 import { createWorld } from "#controllers/testing/world.ts";
 import { Identity } from "#etcd/identity.ts";
 import { recommendedEtcdLimits } from "#etcd/services.ts";
@@ -263,7 +263,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
         return wrapped as never;
       };
       const informers = { ...deps.informers, informer, synced: () => Promise.resolve() };
-      return nodeLifecycleController({ ...deps, informers, clock: s.supervisor.clock });
+      return new NodeLifecycleController({ ...deps, informers, clock: s.supervisor.clock });
     });
     await s.host.advance(11_000);
     assert.equal(s.count("controllers.resync"), 1);

@@ -21,12 +21,12 @@ const path = "/api/v1/namespaces/default/configmaps";
 const withinMs = 60_000;
 /** As clients do that were cut at one moment: spread over so long. */
 const reconnectMs = 1_000;
-/** Connections are begun so many at once. */
+/** Connections started at once. */
 const pace = 100;
 
 /** One watcher; goes on at the next relay when its own is gone. */
 class Client {
-  /** The newest name it was told of. */
+  /** The newest name it has seen. */
   heard = "";
   connectedTo = -1;
   refused = 0;

@@ -30,7 +30,7 @@ const { values } = parseArgs({
     /** So many at the very start, whatever the rate: fills the sockets of those who never read. */
     burst: { type: "string", default: "0" },
     keys: { type: "string", default: "1000" },
-    /** Not 0: pods, on so many nodes, instead of config maps. */
+    /** Not 0: pods, on this many nodes, instead of config maps. */
     nodes: { type: "string", default: "0" },
     /** PEM files: HTTP/2 and HTTP/1.1 over TLS. */
     key: { type: "string" },

@@ -1,6 +1,6 @@
 /**
  * The TLS part of `npm run bench -- fanout`: a relay with a certificate made for the run on one core, the
- * counting client (fanout-tls-client.ts) on the other. CPU of both is told: it says who was the limit.
+ * counting client (fanout-tls-client.ts) on the other. The CPU of both shows which was the limit.
  */
 import { type ChildProcess } from "node:child_process";
 import { dirname, join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Flags of the long commands (benchmarks, soak): `--help` prints the usage, and what is no flag, or no
- * number where one is meant, is told in one line, with exit code 2.
+ * Flags of the long commands (benchmarks, soak): `--help` prints the usage; an unknown flag, or a value that
+ * is not a number, is reported in one line with exit code 2.
  */
 import { parseArgs } from "node:util";
 

@@ -45,7 +45,7 @@ const getOverHttps = Buffer.of(0x82, 0x87);
 /** The static table has 61 entries; the newest of a connection's own follows. */
 const newestIndex = 62;
 
-/** A GET whose fields the server is told to remember, and the same again by their numbers in its table (4 KB). */
+/** A GET whose fields the server must index, and the same again by their numbers in its table (4 KB). */
 export function requestHeads(fields: HeadFields): {
   readonly first: Buffer;
   readonly again: Buffer;

@@ -49,7 +49,7 @@ class Course {
     return Number(/"Revision" : (\d+)/.exec(etcdctlPlain(this.url, "get none -w fields"))?.[1]);
   }
 
-  /** Until so many keys begin so: others have come to wait. 3.4 has no --count-only. */
+  /** Waits until this many keys have the prefix: the others are waiting then. 3.4 has no --count-only. */
   count(prefix: string, count: number): void {
     const deadline = performance.now() + waitMsMax;
     for (let found = -1; found !== count;) {
@@ -93,7 +93,7 @@ const courses: readonly { readonly name: string; run(c: Course): Promise<void> }
       watch.say(`watch i/ --prefix --rev=${from + 1}`);
       c.see(await watch.lines(12));
       watch.say("progress");
-      // Both are told.
+      // Both get the event.
       c.see(await watch.lines(14));
       c.run("put i/b 4");
       c.see(await watch.lines(17));

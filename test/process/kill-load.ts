@@ -72,7 +72,7 @@ export class Ledger {
     }
   }
 
-  /** Every acknowledged write was seen exactly once by the watcher, at the revision it was told. */
+  /** Every acknowledged write was seen exactly once by the watcher, at its revision. */
   checkWatch(): void {
     const bySeen = new Map<string, Seen[]>();
     for (const event of this.#seen) {

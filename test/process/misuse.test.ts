@@ -1,4 +1,4 @@
-/** What goes wrong at the start is told in one sentence with a non-zero exit, and damages nothing. */
+/** Errors at the start are one sentence with a non-zero exit, and damage nothing. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

@@ -110,7 +110,7 @@ interface Told {
   readonly revision: string;
 }
 
-/** A watch from `start`; the function waits until it was told `last` and hands out all it was told. */
+/** A watch from `start`; the function waits until it has got `last` and returns all its events. */
 function watchUntil(start: string, latest: boolean): (last: string) => Promise<readonly Told[]> {
   const client = new KubeHttp(credentials);
   const told: Told[] = [];

@@ -18,7 +18,7 @@ export interface WriterReport {
   readonly writesRefused: number;
 }
 
-// Each waits for its answer: so many are under way at once, over so many connections.
+// Each writer waits for its answer, so this is the number of requests under way, and of connections.
 const writers = 64;
 const connections = 8;
 const reportMs = 500;

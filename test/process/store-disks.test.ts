@@ -79,7 +79,7 @@ async function holds(directory: string, acknowledged: number): Promise<void> {
   const { kvs } = await client.range({ key: "k", rangeEnd: "l", keysOnly: true });
   const found = new Set(kvs.map(({ key }) => Buffer.from(key).toString()));
   for (let i = 0; i < acknowledged; i++) assert.ok(found.has(keyOf(i)), `${keyOf(i)} is lost`);
-  // One more may have reached the disk before its writer could be told.
+  // One more may have reached the disk before its writer got the answer.
   assert.ok(kvs.length <= acknowledged + 1, `${kvs.length} keys, ${acknowledged} acknowledged`);
   await client.put({ key: "on", value: Buffer.from("it goes") });
   client.close();

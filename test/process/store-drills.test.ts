@@ -1,6 +1,6 @@
 /**
- * What an operator may meet, done to the real process: every fault is told in words that say what to
- * do, with exit code 1, and nothing that was acknowledged is lost in silence.
+ * Faults an operator may meet, done to the real process: every fault is reported with what to do, with
+ * exit code 1, and no acknowledged write is lost silently.
  */
 import assert from "node:assert/strict";
 import {

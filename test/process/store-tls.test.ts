@@ -1,6 +1,6 @@
 /**
- * `pilothouse store --cert --key --client-ca`: whoever has a certificate of that authority is served -
- * etcdctl, npm's etcd3, plain HTTP over both versions - and nobody else, in words that say why.
+ * `pilothouse store --cert --key --client-ca`: clients with a certificate of that authority are served -
+ * etcdctl, npm's etcd3, plain HTTP over both versions - and all others are refused with the reason.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

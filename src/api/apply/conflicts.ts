@@ -31,7 +31,7 @@ export function conflictError(conflicts: readonly Conflict[]): ApiError {
   return failure(409, "Conflict", conflictMessage(owners), { causes });
 }
 
-/** Of one owner. Upstream tells all; beyond so many the message says how many it left out. */
+/** Fields listed per owner. Upstream lists all; beyond this the message says how many it left out. */
 const pathsTold = 1000;
 
 interface OwnerPaths {

@@ -7,7 +7,7 @@ import { checkFields } from "./decode.ts";
 import { parseApiVersion, type KubeObject } from "../object.ts";
 import { schemaOfKind } from "./schema.ts";
 
-const root = join(import.meta.dirname, "..", "..");
+const root = join(import.meta.dirname, "..", "..", "..");
 const data = process.env["PILOTHOUSE_TESTDATA"] ?? join(root, "..", "shared", "data");
 const folder = join(data, "kubernetes-1.36", "api-testdata");
 const skip = existsSync(folder) ? false : `no ${folder}; set PILOTHOUSE_TESTDATA`;

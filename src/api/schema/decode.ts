@@ -35,7 +35,7 @@ export type FieldPath = readonly (string | number)[];
 /** Upstream stops counting there too. */
 export const findingsMax = 100;
 
-/** Characters of all paths that are told: a deep object with long keys would make them megabytes. */
+/** Characters of all reported paths: for a deep object with long keys they would be megabytes. */
 const findingsLengthMax = 64 * 1024;
 
 /** Checks the value against `schema`, whose fields lead on through `resolve`. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Deployment, HorizontalPodAutoscaler } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, selector, template, type World } from "../testing/world.ts";
-import { horizontalPodAutoscalerController } from "./controller.ts";
+import { HorizontalPodAutoscalerController } from "./controller.ts";
 import { planScale } from "./plan.ts";
 
 const served = {
@@ -64,7 +64,7 @@ test("the target is brought within its bounds, every 15 s, and rests there", asy
   const world = createWorld(served);
   put(world, 9);
   world.api.put(refs.horizontalpodautoscalers, autoscaler());
-  await world.start(horizontalPodAutoscalerController);
+  await world.start((deps) => new HorizontalPodAutoscalerController(deps));
   assert.equal(replicas(world), 5);
   assert.deepEqual(conditions(world), [
     "AbleToScale=True SucceededRescale",
@@ -83,12 +83,12 @@ test("the target is brought within its bounds, every 15 s, and rests there", asy
 test("a target that is missing, or cannot be scaled, is told", async () => {
   const world = createWorld(served);
   world.api.put(refs.horizontalpodautoscalers, autoscaler());
-  await world.start(horizontalPodAutoscalerController);
+  await world.start((deps) => new HorizontalPodAutoscalerController(deps));
   assert.deepEqual(conditions(world), ["AbleToScale=False FailedGetScale"]);
   await world.stop();
   const other = createWorld(served);
   other.api.put(refs.horizontalpodautoscalers, autoscaler("DaemonSet"));
-  await other.start(horizontalPodAutoscalerController);
+  await other.start((deps) => new HorizontalPodAutoscalerController(deps));
   assert.match(other.events[0] ?? "", /does not implement the scale subresource$/);
   await other.stop();
 });

@@ -4,133 +4,151 @@
  *
  * Absent on purpose: the metrics APIs. ScalingActive is False and says so; nothing is guessed.
  */
-import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus } from "#api/gen/types.ts";
+import type { HorizontalPodAutoscaler } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
-import type { ResourceRef } from "#client/client.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { Informer } from "#client/informer.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
 import { textOf } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
 import { refs } from "../framework/refs.ts";
 import { findScaledResource } from "../scaling/scale.ts";
-import { planScale, withSaid, type Said } from "./plan.ts";
+import { planScale, type Rescale } from "./plan.ts";
+import {
+  failedUpdate,
+  gotScale,
+  outcomeWithoutScale,
+  statusAfter,
+  updatedScale,
+  type Outcome,
+} from "./status.ts";
 
 const workers = 5;
 /** Upstream's --horizontal-pod-autoscaler-sync-period. */
 const everyMs = 15_000;
 
+const noTarget = { apiVersion: "", kind: "", name: "" };
+
 interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };
 }
 
-/** The observed scale and the result of acting on it. */
-interface Outcome {
-  readonly current: number | undefined;
-  readonly desired: number | undefined;
-  readonly rescaled: boolean;
-  readonly ableToScale: Said;
-  readonly scalingActive: Said | undefined;
+/** The object to scale, with its scale as the server has it. */
+interface Target {
+  readonly ref: ResourceRef;
+  readonly scale: Scale;
 }
 
-// long: one closure holds the informer and the client that the small functions below share
-export function horizontalPodAutoscalerController(deps: ControllerDeps): Controller {
-  const { client, clock, informers, recorder } = deps;
-  const autoscalers = informers.informer<HorizontalPodAutoscaler>(refs.horizontalpodautoscalers);
-  const options = { name: "horizontal-pod-autoscaler-controller", workers };
-  const controller = queueController(deps, options, reconcile);
-  autoscalers.addHandler({
-    add: (autoscaler) => controller.queue.add(keyOf(autoscaler)),
-    update(old, autoscaler) {
-      if (!jsonEqual(old.spec, autoscaler.spec)) controller.queue.add(keyOf(autoscaler));
-    },
-  });
-  return controller;
+export class HorizontalPodAutoscalerController implements Controller {
+  readonly name = "horizontal-pod-autoscaler-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #recorder: EventRecorder;
+  readonly #autoscalers: Informer<HorizontalPodAutoscaler>;
+  readonly #loop: QueueController;
 
-  async function reconcile(key: string): Promise<ReconcileResult> {
-    const autoscaler = autoscalers.getByKey(key);
+  constructor(deps: ControllerDeps) {
+    const { name } = this;
+    const { informers } = deps;
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#recorder = deps.recorder;
+    this.#autoscalers = informers.informer<HorizontalPodAutoscaler>(refs.horizontalpodautoscalers);
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    this.#addHandler();
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  #addHandler(): void {
+    const { queue } = this.#loop;
+    this.#autoscalers.addHandler({
+      add: (autoscaler) => queue.add(keyOf(autoscaler)),
+      update(old, autoscaler) {
+        if (!jsonEqual(old.spec, autoscaler.spec)) queue.add(keyOf(autoscaler));
+      },
+    });
+  }
+
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const autoscaler = this.#autoscalers.getByKey(key);
     if (autoscaler === undefined || autoscaler.metadata?.deletionTimestamp !== undefined)
       return undefined;
-    await writeStatus(autoscaler, await scaleTarget(autoscaler));
+    await this.#writeStatus(autoscaler, await this.#scaleTarget(autoscaler));
     return { requeueAfterMs: everyMs };
   }
 
-  async function scaleTarget(autoscaler: HorizontalPodAutoscaler): Promise<Outcome> {
-    const found = await targetOf(autoscaler).catch((error: unknown) => textOf(error));
-    if (typeof found === "string") return unreachable(autoscaler, found);
-    const current = found.scale.spec?.replicas ?? 0;
+  async #scaleTarget(autoscaler: HorizontalPodAutoscaler): Promise<Outcome> {
+    const target = await this.#findTarget(autoscaler).catch((error: unknown) => textOf(error));
+    if (typeof target === "string") return this.#reportUnreachable(autoscaler, target);
+    const current = target.scale.spec?.replicas ?? 0;
     const { rescale, scalingActive } = planScale(autoscaler, current);
     const seen = { current, desired: current, rescaled: false, scalingActive };
     if (rescale === undefined) return { ...seen, ableToScale: gotScale };
-    const { replicas, reason } = rescale;
-    try {
-      const spec = { ...found.scale.spec, replicas };
-      const namespace = autoscaler.metadata?.namespace ?? "";
-      await client.update(found.ref, namespace, { ...found.scale, spec }, { subresource: "scale" });
-    } catch (error) {
-      const text = `New size: ${replicas}; reason: ${reason}; error: ${textOf(error)}`;
-      recorder.event(autoscaler, "Warning", "FailedRescale", text);
-      const message = `the HPA controller was unable to update the target scale: ${textOf(error)}`;
-      return { ...seen, ableToScale: { status: "False", reason: "FailedUpdateScale", message } };
-    }
-    const text = `New size: ${replicas}; reason: ${reason}`;
-    recorder.event(autoscaler, "Normal", "SuccessfulRescale", text);
-    const message = `the HPA controller was able to update the target scale to ${replicas}`;
-    const ableToScale: Said = { status: "True", reason: "SucceededRescale", message };
-    return { ...seen, desired: replicas, rescaled: true, ableToScale };
+    const failure = await this.#rescale(autoscaler, target, rescale);
+    if (failure !== undefined) return { ...seen, ableToScale: failedUpdate(failure) };
+    const { replicas: desired } = rescale;
+    return { ...seen, desired, rescaled: true, ableToScale: updatedScale(desired) };
   }
 
-  function unreachable(autoscaler: HorizontalPodAutoscaler, why: string): Outcome {
-    recorder.event(autoscaler, "Warning", "FailedGetScale", why);
-    const message = `the HPA controller was unable to get the target's current scale: ${why}`;
-    const ableToScale: Said = { status: "False", reason: "FailedGetScale", message };
-    const { currentReplicas: current, desiredReplicas: desired } = autoscaler.status ?? {};
-    return { current, desired, rescaled: false, ableToScale, scalingActive: undefined };
+  #reportUnreachable(autoscaler: HorizontalPodAutoscaler, why: string): Outcome {
+    this.#recorder.event(autoscaler, "Warning", "FailedGetScale", why);
+    return outcomeWithoutScale(autoscaler, why);
   }
 
-  async function targetOf(
-    autoscaler: HorizontalPodAutoscaler,
-  ): Promise<{ readonly ref: ResourceRef; readonly scale: Scale }> {
-    const target = autoscaler.spec?.scaleTargetRef;
-    const apiVersion = target?.apiVersion ?? "";
-    const kind = target?.kind ?? "";
-    const ref = await findScaledResource(client, apiVersion, kind);
+  /** Throws when the kind is not served, or the object has no scale. */
+  async #findTarget({ spec, metadata }: HorizontalPodAutoscaler): Promise<Target> {
+    const { apiVersion = "", kind, name } = spec?.scaleTargetRef ?? noTarget;
+    const ref = await findScaledResource(this.#client, apiVersion, kind);
     if (ref === undefined) throw new Error(`no matches for kind "${kind}" in "${apiVersion}"`);
-    const namespace = autoscaler.metadata?.namespace ?? "";
-    return {
-      ref,
-      scale: await client.get<Scale>(ref, namespace, target?.name ?? "", { subresource: "scale" }),
-    };
+    const options = { subresource: "scale" };
+    const scale = await this.#client.get<Scale>(ref, metadata?.namespace ?? "", name, options);
+    return { ref, scale };
   }
 
-  async function writeStatus(autoscaler: HorizontalPodAutoscaler, got: Outcome): Promise<void> {
-    const now = formatTime(clock.nowMs());
-    const old = autoscaler.status;
-    const able = withSaid(old?.conditions, "AbleToScale", got.ableToScale, now);
-    const conditions =
-      got.scalingActive === undefined
-        ? able
-        : withSaid(able, "ScalingActive", got.scalingActive, now);
-    const { generation } = autoscaler.metadata ?? {};
-    const status: HorizontalPodAutoscalerStatus = {
-      ...old,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
-      ...(got.current === undefined ? {} : { currentReplicas: got.current }),
-      desiredReplicas: got.desired ?? 0,
-      ...(got.rescaled ? { lastScaleTime: now } : {}),
-      conditions,
-    };
-    if (jsonEqual(status, old)) return;
+  /** @returns why the scale could not be written; undefined: it was. */
+  async #rescale(
+    autoscaler: HorizontalPodAutoscaler,
+    { ref, scale }: Target,
+    { replicas, reason }: Rescale,
+  ): Promise<string | undefined> {
+    const text = `New size: ${replicas}; reason: ${reason}`;
+    const next = { ...scale, spec: { ...scale.spec, replicas } };
+    const namespace = autoscaler.metadata?.namespace ?? "";
+    try {
+      await this.#client.update(ref, namespace, next, { subresource: "scale" });
+    } catch (error) {
+      const why = textOf(error);
+      this.#recorder.event(autoscaler, "Warning", "FailedRescale", `${text}; error: ${why}`);
+      return why;
+    }
+    this.#recorder.event(autoscaler, "Normal", "SuccessfulRescale", text);
+    return undefined;
+  }
+
+  async #writeStatus(autoscaler: HorizontalPodAutoscaler, outcome: Outcome): Promise<void> {
+    const status = statusAfter(autoscaler, outcome, formatTime(this.#clock.nowMs()));
+    if (jsonEqual(status, autoscaler.status)) return;
     const namespace = autoscaler.metadata?.namespace ?? "";
     const next: HorizontalPodAutoscaler = { ...autoscaler, status };
     const options = { subresource: "status" };
-    await client.update(refs.horizontalpodautoscalers, namespace, next, options);
+    await this.#client.update(refs.horizontalpodautoscalers, namespace, next, options);
   }
 }
-
-const gotScale: Said = {
-  status: "True",
-  reason: "SucceededGetScale",
-  message: "the HPA controller was able to get the target's current scale",
-};

@@ -10,9 +10,15 @@ import type {
 } from "#api/gen/types.ts";
 import { withCondition } from "../framework/conditions.ts";
 
+/** Replicas the target must have, and upstream's words for why. */
+export interface Rescale {
+  readonly replicas: number;
+  readonly reason: string;
+}
+
 export interface ScalePlan {
-  /** Replicas the target must have; undefined: as many as it has. */
-  readonly rescale?: { readonly replicas: number; readonly reason: string };
+  /** Absent: the target has as many replicas as it must. */
+  readonly rescale?: Rescale;
   readonly scalingActive: Said;
 }
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, type World } from "../testing/world.ts";
-import { clusterRoleAggregationController } from "./controller.ts";
+import { ClusterRoleAggregationController } from "./controller.ts";
 
 const rule = (resource: string): PolicyRule => ({
   apiGroups: [""],
@@ -38,7 +38,7 @@ test("the rules of all parts by name, each once; they follow; a second run write
   put(world, "b", ["pods", "nodes"]);
   put(world, "a", ["services", "pods"]);
   put(world, "c", ["secrets"], { metadata: { name: "c" } });
-  await world.start(clusterRoleAggregationController);
+  await world.start((deps) => new ClusterRoleAggregationController(deps));
   assert.deepEqual(rulesOf(world), ["services", "pods", "nodes"]);
   put(world, "c", ["secrets"]);
   await world.rest();
@@ -48,7 +48,24 @@ test("the rules of all parts by name, each once; they follow; a second run write
   assert.deepEqual(rulesOf(world), ["pods", "nodes", "secrets"]);
   await world.stop();
   world.forgetCalls();
-  await world.start(clusterRoleAggregationController);
+  await world.start((deps) => new ClusterRoleAggregationController(deps));
   assert.deepEqual(world.writes(), []);
+  await world.stop();
+});
+
+test("thousands of selectors are gone through in steps, in order", async () => {
+  const world = createWorld();
+  const none = Array.from({ length: 2_500 }, (_one, at) => ({ matchLabels: { none: `${at}` } }));
+  const clusterRoleSelectors = [
+    ...none,
+    { matchLabels: { name: "b" } },
+    ...none,
+    { matchLabels: { part: "yes" } },
+  ];
+  put(world, "all", [], { aggregationRule: { clusterRoleSelectors } });
+  put(world, "a", ["services", "pods"]);
+  put(world, "b", ["pods", "nodes"], { metadata: { name: "b", labels: { name: "b" } } });
+  await world.start((deps) => new ClusterRoleAggregationController(deps));
+  assert.deepEqual(rulesOf(world), ["pods", "nodes", "services"]);
   await world.stop();
 });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, template, type World } from "../testing/world.ts";
-import { cronJobController } from "./controller.ts";
+import { CronJobController } from "./controller.ts";
 
 type Spec = NonNullable<CronJob["spec"]>;
 const minuteMs = 60_000;
@@ -18,7 +18,7 @@ async function started(fields: Partial<Spec> = {}): Promise<World> {
     spec: { schedule: "* * * * *", jobTemplate: { spec: { template } }, ...fields },
   };
   world.api.put(refs.cronjobs, cron);
-  await world.start(cronJobController);
+  await world.start((deps) => new CronJobController(deps));
   return world;
 }
 
@@ -41,7 +41,7 @@ test("each minute makes one Job, named by it; a second run writes nothing", asyn
   assert.equal(stored(world)?.status?.active?.length, 1);
   await world.stop();
   world.forgetCalls();
-  await world.start(cronJobController);
+  await world.start((deps) => new CronJobController(deps));
   assert.deepEqual(world.writes(), []);
   await world.advance(minuteMs);
   assert.equal(names(world.api, refs.jobs).length, 2);

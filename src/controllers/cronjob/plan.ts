@@ -109,20 +109,22 @@ function nameOf(job: Job): string {
   return job.metadata?.name ?? "";
 }
 
-/** The active Jobs that have ended or are missing, for the status and the events. */
+/** Events about active Jobs that have ended or are missing. */
 export function goneFromActive(cron: CronJob, jobs: readonly Job[]) {
-  const active = cron.status?.active ?? [];
   const byUid = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));
-  return active.flatMap(({ name = "", uid = "" }) => {
-    const job = byUid.get(uid);
-    if (job === undefined) {
-      return [{ reason: "MissingJob", message: `Active job went missing: ${name}` }];
-    }
-    const ended = job.status?.conditions?.find(
-      ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
-    );
-    if (ended === undefined) return [];
-    const message = `Saw completed job: ${name}, condition: ${ended.type}`;
-    return [{ reason: "SawCompletedJob", message }];
+  return (cron.status?.active ?? []).flatMap(({ name = "", uid = "" }) => {
+    const event = eventOfActive(name, byUid.get(uid));
+    return event === undefined ? [] : [{ type: "Normal" as const, ...event }];
   });
+}
+
+function eventOfActive(name: string, job: Job | undefined) {
+  if (job === undefined)
+    return { reason: "MissingJob", message: `Active job went missing: ${name}` };
+  const ended = job.status?.conditions?.find(
+    ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
+  );
+  if (ended === undefined) return undefined;
+  const message = `Saw completed job: ${name}, condition: ${ended.type}`;
+  return { reason: "SawCompletedJob", message };
 }

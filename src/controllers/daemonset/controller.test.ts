@@ -12,7 +12,7 @@ import {
   template,
   type World,
 } from "../testing/world.ts";
-import { daemonSetController } from "./controller.ts";
+import { DaemonSetController } from "./controller.ts";
 import { targetNode } from "./eligible.ts";
 
 const daemonSet: DaemonSet = {
@@ -63,7 +63,7 @@ function statusOf(world: World): DaemonSet["status"] {
 
 test("every node gets a daemon, later ones too, and a second run writes nothing", async () => {
   const world = withNodes(2);
-  await world.start(daemonSetController);
+  await world.start((deps) => new DaemonSetController(deps));
   await converge(world);
   assert.deepEqual(hosts(world), ["n0", "n1"]);
   addNode(world, "n2");
@@ -72,14 +72,14 @@ test("every node gets a daemon, later ones too, and a second run writes nothing"
   assert.equal(statusOf(world)?.numberAvailable, 3);
   await world.stop();
   world.forgetCalls();
-  await world.start(daemonSetController);
+  await world.start((deps) => new DaemonSetController(deps));
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
 
 test("a NoExecute taint ends the daemon of its node", async () => {
   const world = withNodes(2);
-  await world.start(daemonSetController);
+  await world.start((deps) => new DaemonSetController(deps));
   await converge(world);
   const spec = { taints: [{ key: "broken", effect: "NoExecute" }] };
   world.api.put(refs.nodes, { apiVersion: "v1", kind: "Node", metadata: { name: "n0" }, spec });
@@ -91,7 +91,7 @@ test("a NoExecute taint ends the daemon of its node", async () => {
 
 test("a new template replaces daemons within maxUnavailable; revisions are labelled by hash", async () => {
   const world = withNodes(3);
-  await world.start(daemonSetController);
+  await world.start((deps) => new DaemonSetController(deps));
   await converge(world);
   const spec = { containers: [{ ...container, image: "two" }] };
   world.api.put(refs.daemonsets, {
@@ -117,7 +117,7 @@ test("a new template replaces daemons within maxUnavailable; revisions are label
 
 test("a daemon that keeps failing is made anew at once, then after 1 s, then after 2 s", async () => {
   const world = withNodes(1);
-  await world.start(daemonSetController);
+  await world.start((deps) => new DaemonSetController(deps));
   const failures = (): number =>
     world.events.filter((event) => event.startsWith("Warning FailedDaemonPod")).length;
   const fail = async (): Promise<void> => {

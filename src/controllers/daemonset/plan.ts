@@ -173,32 +173,41 @@ function planSurge(
   nodes: readonly NodePods[],
   limits: { readonly maxSurge: number; readonly desired: number },
 ): DaemonPlan {
-  const plan = draft();
-  const candidates: string[] = [];
-  const leaving: Pod[] = [];
-  let surging = 0;
-  let available = 0;
-  for (const { name, old, fresh, crowded, shouldRun } of nodes) {
-    if (crowded) {
-      surging++;
-      continue;
-    }
-    const serving = old ?? fresh;
-    if (serving !== undefined && isUp(input, serving)) available++;
-    if (old === undefined) continue;
-    if (fresh !== undefined) {
-      if (isUp(input, fresh)) plan.remove.push(old);
-      else surging++;
-    } else if (isUp(input, old)) {
-      if (shouldRun) candidates.push(name);
-      else leaving.push(old);
-    } else if (shouldRun) plan.create.push(name);
-    else plan.remove.push(old);
-  }
+  const surge: Surge = { plan: draft(), candidates: [], leaving: [], surging: 0, available: 0 };
+  for (const node of nodes) surgeNode(input, surge, node);
+  const { plan, candidates, leaving, surging, available } = surge;
   plan.create.push(...candidates.slice(0, Math.max(0, limits.maxSurge - surging)));
-  // Pods on nodes that no longer fit go as far as others serve in their place.
+  // Old pods on nodes that no longer fit are deleted as far as enough others are available.
   plan.remove.push(...leaving.slice(0, Math.max(0, available - limits.desired)));
   return plan;
+}
+
+interface Surge {
+  readonly plan: Draft;
+  /** Names of nodes whose old pod is available: they may get a second pod. */
+  readonly candidates: string[];
+  /** Old available pods on nodes that no longer fit. */
+  readonly leaving: Pod[];
+  /** Nodes that have two pods. */
+  surging: number;
+  /** Nodes with an available pod. */
+  available: number;
+}
+
+function surgeNode(input: DaemonInput, surge: Surge, node: NodePods): void {
+  const { name, old, fresh, crowded, shouldRun } = node;
+  if (crowded) return void surge.surging++;
+  const serving = old ?? fresh;
+  if (serving !== undefined && isUp(input, serving)) surge.available++;
+  if (old === undefined) return;
+  if (fresh !== undefined) {
+    if (isUp(input, fresh)) surge.plan.remove.push(old);
+    else surge.surging++;
+  } else if (isUp(input, old)) {
+    if (shouldRun) surge.candidates.push(name);
+    else surge.leaving.push(old);
+  } else if (shouldRun) surge.plan.create.push(name);
+  else surge.plan.remove.push(old);
 }
 
 function isUp({ set, nowMs }: DaemonInput, pod: Pod): boolean {
@@ -209,14 +218,32 @@ function isOf(pod: Pod, hash: string): boolean {
   return pod.metadata?.labels?.[revisionHashLabel] === hash;
 }
 
-/** Of several pods on a node the oldest bound one counts. */
 export function daemonStatus(input: DaemonInput): DaemonSetStatus {
-  const { set } = input;
+  const { metadata, status } = input.set;
+  const counts = countNodes(input);
+  const unavailable = counts.desired - counts.available;
+  const { conditions, collisionCount } = status ?? {};
+  return {
+    currentNumberScheduled: counts.current,
+    numberMisscheduled: counts.misscheduled,
+    desiredNumberScheduled: counts.desired,
+    numberReady: counts.ready,
+    observedGeneration: metadata?.generation ?? 0,
+    ...(counts.updated === 0 ? {} : { updatedNumberScheduled: counts.updated }),
+    ...(counts.available === 0 ? {} : { numberAvailable: counts.available }),
+    ...(unavailable === 0 ? {} : { numberUnavailable: unavailable }),
+    ...(conditions === undefined ? {} : { conditions }),
+    ...(collisionCount === undefined ? {} : { collisionCount }),
+  };
+}
+
+/** Of several pods on a node the oldest bound one counts. */
+function countNodes(input: DaemonInput) {
   const byNode = podsByNode(input.pods);
   const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 };
   for (const node of input.nodes) {
     const pod = (byNode.get(node.metadata?.name ?? "") ?? []).toSorted(boundOldestFirst)[0];
-    if (!eligibility(set, node).shouldRun) {
+    if (!eligibility(input.set, node).shouldRun) {
       if (pod !== undefined) counts.misscheduled++;
       continue;
     }
@@ -227,18 +254,5 @@ export function daemonStatus(input: DaemonInput): DaemonSetStatus {
     if (isUp(input, pod)) counts.available++;
     if (isOf(pod, input.hash)) counts.updated++;
   }
-  const unavailable = counts.desired - counts.available;
-  const { conditions, collisionCount } = set.status ?? {};
-  return {
-    currentNumberScheduled: counts.current,
-    numberMisscheduled: counts.misscheduled,
-    desiredNumberScheduled: counts.desired,
-    numberReady: counts.ready,
-    observedGeneration: set.metadata?.generation ?? 0,
-    ...(counts.updated === 0 ? {} : { updatedNumberScheduled: counts.updated }),
-    ...(counts.available === 0 ? {} : { numberAvailable: counts.available }),
-    ...(unavailable === 0 ? {} : { numberUnavailable: unavailable }),
-    ...(conditions === undefined ? {} : { conditions }),
-    ...(collisionCount === undefined ? {} : { collisionCount }),
-  };
+  return counts;
 }

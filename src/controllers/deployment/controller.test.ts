@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment, Pod, ReplicaSet } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
-import { replicaSetController } from "../replicaset/controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
+import { ReplicaSetController } from "../replicaset/controller.ts";
+import { replicaSetKind } from "../replicaset/kinds.ts";
 import { refs } from "../framework/refs.ts";
 import {
   container,
@@ -13,8 +15,11 @@ import {
   template,
   type World,
 } from "../testing/world.ts";
-import { deploymentController } from "./controller.ts";
+import { DeploymentController } from "./controller.ts";
 import { revisionAnnotation } from "./revision.ts";
+
+const deployments = (deps: ControllerDeps) => new DeploymentController(deps);
+const replicaSets = (deps: ControllerDeps) => new ReplicaSetController(deps, replicaSetKind);
 
 function deployment(fields: Partial<NonNullable<Deployment["spec"]>> = {}): Deployment {
   return {
@@ -73,7 +78,7 @@ function reasonOf(world: World, type = "Progressing"): string | undefined {
 test("a Deployment comes up, says so, and a second run writes nothing", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment());
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   assert.equal(reasonOf(world), "ReplicaSetUpdated");
   await converge(world);
   assert.equal(reasonOf(world), "NewReplicaSetAvailable");
@@ -81,7 +86,7 @@ test("a Deployment comes up, says so, and a second run writes nothing", async ()
   assert.equal(stored(world).status?.availableReplicas, 4);
   await world.stop();
   world.forgetCalls();
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
@@ -89,7 +94,7 @@ test("a Deployment comes up, says so, and a second run writes nothing", async ()
 test("a new template rolls; going back revives the old ReplicaSet with the next revision", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment());
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   await converge(world);
   change(world, { template: other("two") });
   await converge(world);
@@ -109,7 +114,7 @@ test("a new template rolls; going back revives the old ReplicaSet with the next 
 test("the controller writes Deployments through status only, as its role allows", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment());
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   await converge(world);
   const own = world.writes().filter((call) => call.includes(" deployments"));
   assert.ok(own.length > 0);
@@ -120,7 +125,7 @@ test("the controller writes Deployments through status only, as its role allows"
 test("a paused Deployment takes a new size, not a new template, and stays at rest", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment());
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   await converge(world);
   change(world, { paused: true, template: other("two"), replicas: 6 });
   await converge(world);
@@ -139,7 +144,7 @@ test("a paused Deployment takes a new size, not a new template, and stays at res
 test("Recreate waits until the last old pod is gone", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment({ strategy: { type: "Recreate" } }));
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   await converge(world);
   for (const one of world.api.peekAll<Pod>(refs.pods))
     world.setPod(one.metadata?.name ?? "", {}, "node-1");
@@ -157,7 +162,7 @@ test("Recreate waits until the last old pod is gone", async () => {
 test("a rollout that gets nowhere times out at its deadline, by the clock alone", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment({ progressDeadlineSeconds: 60 }));
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   await world.advance(59_000);
   assert.equal(reasonOf(world), "ReplicaSetUpdated");
   await world.advance(3_000);
@@ -168,7 +173,7 @@ test("a rollout that gets nowhere times out at its deadline, by the clock alone"
 test("a foreign ReplicaSet of the wanted name is counted around", async () => {
   const world = createWorld();
   world.api.put(refs.deployments, deployment());
-  await world.start(deploymentController, replicaSetController);
+  await world.start(deployments, replicaSets);
   const made = world.api.peekAll<ReplicaSet>(refs.replicasets)[0];
   await world.stop();
 
@@ -176,7 +181,7 @@ test("a foreign ReplicaSet of the wanted name is counted around", async () => {
   const foreign = { ...made, metadata: { ...made?.metadata, uid: "foreign", ownerReferences: [] } };
   again.api.put(refs.replicasets, { ...foreign, metadata: { ...foreign.metadata, labels: {} } });
   again.api.put(refs.deployments, deployment());
-  await again.start(deploymentController);
+  await again.start(deployments);
   await again.advance(100);
   assert.equal(stored(again).status?.collisionCount, 1);
   assert.equal(again.api.peekAll(refs.replicasets).length, 2);
@@ -188,7 +193,7 @@ test("a refused ReplicaSet is an event and a condition", async () => {
   const refusal = failure(403, "Forbidden", "no");
   world.api.fail((call) => call.verb === "create", refusal, 1_000);
   world.api.put(refs.deployments, deployment());
-  await world.start(deploymentController);
+  await world.start(deployments);
   assert.equal(reasonOf(world), "ReplicaSetCreateError");
   assert.match(
     world.events[0] ?? "",

@@ -74,24 +74,14 @@ function countersOf({ newest, all }: StatusInput): Counters {
 
 function availableCondition({ deployment, now }: StatusInput, counters: Counters): Condition {
   const { replicas, maxUnavailable } = boundsOf(deployment);
-  const times = { lastUpdateTime: now, lastTransitionTime: now };
-  if (counters.available >= replicas - maxUnavailable) {
-    const message = "Deployment has minimum availability.";
-    return {
-      type: "Available",
-      status: "True",
-      reason: "MinimumReplicasAvailable",
-      message,
-      ...times,
-    };
-  }
-  const message = "Deployment does not have minimum availability.";
+  const isAvailable = counters.available >= replicas - maxUnavailable;
   return {
     type: "Available",
-    status: "False",
-    reason: "MinimumReplicasUnavailable",
-    message,
-    ...times,
+    status: isAvailable ? "True" : "False",
+    reason: isAvailable ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+    message: `Deployment ${isAvailable ? "has" : "does not have"} minimum availability.`,
+    lastUpdateTime: now,
+    lastTransitionTime: now,
   };
 }
 
@@ -100,32 +90,42 @@ function progress(
   counters: Counters,
   conditions: readonly Condition[],
 ): readonly Condition[] {
-  if (!hasDeadline(input.deployment)) return withoutCondition(conditions, "Progressing");
+  const { deployment, nowMs } = input;
+  if (!hasDeadline(deployment)) return withoutCondition(conditions, "Progressing");
   const current = findCondition(conditions, "Progressing");
-  const settled =
+  const isSettled =
     counters.replicas === counters.updated && current?.reason === "NewReplicaSetAvailable";
-  if (settled) return conditions;
-  const set = (status: string, reason: string, text: string): Condition => ({
-    type: "Progressing",
-    status,
-    reason,
-    message: `${subjectOf(input)} ${text}`,
-    lastUpdateTime: input.now,
-    lastTransitionTime: input.now,
-  });
-  if (isComplete(input.deployment, counters)) {
-    const next = set("True", "NewReplicaSetAvailable", "has successfully progressed.");
-    return withReason(conditions, next);
-  }
-  if (hasProgressed(input.deployment, counters)) {
-    const next = set("True", "ReplicaSetUpdated", "is progressing.");
-    const lastTransitionTime =
-      current?.status === "True" ? (current.lastTransitionTime ?? input.now) : input.now;
-    return [...withoutCondition(conditions, "Progressing"), { ...next, lastTransitionTime }];
-  }
-  if (deadlineInMs(input.deployment, current, input.nowMs) > 0) return conditions;
-  const timedOut = set("False", "ProgressDeadlineExceeded", "has timed out progressing.");
-  return withReason(conditions, timedOut);
+  if (isSettled) return conditions;
+  if (isComplete(deployment, counters)) return withReason(conditions, completed(input));
+  if (hasProgressed(deployment, counters)) return restartDeadline(input, conditions, current);
+  if (deadlineInMs(deployment, current, nowMs) > 0) return conditions;
+  return withReason(conditions, timedOut(input));
+}
+
+/** Every progress restarts the deadline, which runs from lastUpdateTime. */
+function restartDeadline(
+  input: StatusInput,
+  conditions: readonly Condition[],
+  current: Condition | undefined,
+): readonly Condition[] {
+  const next = progressing(input, "True", "ReplicaSetUpdated", "is progressing.");
+  const since = current?.status === "True" ? current.lastTransitionTime : undefined;
+  const lastTransitionTime = since ?? input.now;
+  return [...withoutCondition(conditions, "Progressing"), { ...next, lastTransitionTime }];
+}
+
+function completed(input: StatusInput): Condition {
+  return progressing(input, "True", "NewReplicaSetAvailable", "has successfully progressed.");
+}
+
+function timedOut(input: StatusInput): Condition {
+  return progressing(input, "False", "ProgressDeadlineExceeded", "has timed out progressing.");
+}
+
+function progressing(input: StatusInput, status: string, reason: string, text: string): Condition {
+  const message = `${subjectOf(input)} ${text}`;
+  const times = { lastUpdateTime: input.now, lastTransitionTime: input.now };
+  return { type: "Progressing", status, reason, message, ...times };
 }
 
 function subjectOf({ deployment, newest }: StatusInput): string {

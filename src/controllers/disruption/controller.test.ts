@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Deployment, Pod, PodDisruptionBudget, ReplicaSet } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, selector, template, type World } from "../testing/world.ts";
-import { disruptionController } from "./controller.ts";
+import { DisruptionController } from "./controller.ts";
 
 function put(world: World, spec: NonNullable<PodDisruptionBudget["spec"]>): void {
   world.api.put<PodDisruptionBudget>(refs.poddisruptionbudgets, {
@@ -60,7 +60,7 @@ test("a share is of what the Deployment wants, its ReplicaSets being one whole; 
   for (const name of ["a", "b", "c"]) owned(world, name, "ReplicaSet", "web-1");
   owned(world, "d", "ReplicaSet", "web-2");
   put(world, { maxUnavailable: "25%" });
-  await world.start(disruptionController);
+  await world.start((deps) => new DisruptionController(deps));
   const { conditions, ...counts } = statusOf(world) ?? {};
   assert.deepEqual(counts, {
     currentHealthy: 4,
@@ -78,7 +78,7 @@ test("a share is of what the Deployment wants, its ReplicaSets being one whole; 
   assert.equal(statusOf(world)?.expectedPods, 8);
   await world.stop();
   world.forgetCalls();
-  await world.start(disruptionController);
+  await world.start((deps) => new DisruptionController(deps));
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
@@ -93,7 +93,7 @@ test("any kind with a scale counts; one without allows nothing, and the conditio
   owned(world, "a", "Widget", "w");
   owned(world, "b", "Widget", "w");
   put(world, { maxUnavailable: 1 });
-  await world.start(disruptionController);
+  await world.start((deps) => new DisruptionController(deps));
   const [condition] = statusOf(world)?.conditions ?? [];
   assert.deepEqual(
     [condition?.reason, condition?.message],
@@ -117,7 +117,7 @@ test("a pod that was to go and stays loses the word after two minutes", async ()
     lastTransitionTime: world.now(),
   };
   world.api.put(refs.pods, pod("stays", { status: { phase: "Running", conditions: [target] } }));
-  await world.start(disruptionController);
+  await world.start((deps) => new DisruptionController(deps));
   const word = (): string | undefined =>
     world.api.peek<Pod>(refs.pods, "default", "stays")?.status?.conditions?.[0]?.status;
   await world.advance(119_000);

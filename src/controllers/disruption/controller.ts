@@ -9,19 +9,29 @@ import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/g
 import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { Informer } from "#client/informer.ts";
 import { keyOf } from "#client/indexer.ts";
 import { isConflict, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { withCondition } from "../framework/conditions.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { addGathered } from "../framework/gather.ts";
-import { jsonEqual } from "../framework/equal.ts";
-import { isFinished, isGoing, podCondition } from "../pods/pod.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
 import { textOf } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
 import { selectorOf } from "../ownership/selectors.ts";
-import { budgetStatus, disruptionTimeoutMs, needsExpected, recheckInMs } from "./budget.ts";
-import { ExpectedPods } from "./expected.ts";
+import { budgetStatus, needsExpected, recheckInMs, type BudgetStatus } from "./budget.ts";
+import { ExpectedPods, type Expected } from "./expected.ts";
+import { isDisruptionTarget, StaleDisruptions } from "./stale.ts";
+import { countedStatus, failedStatus } from "./status.ts";
 
 const workers = 5;
 /** No watch reports when a controller of another kind appears or gets a scale, so retry. */
@@ -29,136 +39,130 @@ const retryMs = 30_000;
 /** Keys of pods with a DisruptionTarget condition; keys of budgets have one slash only. */
 const podPrefix = "pods/";
 
-// long: one closure holds the informers that the small functions below share
-export function disruptionController(deps: ControllerDeps): Controller {
-  const { client, clock, informers, recorder } = deps;
-  const budgets = informers.informer<PodDisruptionBudget>(refs.poddisruptionbudgets);
-  const pods = informers.informer<Pod>(refs.pods);
-  const expected = new ExpectedPods(deps);
-  const controller = queueController(deps, { name: "disruption-controller", workers }, reconcile);
-  const { queue } = controller;
-  budgets.addHandler({
-    add: (budget) => queue.add(keyOf(budget)),
-    update: (_old, budget) => queue.add(keyOf(budget)),
-  });
-  pods.addHandler({
-    add: wake,
-    delete: wake,
-    update(old, pod) {
-      wake(old);
-      wake(pod);
-    },
-  });
-  expected.onChange((owner: KubeObject) => {
-    for (const budget of budgets.list(owner.metadata?.namespace)) queue.add(keyOf(budget));
-  });
-  return controller;
+export class DisruptionController implements Controller {
+  readonly name = "disruption-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #recorder: EventRecorder;
+  readonly #budgets: Informer<PodDisruptionBudget>;
+  readonly #pods: Informer<Pod>;
+  readonly #expected: ExpectedPods;
+  readonly #stale: StaleDisruptions;
+  readonly #loop: QueueController;
 
-  function wake(pod: Pod): void {
-    for (const budget of budgets.list(pod.metadata?.namespace)) {
+  constructor(deps: ControllerDeps) {
+    const { name } = this;
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#recorder = deps.recorder;
+    this.#budgets = deps.informers.informer<PodDisruptionBudget>(refs.poddisruptionbudgets);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#expected = new ExpectedPods(deps);
+    this.#stale = new StaleDisruptions(deps);
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    this.#addHandlers();
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  #addHandlers(): void {
+    const { queue } = this.#loop;
+    this.#budgets.addHandler({
+      add: (budget) => queue.add(keyOf(budget)),
+      update: (_old, budget) => queue.add(keyOf(budget)),
+    });
+    this.#pods.addHandler({
+      add: (pod) => this.#enqueueFor(pod),
+      delete: (pod) => this.#enqueueFor(pod),
+      update: (old, pod) => {
+        this.#enqueueFor(old);
+        this.#enqueueFor(pod);
+      },
+    });
+    this.#expected.onChange((owner: KubeObject) => {
+      for (const budget of this.#budgets.list(owner.metadata?.namespace)) queue.add(keyOf(budget));
+    });
+  }
+
+  #enqueueFor(pod: Pod): void {
+    const { queue } = this.#loop;
+    for (const budget of this.#budgets.list(pod.metadata?.namespace)) {
       if (covers(budget, pod)) addGathered(queue, keyOf(budget), budget.status?.expectedPods ?? 0);
     }
-    if (isStale(pod)) queue.add(`${podPrefix}${keyOf(pod)}`);
+    if (isDisruptionTarget(pod)) queue.add(`${podPrefix}${keyOf(pod)}`);
   }
 
-  async function reconcile(key: string): Promise<ReconcileResult> {
-    if (key.startsWith(podPrefix)) return clearStale(key.slice(podPrefix.length));
-    const budget = budgets.getByKey(key);
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    if (key.startsWith(podPrefix)) {
+      const pod = this.#pods.getByKey(key.slice(podPrefix.length));
+      return pod === undefined ? undefined : this.#stale.reconcile(pod);
+    }
+    const budget = this.#budgets.getByKey(key);
     if (budget === undefined) return undefined;
     try {
-      return await reconcileBudget(budget);
+      return await this.#reconcileBudget(budget);
     } catch (error) {
       if (isConflict(error)) throw error;
-      // What cannot be counted now may be after the next change of a pod or its controller.
-      const text = `Failed to calculate the number of expected pods: ${textOf(error)}`;
-      recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text);
-      await failSafe(budget, textOf(error));
-      return { requeueAfterMs: retryMs };
+      return this.#fail(budget, textOf(error));
     }
   }
 
-  async function reconcileBudget(budget: PodDisruptionBudget): Promise<ReconcileResult> {
-    const matched = pods.list(budget.metadata?.namespace).filter((pod) => covers(budget, pod));
-    if (matched.length === 0) recorder.event(budget, "Normal", "NoPods", "No matching pods found");
-    const { count, unmanaged } = needsExpected(budget)
-      ? await expected.of(matched)
-      : { count: 0, unmanaged: [] };
-    if (unmanaged.length > 0) recorder.event(budget, "Warning", "UnmanagedPods", unmanagedText);
-    const status = budgetStatus(budget, matched, count, clock.nowMs());
-    const enough = status.disruptionsAllowed > 0;
-    const reason = enough ? "SufficientPods" : "InsufficientPods";
-    await writeStatus(budget, status, { status: enough ? "True" : "False", reason, message: "" });
-    const recheck = recheckInMs(status, clock.nowMs());
-    return recheck === undefined ? undefined : { requeueAfterMs: recheck };
+  async #reconcileBudget(budget: PodDisruptionBudget): Promise<ReconcileResult> {
+    const counts = await this.#count(budget);
+    await this.#writeStatus(budget, countedStatus(budget, counts, this.#now()));
+    const recheckMs = recheckInMs(counts, this.#clock.nowMs());
+    return recheckMs === undefined ? undefined : { requeueAfterMs: recheckMs };
   }
 
-  /** The rest of the status stays: it was true once, and allows nothing now. */
-  async function failSafe(budget: PodDisruptionBudget, message: string): Promise<void> {
-    const { conditions: _old, ...kept } = budget.status ?? nothing;
-    const said = { status: "False", reason: "SyncFailed", message };
-    await writeStatus(budget, { ...kept, disruptionsAllowed: 0 }, said);
+  async #count(budget: PodDisruptionBudget): Promise<BudgetStatus> {
+    const pods = this.#pods.list(budget.metadata?.namespace).filter((pod) => covers(budget, pod));
+    if (pods.length === 0)
+      this.#recorder.event(budget, "Normal", "NoPods", "No matching pods found");
+    const expected = needsExpected(budget) ? await this.#expected.of(pods) : nothingExpected;
+    if (expected.unmanaged.length > 0)
+      this.#recorder.event(budget, "Warning", "UnmanagedPods", unmanagedText);
+    return budgetStatus(budget, pods, expected.count, this.#clock.nowMs());
   }
 
-  async function writeStatus(
+  /** What cannot be counted now may be after the next change of a pod or its controller. */
+  async #fail(budget: PodDisruptionBudget, why: string): Promise<ReconcileResult> {
+    const text = `Failed to calculate the number of expected pods: ${why}`;
+    this.#recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text);
+    await this.#writeStatus(budget, failedStatus(budget, why, this.#now()));
+    return { requeueAfterMs: retryMs };
+  }
+
+  async #writeStatus(
     budget: PodDisruptionBudget,
-    counted: Omit<PodDisruptionBudgetStatus, "conditions">,
-    said: { readonly status: string; readonly reason: string; readonly message: string },
+    status: PodDisruptionBudgetStatus,
   ): Promise<void> {
-    const observedGeneration = budget.metadata?.generation ?? 0;
-    const conditions = withCondition(budget.status?.conditions, {
-      type: "DisruptionAllowed",
-      ...said,
-      observedGeneration,
-      lastTransitionTime: formatTime(clock.nowMs()),
-    });
-    const status = { ...counted, observedGeneration, conditions };
     if (jsonEqual(status, budget.status)) return;
-    const next: PodDisruptionBudget = { ...budget, status };
     const namespace = budget.metadata?.namespace ?? "";
+    const next: PodDisruptionBudget = { ...budget, status };
     const options = { subresource: "status" };
-    await client.update(refs.poddisruptionbudgets, namespace, next, options).catch(ignoreMissing);
+    try {
+      await this.#client.update(refs.poddisruptionbudgets, namespace, next, options);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
 
-  async function clearStale(key: string): Promise<ReconcileResult> {
-    const pod = pods.getByKey(key);
-    if (pod === undefined || !isStale(pod)) return undefined;
-    const since = Date.parse(podCondition(pod, "DisruptionTarget")?.lastTransitionTime ?? "");
-    const waitMs = (Number.isNaN(since) ? 0 : since) + disruptionTimeoutMs - clock.nowMs();
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
-    const { namespace = "", name = "", uid } = pod.metadata ?? {};
-    const lastTransitionTime = formatTime(clock.nowMs());
-    const conditions = [{ type: "DisruptionTarget", status: "False", lastTransitionTime }];
-    const patch = { metadata: { uid }, status: { conditions } };
-    const options = { subresource: "status" };
-    await client
-      .patch(refs.pods, namespace, name, "strategic", patch, options)
-      .catch(ignoreMissing);
-    return undefined;
+  #now(): string {
+    return formatTime(this.#clock.nowMs());
   }
 }
 
-const nothing: PodDisruptionBudgetStatus = {
-  currentHealthy: 0,
-  desiredHealthy: 0,
-  disruptionsAllowed: 0,
-  expectedPods: 0,
-};
+const nothingExpected: Expected = { count: 0, unmanaged: [] };
 
 const unmanagedText =
   'Pods selected by this PodDisruptionBudget were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
 
 function covers(budget: PodDisruptionBudget, pod: Pod): boolean {
   return labelsMatch(selectorOf(budget), pod.metadata?.labels ?? {});
-}
-
-/** Says that it is to go, and does not; the kubelet's own word is never stale. */
-function isStale(pod: Pod): boolean {
-  const target = pod.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
-  const open = target?.status === "True" && target.reason !== "TerminationByKubelet";
-  return open && !isGoing(pod) && !isFinished(pod);
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (isNotFound(error)) return undefined;
-  throw error;
 }

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { Endpoints, EndpointSlice, Service } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, readyStatus, type World } from "../testing/world.ts";
-import { endpointsController } from "./controller.ts";
-import { endpointSliceMirroringController } from "./mirroring.ts";
+import { EndpointSliceController } from "./controller.ts";
+import { EndpointSliceMirroringController } from "./mirroring.ts";
 
 function service(fields: Partial<NonNullable<Service["spec"]>> = {}): Service {
   return {
@@ -44,7 +44,7 @@ test("a Service has slices and Endpoints of its pods; they follow; a second run 
   const world = createWorld();
   addNode(world);
   world.api.put(refs.services, service());
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   assert.deepEqual(
     slices(world).map((one) => one.endpoints),
     [[]],
@@ -65,7 +65,7 @@ test("a Service has slices and Endpoints of its pods; they follow; a second run 
   assert.deepEqual(addresses(world), ["10.0.0.2"]);
   await world.stop();
   world.forgetCalls();
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
@@ -89,7 +89,7 @@ test("a Service's new labels reach its slices, and what was of an earlier Servic
     addressType: "IPv4",
     endpoints: [],
   } as EndpointSlice);
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   assert.deepEqual(addresses(world), ["10.0.0.1"]);
   assert.equal(slices(world).length, 1);
   world.api.put(refs.services, { ...made, metadata: { ...made.metadata, labels: { team: "b" } } });
@@ -102,7 +102,7 @@ test("a pod on an unknown node is left out until the node is there", async () =>
   const world = createWorld();
   addPod(world, "a", "10.0.0.1");
   world.api.put(refs.services, service());
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   assert.deepEqual(addresses(world), []);
   addNode(world);
   await world.advance(2_000);
@@ -114,7 +114,7 @@ test("the Endpoints of a Service that goes go with it, also when nobody was look
   const world = createWorld();
   addNode(world);
   world.api.put(refs.services, service());
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   world.api.drop(refs.services, "default", "web");
   await world.rest();
   assert.deepEqual(names(world.api, refs.endpoints), []);
@@ -122,7 +122,7 @@ test("the Endpoints of a Service that goes go with it, also when nobody was look
   const labels = { "endpoints.kubernetes.io/managed-by": "endpoint-controller" };
   world.api.put(refs.endpoints, { metadata: { name: "left", namespace: "default", labels } });
   world.api.put(refs.endpoints, { metadata: { name: "mine", namespace: "default" } });
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   assert.deepEqual(names(world.api, refs.endpoints), ["mine"]);
   await world.stop();
 });
@@ -136,7 +136,7 @@ test("Services without a selector, and external names, are left to others", asyn
     metadata: { name: "ext", namespace: "default" },
   };
   world.api.put(refs.services, other);
-  await world.start(endpointsController);
+  await world.start((deps) => new EndpointSliceController(deps));
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
@@ -163,7 +163,7 @@ test("hand-made Endpoints are mirrored, follow, and a second run writes nothing"
   const world = createWorld();
   world.api.put(refs.services, database());
   const made = world.api.put(refs.endpoints, custom());
-  await world.start(endpointSliceMirroringController);
+  await world.start((deps) => new EndpointSliceMirroringController(deps));
   const [slice] = slices(world);
   assert.equal(slice?.metadata?.labels?.["kubernetes.io/service-name"], "db");
   assert.equal(slice?.metadata?.labels?.["team"], "a");
@@ -175,7 +175,7 @@ test("hand-made Endpoints are mirrored, follow, and a second run writes nothing"
   assert.equal(slices(world).length, 1);
   await world.stop();
   world.forgetCalls();
-  await world.start(endpointSliceMirroringController);
+  await world.start((deps) => new EndpointSliceMirroringController(deps));
   assert.deepEqual(world.writes(), []);
   world.api.put(refs.services, { ...database(), spec: { selector: { app: "x" } } });
   await world.rest();
@@ -189,7 +189,7 @@ test("Endpoints that ask not to be mirrored, locks, and those without a Service 
   world.api.put(refs.services, database());
   world.api.put(refs.endpoints, custom({ labels }));
   world.api.put(refs.endpoints, custom({ name: "nobody" }));
-  await world.start(endpointSliceMirroringController);
+  await world.start((deps) => new EndpointSliceMirroringController(deps));
   assert.deepEqual(world.writes(), []);
   const annotations = { "control-plane.alpha.kubernetes.io/leader": "{}" };
   world.api.put(refs.endpoints, custom({ annotations }));

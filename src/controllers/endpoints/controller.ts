@@ -4,273 +4,190 @@
  *
  * In    Services, Pods, Nodes (for zones), and the slices and Endpoints it writes.
  * Safe  slices that others manage are not touched; a reconcile waits until the cache shows what it
- *       wrote last (shared/expectations.ts), so it never makes a second set.
+ *       wrote last (framework/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { Informer } from "#client/informer.ts";
 import { keyOf } from "#client/indexer.ts";
-import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { Expectations, unfulfilled } from "../framework/expectations.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { addGathered } from "../framework/gather.ts";
-import { jsonEqual } from "../framework/equal.ts";
-import { controllerReference } from "../ownership/owner.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { unsatisfied } from "../framework/expectations.ts";
+import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
 import { memoSelector } from "../ownership/selectors.ts";
-import { planGroups, familiesOf, type Desired, type Family, type PortGroup } from "./desired.ts";
-import {
-  isElection,
-  labelsFrom,
-  managedLabel,
-  serviceIndex,
-  serviceKeys,
-  serviceLabel,
-} from "./labels.ts";
-import { legacyEndpoints, overCapacityAnnotation } from "./legacy.ts";
-import { planSlices, type SliceContent } from "./slices.ts";
+import { endpointView } from "./desired.ts";
+import { EndpointsControl } from "./endpoints-control.ts";
+import { serviceIndex, serviceKeys } from "./labels.ts";
+import { isManagedEndpoints } from "./legacy.ts";
+import { isManaged, planService, type ServicePlan, type ServiceRound } from "./plan.ts";
+import { SliceControl } from "./slice-control.ts";
 
-const gvk = { group: "", version: "v1", kind: "Service" };
 const workers = 10;
-const manager = "endpointslice-controller.k8s.io";
-const legacyManagedLabel = "endpoints.kubernetes.io/managed-by";
-const legacyManager = "endpoint-controller";
 /** Retry delay for a pod on an unknown node: the node will appear, or the pod will be collected. */
 const incompleteMs = 1_000;
 
-// long: one closure holds the informers and the barriers that the small functions below share
-export function endpointsController(deps: ControllerDeps): Controller {
-  const { client, informers, clock } = deps;
-  const legacyClient = deps.clientFor("endpoint-controller");
-  const services = informers.informer<Service>(refs.services);
-  const pods = informers.informer<Pod>(refs.pods);
-  const nodes = informers.informer<Node>(refs.nodes);
-  const slices = informers.informer<EndpointSlice>(refs.endpointslices);
-  const legacy = informers.informer<Endpoints>(refs.endpoints);
-  slices.addIndex(serviceIndex, serviceKeys);
-  const expectations = new Expectations(slices, clock);
-  const legacyExpectations = new Expectations(legacy, clock);
+export class EndpointSliceController implements Controller {
+  readonly name = "endpointslice-controller";
+  readonly #recorder: EventRecorder;
+  readonly #services: Informer<Service>;
+  readonly #pods: Informer<Pod>;
+  readonly #nodes: Informer<Node>;
+  readonly #slices: Informer<EndpointSlice>;
+  readonly #endpoints: Informer<Endpoints>;
+  readonly #sliceControl: SliceControl;
+  readonly #endpointsControl: EndpointsControl;
   /** Pods of each Service, as last counted. */
-  const sizes = new Map<string, number>();
-  const controller = queueController(
-    deps,
-    { name: "endpointslice-controller", workers },
-    reconcile,
-  );
-  const { queue } = controller;
-  services.addHandler({
-    add: (service) => queue.add(keyOf(service)),
-    update: (_old, service) => queue.add(keyOf(service)),
-    delete: (service) => queue.add(keyOf(service)),
-  });
-  pods.addHandler({ add: wake, delete: wake, update: wakeChanged });
-  slices.addHandler({
-    add: wakeSlice,
-    update: (_old, slice) => wakeSlice(slice),
-    delete: wakeSlice,
-  });
-  legacy.addHandler({
-    add: wakeLegacy,
-    update: (_old, object) => wakeLegacy(object),
-    delete: (object) => queue.add(keyOf(object)),
-  });
-  return controller;
+  readonly #sizes = new Map<string, number>();
+  readonly #loop: QueueController;
 
-  function wake(pod: Pod): void {
-    for (const service of services.list(pod.metadata?.namespace)) {
-      const key = keyOf(service);
-      if (selects(service, pod)) addGathered(queue, key, sizes.get(key) ?? 0);
-    }
+  constructor(deps: ControllerDeps) {
+    const { name } = this;
+    this.#recorder = deps.recorder;
+    this.#services = deps.informers.informer<Service>(refs.services);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#nodes = deps.informers.informer<Node>(refs.nodes);
+    this.#slices = deps.informers.informer<EndpointSlice>(refs.endpointslices);
+    this.#endpoints = deps.informers.informer<Endpoints>(refs.endpoints);
+    this.#slices.addIndex(serviceIndex, serviceKeys);
+    this.#sliceControl = new SliceControl(deps, this.#slices);
+    this.#endpointsControl = new EndpointsControl(deps, this.#endpoints);
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    this.#watchServices();
+    this.#watchPods();
+    this.#watchWritten();
   }
 
-  /** Most updates of a pod say nothing to a Service; only what `desired.ts` looks at counts. */
-  function wakeChanged(old: Pod, pod: Pod): void {
-    const relevant = (p: Pod): unknown => [
-      p.metadata?.labels,
-      p.metadata?.deletionTimestamp,
-      p.status?.podIP,
-      p.status?.podIPs,
-      p.status?.phase,
-      p.spec?.nodeName,
-      p.status?.conditions?.find((c) => c.type === "Ready")?.status,
-    ];
-    if (jsonEqual(relevant(old), relevant(pod))) return;
-    wake(old);
-    wake(pod);
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
   }
 
-  function wakeSlice(slice: EndpointSlice): void {
-    if (!isOurs(slice)) return;
-    for (const key of serviceKeys(slice)) addGathered(queue, key, sizes.get(key) ?? 0);
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
   }
 
-  /** Also finds, at the start, what a Service that went while we were away has left. */
-  function wakeLegacy(object: Endpoints): void {
-    if (object.metadata?.labels?.[legacyManagedLabel] === legacyManager) queue.add(keyOf(object));
+  #watchServices(): void {
+    const enqueue = (service: Service): void => this.#loop.queue.add(keyOf(service));
+    this.#services.addHandler({
+      add: enqueue,
+      update: (_old, service) => enqueue(service),
+      delete: enqueue,
+    });
   }
 
-  async function reconcile(key: string): Promise<ReconcileResult> {
-    const service = services.getByKey(key);
-    if (service === undefined) {
-      sizes.delete(key);
-      return removeLegacy(key);
-    }
-    const { selector = {}, type } = service.spec ?? {};
-    if (Object.keys(selector).length === 0 || type === "ExternalName") return;
-    if (service.metadata?.deletionTimestamp !== undefined) return;
-    if (!expectations.passed(key) || !legacyExpectations.passed(key)) return unfulfilled;
-    const matched = pods.list(service.metadata?.namespace).filter((pod) => selects(service, pod));
-    sizes.set(key, matched.length);
-    const families = familiesOf(service);
-    const desired = new Map(
-      families.map((family) => [family, desiredOf(service, family, matched)]),
-    );
+  #watchPods(): void {
+    const enqueue = (pod: Pod): void => this.#enqueueServicesOf(pod);
+    this.#pods.addHandler({
+      add: enqueue,
+      delete: enqueue,
+      update(old, pod) {
+        // Most updates of a pod change nothing for a Service.
+        if (jsonEqual(endpointView(old), endpointView(pod))) return;
+        enqueue(old);
+        enqueue(pod);
+      },
+    });
+  }
+
+  #watchWritten(): void {
+    const enqueueSlice = (slice: EndpointSlice): void => this.#enqueueServiceOf(slice);
+    this.#slices.addHandler({
+      add: enqueueSlice,
+      update: (_old, slice) => enqueueSlice(slice),
+      delete: enqueueSlice,
+    });
+    const { queue } = this.#loop;
+    // Also finds, at the start, what a Service deleted while no controller ran has left.
+    const enqueueManaged = (object: Endpoints): void => {
+      if (isManagedEndpoints(object)) queue.add(keyOf(object));
+    };
+    this.#endpoints.addHandler({
+      add: enqueueManaged,
+      update: (_old, object) => enqueueManaged(object),
+      delete: (object) => queue.add(keyOf(object)),
+    });
+  }
+
+  #enqueueServicesOf(pod: Pod): void {
+    for (const service of this.#services.list(pod.metadata?.namespace))
+      if (selects(service, pod)) this.#enqueueGathered(keyOf(service));
+  }
+
+  #enqueueServiceOf(slice: EndpointSlice): void {
+    if (!isManaged(slice)) return;
+    for (const key of serviceKeys(slice)) this.#enqueueGathered(key);
+  }
+
+  #enqueueGathered(key: string): void {
+    addGathered(this.#loop.queue, key, this.#sizes.get(key) ?? 0);
+  }
+
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const service = this.#services.getByKey(key);
+    if (service === undefined) return this.#forget(key);
+    if (!hasManagedEndpoints(service)) return undefined;
+    if (!this.#isSatisfied(key)) return unsatisfied;
+    const plan = planService(this.#gather(key, service));
     try {
-      await writeAll(key, service, desired);
+      await this.#carryOut(key, service, plan);
     } catch (error) {
-      if (isNamespaceGoing(error)) return;
-      const text = `Error updating Endpoint Slices for Service ${key}: ${textOf(error)}`;
-      deps.recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", text);
-      throw error;
+      return this.#reportFailure(key, service, error);
     }
-    const incomplete = [...desired.values()].some((one) => one.incomplete);
-    return incomplete ? { requeueAfterMs: incompleteMs } : undefined;
+    return plan.isIncomplete ? { requeueAfterMs: incompleteMs } : undefined;
   }
 
-  function desiredOf(service: Service, family: Family, matched: readonly Pod[]): Desired {
-    const nodeOf = (name: string): Node | undefined => nodes.get("", name);
-    return planGroups({ service, family, pods: matched, nodeOf });
+  /** The slices are collected with their owner; Endpoints objects have none. */
+  async #forget(key: string): Promise<undefined> {
+    this.#sizes.delete(key);
+    this.#sliceControl.forget(key);
+    await this.#endpointsControl.remove(key);
   }
 
-  async function writeAll(
-    key: string,
-    service: Service,
-    desired: ReadonlyMap<Family, Desired>,
-  ): Promise<void> {
-    const existing = slices.byIndex(serviceIndex, key).filter(isOurs);
-    const mine = existing.filter((slice) => isOwnedBy(slice, service));
-    const strangers = existing.filter(
-      (slice) => !mine.includes(slice) || !desired.has(slice.addressType as Family),
-    );
-    for (const [family, { groups }] of desired) {
-      const same = mine.filter((slice) => slice.addressType === family);
-      await writeSlices(key, service, family, groups, same);
-    }
-    // Of an earlier Service of this name, or of a family it no longer has.
-    for (const slice of strangers) await removeSlice(key, slice);
-    const [primary] = familiesOf(service);
-    const groups = (primary === undefined ? undefined : desired.get(primary))?.groups ?? [];
-    await writeLegacy(key, service, groups);
+  #isSatisfied(key: string): boolean {
+    return this.#sliceControl.isSatisfied(key) && this.#endpointsControl.isSatisfied(key);
   }
 
-  async function writeSlices(
-    key: string,
-    service: Service,
-    family: Family,
-    groups: readonly PortGroup[],
-    existing: readonly EndpointSlice[],
-  ): Promise<void> {
-    const labels = labelsOf(service);
-    const plan = planSlices({ groups, existing, labels });
-    const namespace = service.metadata?.namespace ?? "";
-    for (const content of plan.create) {
-      const object = sliceOf(service, family, content);
-      expectations.wrote(key, await client.create(refs.endpointslices, namespace, object));
-    }
-    for (const { slice, content } of plan.update) {
-      const next = { ...slice, ...content, metadata: { ...slice.metadata, labels } };
-      expectations.wrote(key, await client.update(refs.endpointslices, namespace, next));
-    }
-    for (const slice of plan.remove) await removeSlice(key, slice);
+  #gather(key: string, service: Service): ServiceRound {
+    const inNamespace = this.#pods.list(service.metadata?.namespace);
+    const pods = inNamespace.filter((pod) => selects(service, pod));
+    this.#sizes.set(key, pods.length);
+    const existing = this.#slices.byIndex(serviceIndex, key).filter(isManaged);
+    return { service, pods, existing, nodeOf: (name) => this.#nodes.get("", name) };
   }
 
-  async function removeSlice(key: string, slice: EndpointSlice): Promise<void> {
-    const { namespace = "", name = "", uid = "" } = slice.metadata ?? {};
-    expectations.deleting(key, slice);
-    try {
-      await client.delete(refs.endpointslices, namespace, name, { preconditions: { uid } });
-    } catch (error) {
-      expectations.notDeleted(key, slice);
-      if (!isNotFound(error)) throw error;
+  async #carryOut(key: string, service: Service, plan: ServicePlan): Promise<void> {
+    const control = this.#sliceControl;
+    for (const { create, update, remove } of plan.families) {
+      for (const slice of create) await control.create(key, slice);
+      for (const slice of update) await control.update(key, slice);
+      for (const slice of remove) await control.remove(key, slice);
     }
+    for (const slice of plan.strangers) await control.remove(key, slice);
+    await this.#endpointsControl.write(key, service, plan.primary);
   }
 
-  async function writeLegacy(
-    key: string,
-    service: Service,
-    groups: readonly PortGroup[],
-  ): Promise<void> {
-    const { namespace = "", name = "" } = service.metadata ?? {};
-    const { subsets, truncated } = legacyEndpoints(groups);
-    const labels = { ...labelsFrom(service), [legacyManagedLabel]: legacyManager };
-    const current = legacy.get(namespace, name);
-    const { [overCapacityAnnotation]: _over, ...kept } = current?.metadata?.annotations ?? {};
-    const annotations = truncated ? { ...kept, [overCapacityAnnotation]: "truncated" } : kept;
-    const wanted = { subsets, labels, annotations };
-    if (current === undefined) {
-      const metadata = { name, namespace, labels, annotations };
-      const object: Endpoints = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
-      return createLegacy(key, namespace, object);
-    }
-    const { metadata } = current;
-    const has = { subsets: current.subsets ?? [], labels: metadata?.labels ?? {} };
-    if (jsonEqual(wanted, { ...has, annotations: metadata?.annotations ?? {} })) return;
-    const next = { ...current, metadata: { ...metadata, labels, annotations }, subsets };
-    legacyExpectations.wrote(key, await legacyClient.update(refs.endpoints, namespace, next));
-  }
-
-  async function createLegacy(key: string, namespace: string, object: Endpoints): Promise<void> {
-    try {
-      legacyExpectations.wrote(key, await legacyClient.create(refs.endpoints, namespace, object));
-    } catch (error) {
-      // Made by hand a moment ago: its event brings us back.
-      if (!isAlreadyExists(error)) throw error;
-    }
-  }
-
-  async function removeLegacy(key: string): Promise<undefined> {
-    expectations.forget(key);
-    legacyExpectations.forget(key);
-    const object = legacy.getByKey(key);
-    if (object === undefined || isElection(object)) return;
-    const { namespace = "", name = "", uid = "" } = object.metadata ?? {};
-    try {
-      await legacyClient.delete(refs.endpoints, namespace, name, { preconditions: { uid } });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+  #reportFailure(key: string, service: Service, error: unknown): undefined {
+    if (isNamespaceGoing(error)) return;
+    const text = `Error updating Endpoint Slices for Service ${key}: ${textOf(error)}`;
+    this.#recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", text);
+    throw error;
   }
 }
 
-function sliceOf(service: Service, addressType: Family, content: SliceContent): EndpointSlice {
-  const { name = "", namespace = "" } = service.metadata ?? {};
-  return {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: {
-      generateName: `${name}-`,
-      namespace,
-      labels: labelsOf(service),
-      ownerReferences: [controllerReference(gvk, service)],
-    },
-    addressType,
-    ...content,
-  };
-}
-
-function labelsOf(service: Service): Readonly<Record<string, string>> {
-  const name = service.metadata?.name ?? "";
-  return { ...labelsFrom(service), [serviceLabel]: name, [managedLabel]: manager };
-}
-
-function isOurs(slice: EndpointSlice): boolean {
-  return slice.metadata?.labels?.[managedLabel] === manager;
-}
-
-function isOwnedBy(slice: EndpointSlice, service: Service): boolean {
-  const owners = slice.metadata?.ownerReferences ?? [];
-  return owners.some(({ kind, uid }) => kind === "Service" && uid === service.metadata?.uid);
+/** Others take care of Services without a selector. */
+function hasManagedEndpoints({ spec, metadata }: Service): boolean {
+  const hasSelector = Object.keys(spec?.selector ?? {}).length > 0;
+  const isGoing = metadata?.deletionTimestamp !== undefined;
+  return hasSelector && spec?.type !== "ExternalName" && !isGoing;
 }
 
 function selects(service: Service, pod: Pod): boolean {

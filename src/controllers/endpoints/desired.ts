@@ -59,6 +59,19 @@ export function planGroups(input: DesiredInput): Desired {
   return { groups: filled, incomplete };
 }
 
+/** Everything in a pod that its endpoints, and the Services that select it, depend on. */
+export function endpointView({ metadata, spec, status }: Pod): unknown {
+  return [
+    metadata?.labels,
+    metadata?.deletionTimestamp,
+    status?.podIP,
+    status?.podIPs,
+    status?.phase,
+    spec?.nodeName,
+    status?.conditions?.find(({ type }) => type === "Ready")?.status,
+  ];
+}
+
 /** Has an address and is not finished; a terminating pod still serves until it is gone. */
 function isEndpoint(pod: Pod): boolean {
   return (pod.status?.podIP ?? "") !== "" && !isFinished(pod);

@@ -3,13 +3,44 @@ import type {
   DiscoveryEndpointPort,
   Endpoint,
   EndpointAddress,
+  Endpoints,
   EndpointSubset,
+  Service,
 } from "#api/gen/types.ts";
+import { jsonEqual } from "../framework/equal.ts";
 import type { PortGroup } from "./desired.ts";
+import { labelsFrom } from "./labels.ts";
 
 /** Upstream's bound; beyond it the annotation says `truncated`. */
 export const addressesMax = 1000;
 export const overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity";
+
+const managedLabel = "endpoints.kubernetes.io/managed-by";
+const manager = "endpoint-controller";
+
+/** Made for a Service by this controller, and not by hand. */
+export function isManagedEndpoints({ metadata }: Endpoints): boolean {
+  return metadata?.labels?.[managedLabel] === manager;
+}
+
+/** The object to create (without `current`) or to update; undefined: it is as it must be. */
+export function planEndpoints(
+  service: Service,
+  groups: readonly PortGroup[],
+  current: Endpoints | undefined,
+): Endpoints | undefined {
+  const { namespace = "", name = "" } = service.metadata ?? {};
+  const { subsets, truncated } = legacyEndpoints(groups);
+  const labels = { ...labelsFrom(service), [managedLabel]: manager };
+  const { [overCapacityAnnotation]: _over, ...kept } = current?.metadata?.annotations ?? {};
+  const annotations = truncated ? { ...kept, [overCapacityAnnotation]: "truncated" } : kept;
+  if (current === undefined) {
+    const metadata = { name, namespace, labels, annotations };
+    return { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
+  }
+  const next = { ...current, metadata: { ...current.metadata, labels, annotations }, subsets };
+  return isSameContent(current, next) ? undefined : next;
+}
 
 export interface LegacyEndpoints {
   readonly subsets: readonly EndpointSubset[];
@@ -42,6 +73,15 @@ export function legacyEndpoints(groups: readonly PortGroup[]): LegacyEndpoints {
   const withReady = sorted.map((one) => ({ ...one, ready: take(one.ready) }));
   const cut = withReady.map((one) => ({ ...one, notReady: take(one.notReady) }));
   return { subsets: cut.flatMap(subsetOf), truncated: total > addressesMax };
+}
+
+function isSameContent(a: Endpoints, b: Endpoints): boolean {
+  const view = ({ subsets = [], metadata }: Endpoints): unknown => [
+    subsets,
+    metadata?.labels ?? {},
+    metadata?.annotations ?? {},
+  ];
+  return jsonEqual(view(a), view(b));
 }
 
 function subsetOf(group: {

@@ -2,13 +2,40 @@
  * What a hand-made Endpoints object of a Service without a selector is as slices, pure: one slice per
  * set of ports and address family, at most `mirroredMax` addresses each.
  */
-import type { DiscoveryEndpointPort, Endpoint, Endpoints, EndpointSlice } from "#api/gen/types.ts";
+import type {
+  DiscoveryEndpointPort,
+  Endpoint,
+  Endpoints,
+  EndpointSlice,
+  Service,
+} from "#api/gen/types.ts";
 import { jsonEqual } from "../framework/equal.ts";
+import { controllerReference } from "../ownership/owner.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
+import { isElection, managedLabel, serviceLabel, skipMirrorLabel } from "./labels.ts";
 import type { SliceContent } from "./slices.ts";
 
 /** Upstream's --mirroring-max-endpoints-per-subset. */
 export const mirroredMax = 1000;
+
+const gvk = { group: "", version: "v1", kind: "Endpoints" };
+const manager = "endpointslicemirroring-controller.k8s.io";
+const notMirrored = new Set([
+  "endpoints.kubernetes.io/last-change-trigger-time",
+  "kubectl.kubernetes.io/last-applied-configuration",
+]);
+
+/** Written by the mirroring controller. */
+export function isMirror(slice: EndpointSlice): boolean {
+  return slice.metadata?.labels?.[managedLabel] === manager;
+}
+
+/** The object must appear as slices. */
+export function isMirrored(object: Endpoints, service: Service | undefined): boolean {
+  const skip = object.metadata?.labels?.[skipMirrorLabel] === "true" || isElection(object);
+  const going = object.metadata?.deletionTimestamp !== undefined;
+  return !skip && !going && service !== undefined && service.spec?.selector === undefined;
+}
 
 export interface MirroredSlice extends SliceContent {
   readonly family: Family;
@@ -71,6 +98,37 @@ export interface MirrorPlan {
 export interface MirrorMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+export function marksOf(object: Endpoints): MirrorMarks {
+  const { name = "", labels, annotations = {} } = object.metadata ?? {};
+  const kept = Object.entries(annotations).filter(([key]) => !notMirrored.has(key));
+  return {
+    labels: { ...labels, [serviceLabel]: name, [managedLabel]: manager },
+    annotations: Object.fromEntries(kept),
+  };
+}
+
+/** A new slice of the object. */
+export function createSlice(
+  object: Endpoints,
+  { family, ports, endpoints }: MirroredSlice,
+  marks: MirrorMarks,
+): EndpointSlice {
+  const { name = "", namespace = "" } = object.metadata ?? {};
+  const ownerReferences = [controllerReference(gvk, object)];
+  const metadata = { generateName: `${name}-`, namespace, ...marks, ownerReferences };
+  const made = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata };
+  return { ...made, addressType: family, ports, endpoints };
+}
+
+/** `slice` with other content; its family stays. */
+export function updateSlice(
+  slice: EndpointSlice,
+  { ports, endpoints }: MirroredSlice,
+  marks: MirrorMarks,
+): EndpointSlice {
+  return { ...slice, metadata: { ...slice.metadata, ...marks }, ports, endpoints };
 }
 
 /** Each slice that is wanted is the first there is of its ports and family, or one that would go. */

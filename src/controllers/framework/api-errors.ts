@@ -1,13 +1,13 @@
-/** What refusals mean to controllers, besides what `client/refusal.ts` says of them. */
+/** What API errors mean to controllers, in addition to `client/refusal.ts`. */
 import { ApiError } from "#api/status.ts";
 
-/** The namespace is on its way out: it takes no new objects, and its end will end the owner too. */
+/** The namespace is terminating: it takes no new objects, and its deletion deletes the owner too. */
 export function isNamespaceGoing(error: unknown): boolean {
   const causes = error instanceof ApiError ? (error.status.details?.causes ?? []) : [];
   return causes.some((cause) => cause.reason === "NamespaceTerminating");
 }
 
-/** Gone, or not the one that was named by uid: nothing of ours is left to delete. */
+/** The object is gone, or another object has its name: there is nothing left to delete. */
 export function isGone(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 404 || error.code === 409);
 }

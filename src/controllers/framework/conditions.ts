@@ -17,8 +17,8 @@ export function findCondition<C extends Condition>(
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** What changes without saying anything new. */
-const times = ["lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"];
+/** Fields that may differ between two equal conditions. */
+const timeFields = ["lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"];
 
 /** The same array when nothing but times would change. `next` carries the times of now. */
 export function withCondition<C extends Condition>(
@@ -26,7 +26,7 @@ export function withCondition<C extends Condition>(
   next: C,
 ): readonly C[] {
   const old = findCondition(conditions, next.type);
-  if (old !== undefined && saysTheSame(old, next)) return conditions ?? [];
+  if (old !== undefined && isSameContent(old, next)) return conditions ?? [];
   const lastTransitionTime =
     old?.status === next.status ? old.lastTransitionTime : next.lastTransitionTime;
   const merged = lastTransitionTime === undefined ? next : { ...next, lastTransitionTime };
@@ -44,10 +44,10 @@ export function withReason<C extends Condition>(
   return withCondition(conditions, next);
 }
 
-function saysTheSame(a: Condition, b: Condition): boolean {
-  const said = (condition: Condition): unknown =>
-    Object.fromEntries(Object.entries(condition).filter(([field]) => !times.includes(field)));
-  return jsonEqual(said(a), said(b));
+function isSameContent(a: Condition, b: Condition): boolean {
+  const content = (condition: Condition): unknown =>
+    Object.fromEntries(Object.entries(condition).filter(([field]) => !timeFields.includes(field)));
+  return jsonEqual(content(a), content(b));
 }
 
 export function withoutCondition<C extends Condition>(

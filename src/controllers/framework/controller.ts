@@ -1,8 +1,8 @@
 /**
- * What every controller is made of: a work queue of keys, workers, and the shared informers.
+ * The parts of every controller: a work queue of keys, its workers, and the shared informers.
  *
- * A controller is level-triggered: `reconcile(key)` looks at the caches and makes the world as the
- * object says, whichever event woke it. Running it twice is harmless.
+ * A controller is level-triggered: `reconcile(key)` reads the caches and makes the world as the object
+ * says, whichever event woke it. Running it twice is harmless. The README has the recipe for a new one.
  */
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
@@ -15,7 +15,7 @@ import type { Random } from "#platform/random.ts";
 
 export interface ControllerDeps {
   readonly client: Client;
-  /** Another service account's rights, for a loop that does the work of two of upstream's. */
+  /** A client of another service account, for a loop that does the work of two of upstream's. */
   readonly clientFor: (serviceAccount: string) => Client;
   readonly informers: InformerSet;
   readonly recorder: EventRecorder;
@@ -27,7 +27,7 @@ export interface ControllerDeps {
 export interface Controller {
   /** Upstream's name: `replicaset-controller`. */
   readonly name: string;
-  /** Handlers are registered when it is made; work starts when the informers have synced. */
+  /** Works until `signal` aborts, once the informers have synced; handlers are registered before. */
   run(signal: AbortSignal): Promise<void>;
   metrics(): WorkQueueMetrics;
 }

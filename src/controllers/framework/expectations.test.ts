@@ -69,7 +69,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant<Step>({ do: "deliver", key: "" }),
 );
 
-test("a key passes only when the cache shows all its writes, and always once it has seen all", () => {
+test("a key is satisfied only when the cache shows all its writes, and always once it shows all", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const server = new Lagging();
@@ -77,47 +77,47 @@ test("a key passes only when the cache shows all its writes, and always once it 
       let made = 0;
       for (const { do: act, key } of steps) {
         if (act === "deliver") server.deliver();
-        // As a controller does: it acts for a key only when that has passed.
-        else if (expectations.passed(key)) {
+        // As a controller does: it acts for a key only when its expectations are satisfied.
+        else if (expectations.isSatisfied(key)) {
           assert.ok(server.isCurrent(`ns/${key}`));
           const [first] = server.listed(`ns/${key}`);
-          if (act === "create") expectations.wrote(key, server.create(`${key}${made++}`));
+          if (act === "create") expectations.expectWrite(key, server.create(`${key}${made++}`));
           else if (first !== undefined) {
-            expectations.deleting(key, first);
+            expectations.expectDeletion(key, first);
             server.delete(`ns/${first.metadata?.name}`);
           }
         }
       }
       while (server.deliver());
-      assert.ok(expectations.passed("a") && expectations.passed("b"));
+      assert.ok(expectations.isSatisfied("a") && expectations.isSatisfied("b"));
     }),
   );
 });
 
-test("a delete that failed holds nothing back; one that never shows does for five minutes", async () => {
+test("a failed delete blocks nothing; a deletion that never shows blocks its key for five minutes", async () => {
   const clock = new FakeClock();
   const server = new Lagging();
   const expectations = new Expectations<KubeObject>(server, clock);
   const object = server.create("x");
   server.deliver();
-  expectations.deleting("a", object);
-  assert.equal(expectations.passed("a"), false);
-  expectations.notDeleted("a", object);
-  assert.equal(expectations.passed("a"), true);
-  expectations.deleting("a", object);
+  expectations.expectDeletion("a", object);
+  assert.equal(expectations.isSatisfied("a"), false);
+  expectations.cancelDeletion("a", object);
+  assert.equal(expectations.isSatisfied("a"), true);
+  expectations.expectDeletion("a", object);
   await clock.advance(5 * 60_000);
-  assert.equal(expectations.passed("a"), false);
+  assert.equal(expectations.isSatisfied("a"), false);
   await clock.advance(1);
-  assert.equal(expectations.passed("a"), true);
+  assert.equal(expectations.isSatisfied("a"), true);
 });
 
-test("an object that is going, or a namesake in its place, counts as deleted", () => {
+test("an object that is terminating, or replaced by a namesake, counts as deleted", () => {
   const metadata = { name: "x", uid: "u" };
   for (const change of [{ deletionTimestamp: "t" }, { uid: "another" }]) {
     const held = { metadata: { ...metadata, ...change } };
     const cache = { resourceVersion: "9", getByKey: () => held };
     const expectations = new Expectations<KubeObject>(cache, new FakeClock());
-    expectations.deleting("a", { metadata });
-    assert.equal(expectations.passed("a"), true);
+    expectations.expectDeletion("a", { metadata });
+    assert.equal(expectations.isSatisfied("a"), true);
   }
 });

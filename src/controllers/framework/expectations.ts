@@ -1,30 +1,32 @@
 /**
- * Read your own writes through a cache that lags: after a controller has written for a key, the key
- * is not reconciled before the informer has caught up with those writes.
+ * Read your own writes through a cache that lags: after a controller has written for a key, it does
+ * not act for that key again before the informer shows those writes. Like client-go's
+ * ControllerExpectations.
  *
- * Holds  per key the highest resourceVersion written and the uids deleted and not yet seen to go.
+ * Holds  per key the highest resourceVersion written, and the uids whose deletion is not seen yet.
  * Why    resourceVersions of one resource are comparable integers (KEP-5504), so "has my cache seen
- *        my write" is one comparison; counting expected events (client-go's expectations) drifts
- *        when an event is missed, this cannot. The event that satisfies it also wakes the key.
- * Bounds one entry per key with writes in flight; an entry older than `patienceMs` no longer blocks.
- * Live   a key that may not pass is looked at again after `recheckMs`: a relist may swallow the very
- *        event, when what was written is gone again.
+ *        my write" is one comparison. client-go counts expected events, and a missed event makes
+ *        such a count wrong. The event that satisfies an expectation also wakes the key.
+ * Bounds one entry per key with writes in flight; an entry older than `timeoutMs` counts as satisfied.
+ * Live   an unsatisfied key is looked at again after `recheckMs`: when the object written is already
+ *        gone again, a relist may skip the event the key waits for.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Informer } from "#client/informer.ts";
 import type { Clock } from "#platform/clock.ts";
 
-/** Upstream's expectations time out after 5 minutes; a lost write must not block a key for good. */
-const patienceMs = 5 * 60 * 1000;
+/** Upstream's ExpectationsTimeout: a write that never shows must not block its key for good. */
+const timeoutMs = 5 * 60 * 1000;
 
 const recheckMs = 30_000;
 
-/** What a reconcile answers for a key that may not pass yet. */
-export const unfulfilled = { requeueAfterMs: recheckMs };
+/** The result of a reconcile whose key has unsatisfied expectations. */
+export const unsatisfied = { requeueAfterMs: recheckMs };
 
 interface Pending {
   resourceVersion: number;
-  readonly deleted: Map<string, string>;
+  /** Key of each object under deletion, by uid. */
+  readonly deletions: Map<string, string>;
   readonly sinceMs: number;
 }
 
@@ -40,30 +42,31 @@ export class Expectations<T extends KubeObject> {
     this.#clock = clock;
   }
 
-  /** `object` is what the server answered to a create, update or patch. */
-  wrote(key: string, object: T): void {
+  /** `object` is the server's answer to a create, update or patch. */
+  expectWrite(key: string, object: T): void {
     const resourceVersion = Number(object.metadata?.resourceVersion ?? 0);
-    const pending = this.#of(key);
+    const pending = this.#getOrCreate(key);
     pending.resourceVersion = Math.max(pending.resourceVersion, resourceVersion);
   }
 
   /** Call before the delete is sent: the event may come before the answer. */
-  deleting(key: string, object: T): void {
+  expectDeletion(key: string, object: T): void {
     const { uid = "", namespace = "", name = "" } = object.metadata ?? {};
-    this.#of(key).deleted.set(uid, namespace === "" ? name : `${namespace}/${name}`);
+    const objectKey = namespace === "" ? name : `${namespace}/${name}`;
+    this.#getOrCreate(key).deletions.set(uid, objectKey);
   }
 
-  /** The delete failed: nothing will be seen to go. */
-  notDeleted(key: string, object: T): void {
-    this.#pending.get(key)?.deleted.delete(object.metadata?.uid ?? "");
+  /** Call when the delete failed: no event will come. */
+  cancelDeletion(key: string, object: T): void {
+    this.#pending.get(key)?.deletions.delete(object.metadata?.uid ?? "");
   }
 
-  /** True when the cache shows everything written for `key`, or patience is at its end. */
-  passed(key: string): boolean {
+  /** True when the cache shows everything written for `key`, or the timeout has passed. */
+  isSatisfied(key: string): boolean {
     const pending = this.#pending.get(key);
     if (pending === undefined) return true;
-    const late = this.#clock.monotonicMs() - pending.sinceMs > patienceMs;
-    if (!late && !this.#caughtUp(pending)) return false;
+    const isExpired = this.#clock.monotonicMs() - pending.sinceMs > timeoutMs;
+    if (!isExpired && !this.#isObserved(pending)) return false;
     this.#pending.delete(key);
     return true;
   }
@@ -72,21 +75,21 @@ export class Expectations<T extends KubeObject> {
     this.#pending.delete(key);
   }
 
-  #caughtUp(pending: Pending): boolean {
+  #isObserved(pending: Pending): boolean {
     if (Number(this.#informer.resourceVersion) < pending.resourceVersion) return false;
-    for (const [uid, key] of pending.deleted) {
-      const held = this.#informer.getByKey(key);
-      const gone = held?.metadata?.uid !== uid || held.metadata?.deletionTimestamp !== undefined;
-      if (!gone) return false;
-      pending.deleted.delete(uid);
+    for (const [uid, key] of pending.deletions) {
+      const cached = this.#informer.getByKey(key);
+      const isGone = cached?.metadata?.uid !== uid;
+      if (!isGone && cached.metadata?.deletionTimestamp === undefined) return false;
+      pending.deletions.delete(uid);
     }
     return true;
   }
 
-  #of(key: string): Pending {
+  #getOrCreate(key: string): Pending {
     let pending = this.#pending.get(key);
     if (pending === undefined) {
-      pending = { resourceVersion: 0, deleted: new Map(), sinceMs: this.#clock.monotonicMs() };
+      pending = { resourceVersion: 0, deletions: new Map(), sinceMs: this.#clock.monotonicMs() };
       this.#pending.set(key, pending);
     }
     return pending;

@@ -1,9 +1,9 @@
 /**
- * Wakes of a key that covers many objects are gathered for a while: each reconcile passes over all of
- * them, so without a pause n changes of n objects would cost n * n.
+ * Delays the wakes of a key that covers many objects, so that one reconcile serves many events. Each
+ * reconcile reads all objects of its key: without a delay n changes of n objects would cost n * n.
  *
  * Cost  a key of `size` objects is reconciled for its pods at most once in `size / sizePerMs` ms. Small
- *       ones are woken at once, the largest wait `gatherMostMs`.
+ *       keys are woken at once, the largest after `gatherMostMs`.
  */
 import type { WorkQueue } from "#client/workqueue.ts";
 

@@ -7,7 +7,7 @@ import type { ResourceRef } from "#client/client.ts";
 import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
 import { createWorld, names, type World } from "../testing/world.ts";
-import { garbageCollector } from "./controller.ts";
+import { GarbageCollector } from "./controller.ts";
 
 const { configmaps, nodes, replicasets } = refs;
 
@@ -29,7 +29,7 @@ function put(
 async function started(fill: (world: World) => void): Promise<World> {
   const world = createWorld(documents);
   fill(world);
-  await world.start(garbageCollector);
+  await world.start((deps) => new GarbageCollector(deps));
   return world;
 }
 
@@ -69,7 +69,7 @@ test("when the server cannot say, nothing is deleted", async () => {
   put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
   const broken = failure(500, "InternalError", "etcd is away");
   world.api.fail((call) => call.verb === "get", broken, 1_000);
-  await world.start(garbageCollector);
+  await world.start((deps) => new GarbageCollector(deps));
   await world.advance(10_000);
   assert.deepEqual(configMaps(world), ["child"]);
   await world.stop();
@@ -84,6 +84,21 @@ test("an owner in another namespace is none; a node is never collected for a nam
   });
   assert.deepEqual(configMaps(world), ["owner"]);
   assert.deepEqual(names(world.api, nodes), ["lost", "node"]);
+  await world.stop();
+});
+
+test("fifty owners that were never seen are asked for, at most twenty at once", async () => {
+  const world = createWorld(documents);
+  const ownerReferences = Array.from({ length: 50 }, (_one, at) => owner("ReplicaSet", `r${at}`));
+  put(world, configmaps, "child", { ownerReferences });
+  const open = world.api.block((call) => call.verb === "get");
+  await world.start((deps) => new GarbageCollector(deps));
+  const asked = (): number => world.api.calls.filter((call) => call.verb === "get").length;
+  assert.equal(asked(), 20);
+  open();
+  await world.rest();
+  assert.equal(asked(), 50);
+  assert.deepEqual(configMaps(world), []);
   await world.stop();
 });
 
@@ -114,6 +129,20 @@ test("an object that gets another owner while it is judged lives", async () => {
   world.api.drop(replicasets, "default", "a");
   await world.rest();
   put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "b")] });
+  open();
+  await world.advance(1_000);
+  assert.deepEqual(configMaps(world), ["child"]);
+  await world.stop();
+});
+
+test("an object that gets another owner while its old one is asked for lives", async () => {
+  const world = createWorld(documents);
+  put(world, replicasets, "b");
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "never")] });
+  const open = world.api.block((call) => call.verb === "get");
+  await world.start((deps) => new GarbageCollector(deps));
+  put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "b")] });
+  await world.rest();
   open();
   await world.advance(1_000);
   assert.deepEqual(configMaps(world), ["child"]);
@@ -180,7 +209,7 @@ test("a world at rest is left alone, and a kind served later is collected too", 
   const world = createWorld(served);
   put(world, replicasets, "owner");
   put(world, configmaps, "child", { ownerReferences: [owner("ReplicaSet", "owner")] });
-  await world.start(garbageCollector);
+  await world.start((deps) => new GarbageCollector(deps));
   assert.deepEqual(world.writes(), []);
   const widgets = { group: "example.com", version: "v1", resource: "widgets" };
   const verbs = ["list", "watch", "delete", "patch", "get"];

@@ -7,7 +7,7 @@ import { failure } from "#api/status.ts";
 import { validateJobStatus } from "#api/validation/job-status.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, template, type World } from "../testing/world.ts";
-import { jobController } from "./controller.ts";
+import { JobController } from "./controller.ts";
 import { indexAnnotation, isTracked, trackingFinalizer } from "./tracked.ts";
 
 type Spec = NonNullable<Job["spec"]>;
@@ -72,7 +72,7 @@ async function start(world: World, job: Job): Promise<void> {
     return update(ref, namespace, object, options);
   };
   Object.assign(world.api, { update: checked });
-  await world.start(jobController);
+  await world.start((deps) => new JobController(deps));
 }
 
 test("a Job runs its pods to completion, counts them, and a second run writes nothing", async () => {
@@ -102,7 +102,7 @@ test("a Job runs its pods to completion, counts them, and a second run writes no
   assert.ok(world.events.includes("Normal Completed Job completed"));
   await world.stop();
   world.forgetCalls();
-  await world.start(jobController);
+  await world.start((deps) => new JobController(deps));
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });

@@ -56,7 +56,7 @@ function earlyOf({ type }: Ending): string {
   return type === "Complete" ? "SuccessCriteriaMet" : "FailureTarget";
 }
 
-/** A suspended Job has no start; one that is resumed starts anew, for its deadline. */
+/** A suspended Job has no start; a resumed one starts again, because its deadline does. */
 function startOf({ job, ending, managed, now }: StatusInput): string | undefined {
   const started = job.status?.startTime;
   if (ending !== undefined) return started ?? now;
@@ -65,57 +65,77 @@ function startOf({ job, ending, managed, now }: StatusInput): string | undefined
 }
 
 function conditionsOf(input: StatusInput, end: Ending | undefined): readonly JobCondition[] {
-  const { job, ending, managed, now } = input;
+  const { job, ending, managed } = input;
   const old = job.status?.conditions ?? [];
-  const set = (all: readonly JobCondition[], fields: Omit<JobCondition, "lastProbeTime">) =>
-    withCondition(all, { ...fields, lastProbeTime: now, lastTransitionTime: now });
-  if (ending !== undefined) {
-    const { reason, message } = ending;
-    const early = isTrue(job, earlyOf(ending))
-      ? old
-      : set(old, { type: earlyOf(ending), status: "True", reason, message });
-    return end === undefined
-      ? early
-      : set(early, { type: end.type, status: "True", reason, message });
-  }
-  if (!managed) return old;
-  if (job.spec?.suspend === true) {
-    const said = { reason: "JobSuspended", message: "Job suspended" };
-    return isTrue(job, "Suspended")
-      ? old
-      : set(old, { type: "Suspended", status: "True", ...said });
-  }
-  const said = { reason: "JobResumed", message: "Job resumed" };
-  return isTrue(job, "Suspended") ? set(old, { type: "Suspended", status: "False", ...said }) : old;
+  if (ending !== undefined) return endConditions(input, ending, end);
+  return managed ? suspendConditions(input, old) : old;
 }
 
-export interface Told {
+function endConditions(
+  input: StatusInput,
+  ending: Ending,
+  end: Ending | undefined,
+): readonly JobCondition[] {
+  const old = input.job.status?.conditions ?? [];
+  const type = earlyOf(ending);
+  const early = isTrue(input.job, type) ? old : setCondition(input, old, { ...ending, type });
+  return end === undefined ? early : setCondition(input, early, { ...ending, type: end.type });
+}
+
+function suspendConditions(
+  input: StatusInput,
+  old: readonly JobCondition[],
+): readonly JobCondition[] {
+  const type = "Suspended";
+  const isSuspended = isTrue(input.job, type);
+  if ((input.job.spec?.suspend === true) === isSuspended) return old;
+  return isSuspended
+    ? setCondition(input, old, { type, reason: "JobResumed", message: "Job resumed" }, "False")
+    : setCondition(input, old, { type, reason: "JobSuspended", message: "Job suspended" });
+}
+
+function setCondition(
+  { now }: StatusInput,
+  conditions: readonly JobCondition[],
+  { type, reason, message }: Omit<Ending, "type"> & { readonly type: string },
+  status: "True" | "False" = "True",
+): readonly JobCondition[] {
+  const times = { lastProbeTime: now, lastTransitionTime: now };
+  return withCondition(conditions, { type, status, reason, message, ...times });
+}
+
+export interface StatusEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
 }
 
 /** The events to record for a change of the status. */
-export function eventsOf(job: Job, status: JobStatus): readonly Told[] {
-  const told: Told[] = [];
-  const turned = (type: string, to: string): boolean => {
+export function eventsOf(job: Job, status: JobStatus): readonly StatusEvent[] {
+  const isNew = (type: string, to: string): boolean => {
     const before = findCondition(job.status?.conditions, type)?.status;
     return findCondition(status.conditions, type)?.status === to && before !== to;
   };
-  if (turned("Suspended", "True"))
-    told.push({ type: "Normal", reason: "Suspended", message: "Job suspended" });
-  if (turned("Suspended", "False"))
-    told.push({ type: "Normal", reason: "Resumed", message: "Job resumed" });
-  if (turned("Complete", "True")) {
-    if ((status.succeeded ?? 0) > (job.spec?.completions ?? Number.POSITIVE_INFINITY)) {
-      const message = "Too many succeeded pods running after completion count reached";
-      told.push({ type: "Warning", reason: "TooManySucceededPods", message });
-    }
-    told.push({ type: "Normal", reason: "Completed", message: "Job completed" });
-  }
-  if (turned("Failed", "True")) {
-    const { reason = "", message = "" } = findCondition(status.conditions, "Failed") ?? {};
-    told.push({ type: "Warning", reason, message });
-  }
-  return told;
+  return [
+    ...(isNew("Suspended", "True") ? [normal("Suspended", "Job suspended")] : []),
+    ...(isNew("Suspended", "False") ? [normal("Resumed", "Job resumed")] : []),
+    ...(isNew("Complete", "True") ? completedEvents(job, status) : []),
+    ...(isNew("Failed", "True") ? [failedEvent(status)] : []),
+  ];
+}
+
+function normal(reason: string, message: string): StatusEvent {
+  return { type: "Normal", reason, message };
+}
+
+function completedEvents(job: Job, status: JobStatus): readonly StatusEvent[] {
+  const completed = normal("Completed", "Job completed");
+  if ((status.succeeded ?? 0) <= (job.spec?.completions ?? Infinity)) return [completed];
+  const message = "Too many succeeded pods running after completion count reached";
+  return [{ type: "Warning", reason: "TooManySucceededPods", message }, completed];
+}
+
+function failedEvent(status: JobStatus): StatusEvent {
+  const { reason = "", message = "" } = findCondition(status.conditions, "Failed") ?? {};
+  return { type: "Warning", reason, message };
 }

@@ -62,43 +62,48 @@ interface Draft {
 }
 
 export function tallyPods(job: Job, pods: readonly Pod[], options: TallyOptions): Tally {
-  const old = job.status ?? {};
-  const written = { succeeded: [], failed: [], ...old.uncountedTerminatedPods };
   const tracked = pods.filter(isTracked);
-  const uids = new Set(tracked.map(uidOf));
-  const waiting = {
-    succeeded: written.succeeded.filter((uid) => uids.has(uid)),
-    failed: written.failed.filter((uid) => uids.has(uid)),
-  };
+  const { waiting, listed } = readStatus(job, tracked);
   const known = new Set([...waiting.succeeded, ...waiting.failed]);
   const fresh = freshPods(job, tracked, known);
   const before = findCompletedIndexes(job);
-  const draft: Draft = {
-    succeeded: [...waiting.succeeded],
-    failed: [...waiting.failed],
-    indexes: new Set(),
-    release: [],
-  };
-  const more = draftPods({ job, options, before, known }, tracked, draft);
+  const { draft, more } = draftPods({ job, options, before, known }, tracked, waiting);
   const completed = union(before, indexesOf(draft.indexes));
   const seen = union(before, indexesOf(fresh.succeeded.flatMap((pod) => indexOfPod(pod) ?? [])));
-  const counted = fresh.failed.filter((pod) => failureVerdict(job, pod).action !== "Ignore");
-  const plain = (old.succeeded ?? 0) + written.succeeded.length;
   return {
-    // Of an Indexed Job the indexes are the count: no uid needs remembering.
-    succeeded: isIndexed(job) ? countOf(completed) : plain - waiting.succeeded.length,
-    failed: (old.failed ?? 0) + written.failed.length - waiting.failed.length,
+    // Of an Indexed Job the indexes are the count, so no uid is listed.
+    succeeded: isIndexed(job) ? countOf(completed) : listed.succeeded - waiting.succeeded.length,
+    failed: listed.failed - waiting.failed.length,
     uncounted: { succeeded: draft.succeeded, failed: draft.failed },
     completed,
     seen,
     total: {
-      succeeded: isIndexed(job) ? countOf(seen) : plain + fresh.succeeded.length,
-      failed: (old.failed ?? 0) + written.failed.length + counted.length,
+      succeeded: isIndexed(job) ? countOf(seen) : listed.succeeded + fresh.succeeded.length,
+      failed: listed.failed + fresh.failed.filter((pod) => isCountedFailure(job, pod)).length,
     },
     newlyFailed: fresh.failed,
     newlySucceeded: fresh.succeeded,
     release: draft.release,
     more,
+  };
+}
+
+/**
+ * `listed`: pods in the counters of the status or among its uncounted uids. `waiting`: the uids of
+ * those that still have the finalizer; the other uncounted pods move into the counters now.
+ */
+function readStatus({ status = {} }: Job, tracked: readonly Pod[]) {
+  const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {};
+  const uids = new Set(tracked.map(uidOf));
+  return {
+    listed: {
+      succeeded: (status.succeeded ?? 0) + succeeded.length,
+      failed: (status.failed ?? 0) + failed.length,
+    },
+    waiting: {
+      succeeded: succeeded.filter((uid) => uids.has(uid)),
+      failed: failed.filter((uid) => uids.has(uid)),
+    },
   };
 }
 
@@ -136,17 +141,31 @@ interface Round {
   readonly known: ReadonlySet<string>;
 }
 
-/** @returns whether it had to stop at the bound. */
-function draftPods(round: Round, tracked: readonly Pod[], draft: Draft): boolean {
+/** `more`: it had to stop at the bound. */
+function draftPods(
+  round: Round,
+  tracked: readonly Pod[],
+  waiting: Tally["uncounted"],
+): { readonly draft: Draft; readonly more: boolean } {
+  const { succeeded, failed } = waiting;
+  const draft: Draft = {
+    succeeded: [...succeeded],
+    failed: [...failed],
+    indexes: new Set(),
+    release: [],
+  };
   for (const pod of tracked) {
     if (!mayRelease(round.job, pod, round.options)) continue;
-    const size = draft.succeeded.length + draft.failed.length + draft.indexes.size;
-    const known = round.known.has(uidOf(pod));
-    if (size >= uncountedMax && !known) return true;
+    const isKnown = round.known.has(uidOf(pod));
+    if (!isKnown && sizeOf(draft) >= uncountedMax) return { draft, more: true };
     draft.release.push(pod);
-    if (!known) draftPod(round, pod, draft);
+    if (!isKnown) draftPod(round, pod, draft);
   }
-  return false;
+  return { draft, more: false };
+}
+
+function sizeOf({ succeeded, failed, indexes }: Draft): number {
+  return succeeded.length + failed.length + indexes.size;
 }
 
 function draftPod({ job, options, before }: Round, pod: Pod, draft: Draft): void {
@@ -159,7 +178,11 @@ function draftPod({ job, options, before }: Round, pod: Pod, draft: Draft): void
   }
   // Of a Job that fails every pod that did not succeed has failed.
   const counts = isPodFailed(job, pod) || options.ending === "Failed";
-  if (counts && failureVerdict(job, pod).action !== "Ignore") draft.failed.push(uidOf(pod));
+  if (counts && isCountedFailure(job, pod)) draft.failed.push(uidOf(pod));
+}
+
+function isCountedFailure(job: Job, pod: Pod): boolean {
+  return failureVerdict(job, pod).action !== "Ignore";
 }
 
 function mayRelease(job: Job, pod: Pod, { ending, held }: TallyOptions): boolean {

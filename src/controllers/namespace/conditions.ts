@@ -1,4 +1,4 @@
-/** The five conditions of a namespace on its way out, pure: types, reasons and texts are upstream's. */
+/** The five conditions of a namespace that is being deleted, pure: types, reasons and texts are upstream's. */
 import type { NamespaceCondition } from "#api/gen/types.ts";
 import { withCondition } from "../framework/conditions.ts";
 
@@ -14,7 +14,12 @@ export interface Remains {
   readonly unread: readonly string[];
 }
 
-/** The same array when nothing new is to be said. */
+/** Everything was read, and nothing was found or failed. */
+export function isNothingLeft({ counts, failures, unread }: Remains): boolean {
+  return counts.size + failures.length + unread.length === 0;
+}
+
+/** The same array when no condition changes. */
 export function namespaceConditions(
   old: readonly NamespaceCondition[],
   remains: Remains,

@@ -6,7 +6,7 @@ import { failure } from "#api/status.ts";
 import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
 import { createWorld, names, pod, type World } from "../testing/world.ts";
-import { namespaceController } from "./controller.ts";
+import { NamespaceController } from "./controller.ts";
 
 function going(world: World): void {
   world.api.put(refs.namespaces, {
@@ -35,7 +35,7 @@ function condition(world: World, type: string): string {
 test("an empty namespace is finished in one pass, saying so", async () => {
   const world = createWorld(documents);
   going(world);
-  await world.start(namespaceController);
+  await world.start((deps) => new NamespaceController(deps));
   assert.deepEqual(stored(world)?.spec?.finalizers, []);
   assert.equal(stored(world)?.status?.conditions?.length, 5);
   assert.deepEqual(world.writes(), [
@@ -52,7 +52,7 @@ test("pods go first; what else is there goes when they have gone; others are not
   put(world, "c");
   world.api.put(refs.configmaps, { metadata: { name: "c", namespace: "new" } });
   going(world);
-  await world.start(namespaceController);
+  await world.start((deps) => new NamespaceController(deps));
   assert.equal(names(world.api, refs.configmaps).length, 2);
   assert.match(
     condition(world, "NamespaceContentRemaining"),
@@ -72,7 +72,7 @@ test("finalizers of others are named and waited for, later and later", async () 
   const world = createWorld(documents);
   put(world, "held", ["example.com/hold"]);
   going(world);
-  await world.start(namespaceController);
+  await world.start((deps) => new NamespaceController(deps));
   assert.equal(
     condition(world, "NamespaceFinalizersRemaining"),
     "True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
@@ -94,7 +94,7 @@ test("a kind that cannot be emptied, or a group that cannot be read, keeps the n
   const refusal = failure(500, "InternalError", "webhook is away");
   world.api.fail((call) => call.verb === "deletecollection", refusal, 1);
   going(world);
-  await world.start(namespaceController);
+  await world.start((deps) => new NamespaceController(deps));
   assert.match(
     condition(world, "NamespaceDeletionContentFailure"),
     /^True ContentDeletionFailed: .*webhook is away$/,

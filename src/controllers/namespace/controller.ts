@@ -1,25 +1,32 @@
 /**
- * Namespace lifecycle: empties a namespace that is being deleted, kind by kind, and finishes it when
- * nothing is left.
+ * Namespace lifecycle: empties a namespace that is being deleted, pass by pass (contents.ts), and
+ * finishes it when nothing is left.
  *
- * Order  pods go before everything else (KEP-5080): what protects or configures a pod outlives it.
  * Shows  the five conditions of the status say what is left and what could not be read.
- * Safe   the `kubernetes` finalizer is taken only after a pass that found nothing left in any kind the
- *        server serves, and with no kind unread.
+ * Safe   the `kubernetes` finalizer is removed only after a pass that found nothing left in any kind
+ *        the server serves, and with no kind unread.
  * Pace   a pass after the last pod has gone, else after 0.25 s doubling to 15 s.
  */
 import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
-import type { KubeObject } from "#api/object.ts";
-import { ApiError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
+import type { Client } from "#client/client.ts";
+import type { Informer } from "#client/informer.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { discover, type DiscoveredResource } from "../framework/discovery.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
+import { discover } from "../framework/discovery.ts";
 import { jsonEqual } from "../framework/equal.ts";
-import { ignoreGone, textOf } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
-import { namespaceConditions, type Remains } from "./conditions.ts";
+import { isNothingLeft, namespaceConditions, type Remains } from "./conditions.ts";
+import { NamespaceContents } from "./contents.ts";
 
 const workers = 10;
 const finalizer = "kubernetes";
@@ -27,154 +34,108 @@ const finalizer = "kubernetes";
 const retryFirstMs = 250;
 const retryMostMs = 15_000;
 
-interface Left {
-  readonly counts: Map<string, number>;
-  readonly finalizers: Map<string, number>;
-  readonly failures: string[];
-}
+export class NamespaceController implements Controller {
+  readonly name = "namespace-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #namespaces: Informer<Namespace>;
+  readonly #pods: Informer<Pod>;
+  readonly #contents: NamespaceContents;
+  /** Passes so far, by name of a namespace that is being deleted. */
+  readonly #passes = new Map<string, number>();
+  readonly #loop: QueueController;
 
-// long: one closure holds the client, the queue and the passes that the small functions below share
-export function namespaceController(deps: ControllerDeps): Controller {
-  const { client, clock, informers } = deps;
-  const namespaces = informers.informer<Namespace>(refs.namespaces);
-  const pods = informers.informer<Pod>(refs.pods);
-  /** Passes so far, by name of a namespace on its way out. */
-  const passes = new Map<string, number>();
-  const controller = queueController(deps, { name: "namespace-controller", workers }, reconcile);
-  const wake = (namespace: Namespace | undefined): void => {
-    if (namespace?.metadata?.deletionTimestamp !== undefined)
-      controller.queue.add(namespace.metadata.name ?? "");
-  };
-  namespaces.addHandler({
-    add: wake,
-    update(old, namespace) {
-      // Its status is our own news.
-      const going = old.metadata?.deletionTimestamp !== undefined;
-      if (!going || !jsonEqual(old.spec, namespace.spec)) wake(namespace);
-    },
-    delete: (namespace) => void passes.delete(namespace.metadata?.name ?? ""),
-  });
-  pods.addHandler({ delete: (pod) => wakeLastPod(pod.metadata?.namespace ?? "") });
-  return controller;
-
-  function wakeLastPod(name: string): void {
-    const namespace = namespaces.get("", name);
-    if (namespace?.metadata?.deletionTimestamp === undefined) return;
-    if (pods.list(name).length === 0) wake(namespace);
+  constructor(deps: ControllerDeps) {
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#namespaces = deps.informers.informer<Namespace>(refs.namespaces);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#contents = new NamespaceContents(deps);
+    const { name } = this;
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    this.#addHandlers();
   }
 
-  async function reconcile(name: string): Promise<ReconcileResult> {
-    const namespace = namespaces.get("", name);
-    if (namespace?.metadata?.deletionTimestamp === undefined) return undefined;
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  #addHandlers(): void {
+    this.#namespaces.addHandler({
+      add: (namespace) => this.#enqueue(namespace),
+      update: (old, namespace) => {
+        // The controller itself writes the status.
+        if (!isGoing(old) || !jsonEqual(old.spec, namespace.spec)) this.#enqueue(namespace);
+      },
+      delete: ({ metadata }) => void this.#passes.delete(metadata?.name ?? ""),
+    });
+    this.#pods.addHandler({ delete: (pod) => this.#podDeleted(pod.metadata?.namespace ?? "") });
+  }
+
+  #enqueue(namespace: Namespace): void {
+    if (isGoing(namespace)) this.#loop.queue.add(namespace.metadata?.name ?? "");
+  }
+
+  /** Everything else can go once the last pod has gone. */
+  #podDeleted(name: string): void {
+    const namespace = this.#namespaces.get("", name);
+    if (namespace === undefined || !isGoing(namespace)) return;
+    if (this.#pods.list(name).length === 0) this.#enqueue(namespace);
+  }
+
+  async #reconcile(name: string): Promise<ReconcileResult> {
+    const namespace = this.#namespaces.get("", name);
+    if (namespace === undefined || !isGoing(namespace)) return undefined;
     if (!(namespace.spec?.finalizers ?? []).includes(finalizer)) return undefined;
-    const found = await discover(client);
-    const left = await empty(name, found.resources);
-    const remains = { ...left, unread: found.failed };
-    await writeStatus(namespace, remains);
-    if (left.failures.length + left.counts.size + found.failed.length === 0)
-      return finish(namespace);
-    const pass = passes.get(name) ?? 0;
-    passes.set(name, pass + 1);
-    return { requeueAfterMs: Math.min(retryMostMs, retryFirstMs * 2 ** Math.min(pass, 10)) };
+    const { resources, failed: unread } = await discover(this.#client);
+    const remains = { ...(await this.#contents.empty(name, resources)), unread };
+    await this.#writeStatus(namespace, remains);
+    if (!isNothingLeft(remains)) return { requeueAfterMs: this.#countPass(name) };
+    await this.#finish(namespace);
+    return undefined;
   }
 
-  async function empty(namespace: string, resources: readonly DiscoveredResource[]): Promise<Left> {
-    const deletable = resources.filter(
-      ({ namespaced, verbs }) => namespaced && verbs.includes("delete") && verbs.includes("list"),
-    );
-    const left = await emptyKinds(namespace, deletable.filter(isPods));
-    if (left.counts.size > 0) return left;
-    const others = await emptyKinds(
-      namespace,
-      deletable.filter((resource) => !isPods(resource)),
-    );
-    return { ...others, failures: [...left.failures, ...others.failures] };
+  /** @returns how long to wait before the next pass. */
+  #countPass(name: string): number {
+    const pass = this.#passes.get(name) ?? 0;
+    this.#passes.set(name, pass + 1);
+    return Math.min(retryMostMs, retryFirstMs * 2 ** Math.min(pass, 10));
   }
 
-  async function emptyKinds(
-    namespace: string,
-    resources: readonly DiscoveredResource[],
-  ): Promise<Left> {
-    const left: Left = { counts: new Map(), finalizers: new Map(), failures: [] };
-    await Promise.all(
-      resources.map(async (resource) => {
-        const label = `${resource.ref.resource}.${resource.ref.group}`;
-        try {
-          const objects = await emptyKind(namespace, resource);
-          if (objects.length > 0) left.counts.set(label, objects.length);
-          for (const object of objects) countFinalizers(left.finalizers, object);
-        } catch (error) {
-          left.failures.push(`${label}: ${textOf(error)}`);
-        }
-      }),
-    );
-    return left;
-  }
-
-  /** Deletes all of one kind and returns what is still there afterwards. */
-  async function emptyKind(
-    namespace: string,
-    resource: DiscoveredResource,
-  ): Promise<readonly KubeObject[]> {
-    const before = await client.list<KubeObject>(resource.ref, { namespace });
-    if (before.items.every((object) => object.metadata?.deletionTimestamp !== undefined))
-      return before.items;
-    await deleteAll(namespace, resource, before.items);
-    const after = await client.list<KubeObject>(resource.ref, { namespace });
-    return after.items;
-  }
-
-  async function deleteAll(
-    namespace: string,
-    resource: DiscoveredResource,
-    items: readonly KubeObject[],
-  ): Promise<void> {
-    const propagationPolicy = "Background";
-    if (resource.verbs.includes("deletecollection")) {
-      return client.deleteCollection(resource.ref, namespace, { propagationPolicy });
-    }
-    await Promise.all(
-      items.map(async (object) => {
-        const name = object.metadata?.name ?? "";
-        await client.delete(resource.ref, namespace, name, { propagationPolicy }).catch(ignoreGone);
-      }),
-    );
-  }
-
-  /** Best effort: what a conflict keeps from being said now, the next pass says. */
-  async function writeStatus(namespace: Namespace, remains: Remains): Promise<void> {
+  /** Best effort: what a conflict keeps from being written now, the next pass writes. */
+  async #writeStatus(namespace: Namespace, remains: Remains): Promise<void> {
     const old = namespace.status?.conditions ?? [];
-    const conditions = namespaceConditions(old, remains, formatTime(clock.nowMs()));
+    const conditions = namespaceConditions(old, remains, formatTime(this.#clock.nowMs()));
     if (conditions === old) return;
     const status: NamespaceStatus = { ...namespace.status, conditions };
     const options = { subresource: "status" };
-    await client
+    await this.#client
       .update(refs.namespaces, "", { ...namespace, status }, options)
-      .catch((error: unknown) => {
-        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-      });
+      .catch(ignoreGone);
   }
 
-  async function finish(namespace: Namespace): Promise<undefined> {
+  async #finish(namespace: Namespace): Promise<void> {
     const name = namespace.metadata?.name ?? "";
-    passes.delete(name);
+    this.#passes.delete(name);
     try {
-      const current = await client.get<Namespace>(refs.namespaces, "", name);
-      if (current.metadata?.uid !== namespace.metadata?.uid) return;
-      const finalizers = (current.spec?.finalizers ?? []).filter((one) => one !== finalizer);
-      const next = { ...current, spec: { ...current.spec, finalizers } };
-      await client.update(refs.namespaces, "", next, { subresource: "finalize" });
+      const current = await this.#client.get<Namespace>(refs.namespaces, "", name);
+      if (current.metadata?.uid === namespace.metadata?.uid) await this.#finalize(current);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
+
+  async #finalize(namespace: Namespace): Promise<void> {
+    const finalizers = (namespace.spec?.finalizers ?? []).filter((one) => one !== finalizer);
+    const next = { ...namespace, spec: { ...namespace.spec, finalizers } };
+    await this.#client.update(refs.namespaces, "", next, { subresource: "finalize" });
+  }
 }
 
-function isPods({ ref }: DiscoveredResource): boolean {
-  return ref.group === "" && ref.resource === "pods";
-}
-
-function countFinalizers(finalizers: Map<string, number>, object: KubeObject): void {
-  for (const name of object.metadata?.finalizers ?? [])
-    finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
+function isGoing(namespace: Namespace): boolean {
+  return namespace.metadata?.deletionTimestamp !== undefined;
 }

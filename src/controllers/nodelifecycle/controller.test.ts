@@ -5,8 +5,8 @@ import type { Lease, Node, Pod, Taint } from "#api/gen/types.ts";
 import { formatMicroTime } from "#api/time.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, readyStatus, type World } from "../testing/world.ts";
-import { nodeLifecycleController } from "./controller.ts";
-import { taintEvictionController } from "./taint-eviction.ts";
+import { NodeLifecycleController } from "./controller.ts";
+import { TaintEvictionController } from "./taint-eviction.ts";
 
 function addNode(world: World, name: string, zone = "a"): void {
   const labels = { "topology.kubernetes.io/zone": zone };
@@ -71,7 +71,7 @@ test("a silent node is unknown after 50 s, its pods not ready, both taints there
   for (const name of ["n1", "n2", "n3"]) addNode(world, name);
   const spec = { containers: [], nodeName: "n1" };
   world.api.put(refs.pods, pod("p", { spec, status: readyStatus(world.now()) }));
-  await world.start(nodeLifecycleController);
+  await world.start((deps) => new NodeLifecycleController(deps));
   await live(world, 45, ["n2", "n3"]);
   assert.equal(condition(world, "n1"), "True");
   await live(world, 15, ["n2", "n3"]);
@@ -90,7 +90,7 @@ test("a node whose kubelet never spoke has a minute to, and only then loses its 
   const world = createWorld();
   addNode(world, "other");
   world.api.put<Node>(refs.nodes, { metadata: { name: "mute" }, spec: {}, status: {} });
-  await world.start(nodeLifecycleController);
+  await world.start((deps) => new NodeLifecycleController(deps));
   await live(world, 55, ["other"]);
   assert.deepEqual([condition(world, "mute"), taints(world, "mute")], [undefined, []]);
   await live(world, 15, ["other"]);
@@ -103,7 +103,7 @@ test("of a zone no more than one node in 10 s is given up", async () => {
   const world = createWorld();
   const all = Array.from({ length: 10 }, (_one, at) => `n${at}`);
   for (const name of all) addNode(world, name);
-  await world.start(nodeLifecycleController);
+  await world.start((deps) => new NodeLifecycleController(deps));
   const alive = all.slice(4);
   await live(world, 60, alive);
   assert.equal(givenUp(world).length, 1);
@@ -119,7 +119,7 @@ test("a small zone that is mostly lost gives up no further node", async () => {
   const all = Array.from({ length: 10 }, (_one, at) => `n${at}`);
   for (const name of all) addNode(world, name);
   addNode(world, "far", "b");
-  await world.start(nodeLifecycleController);
+  await world.start((deps) => new NodeLifecycleController(deps));
   await live(world, 180, [...all.slice(6), "far"]);
   assert.ok(givenUp(world).length <= 1, String(givenUp(world)));
   await world.stop();
@@ -129,7 +129,7 @@ test("when all are lost it is us: taints are withdrawn, and those that come back
   const world = createWorld();
   const all = ["n0", "n1", "n2", "n3"];
   for (const name of all) addNode(world, name);
-  await world.start(nodeLifecycleController);
+  await world.start((deps) => new NodeLifecycleController(deps));
   await live(world, 60, all.slice(1));
   assert.deepEqual(givenUp(world), ["n0"]);
   await live(world, 80, []);
@@ -144,7 +144,7 @@ test("when all are lost it is us: taints are withdrawn, and those that come back
 test("a node given up for one reason changes to another at once", async () => {
   const world = createWorld();
   for (const name of ["n1", "n2", "n3"]) addNode(world, name);
-  await world.start(nodeLifecycleController);
+  await world.start((deps) => new NodeLifecycleController(deps));
   await live(world, 60, ["n2", "n3"]);
   const node = world.api.peek<Node>(refs.nodes, "", "n1");
   const ready = { type: "Ready", status: "False", lastHeartbeatTime: world.now() };
@@ -175,7 +175,7 @@ test("pods go when they tolerate the taint no longer, also one that was put on b
   put(world, "forever");
   put(world, "patient", 30);
   world.api.put(refs.pods, pod("plain", { spec: { containers: [], nodeName: "n1" } }));
-  await world.start(taintEvictionController);
+  await world.start((deps) => new TaintEvictionController(deps));
   taint(world, { key: "gone", effect: "NoExecute" });
   await world.rest();
   const going = (): readonly string[] =>
@@ -197,7 +197,7 @@ test("a taint that goes in time spares the pod, and is told", async () => {
   const world = createWorld();
   taint(world, { key: "gone", effect: "NoExecute" });
   put(world, "patient", 30);
-  await world.start(taintEvictionController);
+  await world.start((deps) => new TaintEvictionController(deps));
   await world.advance(20_000);
   taint(world);
   await world.advance(60_000);

@@ -79,6 +79,16 @@ export function conditionTaints(node: Node, now: string): readonly Taint[] {
   return withTaints(node.spec?.taints ?? [], "NoSchedule", managed, wanted, now);
 }
 
+/** All taints the node must have; `evictionKey` as in `evictionTaints`. */
+export function planTaints(
+  node: Node,
+  evictionKey: string | undefined,
+  now: string,
+): readonly Taint[] {
+  const spec = { ...node.spec, taints: conditionTaints(node, now) };
+  return evictionTaints({ ...node, spec }, evictionKey, now);
+}
+
 /** The NoExecute taint of a node given up, or none when `key` is undefined. */
 export function evictionTaints(node: Node, key: string | undefined, now: string): readonly Taint[] {
   const wanted = new Set(key === undefined ? [] : [key]);

@@ -6,11 +6,21 @@
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { Informer } from "#client/informer.ts";
 import { commonIndexes, keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import { ignoreGone } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";
-import { isGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
 import { evictionInMs, evictionView, noExecute } from "./tolerance.ts";
 
@@ -21,88 +31,114 @@ interface Waiting {
   readonly sinceMs: number;
 }
 
-// long: one closure holds the informers and the waiting pods that the small functions below share
-export function taintEvictionController(deps: ControllerDeps): Controller {
-  const { client, clock, informers } = deps;
-  const nodes = informers.informer<Node>(refs.nodes);
-  const pods = informers.informer<Pod>(refs.pods);
-  pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
-  /** By pod key: when it was first seen to be on borrowed time. */
-  const waiting = new Map<string, Waiting>();
-  const options = { name: "taint-eviction-controller", workers };
-  const controller = queueController(deps, options, reconcile);
-  const { queue } = controller;
-  nodes.addHandler({
-    add: wakeNode,
-    update(old, node) {
-      if (!jsonEqual(noExecute(old), noExecute(node))) wakeNode(node);
-    },
-  });
-  pods.addHandler({
-    add: wakePod,
-    update(old, pod) {
-      if (!jsonEqual(evictionView(old), evictionView(pod))) wakePod(pod);
-    },
-    delete: (pod) => void waiting.delete(keyOf(pod)),
-  });
-  return controller;
+export class TaintEvictionController implements Controller {
+  readonly name = "taint-eviction-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #recorder: EventRecorder;
+  readonly #nodes: Informer<Node>;
+  readonly #pods: Informer<Pod>;
+  /** By pod key: when its toleration was first seen to be limited in time. */
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #loop: QueueController;
 
-  function wakeNode(node: Node): void {
-    for (const pod of pods.byIndex("controllers.nodeName", node.metadata?.name ?? ""))
-      queue.add(keyOf(pod));
+  constructor(deps: ControllerDeps) {
+    const { name } = this;
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#recorder = deps.recorder;
+    this.#nodes = deps.informers.informer<Node>(refs.nodes);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#pods.addIndex("controllers.nodeName", commonIndexes.nodeName);
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    this.#addHandlers();
   }
 
-  function wakePod(pod: Pod): void {
-    const node = nodes.get("", pod.spec?.nodeName ?? "");
-    const concerned = node !== undefined && noExecute(node).length > 0;
-    if (concerned || waiting.has(keyOf(pod))) queue.add(keyOf(pod));
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
   }
 
-  async function reconcile(key: string): Promise<ReconcileResult> {
-    const pod = pods.getByKey(key);
-    const node = nodes.get("", pod?.spec?.nodeName ?? "");
-    const going = pod?.metadata?.deletionTimestamp !== undefined;
-    if (pod === undefined || node === undefined || going) return forget(key, undefined);
-    const uid = pod.metadata?.uid ?? "";
-    const nowMs = clock.nowMs();
-    const known = waiting.get(key);
-    const sinceMs = known?.uid === uid ? known.sinceMs : nowMs;
-    const tolerations = pod.spec?.tolerations ?? [];
-    const waitMs = evictionInMs(noExecute(node), tolerations, { nowMs, sinceMs });
-    if (waitMs === undefined) return forget(key, pod);
-    if (waitMs <= 0) {
-      waiting.delete(key);
-      return evict(pod);
-    }
-    waiting.set(key, { uid, sinceMs });
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  #addHandlers(): void {
+    this.#nodes.addHandler({
+      add: (node) => this.#enqueuePodsOf(node),
+      update: (old, node) => {
+        if (!jsonEqual(noExecute(old), noExecute(node))) this.#enqueuePodsOf(node);
+      },
+    });
+    this.#pods.addHandler({
+      add: (pod) => this.#enqueue(pod),
+      update: (old, pod) => {
+        if (!jsonEqual(evictionView(old), evictionView(pod))) this.#enqueue(pod);
+      },
+      delete: (pod) => void this.#waiting.delete(keyOf(pod)),
+    });
+  }
+
+  #enqueuePodsOf(node: Node): void {
+    const pods = this.#pods.byIndex("controllers.nodeName", node.metadata?.name ?? "");
+    for (const pod of pods) this.#loop.queue.add(keyOf(pod));
+  }
+
+  /** Most pods are on nodes without NoExecute taints. */
+  #enqueue(pod: Pod): void {
+    const node = this.#nodes.get("", pod.spec?.nodeName ?? "");
+    const isTainted = node !== undefined && noExecute(node).length > 0;
+    if (isTainted || this.#waiting.has(keyOf(pod))) this.#loop.queue.add(keyOf(pod));
+  }
+
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const pod = this.#pods.getByKey(key);
+    const node = this.#nodes.get("", pod?.spec?.nodeName ?? "");
+    const isGoing = pod?.metadata?.deletionTimestamp !== undefined;
+    if (pod === undefined || node === undefined || isGoing) return void this.#waiting.delete(key);
+    const waiting = this.#findWaiting(key, pod);
+    const times = { nowMs: this.#clock.nowMs(), sinceMs: waiting.sinceMs };
+    const waitMs = evictionInMs(noExecute(node), pod.spec?.tolerations ?? [], times);
+    if (waitMs === undefined) return this.#cancel(key, pod);
+    if (waitMs <= 0) return this.#evict(key, pod);
+    this.#waiting.set(key, waiting);
     return { requeueAfterMs: waitMs };
   }
 
-  /** It may stay after all, or is gone. */
-  function forget(key: string, pod: Pod | undefined): undefined {
-    if (!waiting.delete(key) || pod === undefined) return;
-    const text = `Cancelling deletion of Pod ${key}`;
-    deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
+  /** As recorded, or from now on for a pod that was not waiting yet. */
+  #findWaiting(key: string, pod: Pod): Waiting {
+    const uid = pod.metadata?.uid ?? "";
+    const known = this.#waiting.get(key);
+    return known?.uid === uid ? known : { uid, sinceMs: this.#clock.nowMs() };
   }
 
-  async function evict(pod: Pod): Promise<undefined> {
+  /** The pod tolerates its node's taints for good. */
+  #cancel(key: string, pod: Pod): undefined {
+    if (!this.#waiting.delete(key)) return;
+    const text = `Cancelling deletion of Pod ${key}`;
+    this.#recorder.event(pod, "Normal", "TaintManagerEviction", text);
+  }
+
+  async #evict(key: string, pod: Pod): Promise<undefined> {
+    this.#waiting.delete(key);
+    const text = `Marking for deletion Pod ${key}`;
+    this.#recorder.event(pod, "Normal", "TaintManagerEviction", text);
+    await this.#deletePod(pod).catch(ignoreGone);
+  }
+
+  async #deletePod(pod: Pod): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-    const text = `Marking for deletion Pod ${namespace}/${name}`;
-    deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
-    const target = {
-      type: "DisruptionTarget",
-      status: "True",
-      reason: "DeletionByTaintManager",
-      message: "Taint manager: deleting due to NoExecute taint",
-      lastTransitionTime: formatTime(clock.nowMs()),
-    };
-    try {
-      const patch = { metadata: { uid }, status: { conditions: [target] } };
-      const status = { subresource: "status" };
-      await client.patch(refs.pods, namespace, name, "strategic", patch, status);
-      await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
-    } catch (error) {
-      if (!isGone(error)) throw error;
-    }
+    const lastTransitionTime = formatTime(this.#clock.nowMs());
+    const conditions = [{ ...disruptionTarget, lastTransitionTime }];
+    const patch = { metadata: { uid }, status: { conditions } };
+    const status = { subresource: "status" };
+    await this.#client.patch(refs.pods, namespace, name, "strategic", patch, status);
+    await this.#client.delete(refs.pods, namespace, name, { preconditions: { uid } });
   }
 }
+
+const disruptionTarget = {
+  type: "DisruptionTarget",
+  status: "True",
+  reason: "DeletionByTaintManager",
+  message: "Taint manager: deleting due to NoExecute taint",
+};

@@ -6,6 +6,8 @@
  *        nodes/s when the zone has more than 50 nodes, else none. One zone fully lost: 0.1 nodes/s.
  *        All zones fully lost: none at all, because then the control plane itself is probably cut off.
  */
+import type { Node } from "#api/gen/types.ts";
+import { isExcludedFromZones, readinessOf, zoneOf } from "./health.ts";
 
 export type ZoneState = "normal" | "partial" | "full";
 
@@ -18,6 +20,19 @@ const evictionsPerSecond = 0.1;
 const secondaryEvictionsPerSecond = 0.01;
 const unhealthyShare = 0.55;
 const largeZoneNodes = 50;
+
+/** By zone; nodes that are excluded from zones do not count. */
+export function countZones(nodes: Iterable<Node>): ReadonlyMap<string, ZoneCount> {
+  const counts = new Map<string, { ready: number; notReady: number }>();
+  for (const node of nodes) {
+    if (isExcludedFromZones(node)) continue;
+    const count = counts.get(zoneOf(node)) ?? { ready: 0, notReady: 0 };
+    if (readinessOf(node) === "ready") count.ready++;
+    else count.notReady++;
+    counts.set(zoneOf(node), count);
+  }
+  return counts;
+}
 
 export function zoneState({ ready, notReady }: ZoneCount): ZoneState {
   if (ready === 0 && notReady > 0) return "full";

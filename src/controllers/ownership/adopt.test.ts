@@ -110,7 +110,7 @@ test("a finalizer comes with adoption and goes with release, others stay", async
   const world = createWorld();
   world.api.put(refs.replicasets, owner);
   const wrote: Pod[] = [];
-  const adopter = adopterIn(world, { finalizer: "x/tracking", wrote: (one) => wrote.push(one) });
+  const adopter = adopterIn(world, { finalizer: "x/tracking", onWrite: (one) => wrote.push(one) });
   await claim(adopter, [seed(world, { ...matching, finalizers: ["a/b"] })]);
   const adopted = world.api.peek<Pod>(refs.pods, "default", "p");
   assert.deepEqual(adopted?.metadata?.finalizers, ["a/b", "x/tracking"]);

@@ -23,7 +23,7 @@ export interface Adopter<T extends KubeObject> {
   /** Put on with adoption, taken off with release. */
   readonly finalizer?: string;
   /** Called with each object written, so that the caller waits until its cache shows it. */
-  readonly wrote?: (object: T) => void;
+  readonly onWrite?: (object: T) => void;
 }
 
 /**
@@ -95,7 +95,7 @@ async function patchOwners<T extends KubeObject>(
   const patch = { metadata: { uid, resourceVersion, ownerReferences, ...marked } };
   try {
     const written = await adopter.client.patch<T>(adopter.ref, namespace, name, "merge", patch);
-    adopter.wrote?.(written);
+    adopter.onWrite?.(written);
     return written;
   } catch (error) {
     // Gone, or one that may not be changed any more: not ours to claim.

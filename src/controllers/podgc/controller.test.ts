@@ -5,7 +5,7 @@ import type { Node, Pod } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod } from "../testing/world.ts";
-import { podGarbageCollector } from "./controller.ts";
+import { PodGarbageCollector } from "./controller.ts";
 import * as garbage from "./garbage.ts";
 
 const born = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, "0")}Z`;
@@ -59,7 +59,7 @@ test("pods of a node that is gone are failed and deleted after a quarantine and 
     pod("lost", { ...on("gone"), metadata: { finalizers: ["example.com/hold"] } }),
   );
   world.api.put(refs.pods, pod("kept", on("here")));
-  await world.start(podGarbageCollector);
+  await world.start((deps) => new PodGarbageCollector(deps));
   await world.advance(45_000);
   assert.deepEqual(world.writes(), []);
   await world.advance(20_000);
@@ -76,7 +76,7 @@ test("a node the cache misses but the server has keeps its pods", async () => {
   world.api.put(refs.pods, pod("p", on("new")));
   const broken = failure(500, "InternalError", "away");
   world.api.fail((call) => call.verb === "get" && call.resource === "nodes", broken, 100);
-  await world.start(podGarbageCollector);
+  await world.start((deps) => new PodGarbageCollector(deps));
   await world.advance(300_000);
   assert.deepEqual(names(world.api, refs.pods), ["p"]);
   await world.stop();
@@ -86,7 +86,7 @@ test("a pod that is deleted before it had a node is failed and goes", async () =
   const world = createWorld();
   const { finalizers: _held, ...metadata } = going.metadata;
   world.api.put(refs.pods, pod("never", { metadata, status: { phase: "Pending" } }));
-  await world.start(podGarbageCollector);
+  await world.start((deps) => new PodGarbageCollector(deps));
   await world.advance(21_000);
   assert.deepEqual(names(world.api, refs.pods), []);
   await world.stop();

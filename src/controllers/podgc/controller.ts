@@ -1,95 +1,101 @@
 /**
- * Pod garbage collector: every 20 s, deletes pods that no kubelet will ever finish (podgc/garbage.ts).
+ * Pod garbage collector: every 20 s, deletes pods that no kubelet will ever finish (garbage.ts).
  *
  * Safe  a node must be missing for a whole quarantine and then be denied by a live GET before its
- *       pods are taken for orphans; deletes name the uid.
+ *       pods count as orphans (missing-nodes.ts); deletes name the uid.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { isNotFound } from "#client/api-errors.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { isFinished } from "../pods/pod.ts";
+import type { Client } from "#client/client.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
 import { isGone, textOf } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
-import * as garbage from "./garbage.ts";
+import { isFinished } from "../pods/pod.ts";
+import { nodeOf, planGarbage, type PodGarbage } from "./garbage.ts";
+import { MissingNodes } from "./missing-nodes.ts";
 
 const everyMs = 20_000;
-const quarantineMs = 40_000;
 /** Finished pods kept; upstream's --terminated-pod-gc-threshold. */
 const terminatedMax = 12_500;
 /** Deletes under way at once. */
 const deletesMax = 50;
 const onlyKey = "all";
 
-// long: one closure holds the informers and the quarantine that the small functions below share
-export function podGarbageCollector(deps: ControllerDeps): Controller {
-  const { client, clock, informers } = deps;
-  const pods = informers.informer<Pod>(refs.pods);
-  const nodes = informers.informer<Node>(refs.nodes);
-  /** Node name to the time it was first missed. */
-  const missing = new Map<string, number>();
-  const controller = queueController(deps, { name: "pod-garbage-collector", workers: 1 }, sweep);
-  controller.queue.addAfter(onlyKey, everyMs);
-  return controller;
+export class PodGarbageCollector implements Controller {
+  readonly name = "pod-garbage-collector";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #pods: Informer<Pod>;
+  readonly #nodes: Informer<Node>;
+  readonly #missing: MissingNodes;
+  readonly #loop: QueueController;
 
-  async function sweep(): Promise<{ readonly requeueAfterMs: number }> {
-    const all = [...pods.values()];
-    const byName = new Map(nodes.list().map((node) => [node.metadata?.name ?? "", node]));
-    const found = [
-      ...garbage.findTerminatedBeyond(all, terminatedMax),
-      ...garbage.findUnscheduledTerminating(all),
-      ...garbage.findTerminatingOutOfService(all, byName),
-      ...garbage.findOrphaned(all, await goneNodes(all)),
-    ];
-    for (let at = 0; at < found.length; at += deletesMax) {
-      await Promise.all(found.slice(at, at + deletesMax).map(remove));
-    }
+  constructor(deps: ControllerDeps) {
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#nodes = deps.informers.informer<Node>(refs.nodes);
+    this.#missing = new MissingNodes(deps);
+    this.#loop = queueController(deps, { name: this.name, workers: 1 }, () => this.#reconcile());
+    this.#loop.queue.addAfter(onlyKey, everyMs);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  async #reconcile(): Promise<ReconcileResult> {
+    const pods = [...this.#pods.values()];
+    const nodes = new Map(this.#nodes.list().map((node) => [node.metadata?.name ?? "", node]));
+    const named = new Set(pods.map(nodeOf).filter((name) => name !== ""));
+    const gone = await this.#missing.findGone(named.difference(nodes));
+    await this.#removeAll(planGarbage({ pods, nodes, gone, terminatedMax }));
     return { requeueAfterMs: everyMs };
   }
 
-  async function goneNodes(all: readonly Pod[]): Promise<ReadonlySet<string>> {
-    const nowMs = clock.monotonicMs();
-    const named = new Set(
-      all.map(garbage.nodeOf).filter((name) => name !== "" && nodes.get("", name) === undefined),
-    );
-    for (const name of missing.keys()) if (!named.has(name)) missing.delete(name);
-    for (const name of named) if (!missing.has(name)) missing.set(name, nowMs);
-    const due = [...missing]
-      .filter(([, sinceMs]) => nowMs - sinceMs >= quarantineMs)
-      .map(([name]) => name);
-    const denied = await Promise.all(due.map(isAbsent));
-    return new Set(due.filter((_name, at) => denied[at]));
-  }
-
-  async function isAbsent(name: string): Promise<boolean> {
-    try {
-      await client.get(refs.nodes, "", name);
-      return false;
-    } catch (error) {
-      return isNotFound(error);
+  async #removeAll(garbage: readonly PodGarbage[]): Promise<void> {
+    for (let at = 0; at < garbage.length; at += deletesMax) {
+      const batch = garbage.slice(at, at + deletesMax);
+      await Promise.all(batch.map((one) => this.#remove(one)));
     }
   }
 
   /** Marks a running pod as failed first: no kubelet is left to report it. */
-  async function remove({ pod, disruption }: garbage.PodGarbage): Promise<void> {
+  async #remove({ pod, disruption }: PodGarbage): Promise<void> {
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
     try {
-      if (!isFinished(pod)) await markFailed(pod, disruption);
-      const preconditions = { uid };
-      await client.delete(refs.pods, namespace, name, { gracePeriodSeconds: 0, preconditions });
+      if (!isFinished(pod)) await this.#markFailed(pod, disruption);
+      const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+      await this.#client.delete(refs.pods, namespace, name, options);
     } catch (error) {
       if (!isGone(error))
-        deps.log.warn("cannot delete pod", { namespace, name, error: textOf(error) });
+        this.#log.warn("cannot delete pod", { namespace, name, error: textOf(error) });
     }
   }
 
-  async function markFailed(pod: Pod, why: garbage.PodGarbage["disruption"]): Promise<void> {
+  async #markFailed(pod: Pod, why: PodGarbage["disruption"]): Promise<void> {
     const { namespace = "", name = "", uid } = pod.metadata ?? {};
-    const lastTransitionTime = formatTime(clock.nowMs());
+    const lastTransitionTime = formatTime(this.#clock.nowMs());
     const target = { type: "DisruptionTarget", status: "True", ...why, lastTransitionTime };
     const conditions = why === undefined ? {} : { conditions: [target] };
     const patch = { metadata: { uid }, status: { phase: "Failed", ...conditions } };
     const options = { subresource: "status" };
-    await client.patch(refs.pods, namespace, name, "strategic", patch, options);
+    await this.#client.patch(refs.pods, namespace, name, "strategic", patch, options);
   }
 }

@@ -8,7 +8,32 @@ export interface PodGarbage {
   readonly disruption?: { readonly reason: string; readonly message: string };
 }
 
+export interface GarbageRound {
+  readonly pods: readonly Pod[];
+  /** By name. */
+  readonly nodes: ReadonlyMap<string, Node>;
+  /** Names of nodes that pods are bound to and that do not exist. */
+  readonly gone: ReadonlySet<string>;
+  /** Finished pods that may stay. */
+  readonly terminatedMax: number;
+}
+
 const outOfService = "node.kubernetes.io/out-of-service";
+
+/** All pods to delete, in order; a pod may be there for two reasons. */
+export function planGarbage({
+  pods,
+  nodes,
+  gone,
+  terminatedMax,
+}: GarbageRound): readonly PodGarbage[] {
+  return [
+    ...findTerminatedBeyond(pods, terminatedMax),
+    ...findUnscheduledTerminating(pods),
+    ...findTerminatingOutOfService(pods, nodes),
+    ...findOrphaned(pods, gone),
+  ];
+}
 
 /** Finished pods beyond `threshold`, evicted ones first, then the oldest; 0 keeps all. */
 export function findTerminatedBeyond(

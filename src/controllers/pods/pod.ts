@@ -46,6 +46,19 @@ export function availableInMs(pod: Pod, minReadySeconds: number, nowMs: number):
   return Number.isNaN(since) ? minReadySeconds * 1000 : since + minReadySeconds * 1000 - nowMs;
 }
 
+/** When the next ready pod becomes available by the clock alone; undefined when none will. */
+export function nextAvailableMs(
+  pods: readonly Pod[],
+  minReadySeconds: number,
+  nowMs: number,
+): number | undefined {
+  const waits = pods
+    .filter(isReady)
+    .map((pod) => availableInMs(pod, minReadySeconds, nowMs))
+    .filter((wait) => wait > 0);
+  return waits.length === 0 ? undefined : Math.min(...waits);
+}
+
 /** A pod as the controller of `owner` creates it; the server adds defaults, name suffix and uid. */
 export function podFromTemplate(
   template: PodTemplateSpec,

@@ -4,13 +4,13 @@
  */
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
-import { ApiError } from "#api/status.ts";
 import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
-import { claim, type Adopter } from "../ownership/adopt.ts";
+import { isAlreadyExists } from "#client/api-errors.ts";
+import type { Adopter } from "../ownership/adopt.ts";
+import { claimCached } from "../ownership/cached.ts";
 import { jsonEqual } from "../framework/equal.ts";
-import { orphanIndex } from "../ownership/orphans.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
 import { templateHash } from "./template-hash.ts";
@@ -55,12 +55,9 @@ export function claimRevisions(
   adopter: Omit<Adopter<ControllerRevision>, "ref" | "matches">,
   selector: LabelSelector,
 ): Promise<readonly ControllerRevision[]> {
-  const { namespace = "", uid = "" } = adopter.owner.metadata ?? {};
   const matches = (revision: ControllerRevision): boolean =>
     labelsMatch(selector, revision.metadata?.labels ?? {});
-  const owned = informer.byIndex("controllers.controllerUid", uid);
-  const orphans = informer.byIndex(orphanIndex, namespace).filter(matches);
-  return claim({ ...adopter, ref: refs.controllerrevisions, matches }, [...owned, ...orphans]);
+  return claimCached(informer, { ...adopter, ref: refs.controllerrevisions, matches });
 }
 
 export function byRevision(a: ControllerRevision, b: ControllerRevision): number {
@@ -92,37 +89,51 @@ async function createRevision(
   template: PodTemplateSpec,
   revision: number,
 ): Promise<ControllerRevision> {
-  const { name = "", namespace = "" } = owner.metadata ?? {};
-  // A taken name with another template is a hash collision: count on until one is free.
+  // A taken name with another template is a hash collision: the count changes until one is free.
   for (let collisions = 0; ; collisions++) {
-    const hash = templateHash(template, collisions);
-    const object: ControllerRevision = {
-      apiVersion: "apps/v1",
-      kind: "ControllerRevision",
-      metadata: {
-        name: revisionName(name, hash),
-        namespace,
-        // The template's labels match the selector, by which people's tools find revisions.
-        labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
-        ...(owner.metadata?.annotations === undefined
-          ? {}
-          : { annotations: owner.metadata.annotations }),
-        ownerReferences: [deps.reference],
-      },
-      data: dataOf(template),
-      revision,
-    };
-    try {
-      return await deps.client.create(refs.controllerrevisions, namespace, object);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
-      const there = await deps.client.get<ControllerRevision>(
-        refs.controllerrevisions,
-        namespace,
-        revisionName(name, hash),
-      );
-      if (jsonEqual(templateOf(there), template)) return there;
-    }
+    const object = makeRevision(deps, owner, template, { revision, collisions });
+    const created = await createOrFind(deps.client, object);
+    if (created !== undefined) return created;
+  }
+}
+
+function makeRevision(
+  deps: RevisionDeps,
+  owner: RevisionOwner,
+  template: PodTemplateSpec,
+  counts: { readonly revision: number; readonly collisions: number },
+): ControllerRevision {
+  const { name = "", namespace = "", annotations } = owner.metadata ?? {};
+  const hash = templateHash(template, counts.collisions);
+  return {
+    apiVersion: "apps/v1",
+    kind: "ControllerRevision",
+    metadata: {
+      name: revisionName(name, hash),
+      namespace,
+      // The template's labels match the selector, by which people's tools find revisions.
+      labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
+      ...(annotations === undefined ? {} : { annotations }),
+      ownerReferences: [deps.reference],
+    },
+    data: dataOf(template),
+    revision: counts.revision,
+  };
+}
+
+/** @returns undefined when a revision of another template has the name. */
+async function createOrFind(
+  client: Client,
+  object: ControllerRevision,
+): Promise<ControllerRevision | undefined> {
+  const { name = "", namespace = "" } = object.metadata ?? {};
+  const ref = refs.controllerrevisions;
+  try {
+    return await client.create(ref, namespace, object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const existing = await client.get<ControllerRevision>(ref, namespace, name);
+    return jsonEqual(templateOf(existing), templateOf(object)) ? existing : undefined;
   }
 }
 

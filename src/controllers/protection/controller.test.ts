@@ -5,7 +5,8 @@ import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, names, pod, type World } from "../testing/world.ts";
 import { claimsOf, usesClaim } from "./claims.ts";
-import { claimProtectionController, volumeProtectionController } from "./controller.ts";
+import { ClaimProtectionController } from "./claim-controller.ts";
+import { VolumeProtectionController } from "./volume-controller.ts";
 
 const finalizers = ["kubernetes.io/pvc-protection"];
 
@@ -27,7 +28,7 @@ test("a deleted claim goes at once when nobody uses it, else with its last pod",
   claim(world, "free");
   claim(world, "used");
   world.api.put(refs.pods, user("p", "used"));
-  await world.start(claimProtectionController);
+  await world.start((deps) => new ClaimProtectionController(deps));
   assert.deepEqual(world.writes(), []);
   for (const name of ["free", "used"])
     await world.api.delete(refs.persistentvolumeclaims, "default", name);
@@ -42,7 +43,7 @@ test("a deleted claim goes at once when nobody uses it, else with its last pod",
 test("a pod that the cache does not show yet keeps its claim", async () => {
   const world = createWorld();
   claim(world, "used");
-  await world.start(claimProtectionController);
+  await world.start((deps) => new ClaimProtectionController(deps));
   world.api.cutWatches();
   world.api.put(refs.pods, user("p", "used"));
   await world.api.delete(refs.persistentvolumeclaims, "default", "used");
@@ -55,7 +56,10 @@ test("a claim or volume made without the finalizer gets it", async () => {
   const world = createWorld();
   claim(world, "bare", {});
   world.api.put(refs.persistentvolumes, { metadata: { name: "pv" } });
-  await world.start(claimProtectionController, volumeProtectionController);
+  await world.start(
+    (deps) => new ClaimProtectionController(deps),
+    (deps) => new VolumeProtectionController(deps),
+  );
   const stored = world.api.peek<PersistentVolumeClaim>(
     refs.persistentvolumeclaims,
     "default",
@@ -71,7 +75,7 @@ test("a bound volume stays until it is not", async () => {
   const world = createWorld();
   const metadata = { name: "pv", finalizers: ["kubernetes.io/pv-protection"] };
   world.api.put(refs.persistentvolumes, { metadata, status: { phase: "Bound" } } as object);
-  await world.start(volumeProtectionController);
+  await world.start((deps) => new VolumeProtectionController(deps));
   await world.api.delete(refs.persistentvolumes, "", "pv");
   await world.rest();
   const bound = world.api.peek(refs.persistentvolumes, "", "pv");

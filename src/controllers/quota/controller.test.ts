@@ -5,7 +5,7 @@ import type { Pod, ResourceQuota } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { documents } from "../testing/discovery.ts";
 import { createWorld, pod, type World } from "../testing/world.ts";
-import { resourceQuotaController } from "./controller.ts";
+import { ResourceQuotaController } from "./controller.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";
 
 type Hard = Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ test("a quota counts what is there, falls when it goes or ends, and a second run
   world.api.put(refs.pods, asking("b", "1"));
   world.api.put(refs.pods, asking("far", "1", { metadata: { namespace: "other" } }));
   world.api.put(refs.configmaps, { metadata: { name: "c", namespace: "default" } });
-  await world.start(resourceQuotaController);
+  await world.start((deps) => new ResourceQuotaController(deps));
   await world.advance(2_000);
   assert.deepEqual(used(world), { pods: "2", "requests.cpu": "1500m", "count/configmaps": "1" });
   world.api.drop(refs.configmaps, "default", "c");
@@ -46,7 +46,7 @@ test("a quota counts what is there, falls when it goes or ends, and a second run
   assert.deepEqual(used(world), { pods: "1", "requests.cpu": "500m", "count/configmaps": "0" });
   await world.stop();
   world.forgetCalls();
-  await world.start(resourceQuotaController);
+  await world.start((deps) => new ResourceQuotaController(deps));
   await world.advance(2_000);
   assert.deepEqual(world.writes(), []);
   await world.stop();
@@ -55,7 +55,7 @@ test("a quota counts what is there, falls when it goes or ends, and a second run
 test("what admission charged in vain is found within five minutes", async () => {
   const world = createWorld(documents);
   quota(world, { pods: "10" });
-  await world.start(resourceQuotaController);
+  await world.start((deps) => new ResourceQuotaController(deps));
   await world.advance(2_000);
   quota(world, { pods: "10" }, { hard: { pods: "10" }, used: { pods: "7" } });
   await world.advance(60_000);

@@ -7,20 +7,25 @@
  * Safe  nothing is written before all resources of the quota have been read once: a count of a half
  *       empty cache would let too much in. A charge made meanwhile makes the write a conflict.
  */
-import type { ResourceQuota } from "#api/gen/types.ts";
+import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
 import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
-import { qualifiedResource } from "#api/object.ts";
-import { formatQuantity } from "#api/quantity.ts";
-import { countedResource, usageEvaluator, usageOf, type UsageEvaluator } from "#api/quota-usage.ts";
+import { countedResource, usageOf, type UsageEvaluator } from "#api/quota-usage.ts";
+import type { Client } from "#client/client.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { Informer } from "#client/informer.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { sleep } from "#platform/clock.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { discover } from "../framework/discovery.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import { sleep, type Clock } from "#platform/clock.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";
 import { refs } from "../framework/refs.ts";
+import { CountedResources } from "./counted.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";
 
 const workers = 5;
@@ -28,104 +33,93 @@ const resyncMs = 5 * 60_000;
 /** A resource is being read for the first time, or was not served when it was looked for. */
 const unreadMs = 1_000;
 const unservedMs = 30_000;
+/** More names than this are counted in a step of their own: counting them takes milliseconds. */
 const manyNames = 500;
 
-// long: one closure holds the informers of counted resources that the small functions below share
-export function resourceQuotaController(deps: ControllerDeps): Controller {
-  const { client, clock, informers } = deps;
-  const quotas = informers.informer<ResourceQuota>(refs.resourcequotas);
-  const counted = new Map<string, Informer<KubeObject>>();
-  const options = { name: "resourcequota-controller", workers };
-  const controller = queueController(deps, options, reconcile);
-  const { queue } = controller;
-  quotas.addHandler({
-    add: (quota) => queue.add(keyOf(quota)),
-    update(old, quota) {
-      // Charges of admission are not news; a changed limit is.
-      if (!jsonEqual(old.spec, quota.spec)) queue.add(keyOf(quota));
-    },
-  });
-  return controller;
+export class ResourceQuotaController implements Controller {
+  readonly name = "resourcequota-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #quotas: Informer<ResourceQuota>;
+  readonly #counted: CountedResources;
+  readonly #loop: QueueController;
 
-  async function reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const quota = quotas.getByKey(key);
-    if (quota === undefined) return undefined;
-    const names = Object.keys(quota.spec?.hard ?? {});
-    const resources = names.flatMap((name) => countedResource(name) ?? []);
-    const unserved = await watchCounted(resources);
-    if (resources.some(isUnread)) return { requeueAfterMs: unreadMs };
-    // Discovery and the count are a step each: a quota may have thousands of names.
-    if (names.length > manyNames) await sleep(clock, "controllers.delay", 0, signal);
-    const { namespace = "" } = quota.metadata ?? {};
-    const list = (resource: GroupResource): readonly AnyObject[] =>
-      // Usage evaluators take objects of any kind.
-      (counted.get(qualifiedResource(resource))?.list(namespace) ?? []) as readonly AnyObject[];
-    await writeStatus(quota, quotaStatus(quota, usageOf(quota, list, clock.nowMs())));
-    return { requeueAfterMs: unserved ? unservedMs : resyncMs };
+  constructor(deps: ControllerDeps) {
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#quotas = deps.informers.informer<ResourceQuota>(refs.resourcequotas);
+    this.#counted = new CountedResources(deps, {
+      isLimited: (namespace) => this.#quotasIn(namespace).length > 0,
+      onUsageChange: (evaluator, object) => this.#enqueueCounting(evaluator, object),
+    });
+    this.#loop = queueController(deps, { name: this.name, workers }, (key, signal) =>
+      this.#reconcile(key, signal),
+    );
+    this.#addHandler();
   }
 
-  function isUnread(resource: GroupResource): boolean {
-    return counted.get(qualifiedResource(resource))?.hasSynced === false;
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
   }
 
-  /** @returns whether some resource is not served, so that it counts as none. */
-  async function watchCounted(resources: readonly GroupResource[]): Promise<boolean> {
-    const missing = resources.filter((resource) => !counted.has(qualifiedResource(resource)));
-    if (missing.length === 0) return false;
-    const { resources: all } = await discover(client);
-    const served = new Map(all.map((found) => [qualifiedResource(found.ref), found]));
-    for (const resource of missing) {
-      const name = qualifiedResource(resource);
-      const found = served.get(name);
-      const evaluator = usageEvaluator(resource);
-      if (found === undefined || evaluator === undefined || counted.has(name)) continue;
-      const informer = informers.informer<KubeObject>(found.ref);
-      counted.set(name, informer);
-      wakeBy(informer, evaluator);
-    }
-    return missing.some((resource) => !counted.has(qualifiedResource(resource)));
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
   }
 
-  function wakeBy(informer: Informer<KubeObject>, evaluator: UsageEvaluator): void {
-    informer.addHandler({
-      update: (old, object) => {
-        if (quotasOf(object).length > 0 && !sameUsage(evaluator, old, object))
-          wake(evaluator, object);
+  #addHandler(): void {
+    const { queue } = this.#loop;
+    this.#quotas.addHandler({
+      add: (quota) => queue.add(keyOf(quota)),
+      update(old, quota) {
+        // Charges of admission need no recount; a changed limit does.
+        if (!jsonEqual(old.spec, quota.spec)) queue.add(keyOf(quota));
       },
-      delete: (object) => wake(evaluator, object),
     });
   }
 
-  function quotasOf(object: KubeObject): readonly ResourceQuota[] {
-    return quotas.list(object.metadata?.namespace ?? "-");
+  /** Objects without a namespace have no quotas. */
+  #quotasIn(namespace: string): readonly ResourceQuota[] {
+    return namespace === "" ? [] : this.#quotas.list(namespace);
   }
 
-  function wake(evaluator: UsageEvaluator, object: KubeObject): void {
-    for (const quota of quotasOf(object)) {
-      const names = Object.keys(quota.spec?.hard ?? {});
-      if (evaluator.matching(names).length > 0) queue.add(keyOf(quota));
-    }
+  /** Enqueues the quotas that count objects such as this one. */
+  #enqueueCounting(evaluator: UsageEvaluator, object: KubeObject): void {
+    for (const quota of this.#quotasIn(object.metadata?.namespace ?? ""))
+      if (evaluator.matching(limitedNames(quota)).length > 0) this.#loop.queue.add(keyOf(quota));
   }
 
-  function sameUsage(evaluator: UsageEvaluator, old: KubeObject, object: KubeObject): boolean {
-    const view = (one: KubeObject): unknown => {
-      const usage = evaluator.usage(one as AnyObject, clock.nowMs());
-      return Object.entries(usage).map(([name, amount]) => [name, formatQuantity(amount)]);
-    };
-    return jsonEqual(view(old), view(object));
+  async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const quota = this.#quotas.getByKey(key);
+    if (quota === undefined) return undefined;
+    const names = limitedNames(quota);
+    const resources = names.flatMap((name) => countedResource(name) ?? []);
+    const hasUnserved = await this.#counted.watch(resources);
+    if (resources.some((one) => this.#counted.isUnread(one))) return { requeueAfterMs: unreadMs };
+    // Discovery and the count are a step each: a quota may have thousands of names.
+    if (names.length > manyNames) await sleep(this.#clock, "controllers.delay", 0, signal);
+    await this.#writeStatus(quota, this.#count(quota));
+    return { requeueAfterMs: hasUnserved ? unservedMs : resyncMs };
   }
 
-  async function writeStatus(
-    quota: ResourceQuota,
-    status: ReturnType<typeof quotaStatus>,
-  ): Promise<void> {
+  #count(quota: ResourceQuota): ResourceQuotaStatus {
+    const { namespace = "" } = quota.metadata ?? {};
+    const list = (resource: GroupResource): readonly AnyObject[] =>
+      this.#counted.list(resource, namespace);
+    return quotaStatus(quota, usageOf(quota, list, this.#clock.nowMs()));
+  }
+
+  async #writeStatus(quota: ResourceQuota, status: ResourceQuotaStatus): Promise<void> {
     if (sameQuotaStatus(quota.status, status)) return;
     const namespace = quota.metadata?.namespace ?? "";
-    const next: ResourceQuota = { ...quota, status };
+    const options = { subresource: "status" };
     try {
-      await client.update(refs.resourcequotas, namespace, next, { subresource: "status" });
+      await this.#client.update(refs.resourcequotas, namespace, { ...quota, status }, options);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
+}
+
+function limitedNames(quota: ResourceQuota): readonly string[] {
+  return Object.keys(quota.spec?.hard ?? {});
 }

@@ -5,7 +5,11 @@ import type { Pod, ReplicaSet, ReplicationController } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, pod, readyStatus, selector, template } from "../testing/world.ts";
-import { replicaSetController, replicationControllerController } from "./controller.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
+import { ReplicaSetController } from "./controller.ts";
+import { replicaSetKind, replicationControllerKind } from "./kinds.ts";
+
+const replicaSets = (deps: ControllerDeps) => new ReplicaSetController(deps, replicaSetKind);
 
 function replicaSet(replicas: number): ReplicaSet {
   return {
@@ -27,7 +31,7 @@ function statusOf(world: ReturnType<typeof createWorld>): ReplicaSet["status"] {
 test("a ReplicaSet gets its pods, its status follows them, and a second run writes nothing", async () => {
   const world = createWorld();
   world.api.put(refs.replicasets, replicaSet(3));
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   assert.equal(podsOf(world).length, 3);
   const made = podsOf(world)[0];
   assert.match(made?.metadata?.name ?? "", /^web-/);
@@ -44,7 +48,7 @@ test("a ReplicaSet gets its pods, its status follows them, and a second run writ
   });
   await world.stop();
   world.forgetCalls();
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
@@ -52,7 +56,7 @@ test("a ReplicaSet gets its pods, its status follows them, and a second run writ
 test("a pod that goes is replaced; fewer replicas delete the pods least missed", async () => {
   const world = createWorld();
   const set = world.api.put(refs.replicasets, replicaSet(3));
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   world.api.drop(refs.pods, "default", podsOf(world)[0]?.metadata?.name ?? "");
   await world.rest();
   assert.equal(podsOf(world).length, 3);
@@ -71,7 +75,7 @@ test("an orphan that matches is adopted, a stranger is let go and replaced", asy
   const world = createWorld();
   world.api.put(refs.replicasets, replicaSet(2));
   world.api.put(refs.pods, pod("orphan", { metadata: { labels: { app: "web" } } }));
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   assert.equal(podsOf(world).length, 2);
   const orphan = (): Pod | undefined => world.api.peek<Pod>(refs.pods, "default", "orphan");
   assert.equal(orphan()?.metadata?.ownerReferences?.[0]?.name, "web");
@@ -88,7 +92,7 @@ test("an orphan that matches is adopted, a stranger is let go and replaced", asy
 test("a ReplicaSet deleted behind the cache's back adopts nothing", async () => {
   const world = createWorld();
   world.api.put(refs.replicasets, replicaSet(1));
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   const gone = failure(404, "NotFound", "replicasets.apps web not found");
   world.api.fail((call) => call.verb === "get" && call.resource === "replicasets", gone);
   world.api.put(refs.pods, pod("orphan", { metadata: { labels: { app: "web" } } }));
@@ -103,7 +107,7 @@ test("a quota that refuses costs one call a try and one condition; the rest come
   const refusal = failure(403, "Forbidden", "exceeded quota");
   world.api.fail((call) => call.verb === "create" && call.resource === "pods", refusal, 2);
   world.api.put(refs.replicasets, replicaSet(4));
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   // The status write itself wakes the key once; from then on it waits for its backoff.
   const warning = "Warning FailedCreate Error creating: exceeded quota";
   assert.deepEqual(world.events, [warning, warning]);
@@ -117,7 +121,7 @@ test("a quota that refuses costs one call a try and one condition; the rest come
 test("while the cache lags nothing is made twice", async () => {
   const world = createWorld();
   world.api.put(refs.replicasets, replicaSet(2));
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   world.api.cutWatches();
   await world.rest();
   const set = world.api.peek<ReplicaSet>(refs.replicasets, "default", "web");
@@ -131,7 +135,7 @@ test("pods become available when minReadySeconds are over, by the clock alone", 
   const world = createWorld();
   const set = replicaSet(1);
   world.api.put(refs.replicasets, { ...set, spec: { ...set.spec, selector, minReadySeconds: 30 } });
-  await world.start(replicaSetController);
+  await world.start(replicaSets);
   world.setPod(podsOf(world)[0]?.metadata?.name ?? "", readyStatus(world.now()));
   await world.rest();
   assert.equal(statusOf(world)?.availableReplicas, undefined);
@@ -149,7 +153,7 @@ test("a ReplicationController does the same with its plain selector", async () =
     spec: { replicas: 2, selector: { app: "web" }, template },
   };
   world.api.put(refs.replicationcontrollers, controller);
-  await world.start(replicationControllerController);
+  await world.start((deps) => new ReplicaSetController(deps, replicationControllerKind));
   assert.equal(podsOf(world).length, 2);
   const ref = refs.replicationcontrollers;
   const stored = world.api.peek<ReplicationController>(ref, "default", "web");

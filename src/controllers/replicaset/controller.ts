@@ -2,275 +2,229 @@
  * ReplicaSet and ReplicationController: N pods of one template, no more and no fewer.
  *
  * In    ReplicaSets (or RCs) and Pods. Out: Pod creates and deletes, status.
- * Safe  a key with writes its cache has not seen yet makes and deletes nothing (shared/expectations.ts);
- *       deletes name the uid; orphans that match are adopted, strangers released (shared/adopt.ts).
+ * Safe  a key whose writes are not in the cache yet creates and deletes nothing
+ *       (framework/expectations.ts); deletes name the uid; orphans that match are adopted, pods that no
+ *       longer match are released (ownership/adopt.ts).
  */
-import type { LabelSelector as LabelSelectorSpec, Pod, PodTemplateSpec } from "#api/gen/types.ts";
-import type { LabelSelector } from "#api/selectors/label-selector.ts";
-import {
-  labelsMatch,
-  selectorFromMap,
-  selectorFromLabelSelector,
-} from "#api/selectors/label-selector.ts";
-import type { GroupVersionKind, KubeObject } from "#api/object.ts";
+import type { Pod } from "#api/gen/types.ts";
+import { labelsMatch } from "#api/selectors/label-selector.ts";
 import { formatTime } from "#api/time.ts";
-import type { ResourceRef } from "#client/client.ts";
-import { commonIndexes, keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../ownership/adopt.ts";
-import { Expectations, unfulfilled } from "../framework/expectations.ts";
-import type { Condition } from "../framework/conditions.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { addGathered } from "../framework/gather.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import { textOf } from "../framework/api-errors.ts";
+import { callEach } from "../framework/call-each.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
-import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
-import { isGone, isNamespaceGoing, textOf } from "../framework/api-errors.ts";
-import { slowStart } from "../framework/slow-start.ts";
-import { isActive, podFromTemplate } from "../pods/pod.ts";
-import { memoSelector } from "../ownership/selectors.ts";
-import { nextAvailableMs, planReplicas, replicaStatus, type Failure } from "./replicas.ts";
+import {
+  claimCached,
+  indexByController,
+  indexForClaims,
+  listControlled,
+} from "../ownership/cached.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { isActive, nextAvailableMs, podFromTemplate } from "../pods/pod.ts";
+import { PodControl, type PodOwner } from "../pods/pod-control.ts";
+import type { ReplicaKind, ReplicaOwner } from "./kinds.ts";
+import { planReplicas, replicaStatus, type Failure } from "./replicas.ts";
 
-interface ReplicaOwner extends KubeObject {
-  readonly spec?: {
-    readonly replicas?: number;
-    readonly minReadySeconds?: number;
-    readonly selector?: LabelSelectorSpec | Readonly<Record<string, string>>;
-    readonly template?: PodTemplateSpec;
-  };
-  readonly status?: { readonly replicas?: number; readonly conditions?: readonly Condition[] };
-}
-
-interface Kind {
-  readonly name: string;
-  readonly gvk: GroupVersionKind;
-  readonly ref: ResourceRef;
-  readonly workers: number;
-  readonly selector: (owner: ReplicaOwner) => LabelSelector;
-  readonly countsTerminating: boolean;
-}
-
-const replicaSet: Kind = {
-  name: "replicaset-controller",
-  gvk: { group: "apps", version: "v1", kind: "ReplicaSet" },
-  ref: refs.replicasets,
-  workers: 20,
-  selector: (owner) =>
-    memoSelector(owner, () =>
-      selectorFromLabelSelector((owner.spec?.selector ?? {}) as LabelSelectorSpec),
-    ),
-  countsTerminating: true,
-};
-
-const replicationController: Kind = {
-  name: "replication-controller",
-  gvk: { group: "", version: "v1", kind: "ReplicationController" },
-  ref: refs.replicationcontrollers,
-  workers: 5,
-  selector: (owner) =>
-    memoSelector(owner, () =>
-      selectorFromMap((owner.spec?.selector ?? {}) as Record<string, string>),
-    ),
-  countsTerminating: false,
-};
-
-export function replicaSetController(deps: ControllerDeps): Controller {
-  return replicaController(deps, replicaSet);
-}
-
-export function replicationControllerController(deps: ControllerDeps): Controller {
-  return replicaController(deps, replicationController);
-}
-
-// long: one closure holds the informers and the expectations that the small functions below share
-function replicaController(deps: ControllerDeps, kind: Kind): Controller {
-  const { client, clock, informers } = deps;
-  const owners = informers.informer<ReplicaOwner>(kind.ref);
-  const pods = informers.informer<Pod>(refs.pods);
-  owners.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  pods.addIndex(orphanIndex, orphanNamespace);
-  const expectations = new Expectations(pods, clock);
-  const controller = queueController(deps, kind, reconcile);
-  const { queue } = controller;
-
-  owners.addHandler({
-    add: (owner) => queue.add(keyOf(owner)),
-    update: wakeOwner,
-    delete: (owner) => queue.add(keyOf(owner)),
-  });
-  pods.addHandler({ add: wake, delete: wake, update: wakeChanged });
-  return controller;
-
-  function wakeOwner(old: ReplicaOwner, owner: ReplicaOwner): void {
-    const isSame = old.metadata?.generation === owner.metadata?.generation;
-    addGathered(queue, keyOf(owner), isSame ? sizeOf(owner) : 0);
-  }
-
-  function wakeChanged(old: Pod, pod: Pod): void {
-    const orphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
-    // A status change of an orphan cannot cause its adoption.
-    if (orphan && jsonEqual(old.metadata?.labels, pod.metadata?.labels)) return;
-    wake(old);
-    wake(pod);
-  }
-
-  function wake(pod: Pod): void {
-    const key = controllerKey(pod, kind.gvk);
-    if (key !== undefined) return addGathered(queue, key, sizeOf(owners.getByKey(key)));
-    if (controllerOf(pod) !== undefined || pod.metadata?.deletionTimestamp !== undefined) return;
-    for (const owner of owners.list(pod.metadata?.namespace)) {
-      if (labelsMatch(kind.selector(owner), pod.metadata?.labels ?? {})) queue.add(keyOf(owner));
-    }
-  }
-
-  async function reconcile(key: string): Promise<ReconcileResult> {
-    const owner = owners.getByKey(key);
-    if (owner === undefined) return expectations.forget(key);
-    const passed = expectations.passed(key);
-    const mine = passed ? await claimPods(key, owner) : owned(owner);
-    const deleting = owner.metadata?.deletionTimestamp !== undefined;
-    const outcome = passed && !deleting ? await manage(key, owner, mine) : notTried;
-    await writeStatus(owner, mine, passed ? outcome : notTried);
-    if (outcome.error !== undefined) throw outcome.error;
-    const wait = nextAvailableMs(mine, owner.spec?.minReadySeconds ?? 0, clock.nowMs());
-    if (!passed) return { requeueAfterMs: Math.min(wait ?? Infinity, unfulfilled.requeueAfterMs) };
-    return wait === undefined ? undefined : { requeueAfterMs: wait };
-  }
-
-  function owned(owner: ReplicaOwner): readonly Pod[] {
-    return pods.byIndex("controllers.controllerUid", owner.metadata?.uid ?? "");
-  }
-
-  function claimPods(key: string, owner: ReplicaOwner): Promise<readonly Pod[]> {
-    const selector = kind.selector(owner);
-    const matches = (pod: Pod): boolean => labelsMatch(selector, pod.metadata?.labels ?? {});
-    const orphans = pods
-      .byIndex(orphanIndex, owner.metadata?.namespace ?? "")
-      .filter((pod) => isActive(pod) && matches(pod));
-    const reference = controllerReference(kind.gvk, owner);
-    const wrote = (pod: Pod): void => expectations.wrote(key, pod);
-    const adopter = {
-      client,
-      ref: refs.pods,
-      owner,
-      ownerRef: kind.ref,
-      reference,
-      matches,
-      wrote,
-    };
-    return claim(adopter, [...owned(owner), ...orphans]);
-  }
-
-  async function manage(key: string, owner: ReplicaOwner, mine: readonly Pod[]): Promise<Outcome> {
-    const crowds = crowdsOf(owner);
-    const crowd = (pod: Pod): number => crowds.get(pod.spec?.nodeName ?? "") ?? 0;
-    const plan = planReplicas(mine, owner.spec?.replicas ?? 1, clock.nowMs(), crowd);
-    const error =
-      plan.create > 0
-        ? await createPods(key, owner, plan.create)
-        : await deletePods(key, owner, plan.remove);
-    if (error === undefined) return { error, failure: "none" };
-    const reason = plan.create > 0 ? "FailedCreate" : "FailedDelete";
-    return { error, failure: { reason, message: textOf(error) } };
-  }
-
-  /** By node: living pods of this owner and of its siblings, that is of one Deployment. */
-  function crowdsOf(owner: ReplicaOwner): ReadonlyMap<string, number> {
-    const controller = controllerOf(owner)?.uid;
-    const siblings =
-      controller === undefined ? [owner] : owners.byIndex("controllers.controllerUid", controller);
-    const crowds = new Map<string, number>();
-    for (const pod of siblings.flatMap(owned)) {
-      const node = pod.spec?.nodeName ?? "";
-      if (isActive(pod)) crowds.set(node, (crowds.get(node) ?? 0) + 1);
-    }
-    return crowds;
-  }
-
-  /** @returns what kept it from making all of them, if anything did. */
-  async function createPods(key: string, owner: ReplicaOwner, count: number): Promise<unknown> {
-    const namespace = owner.metadata?.namespace ?? "";
-    const pod = podFromTemplate(owner.spec?.template ?? {}, {
-      namespace,
-      generateName: `${owner.metadata?.name ?? ""}-`,
-      owner: controllerReference(kind.gvk, owner),
-    });
-    const { error } = await slowStart(count, async () => {
-      const made = await client.create<Pod>(refs.pods, namespace, pod);
-      expectations.wrote(key, made);
-      deps.recorder.event(
-        owner,
-        "Normal",
-        "SuccessfulCreate",
-        `Created pod: ${made.metadata?.name ?? ""}`,
-      );
-    });
-    if (error === undefined) return undefined;
-    // A namespace on its way out takes no new pods; its end will end this owner too.
-    if (isNamespaceGoing(error)) return undefined;
-    deps.recorder.event(owner, "Warning", "FailedCreate", `Error creating: ${textOf(error)}`);
-    return error;
-  }
-
-  async function deletePods(
-    key: string,
-    owner: ReplicaOwner,
-    victims: readonly Pod[],
-  ): Promise<unknown> {
-    const results = await Promise.allSettled(victims.map((pod) => deletePod(key, owner, pod)));
-    return results.find((result) => result.status === "rejected")?.reason;
-  }
-
-  async function deletePod(key: string, owner: ReplicaOwner, pod: Pod): Promise<void> {
-    const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-    expectations.deleting(key, pod);
-    try {
-      await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
-      deps.recorder.event(owner, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
-    } catch (error) {
-      expectations.notDeleted(key, pod);
-      if (isGone(error)) return;
-      deps.recorder.event(owner, "Warning", "FailedDelete", `Error deleting: ${textOf(error)}`);
-      throw error;
-    }
-  }
-
-  async function writeStatus(
-    owner: ReplicaOwner,
-    mine: readonly Pod[],
-    { failure }: Outcome,
-  ): Promise<void> {
-    const nowMs = clock.nowMs();
-    const status = replicaStatus({
-      pods: mine,
-      template: owner.spec?.template,
-      minReadySeconds: owner.spec?.minReadySeconds ?? 0,
-      generation: owner.metadata?.generation,
-      old: owner.status?.conditions,
-      failure,
-      countsTerminating: kind.countsTerminating,
-      nowMs,
-      now: formatTime(nowMs),
-    });
-    if (jsonEqual(owner.status, status)) return;
-    await client.update(
-      kind.ref,
-      owner.metadata?.namespace ?? "",
-      { ...owner, status },
-      { subresource: "status" },
-    );
-  }
-}
-
-/** How making or deleting pods went. */
+/** How creating or deleting pods went. */
 interface Outcome {
   readonly error: unknown;
   readonly failure: Failure | "none" | "unknown";
 }
 
 const notTried: Outcome = { error: undefined, failure: "unknown" };
+
+export class ReplicaSetController implements Controller {
+  readonly name: string;
+  readonly #deps: ControllerDeps;
+  readonly #kind: ReplicaKind;
+  readonly #owners: Informer<ReplicaOwner>;
+  readonly #pods: Informer<Pod>;
+  readonly #expectations: Expectations<Pod>;
+  readonly #control: PodControl;
+  readonly #loop: QueueController;
+
+  constructor(deps: ControllerDeps, kind: ReplicaKind) {
+    this.name = kind.name;
+    this.#deps = deps;
+    this.#kind = kind;
+    this.#owners = deps.informers.informer<ReplicaOwner>(kind.ref);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    indexByController(this.#owners);
+    indexForClaims(this.#pods);
+    this.#expectations = new Expectations(this.#pods, deps.clock);
+    this.#control = new PodControl(deps, this.#expectations);
+    this.#loop = queueController(deps, kind, (key) => this.#reconcile(key));
+    this.#addHandlers();
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  #addHandlers(): void {
+    const { queue } = this.#loop;
+    this.#owners.addHandler({
+      add: (owner) => queue.add(keyOf(owner)),
+      update: (old, owner) => this.#wakeUpdated(old, owner),
+      delete: (owner) => queue.add(keyOf(owner)),
+    });
+    this.#pods.addHandler({
+      add: (pod) => this.#wakeOwner(pod),
+      delete: (pod) => this.#wakeOwner(pod),
+      update: (old, pod) => this.#wakeOwners(old, pod),
+    });
+  }
+
+  #wakeUpdated(old: ReplicaOwner, owner: ReplicaOwner): void {
+    const isSameSpec = old.metadata?.generation === owner.metadata?.generation;
+    addGathered(this.#loop.queue, keyOf(owner), isSameSpec ? sizeOf(owner) : 0);
+  }
+
+  #wakeOwners(old: Pod, pod: Pod): void {
+    const isOrphan = controllerOf(old) === undefined && controllerOf(pod) === undefined;
+    // A status change of an orphan cannot cause its adoption.
+    if (isOrphan && jsonEqual(old.metadata?.labels, pod.metadata?.labels)) return;
+    this.#wakeOwner(old);
+    this.#wakeOwner(pod);
+  }
+
+  #wakeOwner(pod: Pod): void {
+    const { queue } = this.#loop;
+    const key = controllerKey(pod, this.#kind.gvk);
+    if (key !== undefined) return addGathered(queue, key, sizeOf(this.#owners.getByKey(key)));
+    if (controllerOf(pod) !== undefined || pod.metadata?.deletionTimestamp !== undefined) return;
+    for (const owner of this.#owners.list(pod.metadata?.namespace)) {
+      if (this.#isSelected(owner, pod)) queue.add(keyOf(owner));
+    }
+  }
+
+  /** The status is written even while expectations are unsatisfied: it counts what the cache shows. */
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const owner = this.#owners.getByKey(key);
+    if (owner === undefined) return this.#expectations.forget(key);
+    const isSatisfied = this.#expectations.isSatisfied(key);
+    const pods = isSatisfied ? await this.#claimPods(key, owner) : this.#listOwned(owner);
+    const isDeleting = owner.metadata?.deletionTimestamp !== undefined;
+    const outcome = isSatisfied && !isDeleting ? await this.#manage(key, owner, pods) : notTried;
+    await this.#writeStatus(owner, pods, outcome);
+    if (outcome.error !== undefined) throw outcome.error;
+    return this.#requeue(owner, pods, isSatisfied ? Infinity : unsatisfied.requeueAfterMs);
+  }
+
+  #listOwned(owner: ReplicaOwner): readonly Pod[] {
+    return listControlled(this.#pods, owner.metadata?.uid);
+  }
+
+  #isSelected(owner: ReplicaOwner, pod: Pod): boolean {
+    return labelsMatch(this.#kind.selectorOf(owner), pod.metadata?.labels ?? {});
+  }
+
+  #claimPods(key: string, owner: ReplicaOwner): Promise<readonly Pod[]> {
+    const adopter = {
+      client: this.#deps.client,
+      ref: refs.pods,
+      owner,
+      ownerRef: this.#kind.ref,
+      reference: controllerReference(this.#kind.gvk, owner),
+      matches: (pod: Pod) => this.#isSelected(owner, pod),
+      onWrite: (pod: Pod) => this.#expectations.expectWrite(key, pod),
+    };
+    return claimCached(this.#pods, adopter, isActive);
+  }
+
+  async #manage(key: string, object: ReplicaOwner, pods: readonly Pod[]): Promise<Outcome> {
+    const podsByNode = this.#countByNode(object);
+    const crowd = (pod: Pod): number => podsByNode.get(pod.spec?.nodeName ?? "") ?? 0;
+    const nowMs = this.#deps.clock.nowMs();
+    const { create, remove } = planReplicas(pods, object.spec?.replicas ?? 1, nowMs, crowd);
+    const owner = { key, object };
+    const error =
+      create > 0
+        ? await this.#createPods(owner, create)
+        : await callEach(remove, (pod) => this.#deletePod(owner, pod));
+    if (error === undefined) return { error, failure: "none" };
+    const reason = create > 0 ? "FailedCreate" : "FailedDelete";
+    return { error, failure: { reason, message: textOf(error) } };
+  }
+
+  /** Active pods by node, of this owner and of its siblings: those of the same Deployment. */
+  #countByNode(owner: ReplicaOwner): ReadonlyMap<string, number> {
+    const uid = controllerOf(owner)?.uid;
+    const siblings = uid === undefined ? [owner] : listControlled(this.#owners, uid);
+    const counts = new Map<string, number>();
+    for (const pod of siblings.flatMap((sibling) => this.#listOwned(sibling))) {
+      const node = pod.spec?.nodeName ?? "";
+      if (isActive(pod)) counts.set(node, (counts.get(node) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** @returns the first error, if any. */
+  async #createPods(owner: PodOwner<ReplicaOwner>, count: number): Promise<unknown> {
+    const { metadata, spec } = owner.object;
+    const pod = podFromTemplate(spec?.template ?? {}, {
+      namespace: metadata?.namespace ?? "",
+      generateName: `${metadata?.name ?? ""}-`,
+      owner: controllerReference(this.#kind.gvk, owner.object),
+    });
+    const pods = Array.from({ length: count }, () => pod);
+    return (await this.#control.createPods(owner, pods)).error;
+  }
+
+  async #deletePod(owner: PodOwner, pod: Pod): Promise<void> {
+    try {
+      await this.#control.deletePod(owner, pod);
+    } catch (error) {
+      const text = `Error deleting: ${textOf(error)}`;
+      this.#deps.recorder.event(owner.object, "Warning", "FailedDelete", text);
+      throw error;
+    }
+  }
+
+  async #writeStatus(owner: ReplicaOwner, pods: readonly Pod[], outcome: Outcome): Promise<void> {
+    const nowMs = this.#deps.clock.nowMs();
+    const status = replicaStatus({
+      pods,
+      template: owner.spec?.template,
+      minReadySeconds: owner.spec?.minReadySeconds ?? 0,
+      generation: owner.metadata?.generation,
+      old: owner.status?.conditions,
+      failure: outcome.failure,
+      countsTerminating: this.#kind.countsTerminating,
+      nowMs,
+      now: formatTime(nowMs),
+    });
+    if (jsonEqual(owner.status, status)) return;
+    const next = { ...owner, status };
+    const namespace = owner.metadata?.namespace ?? "";
+    await this.#deps.client.update(this.#kind.ref, namespace, next, { subresource: "status" });
+  }
+
+  /** Looks again when the next pod becomes available, after `mostMs` at the latest. */
+  #requeue(owner: ReplicaOwner, pods: readonly Pod[], mostMs: number): ReconcileResult {
+    const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
+    const nowMs = this.#deps.clock.nowMs();
+    const waitMs = nextAvailableMs(pods.filter(isActive), minReadySeconds, nowMs) ?? Infinity;
+    const requeueAfterMs = Math.min(waitMs, mostMs);
+    return Number.isFinite(requeueAfterMs) ? { requeueAfterMs } : undefined;
+  }
+}
 
 function sizeOf(owner: ReplicaOwner | undefined): number {
   return Math.max(owner?.spec?.replicas ?? 0, owner?.status?.replicas ?? 0);

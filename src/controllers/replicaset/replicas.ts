@@ -4,14 +4,7 @@
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
-import {
-  availableInMs,
-  compareForDeletion,
-  isActive,
-  isAvailable,
-  isReady,
-  isTerminating,
-} from "../pods/pod.ts";
+import { compareForDeletion, isActive, isAvailable, isReady, isTerminating } from "../pods/pod.ts";
 import { findCondition, withoutCondition, type Condition } from "../framework/conditions.ts";
 
 /** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
@@ -96,17 +89,4 @@ function replicaConditions({ failure, old, now }: StatusInput): readonly Conditi
   if (findCondition(old, "ReplicaFailure") !== undefined) return old ?? [];
   const times = { lastTransitionTime: now };
   return [...(old ?? []), { type: "ReplicaFailure", status: "True", ...failure, ...times }];
-}
-
-/** When the next ready pod becomes available by the clock alone; undefined when none will. */
-export function nextAvailableMs(
-  pods: readonly Pod[],
-  minReadySeconds: number,
-  nowMs: number,
-): number | undefined {
-  const waits = pods
-    .filter((pod) => isActive(pod) && isReady(pod))
-    .map((pod) => availableInMs(pod, minReadySeconds, nowMs))
-    .filter((wait) => wait > 0);
-  return waits.length === 0 ? undefined : Math.min(...waits);
 }

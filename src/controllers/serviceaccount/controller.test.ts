@@ -4,7 +4,8 @@ import { test } from "node:test";
 import type { ConfigMap } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld, type World } from "../testing/world.ts";
-import { rootCaPublisher, serviceAccountController } from "./controller.ts";
+import { ServiceAccountController } from "./controller.ts";
+import { RootCaPublisher } from "./root-ca-publisher.ts";
 
 function namespace(world: World, name: string, deletionTimestamp?: string): void {
   const going = deletionTimestamp === undefined ? {} : { deletionTimestamp };
@@ -18,7 +19,10 @@ function namespace(world: World, name: string, deletionTimestamp?: string): void
 async function started(): Promise<World> {
   const world = createWorld();
   namespace(world, "a");
-  await world.start(serviceAccountController, (deps) => rootCaPublisher(deps, "PEM"));
+  await world.start(
+    (deps) => new ServiceAccountController(deps),
+    (deps) => new RootCaPublisher(deps, { rootCa: "PEM" }),
+  );
   return world;
 }
 
@@ -38,7 +42,10 @@ test("a namespace has its default account and the authority, and gets them back"
   assert.ok(has());
   await world.stop();
   world.forgetCalls();
-  await world.start(serviceAccountController, (deps) => rootCaPublisher(deps, "PEM"));
+  await world.start(
+    (deps) => new ServiceAccountController(deps),
+    (deps) => new RootCaPublisher(deps, { rootCa: "PEM" }),
+  );
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });

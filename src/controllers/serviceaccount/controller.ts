@@ -1,90 +1,43 @@
-/**
- * What every namespace has: a `default` ServiceAccount, and the ConfigMap `kube-root-ca.crt` with the
- * authority that pods check the API server by. Pods are not admitted before the former exists.
- */
-import type { ConfigMap, Namespace, ServiceAccount } from "#api/gen/types.ts";
-import type { KubeObject } from "#api/object.ts";
-import { ApiError } from "#api/status.ts";
+/** Every namespace has a ServiceAccount `default`: pods are not admitted before it exists. */
+import type { ServiceAccount } from "#api/gen/types.ts";
+import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Controller, ControllerDeps, QueueController } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
+import { ignoreLate, perNamespaceController } from "./per-namespace.ts";
 
-const workers = 5;
-const defaultAccount = "default";
-const rootCaName = "kube-root-ca.crt";
-/** Upstream's annotation on the ConfigMap: it tells readers that edits are overwritten. */
-const rootCaNote =
-  "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+const accountName = "default";
 
-export function serviceAccountController(deps: ControllerDeps): Controller {
-  const accounts = deps.informers.informer<ServiceAccount>(refs.serviceaccounts);
-  return perNamespace(
-    deps,
-    "serviceaccount-controller",
-    accounts,
-    defaultAccount,
-    async (namespace) => {
-      if (accounts.get(namespace, defaultAccount) !== undefined) return;
-      const account = {
-        apiVersion: "v1",
-        kind: "ServiceAccount",
-        metadata: { name: defaultAccount, namespace },
-      };
-      await deps.client.create(refs.serviceaccounts, namespace, account).catch(ignoreLate);
-    },
-  );
-}
+export class ServiceAccountController implements Controller {
+  readonly name = "serviceaccount-controller";
+  readonly #client: Client;
+  readonly #accounts: Informer<ServiceAccount>;
+  readonly #loop: QueueController;
 
-/** `rootCa` is PEM. */
-export function rootCaPublisher(deps: ControllerDeps, rootCa: string): Controller {
-  const configMaps = deps.informers.informer<ConfigMap>(refs.configmaps);
-  const data = { "ca.crt": rootCa };
-  return perNamespace(
-    deps,
-    "root-ca-certificate-publisher-controller",
-    configMaps,
-    rootCaName,
-    async (namespace) => {
-      const current = configMaps.get(namespace, rootCaName);
-      if (current === undefined) {
-        const annotations = { "kubernetes.io/description": rootCaNote };
-        const metadata = { name: rootCaName, namespace, annotations };
-        const made = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
-        return void (await deps.client.create(refs.configmaps, namespace, made).catch(ignoreLate));
-      }
-      if (jsonEqual(current.data, data)) return;
-      await deps.client.update(refs.configmaps, namespace, { ...current, data });
-    },
-  );
-}
+  constructor(deps: ControllerDeps) {
+    this.#client = deps.client;
+    this.#accounts = deps.informers.informer<ServiceAccount>(refs.serviceaccounts);
+    this.#loop = perNamespaceController(deps, {
+      controllerName: this.name,
+      objects: this.#accounts,
+      objectName: accountName,
+      ensure: (namespace) => this.#ensureAccount(namespace),
+    });
+  }
 
-/** Calls `ensure` for each living namespace, and again when `name` changes or goes in it. */
-function perNamespace<T extends KubeObject>(
-  deps: ControllerDeps,
-  controllerName: string,
-  objects: Informer<T>,
-  name: string,
-  ensure: (namespace: string) => Promise<void>,
-): Controller {
-  const namespaces = deps.informers.informer<Namespace>(refs.namespaces);
-  const controller = queueController(deps, { name: controllerName, workers }, async (namespace) => {
-    const found = namespaces.get("", namespace);
-    if (found === undefined || found.metadata?.deletionTimestamp !== undefined) return;
-    await ensure(namespace);
-  });
-  const wake = (namespace: Namespace): void => controller.queue.add(namespace.metadata?.name ?? "");
-  namespaces.addHandler({ add: wake, update: (_old, namespace) => wake(namespace) });
-  const wakeOwn = (object: T): void => {
-    if (object.metadata?.name === name) controller.queue.add(object.metadata.namespace ?? "");
-  };
-  objects.addHandler({ update: (_old, object) => wakeOwn(object), delete: wakeOwn });
-  return controller;
-}
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
 
-/** Made by another meanwhile, or the namespace is on its way out. */
-function ignoreLate(error: unknown): void {
-  if (error instanceof ApiError && (error.code === 409 || error.code === 404 || error.code === 403))
-    return;
-  throw error;
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  async #ensureAccount(namespace: string): Promise<void> {
+    if (this.#accounts.get(namespace, accountName) !== undefined) return;
+    const metadata = { name: accountName, namespace };
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata };
+    await this.#client.create(refs.serviceaccounts, namespace, account).catch(ignoreLate);
+  }
 }

@@ -18,7 +18,7 @@ import {
   template,
   type World,
 } from "../testing/world.ts";
-import { statefulSetController } from "./controller.ts";
+import { StatefulSetController } from "./controller.ts";
 
 type Spec = NonNullable<StatefulSet["spec"]>;
 
@@ -69,7 +69,7 @@ async function converge(world: World): Promise<void> {
 test("pods come in order, each after its claim, and a second run writes nothing", async () => {
   const world = createWorld();
   world.api.put(refs.statefulsets, statefulSet());
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   assert.deepEqual(names(world.api, refs.pods), ["web-0"]);
   const order = world.writes().filter((call) => call.startsWith("create "));
   assert.deepEqual(order.slice(1, 3), [
@@ -82,7 +82,7 @@ test("pods come in order, each after its claim, and a second run writes nothing"
   assert.equal(stored(world).status?.currentRevision, stored(world).status?.updateRevision);
   await world.stop();
   world.forgetCalls();
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   assert.deepEqual(world.writes(), []);
   await world.stop();
 });
@@ -90,7 +90,7 @@ test("pods come in order, each after its claim, and a second run writes nothing"
 test("revisions carry the template's labels, the set's annotations and the hash; pods name theirs", async () => {
   const world = createWorld();
   world.api.put(refs.statefulsets, statefulSet());
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   const revision = world.api.peekAll<ControllerRevision>(refs.controllerrevisions)[0];
   const name = revision?.metadata?.name ?? "";
   assert.equal(revision?.metadata?.labels?.["app"], "web");
@@ -104,7 +104,7 @@ test("revisions carry the template's labels, the set's annotations and the hash;
 test("an update replaces from the top; going back uses the old revision again", async () => {
   const world = createWorld();
   world.api.put(refs.statefulsets, statefulSet());
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   await converge(world);
   const first = stored(world).status?.currentRevision;
   change(world, {
@@ -126,7 +126,7 @@ test("an update replaces from the top; going back uses the old revision again", 
 test("claims outlive their pods unless the policy gives them to the pod that goes", async () => {
   const world = createWorld();
   world.api.put(refs.statefulsets, statefulSet());
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   await converge(world);
   const owners = (name: string): readonly string[] =>
     (
@@ -156,7 +156,7 @@ test("claims outlive their pods unless the policy gives them to the pod that goe
 test("pods and revisions left by an orphaning delete are taken over, with their labels mended", async () => {
   const world = createWorld();
   world.api.put(refs.statefulsets, statefulSet());
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   await converge(world);
   await world.stop();
   for (const ref of [refs.pods, refs.controllerrevisions]) {
@@ -168,7 +168,7 @@ test("pods and revisions left by an orphaning delete are taken over, with their 
   }
   world.api.drop(refs.statefulsets, "default", "web");
   world.api.put(refs.statefulsets, statefulSet());
-  await world.start(statefulSetController);
+  await world.start((deps) => new StatefulSetController(deps));
   const uid = stored(world).metadata?.uid;
   for (const ref of [refs.pods, refs.controllerrevisions])
     for (const object of world.api.peekAll(ref))

@@ -2,272 +2,194 @@
  * StatefulSets: pods with names that stay, in order, each with its own claims.
  *
  * In    StatefulSets, Pods, PersistentVolumeClaims, ControllerRevisions. Out: the same, and status.
- * Safe  the plan (plan.ts) is made only when the cache shows every earlier step; a pod's claims exist
- *       before the pod does; claims are never deleted here, only given owners (claims.ts).
+ * Safe  the plan (plan.ts) is made only when the cache shows every earlier step; pod-control.ts says
+ *       how pods and claims are written.
  */
-import type {
-  ControllerRevision,
-  PersistentVolumeClaim,
-  Pod,
-  StatefulSet,
-} from "#api/gen/types.ts";
+import type { ControllerRevision, Pod, StatefulSet } from "#api/gen/types.ts";
 import { labelsMatch } from "#api/selectors/label-selector.ts";
-import { isAlreadyExists } from "#client/api-errors.ts";
-import { commonIndexes, keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+import { keyOf } from "#client/indexer.ts";
 import type { ReconcileResult } from "#client/run-workers.ts";
-import { claim } from "../ownership/adopt.ts";
-import { Expectations, unfulfilled } from "../framework/expectations.ts";
-import { queueController, type Controller, type ControllerDeps } from "../framework/controller.ts";
-import { addGathered } from "../framework/gather.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
 import { jsonEqual } from "../framework/equal.ts";
-import { orphanIndex, orphanNamespace } from "../ownership/orphans.ts";
-import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
-import { availableInMs, isReady } from "../pods/pod.ts";
-import { isGone, textOf } from "../framework/api-errors.ts";
+import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
-import * as history from "../pods/revisions.ts";
-import { selectorOf } from "../ownership/selectors.ts";
 import { slowStart } from "../framework/slow-start.ts";
-import { claimOwners, firstClaimOwners, isLeftover } from "./claims.ts";
-import * as identity from "./identity.ts";
-import { planStateful, type StatefulInput, type StatefulPlan } from "./plan.ts";
+import { claimCached, indexForClaims } from "../ownership/cached.ts";
+import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
+import { selectorOf } from "../ownership/selectors.ts";
+import { nextAvailableMs } from "../pods/pod.ts";
+import { claimRevisions, ensureRevision, hashLabel, trimRevisions } from "../pods/revisions.ts";
+import { ordinalOf } from "./identity.ts";
+import { planStateful, revisionsInUse, type StatefulInput } from "./plan.ts";
+import { gvk, StatefulPodControl } from "./pod-control.ts";
 import { statefulStatus } from "./status.ts";
 
-const gvk = { group: "apps", version: "v1", kind: "StatefulSet" };
 const workers = 10;
-/** A claim that stands in a pod's way goes with the garbage collector's next step. */
+/** A leftover claim is deleted by the next step of the garbage collector. */
 const leftoverMs = 1_000;
 
-// long: one closure holds the informers and the expectations that the small functions below share
-export function statefulSetController(deps: ControllerDeps): Controller {
-  const { client, clock, informers, recorder } = deps;
-  const sets = informers.informer<StatefulSet>(refs.statefulsets);
-  const pods = informers.informer<Pod>(refs.pods);
-  const claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
-  const revisions = informers.informer<ControllerRevision>(refs.controllerrevisions);
-  pods.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  revisions.addIndex("controllers.controllerUid", commonIndexes.controllerUid);
-  pods.addIndex(orphanIndex, orphanNamespace);
-  revisions.addIndex(orphanIndex, orphanNamespace);
-  const expectations = new Expectations(pods, clock);
-  const controller = queueController(deps, { name: "statefulset-controller", workers }, reconcile);
-  const { queue } = controller;
-  sets.addHandler({
-    add: (set) => queue.add(keyOf(set)),
-    update: (_old, set) => queue.add(keyOf(set)),
-    delete: (set) => queue.add(keyOf(set)),
-  });
-  pods.addHandler({
-    add: wake,
-    delete: wake,
-    update(old, pod) {
-      wake(old);
-      wake(pod);
-    },
-  });
-  return controller;
+/** What one reconcile knows. */
+interface Round extends StatefulInput {
+  readonly revisions: readonly ControllerRevision[];
+}
 
-  function wake(pod: Pod): void {
+/** How a step ended: the first error, and whether it waits until a leftover claim is deleted. */
+interface Outcome {
+  readonly error: unknown;
+  readonly isWaiting: boolean;
+}
+
+const done: Outcome = { error: undefined, isWaiting: false };
+
+export class StatefulSetController implements Controller {
+  readonly name = "statefulset-controller";
+  readonly #deps: ControllerDeps;
+  readonly #sets: Informer<StatefulSet>;
+  readonly #pods: Informer<Pod>;
+  readonly #revisions: Informer<ControllerRevision>;
+  readonly #expectations: Expectations<Pod>;
+  readonly #control: StatefulPodControl;
+  readonly #loop: QueueController;
+
+  constructor(deps: ControllerDeps) {
+    this.#deps = deps;
+    this.#sets = deps.informers.informer<StatefulSet>(refs.statefulsets);
+    this.#pods = deps.informers.informer<Pod>(refs.pods);
+    this.#revisions = deps.informers.informer<ControllerRevision>(refs.controllerrevisions);
+    indexForClaims(this.#pods);
+    indexForClaims(this.#revisions);
+    this.#expectations = new Expectations(this.#pods, deps.clock);
+    this.#control = new StatefulPodControl(deps, this.#expectations);
+    const options = { name: this.name, workers };
+    this.#loop = queueController(deps, options, (key) => this.#reconcile(key));
+    this.#addHandlers();
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  #addHandlers(): void {
+    const { queue } = this.#loop;
+    this.#sets.addHandler({
+      add: (set) => queue.add(keyOf(set)),
+      update: (_old, set) => queue.add(keyOf(set)),
+      delete: (set) => queue.add(keyOf(set)),
+    });
+    this.#pods.addHandler({
+      add: (pod) => this.#wakeOwner(pod),
+      delete: (pod) => this.#wakeOwner(pod),
+      update: (old, pod) => {
+        this.#wakeOwner(old);
+        this.#wakeOwner(pod);
+      },
+    });
+  }
+
+  #wakeOwner(pod: Pod): void {
+    const { queue } = this.#loop;
     const key = controllerKey(pod, gvk);
-    if (key !== undefined) return addGathered(queue, key, sets.getByKey(key)?.spec?.replicas ?? 0);
+    if (key !== undefined)
+      return addGathered(queue, key, this.#sets.getByKey(key)?.spec?.replicas ?? 0);
     if (controllerOf(pod) !== undefined) return;
-    for (const set of sets.list(pod.metadata?.namespace))
-      if (isCandidate(set, pod)) queue.add(keyOf(set));
+    for (const set of this.#sets.list(pod.metadata?.namespace)) {
+      if (isSelected(set, pod)) queue.add(keyOf(set));
+    }
   }
 
-  async function reconcile(key: string): Promise<ReconcileResult> {
-    const set = sets.getByKey(key);
-    if (set === undefined) return expectations.forget(key);
-    if (!expectations.passed(key)) return unfulfilled;
-    const known = await history.claimRevisions(revisions, adopterOf(set), selectorOf(set));
-    const mine = await claimPods(set);
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const set = this.#sets.getByKey(key);
+    if (set === undefined) return this.#expectations.forget(key);
+    if (!this.#expectations.isSatisfied(key)) return unsatisfied;
+    const known = await claimRevisions(this.#revisions, this.#adopterOf(set), selectorOf(set));
+    const round = await this.#gather(set, known);
+    const isDeleting = set.metadata?.deletionTimestamp !== undefined;
+    const outcome = isDeleting ? done : await this.#carryOut(round);
+    await this.#writeStatus(round);
+    await trimRevisions(this.#deps.client, set, known, revisionsInUse(round));
+    if (outcome.error !== undefined) throw outcome.error;
+    return outcome.isWaiting ? { requeueAfterMs: leftoverMs } : this.#requeue(round);
+  }
+
+  #adopterOf(set: StatefulSet) {
     const reference = controllerReference(gvk, set);
-    const newest = await history.ensureRevision(
-      { client, reference, hashLabel: history.hashLabel },
-      set,
-      known,
-    );
-    const all = [...known, newest];
+    return { client: this.#deps.client, owner: set, ownerRef: refs.statefulsets, reference };
+  }
+
+  async #gather(set: StatefulSet, known: readonly ControllerRevision[]): Promise<Round> {
+    const { client, clock } = this.#deps;
+    const pods = await this.#claimPods(set);
+    const deps = { client, reference: controllerReference(gvk, set), hashLabel };
+    const newest = await ensureRevision(deps, set, known);
+    const revisions = [...known, newest];
     const updateRevision = newest.metadata?.name ?? "";
-    const current = all.find((one) => one.metadata?.name === set.status?.currentRevision);
+    const current = revisions.find(
+      ({ metadata }) => metadata?.name === set.status?.currentRevision,
+    );
     const currentRevision = current?.metadata?.name ?? updateRevision;
-    const input = { set, pods: mine, currentRevision, updateRevision, nowMs: clock.nowMs() };
-    const living = set.metadata?.deletionTimestamp === undefined;
-    const step = living ? await act(key, input, all) : done;
-    await writeStatus(set, statefulStatus(input));
-    const inUse = [currentRevision, updateRevision, ...mine.map(identity.revisionOfPod)];
-    await history.trimRevisions(client, set, known, new Set(inUse));
-    if (step.error !== undefined) throw step.error;
-    return step.waits ? { requeueAfterMs: leftoverMs } : requeue(set, mine);
+    return { set, pods, revisions, currentRevision, updateRevision, nowMs: clock.nowMs() };
   }
 
-  function claimPods(set: StatefulSet): Promise<readonly Pod[]> {
-    const matches = (pod: Pod): boolean => isCandidate(set, pod);
-    const orphans = pods.byIndex(orphanIndex, set.metadata?.namespace ?? "").filter(matches);
-    const owned = pods.byIndex("controllers.controllerUid", set.metadata?.uid ?? "");
-    const wrote = (pod: Pod): void => expectations.wrote(keyOf(set), pod);
-    return claim({ ...adopterOf(set), ref: refs.pods, matches, wrote }, [...owned, ...orphans]);
+  #claimPods(set: StatefulSet): Promise<readonly Pod[]> {
+    return claimCached(this.#pods, {
+      ...this.#adopterOf(set),
+      ref: refs.pods,
+      matches: (pod) => isSelected(set, pod),
+      onWrite: (pod) => this.#expectations.expectWrite(keyOf(set), pod),
+    });
   }
 
-  function adopterOf(set: StatefulSet) {
-    const reference = controllerReference(gvk, set);
-    return { client, owner: set, ownerRef: refs.statefulsets, reference };
-  }
-
-  /** Carries out the plan; reports errors after the status is written. */
-  async function act(
-    key: string,
-    input: StatefulInput,
-    known: readonly ControllerRevision[],
-  ): Promise<Step> {
+  /** Errors are thrown only after the status is written. */
+  async #carryOut(round: Round): Promise<Outcome> {
     try {
-      await Promise.all(input.pods.map((pod) => mend(input.set, pod)));
-      const plan = planStateful(input);
-      const removed = await slowStart(plan.remove.length, (at) =>
-        removePod(key, input.set, plan.remove[at]),
-      );
-      if (removed.error !== undefined) return { error: removed.error, waits: false };
-      const ready = plan.create.filter(({ ordinal }) => !mustWait(input.set, ordinal));
-      const made = await slowStart(ready.length, (at) => createOne(key, input, known, ready[at]));
-      return { error: made.error, waits: ready.length < plan.create.length };
+      await Promise.all(round.pods.map((pod) => this.#control.repairPod(round.set, pod)));
+      return await this.#carryOutPlan(round);
     } catch (error) {
-      return { error, waits: false };
+      return { error, isWaiting: false };
     }
   }
 
-  /** What an existing pod of the set may lack: claims while it is pending, their owners, its labels. */
-  async function mend(set: StatefulSet, pod: Pod): Promise<void> {
-    const ordinal = identity.ordinalOf(set, pod);
-    if (ordinal === undefined) return;
-    if (pod.status?.phase === "Pending" && pod.metadata?.deletionTimestamp === undefined)
-      await createClaims(set, ordinal);
-    for (const object of claimsOf(set, ordinal)) {
-      const ownerReferences = claimOwners(object, set, pod);
-      if (ownerReferences === undefined) continue;
-      const next = { ...object, metadata: { ...object.metadata, ownerReferences } };
-      await client.update(refs.persistentvolumeclaims, set.metadata?.namespace ?? "", next);
-    }
-    const labels = identity.missingIdentity(set, pod);
-    if (labels === undefined) return;
-    const { namespace = "", name = "", uid } = pod.metadata ?? {};
-    const patch = { metadata: { uid, labels } };
-    expectations.wrote(
-      keyOf(set),
-      await client.patch<Pod>(refs.pods, namespace, name, "merge", patch),
+  async #carryOutPlan(round: Round): Promise<Outcome> {
+    const { set, revisions } = round;
+    const { create, remove } = planStateful(round);
+    const removed = await slowStart(remove, (pod) => this.#control.deletePod(set, pod));
+    if (removed.error !== undefined) return { error: removed.error, isWaiting: false };
+    const ready = create.filter(({ ordinal }) => !this.#control.isBlocked(set, ordinal));
+    const made = await slowStart(ready, (wanted) =>
+      this.#control.createPod(set, revisions, wanted),
     );
+    return { error: made.error, isWaiting: ready.length < create.length };
   }
 
-  function claimsOf(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
-    const namespace = set.metadata?.namespace ?? "";
-    return (set.spec?.volumeClaimTemplates ?? []).flatMap(
-      (template) => claims.get(namespace, identity.claimName(template, set, ordinal)) ?? [],
-    );
-  }
-
-  function mustWait(set: StatefulSet, ordinal: number): boolean {
-    const name = identity.podName(set, ordinal);
-    return claimsOf(set, ordinal).some((object) => isLeftover(object, set, name));
-  }
-
-  async function createOne(
-    key: string,
-    { set }: StatefulInput,
-    known: readonly ControllerRevision[],
-    wanted: StatefulPlan["create"][number] | undefined,
-  ): Promise<void> {
-    if (wanted === undefined) return;
-    const { ordinal, revision } = wanted;
-    const kept = known.find((object) => object.metadata?.name === revision);
-    const template = (kept && history.templateOf(kept)) ?? set.spec?.template ?? {};
-    await createClaims(set, ordinal);
-    const owner = controllerReference(gvk, set);
-    await createPod(key, set, identity.makePod(set, template, { ordinal, revision, owner }));
-  }
-
-  async function createClaims(set: StatefulSet, ordinal: number): Promise<void> {
-    const { namespace = "", name: setName = "" } = set.metadata ?? {};
-    for (const object of identity.makeClaims(set, ordinal, firstClaimOwners(set))) {
-      const name = object.metadata?.name ?? "";
-      if (claims.get(namespace, name) !== undefined) continue;
-      const pod = `Pod ${identity.podName(set, ordinal)} in StatefulSet ${setName}`;
-      try {
-        await client.create(refs.persistentvolumeclaims, namespace, object);
-        const text = `Create Claim ${name} ${pod} success`;
-        recorder.event(set, "Normal", "SuccessfulCreate", text);
-      } catch (error) {
-        if (isAlreadyExists(error)) continue;
-        const text = `Create Claim ${name} for ${pod} failed error: ${textOf(error)}`;
-        recorder.event(set, "Warning", "FailedCreate", text);
-        throw error;
-      }
-    }
-  }
-
-  async function createPod(key: string, set: StatefulSet, pod: Pod): Promise<void> {
-    const text = `Create Pod ${pod.metadata?.name ?? ""} in StatefulSet ${set.metadata?.name ?? ""}`;
-    try {
-      expectations.wrote(
-        key,
-        await client.create<Pod>(refs.pods, set.metadata?.namespace ?? "", pod),
-      );
-      recorder.event(set, "Normal", "SuccessfulCreate", `${text} successful`);
-    } catch (error) {
-      if (!isAlreadyExists(error)) {
-        const why = `${text} failed error: ${textOf(error)}`;
-        recorder.event(set, "Warning", "FailedCreate", why);
-      }
-      throw error;
-    }
-  }
-
-  async function removePod(key: string, set: StatefulSet, pod: Pod | undefined): Promise<void> {
-    const { namespace = "", name = "", uid = "" } = pod?.metadata ?? {};
-    if (pod === undefined) return;
-    const text = `Delete Pod ${name} in StatefulSet ${set.metadata?.name ?? ""}`;
-    expectations.deleting(key, pod);
-    try {
-      await client.delete(refs.pods, namespace, name, { preconditions: { uid } });
-      recorder.event(set, "Normal", "SuccessfulDelete", `${text} successful`);
-    } catch (error) {
-      expectations.notDeleted(key, pod);
-      if (isGone(error)) return;
-      recorder.event(set, "Warning", "FailedDelete", `${text} failed error: ${textOf(error)}`);
-      throw error;
-    }
-  }
-
-  async function writeStatus(
-    set: StatefulSet,
-    status: ReturnType<typeof statefulStatus>,
-  ): Promise<void> {
+  async #writeStatus(round: Round): Promise<void> {
+    const { set } = round;
+    const status = statefulStatus(round);
     if (jsonEqual(status, set.status)) return;
     const namespace = set.metadata?.namespace ?? "";
-    await client.update<StatefulSet>(
-      refs.statefulsets,
-      namespace,
-      { ...set, status },
-      { subresource: "status" },
-    );
+    const next = { ...set, status };
+    await this.#deps.client.update(refs.statefulsets, namespace, next, { subresource: "status" });
   }
 
-  function requeue(set: StatefulSet, mine: readonly Pod[]): ReconcileResult {
-    const waits = mine
-      .filter(isReady)
-      .map((pod) => availableInMs(pod, set.spec?.minReadySeconds ?? 0, clock.nowMs()))
-      .filter((wait) => wait > 0);
-    return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
+  #requeue({ set, pods }: Round): ReconcileResult {
+    const minReadySeconds = set.spec?.minReadySeconds ?? 0;
+    const requeueAfterMs = nextAvailableMs(pods, minReadySeconds, this.#deps.clock.nowMs());
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   }
 }
 
-/** How a step ended: what failed, and whether it waits for a claim to go. */
-interface Step {
-  readonly error: unknown;
-  readonly waits: boolean;
-}
-
-const done: Step = { error: undefined, waits: false };
-
-function isCandidate(set: StatefulSet, pod: Pod): boolean {
-  const selected = labelsMatch(selectorOf(set), pod.metadata?.labels ?? {});
-  return selected && identity.ordinalOf(set, pod) !== undefined;
+function isSelected(set: StatefulSet, pod: Pod): boolean {
+  const matches = labelsMatch(selectorOf(set), pod.metadata?.labels ?? {});
+  return matches && ordinalOf(set, pod) !== undefined;
 }

@@ -125,3 +125,12 @@ export function isUp(input: StatefulInput, pod: Pod): boolean {
 function isAvailableNow({ set, nowMs }: StatefulInput, pod: Pod): boolean {
   return !isGoing(pod) && isAvailable(pod, set.spec?.minReadySeconds ?? 0, nowMs);
 }
+
+/** Names of the revisions that must outlive the history limit. */
+export function revisionsInUse({
+  pods,
+  currentRevision,
+  updateRevision,
+}: StatefulInput): ReadonlySet<string> {
+  return new Set([currentRevision, updateRevision, ...pods.map(revisionOfPod)]);
+}

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Job } from "#api/gen/types.ts";
 import { refs } from "../framework/refs.ts";
 import { createWorld } from "../testing/world.ts";
-import { ttlAfterFinishedController } from "./controller.ts";
+import { TtlAfterFinishedController } from "./controller.ts";
 
 function job(ttlSecondsAfterFinished: number, ended?: string): Job {
   const conditions = [{ type: "Complete", status: "True", lastTransitionTime: ended ?? "" }];
@@ -20,7 +20,7 @@ function job(ttlSecondsAfterFinished: number, ended?: string): Job {
 test("a finished Job is deleted in the foreground after its seconds, not before", async () => {
   const world = createWorld();
   world.api.put(refs.jobs, job(30, world.now()));
-  await world.start(ttlAfterFinishedController);
+  await world.start((deps) => new TtlAfterFinishedController(deps));
   await world.advance(29_000);
   assert.deepEqual(world.writes(), []);
   await world.advance(2_000);
@@ -33,7 +33,7 @@ test("a finished Job is deleted in the foreground after its seconds, not before"
 test("more seconds given in time are respected; a Job at work is none of its business", async () => {
   const world = createWorld();
   world.api.put(refs.jobs, job(10, world.now()));
-  await world.start(ttlAfterFinishedController);
+  await world.start((deps) => new TtlAfterFinishedController(deps));
   await world.advance(5_000);
   world.api.put(refs.jobs, job(60, "2026-01-01T00:00:00Z"));
   await world.advance(20_000);

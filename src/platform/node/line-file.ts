@@ -1,5 +1,5 @@
 /**
- * A file that lines are appended to, for a log that must not hold up whoever writes to it.
+ * A file that lines are appended to, for a log whose writers must not wait for the disk.
  *
  *   append ──► buffer ──(one write at a time)──► file
  *                │                                │ error: the bytes stay; the next try follows a backoff

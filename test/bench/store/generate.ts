@@ -15,7 +15,7 @@ export interface LoadOptions extends WorkloadOptions {
   readonly connections: number;
   readonly warmSeconds: number;
   readonly seconds: number;
-  /** Ends after so many calls, all of them measured: no warming up. */
+  /** Ends after this many calls, all of them measured: no warm-up. */
   readonly callsMax?: number;
   /** Calls a second; absent: closed. */
   readonly perSecond?: number;

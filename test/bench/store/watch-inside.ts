@@ -30,7 +30,7 @@ const keyNames = Array.from(
   { length: keys },
   (_, i) => `bench/${String(i).padStart(6, "0")}` as Key,
 );
-/** A value is the store's until its put is answered; so many may wait. */
+/** A value belongs to the store until its put is answered; at most this many may wait. */
 const valuesMax = 2 ** 17;
 const allValues = new Uint8Array(valuesMax * options.valueBytes);
 const values = Array.from({ length: valuesMax }, (_, i) =>

@@ -45,7 +45,7 @@ export function workload(options: WorkloadOptions): Workload {
 /** Keys that `fill` makes and `range`, `list` read. */
 export const filledPrefix = "bench/kept/";
 
-/** Prime to any count of keys in use here: so many further each time is every key, in no order. */
+/** Prime to any count of keys in use here: stepping by it visits every key, in no order. */
 const scatterStep = 7919;
 
 function filledKey(i: number): string {

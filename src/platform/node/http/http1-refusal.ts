@@ -82,7 +82,7 @@ export function isHost(text: string): boolean {
   return hostText.test(text);
 }
 
-/** What the owner of the server is told of it. */
+/** The facts of a refusal for the owner of the server. */
 export function refusedRequest(
   address: string | undefined,
   { status, text }: Refusal,

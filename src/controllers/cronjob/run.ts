@@ -1,0 +1,117 @@
+/** The run of a CronJob that is due, pure: the Job to create and the Jobs it replaces. */
+import { CronError, isTimeZone } from "#api/cron.ts";
+import type { CronJob, Job } from "#api/gen/types.ts";
+import { isControlledBy, controllerReference } from "../ownership/owner.ts";
+import { isFinishedJob } from "../job/plan.ts";
+import { dueRun, jobNameAt, scheduledTimestamp, type Due } from "./plan.ts";
+
+export const gvk = { group: "batch", version: "v1", kind: "CronJob" };
+
+export interface CronEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface Run {
+  readonly events: readonly CronEvent[];
+  /** Jobs to delete before the new one is created. */
+  readonly replaced: readonly Job[];
+  readonly job: Job | undefined;
+  /** The time of the run that should have started by now. */
+  readonly scheduledMs: number | undefined;
+  /** The Job of that time exists already. */
+  readonly hasStarted: boolean;
+  /** The time of the run after that; undefined when none is planned. */
+  readonly nextMs: number | undefined;
+}
+
+export interface RunInput {
+  readonly cron: CronJob;
+  /** The Jobs it controls. */
+  readonly jobs: readonly Job[];
+  /** A cached Job of the namespace, with any controller or none. */
+  readonly findJob: (name: string) => Job | undefined;
+  readonly nowMs: number;
+}
+
+const noRun: Run = {
+  events: [],
+  replaced: [],
+  job: undefined,
+  scheduledMs: undefined,
+  hasStarted: false,
+  nextMs: undefined,
+};
+
+export function planRun(input: RunInput): Run {
+  const { due, events } = findDue(input);
+  if (due === undefined || input.cron.spec?.suspend === true) return { ...noRun, events };
+  const { scheduledMs, nextMs } = due;
+  if (scheduledMs === undefined) return { ...noRun, events, nextMs };
+  const start = planStart(input, scheduledMs);
+  return { ...noRun, scheduledMs, nextMs, ...start, events: [...events, ...(start.events ?? [])] };
+}
+
+function findDue({ cron, nowMs }: RunInput): {
+  readonly due?: Due;
+  readonly events: readonly CronEvent[];
+} {
+  const zone = cron.spec?.timeZone;
+  if (zone !== undefined && !isTimeZone(zone)) return { events: [unknownZone(zone)] };
+  try {
+    const due = dueRun(cron, nowMs);
+    return { due, events: due.tooMany ? [tooManyMissed] : [] };
+  } catch (error) {
+    if (!(error instanceof CronError)) throw error;
+    const schedule = JSON.stringify(cron.spec?.schedule ?? "");
+    const message = `unparseable schedule: ${schedule} : ${error.message}`;
+    return { events: [{ type: "Warning", reason: "UnparseableSchedule", message }] };
+  }
+}
+
+function unknownZone(zone: string): CronEvent {
+  const message = `invalid timeZone: ${JSON.stringify(zone)}: unknown time zone ${zone}`;
+  return { type: "Warning", reason: "UnknownTimeZone", message };
+}
+
+const tooManyMissed: CronEvent = {
+  type: "Warning",
+  reason: "TooManyMissedTimes",
+  message:
+    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
+};
+
+const alreadyActive: CronEvent = {
+  type: "Normal",
+  reason: "JobAlreadyActive",
+  message: "Not starting job because prior execution is running and concurrency policy is Forbid",
+};
+
+function planStart({ cron, jobs, findJob }: RunInput, scheduledMs: number): Partial<Run> {
+  const existing = findJob(jobNameAt(cron, scheduledMs));
+  if (existing !== undefined) return { hasStarted: isControlledBy(existing, cron) };
+  const running = jobs.filter((job) => !isFinishedJob(job));
+  const policy = cron.spec?.concurrencyPolicy;
+  if (policy === "Forbid" && running.length > 0) return { events: [alreadyActive] };
+  return { job: makeJob(cron, scheduledMs), replaced: policy === "Replace" ? running : [] };
+}
+
+function makeJob(cron: CronJob, scheduledMs: number): Job {
+  const { metadata, spec } = cron.spec?.jobTemplate ?? {};
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: {
+      name: jobNameAt(cron, scheduledMs),
+      namespace: cron.metadata?.namespace ?? "",
+      labels: { ...metadata?.labels },
+      annotations: {
+        ...metadata?.annotations,
+        "batch.kubernetes.io/cronjob-scheduled-timestamp": scheduledTimestamp(cron, scheduledMs),
+      },
+      ownerReferences: [controllerReference(gvk, cron)],
+    },
+    ...(spec === undefined ? {} : { spec }),
+  };
+}

@@ -1,0 +1,55 @@
+/** The status of a CronJob, pure. */
+import type { CronJob, CronJobStatus, Job } from "#api/gen/types.ts";
+import { formatTime } from "#api/time.ts";
+import { findCondition } from "../framework/conditions.ts";
+import { isFinishedJob } from "../job/plan.ts";
+
+export interface StatusInput {
+  readonly cron: CronJob;
+  readonly jobs: readonly Job[];
+  /** The Job this reconcile has started. */
+  readonly started: Job | undefined;
+  /** The time of the run that is started now; undefined: lastScheduleTime stays. */
+  readonly scheduledMs: number | undefined;
+}
+
+export function cronStatus({ cron, jobs, started, scheduledMs }: StatusInput): CronJobStatus {
+  const running = jobs.filter((job) => !isFinishedJob(job));
+  const active = [...running, ...(started === undefined ? [] : [started])].map(referenceTo);
+  const { status } = cron;
+  const scheduled = scheduledMs === undefined ? status?.lastScheduleTime : formatTime(scheduledMs);
+  const succeeded = lastSuccess(cron, jobs);
+  return {
+    ...(active.length === 0 ? {} : { active: keepVersions(active, status?.active) }),
+    ...(scheduled === undefined ? {} : { lastScheduleTime: scheduled }),
+    ...(succeeded === "" ? {} : { lastSuccessfulTime: succeeded }),
+  };
+}
+
+function referenceTo({ metadata }: Job) {
+  const { name = "", namespace = "", uid = "", resourceVersion = "" } = metadata ?? {};
+  return { apiVersion: "batch/v1", kind: "Job", name, namespace, uid, resourceVersion };
+}
+
+/** Empty when no Job has completed. */
+function lastSuccess(cron: CronJob, jobs: readonly Job[]): string {
+  const times = jobs
+    .filter((job) => findCondition(job.status?.conditions, "Complete")?.status === "True")
+    .map((job) => job.status?.completionTime ?? "");
+  return [...times, cron.status?.lastSuccessfulTime ?? ""].toSorted().at(-1) ?? "";
+}
+
+interface ActiveReference {
+  readonly uid?: string;
+}
+
+/** A running Job's status changes must not change the CronJob's status too. */
+function keepVersions<T extends ActiveReference>(
+  active: readonly T[],
+  old: readonly ActiveReference[] | undefined,
+): readonly T[] {
+  return active.map((reference) => {
+    const before = old?.find((other) => other.uid === reference.uid);
+    return before === undefined ? reference : (before as T);
+  });
+}

@@ -1,0 +1,67 @@
+/** What a reconcile of a Deployment has done so far, pure, and the status that reports it. */
+import type { DeploymentStatus, ReplicaSet } from "#api/gen/types.ts";
+import { formatTime } from "#api/time.ts";
+import { findCondition, withReason, type Condition } from "../framework/conditions.ts";
+import { withNewest, type Rollout, type Step } from "./plan.ts";
+import { deploymentStatus, hasDeadline, isCompleteStatus } from "./status.ts";
+
+export interface Progress {
+  /** As last written by this reconcile. */
+  readonly newest: ReplicaSet | undefined;
+  readonly conditions: readonly Condition[];
+  readonly collisionCount: number | undefined;
+  /** Annotated on the Deployment together with its status. */
+  readonly revision: string | undefined;
+  /** This reconcile worked on a rollout, so its progress is judged against the deadline. */
+  readonly isRolling: boolean;
+  /** Thrown after the status is written. */
+  readonly error?: unknown;
+}
+
+export function startProgress(rollout: Rollout, { name, isRolling }: Step): Progress {
+  const { deployment, newest } = rollout;
+  const { conditions = [], collisionCount } = deployment.status ?? {};
+  const noted = name === "none" ? conditions : notePause(rollout, conditions);
+  return { newest, conditions: noted, collisionCount, revision: undefined, isRolling };
+}
+
+/** Pausing and resuming restart the deadline, unless it has been exceeded. */
+function notePause(rollout: Rollout, conditions: readonly Condition[]): readonly Condition[] {
+  const reason = findCondition(conditions, "Progressing")?.reason;
+  if (reason === "ProgressDeadlineExceeded") return conditions;
+  const isPaused = rollout.deployment.spec?.paused === true;
+  if (isPaused === (reason === "DeploymentPaused")) return conditions;
+  return isPaused
+    ? setProgressing(rollout, conditions, ["Unknown", "DeploymentPaused", "Deployment is paused"])
+    : setProgressing(rollout, conditions, [
+        "Unknown",
+        "DeploymentResumed",
+        "Deployment is resumed",
+      ]);
+}
+
+/** The Progressing condition as [status, reason, message]; there is none without a deadline. */
+export function setProgressing(
+  { deployment, nowMs }: Rollout,
+  conditions: readonly Condition[],
+  [status, reason, message]: readonly [string, string, string],
+): readonly Condition[] {
+  if (!hasDeadline(deployment)) return conditions;
+  const now = formatTime(nowMs);
+  const times = { lastUpdateTime: now, lastTransitionTime: now };
+  return withReason(conditions, { type: "Progressing", status, reason, message, ...times });
+}
+
+export function statusAfter(
+  { deployment, olds, nowMs }: Rollout,
+  progress: Progress,
+): DeploymentStatus {
+  const { isRolling: rolling, ...known } = progress;
+  const all = withNewest(olds, progress.newest);
+  return deploymentStatus({ ...known, deployment, all, rolling, nowMs, now: formatTime(nowMs) });
+}
+
+export function mayCleanUp(rollout: Rollout, step: Step, progress: Progress): boolean {
+  if (step.cleanUp !== "whenComplete") return step.cleanUp === "always";
+  return isCompleteStatus(rollout.deployment, statusAfter(rollout, progress));
+}

@@ -1,0 +1,84 @@
+/** What a Deployment writes into its ReplicaSets, pure: the new one, and patches of existing ones. */
+import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
+import { jsonEqual } from "../framework/equal.ts";
+import { controllerReference } from "../ownership/owner.ts";
+import { templateHash } from "../pods/template-hash.ts";
+import type { Rollout } from "./plan.ts";
+import {
+  hashLabel,
+  newestAnnotations,
+  nextRevision,
+  replicaSetName,
+  sizeAnnotations,
+} from "./revision.ts";
+import * as sizes from "./sizes.ts";
+
+/** A part of a ReplicaSet, as a merge patch. */
+export interface SetPatch {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+  readonly spec: { readonly replicas: number } | { readonly minReadySeconds: number };
+}
+
+export const gvk = { group: "apps", version: "v1", kind: "Deployment" };
+
+export function makeReplicaSet({ deployment, olds }: Rollout, collisionCount: number): ReplicaSet {
+  const template = deployment.spec?.template ?? {};
+  const hash = templateHash(template, collisionCount);
+  const labels = { ...template.metadata?.labels, [hashLabel]: hash };
+  const selector = deployment.spec?.selector ?? {};
+  return {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    metadata: {
+      name: replicaSetName(deployment, hash),
+      namespace: deployment.metadata?.namespace ?? "",
+      labels,
+      annotations: {
+        ...newestAnnotations(deployment, {}, nextRevision(olds)),
+        ...sizeAnnotationsOf(deployment),
+      },
+      ownerReferences: [controllerReference(gvk, deployment)],
+    },
+    spec: {
+      replicas: sizes.newReplicaSetSize(deployment, undefined, olds),
+      minReadySeconds: deployment.spec?.minReadySeconds ?? 0,
+      selector: { ...selector, matchLabels: { ...selector.matchLabels, [hashLabel]: hash } },
+      template: { ...template, metadata: { ...template.metadata, labels } },
+    },
+  };
+}
+
+/** A merge patch of annotations and minReadySeconds; undefined when `newest` has them already. */
+export function planRefresh(
+  { deployment, olds }: Rollout,
+  newest: ReplicaSet,
+): {
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly patch: SetPatch | undefined;
+} {
+  const current = newest.metadata?.annotations ?? {};
+  const annotations = newestAnnotations(deployment, current, nextRevision(olds));
+  const minReadySeconds = deployment.spec?.minReadySeconds ?? 0;
+  const isSame =
+    jsonEqual(annotations, current) && (newest.spec?.minReadySeconds ?? 0) === minReadySeconds;
+  const patch = isSame ? undefined : { metadata: { annotations }, spec: { minReadySeconds } };
+  return { annotations, patch };
+}
+
+/** A merge patch of size and size annotations; undefined when the ReplicaSet has them already. */
+export function planScale(
+  deployment: Deployment,
+  { replicaSet, replicas }: sizes.Scale,
+): SetPatch | undefined {
+  const annotations = sizeAnnotationsOf(deployment);
+  const isAnnotated = Object.entries(annotations).every(
+    ([key, value]) => replicaSet.metadata?.annotations?.[key] === value,
+  );
+  if (isAnnotated && sizes.specReplicas(replicaSet) === replicas) return undefined;
+  return { metadata: { annotations }, spec: { replicas } };
+}
+
+function sizeAnnotationsOf(deployment: Deployment): Readonly<Record<string, string>> {
+  const { replicas, maxSurge } = sizes.boundsOf(deployment);
+  return sizeAnnotations(replicas, replicas + maxSurge);
+}

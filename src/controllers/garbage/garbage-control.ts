@@ -1,0 +1,60 @@
+/**
+ * The garbage collector's writes. Each names the uid and the resourceVersion of the node it was decided
+ * on: an object that has changed since is refused by the server, and looked at again.
+ */
+import { ApiError } from "#api/status.ts";
+import type { OwnerReference } from "#api/object.ts";
+import type { Client, ResourceRef } from "#client/client.ts";
+import type { GraphNode } from "./graph.ts";
+
+/** A node that an informer has shown: it can be read and written. */
+export type ObservedNode = GraphNode & { readonly ref: ResourceRef };
+
+export function isObserved(node: GraphNode | undefined): node is ObservedNode {
+  return node?.observed === true && node.ref !== undefined;
+}
+
+export class GarbageControl {
+  readonly #client: Client;
+
+  constructor({ client }: { readonly client: Client }) {
+    this.#client = client;
+  }
+
+  async setOwners(node: ObservedNode, ownerReferences: readonly OwnerReference[]): Promise<void> {
+    const { uid, resourceVersion, ref, namespace, name } = node;
+    const patch = { metadata: { uid, resourceVersion, ownerReferences } };
+    await ignoreGone(() => this.#client.patch(ref, namespace, name, "merge", patch));
+  }
+
+  async delete(node: ObservedNode, propagationPolicy: GraphNode["policy"]): Promise<void> {
+    const { uid, resourceVersion, ref, namespace, name } = node;
+    const options = { propagationPolicy, preconditions: { uid, resourceVersion } };
+    await ignoreGone(() => this.#client.delete(ref, namespace, name, options));
+  }
+
+  /** Reads the object live: other finalizers may have gone since the informer showed it. */
+  async removeFinalizer(node: ObservedNode, finalizer: string): Promise<void> {
+    const { uid, ref, namespace, name } = node;
+    await ignoreGone(async () => {
+      const { metadata } = await this.#client.get(ref, namespace, name);
+      if (metadata?.uid !== uid) return;
+      const finalizers = (metadata.finalizers ?? []).filter((one) => one !== finalizer);
+      const { resourceVersion } = metadata;
+      const patch = { metadata: { uid, resourceVersion, finalizers } };
+      await this.#client.patch(ref, namespace, name, "merge", patch);
+    });
+  }
+}
+
+/** Gone, or another object has the name by now: nothing is left to do. */
+async function ignoreGone(action: () => Promise<unknown>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return;
+    // A conflict of resourceVersions is another matter: the next look has a newer one.
+    if (error instanceof ApiError && error.code === 409 && /\bUID\b/.test(error.message)) return;
+    throw error;
+  }
+}

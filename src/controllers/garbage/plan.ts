@@ -1,0 +1,47 @@
+/** What becomes of an object once it is known how each of its owners stands, pure. */
+import type { OwnerReference } from "#api/object.ts";
+import type { GraphNode } from "./graph.ts";
+
+/**
+ * How an owner stands. `solid` and `unseen` (it exists, but no informer has shown it) keep a dependent
+ * alive; `absent` and `waiting` (for its dependents, in foreground deletion) do not.
+ */
+export type Verdict = "solid" | "absent" | "waiting" | "unseen";
+
+export type CollectPlan =
+  | { readonly kind: "keep" }
+  | { readonly kind: "set-owners"; readonly owners: readonly OwnerReference[] }
+  | { readonly kind: "delete"; readonly policy: GraphNode["policy"] };
+
+/** `verdicts` are those of `node.owners`, in order. */
+export function planCollect(node: GraphNode, verdicts: readonly Verdict[]): CollectPlan {
+  const alive = node.owners.filter((_owner, at) => keepsAlive(verdicts[at]));
+  if (alive.length === node.owners.length) return { kind: "keep" };
+  if (alive.length > 0) return { kind: "set-owners", owners: alive };
+  const inForeground = verdicts.includes("waiting") && node.dependents.size > 0;
+  if (!inForeground) return { kind: "delete", policy: node.policy };
+  if (!isInCircle(node)) return { kind: "delete", policy: "Foreground" };
+  return { kind: "set-owners", owners: unblock(node.owners) };
+}
+
+/** The verdict on an owner that an informer has shown. */
+export function verdictOfSeen(node: GraphNode, owner: GraphNode): Verdict {
+  // A cluster-scoped object with a namespaced owner is an error, and never collected for it.
+  if (owner.namespace !== "" && node.namespace === "") return "solid";
+  if (owner.namespace !== "" && owner.namespace !== node.namespace) return "absent";
+  return owner.waiting ? "waiting" : "solid";
+}
+
+function keepsAlive(verdict: Verdict | undefined): boolean {
+  return verdict === "solid" || verdict === "unseen";
+}
+
+/** Foreground deletions in a circle would wait for each other: one object must stop blocking its owners. */
+function isInCircle({ owners, dependents }: GraphNode): boolean {
+  const blocks = owners.some((owner) => owner.blockOwnerDeletion === true);
+  return blocks && [...dependents].some((dependent) => dependent.waiting);
+}
+
+function unblock(owners: readonly OwnerReference[]): readonly OwnerReference[] {
+  return owners.map((owner) => ({ ...owner, blockOwnerDeletion: false }));
+}

@@ -1,0 +1,64 @@
+/**
+ * When each node last gave a sign of life, by the monotonic clock of this process: clocks of nodes are
+ * never compared with it.
+ *
+ * Holds  one record per node that was looked at; `forget` it when the node is deleted.
+ */
+import type { Lease, Node } from "#api/gen/types.ts";
+import type { Informer } from "#client/informer.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
+import { conditionOf } from "./health.ts";
+
+const leaseNamespace = "kube-node-lease";
+/** Upstream's --node-monitor-grace-period and --node-startup-grace-period. */
+const graceMs = 50_000;
+const startupGraceMs = 60_000;
+
+interface Sign {
+  /** What the node last showed: lease renewal and heartbeat. */
+  readonly mark: string;
+  seenMs: number;
+}
+
+export class Heartbeats {
+  readonly #clock: Clock;
+  readonly #leases: Informer<Lease>;
+  readonly #signs = new Map<string, Sign>();
+
+  constructor({ clock, informers }: Pick<ControllerDeps, "clock" | "informers">) {
+    this.#clock = clock;
+    // All namespaces, as the garbage collector watches them: one copy for both.
+    this.#leases = informers.informer<Lease>(refs.leases);
+  }
+
+  /** Neither its Lease nor its Ready heartbeat has changed for the grace period. Records what it sees. */
+  isSilent(node: Node): boolean {
+    const name = node.metadata?.name ?? "";
+    const mark = this.#markOf(node);
+    const nowMs = this.#clock.monotonicMs();
+    const sign = this.#signs.get(name);
+    if (sign === undefined || sign.mark !== mark) {
+      this.#signs.set(name, { mark, seenMs: nowMs });
+      return false;
+    }
+    const hasStarted = conditionOf(node, "Ready") !== undefined;
+    return nowMs - sign.seenMs > (hasStarted ? graceMs : startupGraceMs);
+  }
+
+  forget(name: string): void {
+    this.#signs.delete(name);
+  }
+
+  /** Restarts the grace period of all nodes. */
+  restart(): void {
+    for (const sign of this.#signs.values()) sign.seenMs = this.#clock.monotonicMs();
+  }
+
+  #markOf(node: Node): string {
+    const lease = this.#leases.get(leaseNamespace, node.metadata?.name ?? "");
+    const heartbeat = conditionOf(node, "Ready")?.lastHeartbeatTime ?? "";
+    return `${lease?.spec?.renewTime ?? ""} ${heartbeat}`;
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The pace at which nodes may be given up: the state of the zones at the last look, and a token bucket
+ * per zone. The rules are in zones.ts.
+ */
+import type { Node } from "#api/gen/types.ts";
+import type { Clock } from "#platform/clock.ts";
+import { evictionKeyOf, isGivenUp, zoneOf } from "./health.ts";
+import { countZones, evictionRates, isCutOff, TokenBucket } from "./zones.ts";
+
+export class ZonePace {
+  readonly #clock: Clock;
+  readonly #buckets = new Map<string, TokenBucket>();
+  #rates: ReadonlyMap<string, number> = new Map();
+  #cutOff = false;
+
+  constructor({ clock }: { readonly clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  /** @returns whether all zones were lost at the look before, and are not any more. */
+  look(nodes: Iterable<Node>): boolean {
+    const zones = countZones(nodes);
+    const wasCutOff = this.#cutOff;
+    this.#rates = evictionRates(zones);
+    this.#cutOff = isCutOff(zones);
+    return wasCutOff && !this.#cutOff;
+  }
+
+  restart(): void {
+    this.#buckets.clear();
+  }
+
+  /** The key of the NoExecute taint the node must have: at once if it was given up before, else at its zone's pace. */
+  takeEvictionKey(node: Node): string | undefined {
+    const key = evictionKeyOf(node);
+    // All zones lost: taints are withdrawn, for then it is the control plane that is cut off.
+    if (key === undefined || this.#cutOff) return undefined;
+    return isGivenUp(node) || this.#take(zoneOf(node)) ? key : undefined;
+  }
+
+  #take(zone: string): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const bucket = this.#buckets.get(zone) ?? new TokenBucket(nowMs);
+    this.#buckets.set(zone, bucket);
+    return bucket.take(this.#rates.get(zone) ?? 0, nowMs);
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Nodes that pods name and that do not exist: missing from the cache for a whole quarantine, and then
+ * denied by a live GET.
+ *
+ * Holds  one time per name that pods still use and the cache lacks.
+ */
+import type { Client } from "#client/client.ts";
+import { isNotFound } from "#client/api-errors.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { ControllerDeps } from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
+
+const quarantineMs = 40_000;
+
+export class MissingNodes {
+  readonly #client: Client;
+  readonly #clock: Clock;
+  /** Node name to the monotonic time it was first missed. */
+  readonly #missing = new Map<string, number>();
+
+  constructor({ client, clock }: Pick<ControllerDeps, "client" | "clock">) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** `missing` are the names the cache lacks now. @returns those that do not exist. */
+  async findGone(missing: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const due = this.#findDue(missing);
+    const isGone = await Promise.all(due.map((name) => this.#isGone(name)));
+    return new Set(due.filter((_name, at) => isGone[at]));
+  }
+
+  #findDue(missing: ReadonlySet<string>): readonly string[] {
+    const nowMs = this.#clock.monotonicMs();
+    for (const name of this.#missing.keys()) if (!missing.has(name)) this.#missing.delete(name);
+    for (const name of missing) if (!this.#missing.has(name)) this.#missing.set(name, nowMs);
+    const due = [...this.#missing].filter(([, sinceMs]) => nowMs - sinceMs >= quarantineMs);
+    return due.map(([name]) => name);
+  }
+
+  /** Only a 404 says so: after any other error the node is asked for again in the next round. */
+  async #isGone(name: string): Promise<boolean> {
+    try {
+      await this.#client.get(refs.nodes, "", name);
+      return false;
+    } catch (error) {
+      return isNotFound(error);
+    }
+  }
+}
