@@ -51,7 +51,7 @@ export interface ManagerDeps {
 export interface ManagerOptions {
   /** PEM of the authority that pods check the API server by. */
   readonly rootCa: string;
-  /** Absent: nobody fills the Secrets of legacy tokens. */
+  /** Absent: the Secrets of legacy tokens are not filled. */
   readonly legacyTokens?: LegacyTokens;
 }
 
@@ -64,8 +64,10 @@ export interface ControllerManager {
 
 type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller;
 
-/** Name as it appears in events, the service account that acts (upstream's), and the maker. */
-const factories: readonly (readonly [string, string, Factory])[] = [
+/** Name as it appears in events, the service account that acts (upstream's), and the factory. */
+type NamedFactory = readonly [component: string, account: string, factory: Factory];
+
+const factories: readonly NamedFactory[] = [
   ["namespace-controller", "namespace-controller", (deps) => new NamespaceController(deps)],
   ["garbage-collector", "generic-garbage-collector", (deps) => new GarbageCollector(deps)],
   ["deployment-controller", "deployment-controller", (deps) => new DeploymentController(deps)],
@@ -143,33 +145,38 @@ export function createControllerManager(
   deps: ManagerDeps,
   options: ManagerOptions,
 ): ControllerManager {
-  const { rootCa, legacyTokens } = options;
-  const more: typeof factories =
-    legacyTokens === undefined
-      ? []
-      : [
-          [
-            "serviceaccount-token-controller",
-            "service-account-controller",
-            (made) => new TokensController(made, { ...legacyTokens, rootCa }),
-          ],
-        ];
-  const controllers = [...factories, ...more].map(([component, account, factory]) => {
-    const client = deps.clientFor(account);
-    const recorder = createEventRecorder({ ...deps, client }, { component });
-    const log = deps.log.child({ controller: component });
-    return factory({ ...deps, client, recorder, log }, options);
-  });
+  const entries = [...factories, ...tokensFactories(options)];
+  const controllers = entries.map((entry) => createController(deps, options, entry));
   return {
-    metrics: () =>
-      new Map(controllers.map((controller) => [controller.name, controller.metrics()])),
+    metrics: () => new Map(controllers.map((one) => [one.name, one.metrics()])),
     async run(signal) {
-      const { supervisor } = deps;
-      await Promise.all(
-        controllers.map((controller) =>
-          supervisor.run(`controllers.${controller.name}`, signal, () => controller.run(signal)),
-        ),
-      );
+      await Promise.all(controllers.map((one) => runSupervised(deps.supervisor, one, signal)));
     },
   };
+}
+
+/** Only a control plane that signs tokens itself has this controller. */
+function tokensFactories({ rootCa, legacyTokens }: ManagerOptions): readonly NamedFactory[] {
+  if (legacyTokens === undefined) return [];
+  const factory: Factory = (deps) => new TokensController(deps, { ...legacyTokens, rootCa });
+  return [["serviceaccount-token-controller", "service-account-controller", factory]];
+}
+
+function createController(
+  deps: ManagerDeps,
+  options: ManagerOptions,
+  [component, account, factory]: NamedFactory,
+): Controller {
+  const client = deps.clientFor(account);
+  const recorder = createEventRecorder({ ...deps, client }, { component });
+  const log = deps.log.child({ controller: component });
+  return factory({ ...deps, client, recorder, log }, options);
+}
+
+function runSupervised(
+  supervisor: Supervisor,
+  controller: Controller,
+  signal: AbortSignal,
+): Promise<void> {
+  return supervisor.run(`controllers.${controller.name}`, signal, () => controller.run(signal));
 }

@@ -49,30 +49,37 @@ export interface LegacyEndpoints {
 
 /** Addresses that are ready come first when not all fit. */
 export function legacyEndpoints(groups: readonly PortGroup[]): LegacyEndpoints {
-  const sorted = groups.map((group) => {
-    // A pod on its way out is in neither list: v1 Endpoints cannot say "terminating".
-    const shown = [...group.endpoints.values()].filter(
-      ({ conditions }) => conditions?.terminating !== true || conditions.ready === true,
-    );
-    return {
-      ports: group.ports,
-      ready: shown.filter(isReady).map(addressOf).toSorted(byIp),
-      notReady: shown
-        .filter((one) => !isReady(one))
-        .map(addressOf)
-        .toSorted(byIp),
-    };
-  });
+  const all = groups.map(splitAddresses);
+  const total = all.reduce((sum, { ready, notReady }) => sum + ready.length + notReady.length, 0);
   let room = addressesMax;
   const take = (list: readonly EndpointAddress[]): readonly EndpointAddress[] => {
     const taken = list.slice(0, room);
     room -= taken.length;
     return taken;
   };
-  const total = sorted.reduce((sum, one) => sum + one.ready.length + one.notReady.length, 0);
-  const withReady = sorted.map((one) => ({ ...one, ready: take(one.ready) }));
+  const withReady = all.map((one) => ({ ...one, ready: take(one.ready) }));
   const cut = withReady.map((one) => ({ ...one, notReady: take(one.notReady) }));
   return { subsets: cut.flatMap(subsetOf), truncated: total > addressesMax };
+}
+
+interface SplitAddresses {
+  readonly ports: readonly DiscoveryEndpointPort[];
+  readonly ready: readonly EndpointAddress[];
+  readonly notReady: readonly EndpointAddress[];
+}
+
+/** A pod that terminates is in neither list: v1 Endpoints cannot say "terminating". */
+function splitAddresses({ ports, endpoints }: PortGroup): SplitAddresses {
+  const shown = [...endpoints.values()].filter(
+    ({ conditions }) => conditions?.terminating !== true || conditions.ready === true,
+  );
+  const sorted = (all: readonly Endpoint[]): readonly EndpointAddress[] =>
+    all.map(addressOf).toSorted(byIp);
+  return {
+    ports,
+    ready: sorted(shown.filter(isReady)),
+    notReady: sorted(shown.filter((one) => !isReady(one))),
+  };
 }
 
 function isSameContent(a: Endpoints, b: Endpoints): boolean {
@@ -84,12 +91,7 @@ function isSameContent(a: Endpoints, b: Endpoints): boolean {
   return jsonEqual(view(a), view(b));
 }
 
-function subsetOf(group: {
-  readonly ports: readonly DiscoveryEndpointPort[];
-  readonly ready: readonly EndpointAddress[];
-  readonly notReady: readonly EndpointAddress[];
-}): readonly EndpointSubset[] {
-  const { ports, ready, notReady } = group;
+function subsetOf({ ports, ready, notReady }: SplitAddresses): readonly EndpointSubset[] {
   if (ready.length + notReady.length === 0) return [];
   return [
     {

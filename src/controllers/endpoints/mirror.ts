@@ -47,26 +47,40 @@ export interface Mirrored {
   readonly skipped: number;
 }
 
+type Group = MirroredSlice & { readonly endpoints: Endpoint[] };
+
 export function mirrorOf(endpoints: Endpoints): Mirrored {
-  const groups = new Map<string, MirroredSlice & { readonly endpoints: Endpoint[] }>();
+  const groups = new Map<string, Group>();
   let skipped = 0;
   for (const subset of endpoints.subsets ?? []) {
     const ports = (subset.ports ?? []).map(portOf);
-    const all = [
-      ...(subset.addresses ?? []).map((address) => endpointOf(address, true)),
-      ...(subset.notReadyAddresses ?? []).map((address) => endpointOf(address, false)),
-    ];
-    for (const endpoint of all) {
-      const family = familyOf(endpoint.addresses[0] ?? "");
-      const key = `${family} ${portKey(ports)}`;
-      const group = groups.get(key) ?? { family, ports, endpoints: [] };
-      groups.set(key, group);
+    for (const endpoint of endpointsOf(subset)) {
+      const group = findGroup(groups, familyOf(endpoint.addresses[0] ?? ""), ports);
       if (group.endpoints.length >= mirroredMax) skipped++;
       else group.endpoints.push(endpoint);
     }
   }
   const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return { slices: sorted.map(([, group]) => group), skipped };
+}
+
+/** The group of this family and these ports; an empty one is added when there is none. */
+function findGroup(
+  groups: Map<string, Group>,
+  family: Family,
+  ports: readonly DiscoveryEndpointPort[],
+): Group {
+  const key = `${family} ${portKey(ports)}`;
+  const group = groups.get(key) ?? { family, ports, endpoints: [] };
+  groups.set(key, group);
+  return group;
+}
+
+function endpointsOf({ addresses = [], notReadyAddresses = [] }: Subset): readonly Endpoint[] {
+  return [
+    ...addresses.map((address) => endpointOf(address, true)),
+    ...notReadyAddresses.map((address) => endpointOf(address, false)),
+  ];
 }
 
 type Subset = NonNullable<Endpoints["subsets"]>[number];

@@ -33,58 +33,51 @@ export function namespaceConditions(
 
 type Said = Pick<NamespaceCondition, "type" | "status" | "reason" | "message">;
 
-function allConditions({ counts, finalizers, failures, unread }: Remains): readonly Said[] {
-  const left = joinList(counts, (kind, count) => `${kind} has ${count} resource instances`);
-  const held = joinList(finalizers, (name, count) => `${name} in ${count} resource instances`);
-  const groups = `${unread.length} failing: ${unread.join(", ")}`;
-  const undeleted = `${failures.length} remaining: ${failures.toSorted().join(", ")}`;
+function allConditions(remains: Remains): readonly Said[] {
   return [
-    unread.length > 0
-      ? bad(
-          "NamespaceDeletionDiscoveryFailure",
-          "DiscoveryFailed",
-          `Discovery failed for some groups, ${groups}`,
-        )
-      : good(
-          "NamespaceDeletionDiscoveryFailure",
-          "ResourcesDiscovered",
-          "All resources successfully discovered",
-        ),
+    discoveryCondition(remains),
     good(
       "NamespaceDeletionGroupVersionParsingFailure",
       "ParsedGroupVersions",
       "All legacy kube types successfully parsed",
     ),
-    failures.length > 0
-      ? bad(
-          "NamespaceDeletionContentFailure",
-          "ContentDeletionFailed",
-          `Failed to delete all resource types, ${undeleted}`,
-        )
-      : good(
-          "NamespaceDeletionContentFailure",
-          "ContentDeleted",
-          "All content successfully deleted, may be waiting on finalization",
-        ),
-    counts.size > 0
-      ? bad(
-          "NamespaceContentRemaining",
-          "SomeResourcesRemain",
-          `Some resources are remaining: ${left}`,
-        )
-      : good("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
-    finalizers.size > 0
-      ? bad(
-          "NamespaceFinalizersRemaining",
-          "SomeFinalizersRemain",
-          `Some content in the namespace has finalizers remaining: ${held}`,
-        )
-      : good(
-          "NamespaceFinalizersRemaining",
-          "ContentHasNoFinalizers",
-          "All content-preserving finalizers finished",
-        ),
+    deletionCondition(remains),
+    contentCondition(remains),
+    finalizerCondition(remains),
   ];
+}
+
+function discoveryCondition({ unread }: Remains): Said {
+  const type = "NamespaceDeletionDiscoveryFailure";
+  if (unread.length === 0)
+    return good(type, "ResourcesDiscovered", "All resources successfully discovered");
+  const groups = `${unread.length} failing: ${unread.join(", ")}`;
+  return bad(type, "DiscoveryFailed", `Discovery failed for some groups, ${groups}`);
+}
+
+function deletionCondition({ failures }: Remains): Said {
+  const type = "NamespaceDeletionContentFailure";
+  const deleted = "All content successfully deleted, may be waiting on finalization";
+  if (failures.length === 0) return good(type, "ContentDeleted", deleted);
+  const undeleted = `${failures.length} remaining: ${failures.toSorted().join(", ")}`;
+  const message = `Failed to delete all resource types, ${undeleted}`;
+  return bad(type, "ContentDeletionFailed", message);
+}
+
+function contentCondition({ counts }: Remains): Said {
+  const type = "NamespaceContentRemaining";
+  if (counts.size === 0) return good(type, "ContentRemoved", "All content successfully removed");
+  const left = joinList(counts, (kind, count) => `${kind} has ${count} resource instances`);
+  return bad(type, "SomeResourcesRemain", `Some resources are remaining: ${left}`);
+}
+
+function finalizerCondition({ finalizers }: Remains): Said {
+  const type = "NamespaceFinalizersRemaining";
+  const finished = "All content-preserving finalizers finished";
+  if (finalizers.size === 0) return good(type, "ContentHasNoFinalizers", finished);
+  const held = joinList(finalizers, (name, count) => `${name} in ${count} resource instances`);
+  const message = `Some content in the namespace has finalizers remaining: ${held}`;
+  return bad(type, "SomeFinalizersRemain", message);
 }
 
 function bad(type: string, reason: string, message: string): Said {

@@ -71,8 +71,12 @@ export class NodeLifecycleController implements Controller {
       this.#lookAtNodes();
     };
     timer = this.#clock.after("controllers.resync", everyMs, tick);
-    signal.addEventListener("abort", () => timer.cancel(), { once: true });
-    await this.#loop.run(signal);
+    try {
+      await this.#loop.run(signal);
+    } finally {
+      // Also when the loop fails: its next run looks for itself.
+      timer.cancel();
+    }
   }
 
   #addHandlers(): void {
