@@ -1,13 +1,13 @@
-/** When a CronJob runs next and what is left over from its past runs, pure. */
+/** When a CronJob runs next, and which of its past Jobs are deleted or reported, pure. */
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { nextAfter, parseCron } from "#api/cron.ts";
 import { findCondition } from "../framework/conditions.ts";
 
-/** More missed runs than this are worth a warning; they are not walked through one by one. */
+/** More missed runs than this cause a warning, and are not visited one by one. */
 const missedMax = 100;
 
 export interface Due {
-  /** The latest time that should have run and has not; undefined: none. */
+  /** The latest time that should have run and has not; undefined when there is none. */
   readonly scheduledMs: number | undefined;
   /** More than 100 start times were missed: clock skew, or the controller was down. */
   readonly tooMany: boolean;
@@ -21,7 +21,7 @@ export function dueRun(cron: CronJob, nowMs: number): Due {
   const after = (timeMs: number): number | undefined => nextAfter(schedule, timeMs, zone);
   const earliest = earliestMs(cron, nowMs);
   const missed = latestDue(after, earliest, nowMs);
-  // Runs at fixed intervals go on from the last one, not from now.
+  // `@every` counts from the last run, not from now.
   const from = schedule.kind === "every" ? (missed.latest ?? earliest) : nowMs;
   return { scheduledMs: missed.latest, tooMany: missed.tooMany, nextMs: after(from) };
 }
@@ -49,7 +49,7 @@ function latestDue(
   return { latest, tooMany: false };
 }
 
-/** The last run in [known, now], by halving the time in which there may be a later one. */
+/** The last run in [known, now], by bisection. */
 function latestBefore(
   after: (timeMs: number) => number | undefined,
   known: number,

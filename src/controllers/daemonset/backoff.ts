@@ -1,9 +1,10 @@
 /**
- * How soon a failed daemon pod is deleted to be made anew: at once, then 1 s after the last time,
- * doubling to 15 min. A node that rejects its pods must not make a hot loop of the two of us.
+ * The delay before a failed daemon pod is deleted and replaced: none at first, then 1 s after the last
+ * time, doubling to 15 min. A node that rejects its pods must not cause a hot loop.
  *
  * Holds   per DaemonSet, generation and node: when a failed pod was last deleted, and the delay.
- * Bounds  `entriesMax` nodes remembered, the longest quiet forgotten first; 30 quiet minutes start anew.
+ * Bounds  `entriesMax` nodes remembered, the least recently used forgotten first; after 30 minutes
+ *         without a failure the delay starts again.
  */
 const firstMs = 1_000;
 const mostMs = 15 * 60_000;
@@ -21,7 +22,7 @@ export class FailedPodBackoff {
     return this.#entries.size;
   }
 
-  /** How long to wait from `nowMs` on; 0: it may be deleted. */
+  /** Time to wait from `nowMs`; 0 when the pod may be deleted. */
   waitMs(key: string, nowMs: number): number {
     const entry = this.#entries.get(key);
     if (entry === undefined || isQuiet(entry, nowMs)) return 0;

@@ -2,7 +2,7 @@
 import type { DaemonSet, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from "#api/gen/types.ts";
 import { labelsInclude, nodeSelectorMatches, tolerates } from "#api/selectors/node-match.ts";
 
-/** Tolerations every daemon pod gets, so that it stays where ordinary pods must leave. */
+/** Tolerations every daemon pod gets, so that it stays on nodes from which other pods are evicted. */
 const always: readonly Toleration[] = [
   { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" },
   { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" },
@@ -18,9 +18,9 @@ const onHostNetwork: Toleration = {
 };
 
 export interface Eligibility {
-  /** A pod should be made here when there is none. */
+  /** The node should get a pod when it has none. */
   readonly shouldRun: boolean;
-  /** A pod that is here may stay. */
+  /** A pod on the node may stay. */
   readonly shouldContinue: boolean;
 }
 
@@ -53,7 +53,7 @@ export function daemonTolerations(spec: PodSpec): readonly Toleration[] {
 
 /**
  * The template with the tolerations added and an affinity that names the node; the scheduler binds
- * it. The template's own node affinity has been judged here, and gives way to the name.
+ * the pod. The name replaces the template's own node affinity, which `eligibility` has checked.
  */
 export function templateFor(template: PodTemplateSpec, nodeName: string): PodTemplateSpec {
   const spec = template.spec ?? { containers: [] };
@@ -74,14 +74,14 @@ export function templateFor(template: PodTemplateSpec, nodeName: string): PodTem
   };
 }
 
-/** Says the same but for how long: a daemon stays for good. */
+/** Equal apart from tolerationSeconds: a daemon pod tolerates without end. */
 function isSame(a: Toleration, b: Toleration): boolean {
   const said = ({ key, effect, operator, value }: Toleration): string =>
     JSON.stringify([key ?? "", effect ?? "", operator ?? "", value ?? ""]);
   return said(a) === said(b);
 }
 
-/** The node a daemon pod is on, or is meant for while it is not bound yet. */
+/** The node of a daemon pod; before it is bound, the node its affinity names. */
 export function targetNode(pod: Pod): string {
   if ((pod.spec?.nodeName ?? "") !== "") return pod.spec?.nodeName ?? "";
   const required = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

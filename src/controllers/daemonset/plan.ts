@@ -1,5 +1,5 @@
 /**
- * What a DaemonSet does next, pure: pods to make and delete (`planDaemons`), pods to replace in an
+ * What a DaemonSet does next, pure: pods to create and delete (`planDaemons`), pods to replace in an
  * update (`planUpdate`, when there is nothing else to do), and its status.
  *
  * Holds  one pod per node that fits, two while a surge update has both; an update never makes more
@@ -26,9 +26,9 @@ export interface DaemonPlan {
   /** Names of nodes that get a pod. */
   readonly create: readonly string[];
   readonly remove: readonly Pod[];
-  /** Pods that failed by themselves: removed too, but with backoff. */
+  /** Failed pods: deleted too, but with backoff. */
   readonly failed: readonly Pod[];
-  /** Pods that ended well, which a daemon should not. */
+  /** Succeeded pods: deleted too, because a daemon should not end. */
   readonly succeeded: readonly Pod[];
 }
 
@@ -63,7 +63,7 @@ export function planDaemons(input: DaemonInput): DaemonPlan {
   for (const node of input.nodes) planNode(input, plan, node, byNode);
   const known = new Set(input.nodes.map((node) => node.metadata?.name ?? ""));
   for (const [node, pods] of byNode) {
-    // Meant for a deleted node and never bound: no other controller deletes it.
+    // Pinned to a deleted node and never bound: no other controller deletes such a pod.
     if (known.has(node)) continue;
     plan.remove.push(...pods.filter((pod) => !isGoing(pod) && (pod.spec?.nodeName ?? "") === ""));
   }
@@ -84,12 +84,12 @@ function planNode(input: DaemonInput, plan: Draft, node: Node, byNode: PodsByNod
   plan.succeeded.push(...living.filter((pod) => pod.status?.phase === "Succeeded"));
   const running = living.filter((pod) => !isFinished(pod)).toSorted(boundOldestFirst);
   if (!allowsSurge(input.set)) return void plan.remove.push(...running.slice(1));
-  // A surge keeps a node served: what goes is replaced before it has gone.
+  // A surge replaces a terminating pod before it is gone, so that the node stays served.
   if (running.length === 0 && shouldRun) plan.create.push(name);
   plan.remove.push(...surplusOfSurge(input, running));
 }
 
-/** Of a surge's pods the oldest of each revision stay; the old one until the new one is available. */
+/** In a surge the oldest pod of each revision stays; the old one until the new one is available. */
 function surplusOfSurge(input: DaemonInput, running: readonly Pod[]): readonly Pod[] {
   const fresh = running.find((pod) => isOf(pod, input.hash));
   const old = running.find((pod) => !isOf(pod, input.hash));
@@ -110,12 +110,12 @@ function allowsSurge(set: DaemonSet): boolean {
   return roundUpPercent(set.spec?.updateStrategy?.rollingUpdate?.maxSurge ?? 0, 1) > 0;
 }
 
-/** One node of an update: what it has that is not going. */
+/** The pods of one node in an update that are not being deleted. */
 interface NodePods {
   readonly name: string;
   readonly old: Pod | undefined;
   readonly fresh: Pod | undefined;
-  /** Several of one kind: planDaemons sorts that out first. */
+  /** Several pods of one revision: planDaemons deletes the surplus first. */
   readonly crowded: boolean;
   readonly shouldRun: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * What ties a ReplicaSet to its Deployment besides ownership: the template hash, the revision and
- * the annotations that remember what the Deployment wanted when it was last scaled.
+ * What connects a ReplicaSet to its Deployment besides ownership: the template hash, the revision and
+ * the annotations with the size the Deployment had when the ReplicaSet was last scaled.
  */
 import type { Deployment, PodTemplateSpec, ReplicaSet } from "#api/gen/types.ts";
 import { jsonEqual } from "../framework/equal.ts";
@@ -21,7 +21,7 @@ const notCopied = new Set([
   "deprecated.deployment.rollback.to",
 ]);
 
-/** The ReplicaSet whose template is the Deployment's, hash label aside; the oldest if several. */
+/** The ReplicaSet whose template is the Deployment's, apart from the hash label; the oldest if several. */
 export function findNewReplicaSet(
   deployment: Deployment,
   replicaSets: readonly ReplicaSet[],
@@ -52,7 +52,7 @@ export function nextRevision(olds: readonly ReplicaSet[]): number {
   return Math.max(0, ...olds.map(revisionOf)) + 1;
 }
 
-/** The annotations a ReplicaSet must have as the newest revision; what it had else stays. */
+/** The annotations a ReplicaSet must have as the newest revision; its other annotations stay. */
 export function newestAnnotations(
   deployment: Deployment,
   current: Readonly<Record<string, string>>,
@@ -86,7 +86,7 @@ export function replicaSetName(deployment: Deployment, hash: string): string {
   return `${(deployment.metadata?.name ?? "").slice(0, nameMax - 1 - hash.length)}-${hash}`;
 }
 
-/** The same template, hash label aside. */
+/** True when the templates are equal, apart from the hash label. */
 export function sameTemplate(
   a: PodTemplateSpec | undefined,
   b: PodTemplateSpec | undefined,

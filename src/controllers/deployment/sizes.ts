@@ -27,7 +27,7 @@ export function boundsOf(deployment: Deployment): Bounds {
   const rolling = deployment.spec?.strategy?.rollingUpdate;
   const maxSurge = roundUpPercent(rolling?.maxSurge ?? "25%", replicas);
   const asked = roundDownPercent(rolling?.maxUnavailable ?? "25%", replicas);
-  // Both zero could never make progress.
+  // With both zero a rollout could never progress.
   const maxUnavailable = maxSurge === 0 && asked === 0 ? 1 : asked;
   return { replicas, maxSurge, maxUnavailable: Math.min(maxUnavailable, replicas) };
 }
@@ -37,14 +37,14 @@ export const specReplicas = (rs: ReplicaSet | undefined): number =>
 export const availableReplicas = (rs: ReplicaSet | undefined): number =>
   rs?.status?.availableReplicas ?? 0;
 
-/** Never more than it is to keep: what a status still counts beyond spec.replicas is about to go. */
+/** At most spec.replicas: pods that a status counts beyond it are about to be deleted. */
 const keptAvailable = (rs: ReplicaSet): number => Math.min(availableReplicas(rs), specReplicas(rs));
 
 export function sum(sets: readonly ReplicaSet[], count: (rs: ReplicaSet) => number): number {
   return sets.reduce((total, rs) => total + count(rs), 0);
 }
 
-/** Replicas of the newest ReplicaSet in this step, when `others` are as they are. */
+/** Replicas of the newest ReplicaSet in this step, while `others` keep their sizes. */
 export function newReplicaSetSize(
   deployment: Deployment,
   newest: ReplicaSet | undefined,
@@ -60,7 +60,7 @@ export function newReplicaSetSize(
   return current + Math.min(room, bounds.replicas - current);
 }
 
-/** Old ReplicaSets to shrink in this step: first replicas that never got well, then good ones. */
+/** Old ReplicaSets to shrink in this step: first unavailable replicas, then available ones. */
 export function shrinkOld(
   deployment: Deployment,
   newest: ReplicaSet | undefined,
@@ -106,7 +106,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/** A change of spec.replicas in the middle of a rollout (or when paused), shared out in proportion. */
+/** A change of spec.replicas in the middle of a rollout (or when paused), distributed in proportion. */
 export function scaleProportionally(
   deployment: Deployment,
   newest: ReplicaSet | undefined,

@@ -12,10 +12,10 @@ export interface StatusInput {
   readonly deployment: Deployment;
   readonly newest: ReplicaSet | undefined;
   readonly all: readonly ReplicaSet[];
-  /** Conditions as they stand, with what this reconcile already set (found, created, paused). */
+  /** The old conditions with those this reconcile has set (found, created, paused). */
   readonly conditions: readonly Condition[];
   readonly collisionCount: number | undefined;
-  /** A rollout was worked on: progress is judged. Not while paused, scaling, or being deleted. */
+  /** False while paused, scaling, or being deleted: progress is then not judged. */
   readonly rolling: boolean;
   readonly nowMs: number;
   readonly now: string;
@@ -43,7 +43,7 @@ export function deploymentStatus(input: StatusInput): DeploymentStatus {
   };
 }
 
-/** The sum, once every ReplicaSet that was looked at says its part; one never looked at has none. */
+/** The sum, once every observed ReplicaSet reports its count; a ReplicaSet not observed yet has none. */
 function terminating(all: readonly ReplicaSet[]): { readonly terminatingReplicas?: number } {
   const looked = all.filter((rs) => (rs.status?.observedGeneration ?? 0) !== 0);
   const parts = looked.map((rs) => rs.status?.terminatingReplicas);
@@ -171,7 +171,7 @@ function hasProgressed(deployment: Deployment, next: Counters): boolean {
   );
 }
 
-/** Time until the deadline strikes; infinite where it does not run. */
+/** Time until the progress deadline; infinite where there is none. */
 export function deadlineInMs(
   deployment: Deployment,
   current: Condition | undefined,

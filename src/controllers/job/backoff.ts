@@ -13,7 +13,7 @@ export interface BackoffRecord {
 const firstMs = 10_000;
 const mostMs = 600_000;
 
-/** The record after these pods have ended; undefined: nothing to wait for. */
+/** The record after these pods have ended; undefined when there is nothing to wait for. */
 export function nextRecord(
   record: BackoffRecord | undefined,
   succeeded: readonly Pod[],
@@ -33,7 +33,7 @@ export function nextRecord(
 
 export function remainingMs(record: BackoffRecord | undefined, nowMs: number): number {
   if (record === undefined || record.failures === 0) return 0;
-  // 2^6 is beyond the most; a larger power would only lose precision.
+  // 2^6 exceeds mostMs already; a larger power would only lose precision.
   const delayMs = Math.min(mostMs, firstMs * 2 ** Math.min(record.failures - 1, 6));
   return Math.max(0, record.lastFailureMs + delayMs - nowMs);
 }

@@ -9,7 +9,7 @@ export interface FailureVerdict {
   readonly message: string;
 }
 
-/** The first rule that matches decides; none: the failure counts. */
+/** The first rule that matches decides; without a match the failure counts. */
 export function failureVerdict(job: Job, pod: Pod): FailureVerdict {
   const rules = job.spec?.podFailurePolicy?.rules ?? [];
   for (const [at, rule] of rules.entries()) {
@@ -51,7 +51,7 @@ function exitMatch(
   });
 }
 
-/** Pods are replaced only once they have ended; those on their way out are not failures yet. */
+/** Pods are replaced only once they have ended; terminating pods are not failures yet. */
 export function replacesOnlyFailed(job: Job): boolean {
   return job.spec?.podReplacementPolicy === "Failed" || job.spec?.podFailurePolicy !== undefined;
 }
@@ -59,6 +59,6 @@ export function replacesOnlyFailed(job: Job): boolean {
 export function isPodFailed(job: Job, pod: Pod): boolean {
   if (pod.status?.phase === "Failed") return true;
   if (replacesOnlyFailed(job) || pod.status?.phase === "Succeeded") return false;
-  // One that is deleted before it ended may never get to say so.
+  // A pod that is deleted while it runs may never report a phase.
   return pod.metadata?.deletionTimestamp !== undefined;
 }

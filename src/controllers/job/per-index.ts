@@ -1,5 +1,5 @@
 /**
- * spec.backoffLimitPerIndex, pure: each index of an Indexed Job may fail so often by itself.
+ * spec.backoffLimitPerIndex, pure: a limit of failures for each index of an Indexed Job.
  *
  * How  a pod says in an annotation how often its index has failed before it. So that the count is not
  *      lost, the last failed pod of an index is *held*: it keeps the tracking finalizer until its
@@ -20,7 +20,7 @@ export function hasLimitPerIndex(job: Job): boolean {
   return job.spec?.backoffLimitPerIndex !== undefined;
 }
 
-/** Failed for good: those of the status, and those whose last allowed pod has failed since. */
+/** Failed indexes: those of the status, and those whose last allowed pod has failed since. */
 export function findFailedIndexes(job: Job, pods: readonly Pod[]): Indexes {
   const completions = job.spec?.completions ?? 0;
   const failed = pods.flatMap((pod) => {
@@ -85,7 +85,7 @@ export function countAnnotations(
   };
 }
 
-/** Those of `indexes` that need not wait, or else how long until the first need not. */
+/** The indexes whose backoff is over; when there are none, how long until the first is. */
 export function dueIndexes(
   indexes: readonly number[],
   held: ReadonlyMap<number, Pod>,

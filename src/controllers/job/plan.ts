@@ -22,7 +22,7 @@ export function isTrue(job: Job, type: string): boolean {
   return findCondition(job.status?.conditions, type)?.status === "True";
 }
 
-/** Why the Job is over, before anything is made or deleted; undefined: it goes on. */
+/** Why the Job ends, before anything is created or deleted; undefined when it continues. */
 export function endingOf(
   job: Job,
   pods: readonly Pod[],
@@ -38,7 +38,7 @@ export function endingOf(
   );
 }
 
-/** An earlier round has said so: that is not taken back. */
+/** An ending that the status has already: it is never withdrawn. */
 function findDecided(job: Job): Ending | undefined {
   for (const [early, type] of [
     ["SuccessCriteriaMet", "Complete"],
@@ -86,7 +86,7 @@ function exceedsBackoff(job: Job, pods: readonly Pod[], tally: Tally): boolean {
   return limit === 0 ? restarts > 0 : restarts >= limit;
 }
 
-/** Undefined when no deadline runs. */
+/** Time until the active deadline; undefined when there is none. */
 export function deadlineInMs(job: Job, nowMs: number): number | undefined {
   const seconds = job.spec?.activeDeadlineSeconds;
   if (seconds === undefined || job.status?.startTime === undefined || job.spec?.suspend === true)
@@ -122,7 +122,7 @@ function failedEnding(reason: string, message: string): Ending {
   return { type: "Failed", reason, message };
 }
 
-/** Enough pods have succeeded and none is at work any more. */
+/** Complete when enough pods have succeeded and none is active any more. */
 export function completion(job: Job, tally: Tally, active: number): Ending | undefined {
   const { succeeded } = tally.total;
   const enough =
@@ -132,17 +132,17 @@ export function completion(job: Job, tally: Tally, active: number): Ending | und
   return { type: "Complete", reason: "CompletionsReached", message };
 }
 
-/** How many pods should be at work now. */
+/** How many pods should be active now. */
 export function countWantedActive(job: Job, active: number, tally: Tally): number {
   if (job.spec?.suspend === true) return 0;
   const parallelism = job.spec?.parallelism ?? 1;
   const completions = job.spec?.completions;
-  // A work queue: once one has succeeded, those at work finish what is left.
+  // A work queue: once one pod has succeeded, the active ones finish the rest.
   if (completions === undefined) return tally.total.succeeded > 0 ? active : parallelism;
   return Math.min(Math.max(0, completions - tally.total.succeeded), parallelism);
 }
 
-/** Pods to make, besides those at work and those that must end before they are replaced. */
+/** How many pods to create, besides active pods and those that must end before they are replaced. */
 export function missingPods(
   job: Job,
   pods: readonly Pod[],
@@ -152,7 +152,7 @@ export function missingPods(
   return Math.max(0, counts.wanted - counts.active - awaited);
 }
 
-/** The lowest indexes that are neither over nor at work. */
+/** The lowest indexes that have neither ended nor an active pod. */
 export function indexesToCreate(
   job: Job,
   pods: readonly Pod[],
@@ -173,8 +173,8 @@ function isAtWork(pod: Pod): boolean {
 }
 
 /**
- * Pods to delete: `count` that are least missed, and of an Indexed Job at any rate those without a
- * valid index and all but one of each index.
+ * Pods to delete: the first `count` in deletion order. Of an Indexed Job always the pods without a
+ * valid index, and all but one pod of each index.
  */
 export function surplusPods(job: Job, active: readonly Pod[], count: number): readonly Pod[] {
   const sorted = active.toSorted(compareActive);
@@ -183,7 +183,7 @@ export function surplusPods(job: Job, active: readonly Pod[], count: number): re
   return [...wrong, ...rest.slice(0, Math.max(0, count - wrong.size))];
 }
 
-/** `sorted`: what goes first is first, so the last pod of an index stays. */
+/** `sorted` is in deletion order, so the last pod of an index is kept. */
 function wrongIndexes(sorted: readonly Pod[], completions: number): Set<Pod> {
   const kept = new Map<number, Pod>();
   for (const pod of sorted) {

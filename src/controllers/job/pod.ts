@@ -5,10 +5,10 @@ import { podFromTemplate } from "../pods/pod.ts";
 import { indexAnnotation, trackingFinalizer } from "./tracked.ts";
 
 const indexVariable = "JOB_COMPLETION_INDEX";
-/** Longer prefixes are cut by the server, and the index would be lost. */
+/** The server truncates longer prefixes, and the index would be lost. */
 const prefixMax = 58;
 
-/** Of an Indexed Job: the pod knows its index by annotation, label, name and environment. */
+/** For a pod of an Indexed Job: annotation, label, name and environment carry the index. */
 export interface PodIndex {
   readonly index: number;
   /** How often the index has failed, where that is counted. */

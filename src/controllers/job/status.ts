@@ -1,8 +1,8 @@
 /**
  * The status of a Job, pure.
  *
- * Order  SuccessCriteriaMet stands in the store before Complete does, FailureTarget before Failed; the
- *        latter come only when every pod is counted and none is on its way out.
+ * Order  SuccessCriteriaMet is stored before Complete, FailureTarget before Failed. Complete and Failed
+ *        come only when every pod is counted and none is terminating.
  */
 import type { Job, JobCondition, JobStatus } from "#api/gen/types.ts";
 import { findCondition, withCondition } from "../framework/conditions.ts";
@@ -16,13 +16,13 @@ export interface StatusInput {
   readonly ending: Ending | undefined;
   /** Of spec.backoffLimitPerIndex. */
   readonly failedIndexes: Indexes | undefined;
-  /** Pods after what this round has made and deleted. */
+  /** Pods after the creates and deletes of this round. */
   readonly counts: {
     readonly active: number;
     readonly ready: number;
     readonly terminating: number;
   };
-  /** False when nothing was made or deleted in this round: suspension is then not judged. */
+  /** False when this round could not manage pods: suspension is then left as it is. */
   readonly managed: boolean;
   readonly now: string;
 }
@@ -44,7 +44,7 @@ export function jobStatus(input: StatusInput): JobStatus {
   };
 }
 
-/** The ending, once nothing stands in its way. */
+/** The ending, once all pods are counted and gone. */
 function finalEnding({ job, tally, ending, counts }: StatusInput): Ending | undefined {
   if (ending === undefined || !isTrue(job, earlyOf(ending))) return undefined;
   const { succeeded, failed } = tally.uncounted;

@@ -29,18 +29,18 @@ export interface Tally {
   readonly succeeded: number;
   readonly failed: number;
   readonly uncounted: { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
-  /** Indexes done, as the status may say; none unless the Job is Indexed. */
+  /** Completed indexes for the status; empty unless the Job is Indexed. */
   readonly completed: Indexes;
-  /** The same with those that are only seen to be done. */
+  /** Completed indexes with those of pods that are not counted yet. */
   readonly seen: Indexes;
-  /** With those that are only seen to have ended: what decisions are made by. */
+  /** Counts with pods that are not counted yet: decisions are based on them. */
   readonly total: { readonly succeeded: number; readonly failed: number };
-  /** Ended and not written down before: they feed the backoff. */
+  /** Pods that have ended since the last status: they feed the backoff. */
   readonly newlyFailed: readonly Pod[];
   readonly newlySucceeded: readonly Pod[];
   /** Pods that may lose the finalizer once the status with this tally is written. */
   readonly release: readonly Pod[];
-  /** Not all could be written down in this round. */
+  /** Some pods did not fit into this round. */
   readonly more: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface TallyOptions {
 
 export const goingOn: TallyOptions = { ending: "none", held: new Set() };
 
-/** What this round writes down and lets go; grows pod by pod. */
+/** The uids and indexes this round records, and the pods it releases; filled pod by pod. */
 interface Draft {
   readonly succeeded: string[];
   readonly failed: string[];
@@ -117,7 +117,7 @@ function findCompletedIndexes(job: Job): Indexes {
     : noIndexes;
 }
 
-/** Pods seen to have ended and not written down yet; of an Indexed Job those with a valid index. */
+/** Ended pods that the status does not list yet; of an Indexed Job those with a valid index. */
 function freshPods(job: Job, tracked: readonly Pod[], known: ReadonlySet<string>) {
   const ended = tracked.filter((pod) => !known.has(uidOf(pod)) && hasValidIndex(job, pod));
   const isSuccess = (pod: Pod): boolean => pod.status?.phase === "Succeeded";
@@ -137,11 +137,11 @@ interface Round {
   readonly job: Job;
   readonly options: TallyOptions;
   readonly before: Indexes;
-  /** Uids that are written down already. */
+  /** Uids that the status lists already. */
   readonly known: ReadonlySet<string>;
 }
 
-/** `more`: it had to stop at the bound. */
+/** `more` is true when the bound was reached. */
 function draftPods(
   round: Round,
   tracked: readonly Pod[],
@@ -176,7 +176,7 @@ function draftPod({ job, options, before }: Round, pod: Pod, draft: Draft): void
     else if (index !== undefined && !hasIndex(before, index)) draft.indexes.add(index);
     return;
   }
-  // Of a Job that fails every pod that did not succeed has failed.
+  // When a Job fails, every pod that did not succeed counts as failed.
   const counts = isPodFailed(job, pod) || options.ending === "Failed";
   if (counts && isCountedFailure(job, pod)) draft.failed.push(uidOf(pod));
 }

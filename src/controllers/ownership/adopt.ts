@@ -14,13 +14,13 @@ import { controllerOf } from "./owner.ts";
 
 export interface Adopter<T extends KubeObject> {
   readonly client: Client;
-  /** Of what is adopted. */
+  /** The resource of the objects to adopt. */
   readonly ref: ResourceRef;
   readonly owner: KubeObject;
   readonly ownerRef: ResourceRef;
   readonly reference: OwnerReference;
   readonly matches: (object: T) => boolean;
-  /** Put on with adoption, taken off with release. */
+  /** Added by adoption, removed by release. */
   readonly finalizer?: string;
   /** Called with each object written, so that the caller waits until its cache shows it. */
   readonly onWrite?: (object: T) => void;
@@ -28,7 +28,7 @@ export interface Adopter<T extends KubeObject> {
 
 /**
  * The objects of `candidates` that the owner controls after this call. Throws when an orphan could
- * not be adopted: counting without it would make one pod too many.
+ * not be adopted: without it in the count, one pod too many would be created.
  */
 export async function claim<T extends KubeObject>(
   adopter: Adopter<T>,
@@ -98,7 +98,7 @@ async function patchOwners<T extends KubeObject>(
     adopter.onWrite?.(written);
     return written;
   } catch (error) {
-    // Gone, or one that may not be changed any more: not ours to claim.
+    // The object is gone or may not be changed any more: it cannot be claimed.
     if (error instanceof ApiError && (error.code === 404 || error.code === 422)) return undefined;
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
  * Selectors of cached objects, parsed once per object: every pod event is matched against every owner
- * of its namespace. Objects from informers are frozen, so identity stands for content.
+ * of its namespace. Objects from informers are frozen, so equal identity means equal content.
  */
 import {
   selectNothing,

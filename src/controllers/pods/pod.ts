@@ -1,4 +1,4 @@
-/** What controllers ask of a Pod, and how they make one from a template. */
+/** The states of a Pod that controllers look at, and pods made from templates. */
 import { ownEntry } from "#base/own.ts";
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
@@ -18,7 +18,7 @@ export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && !isGoing(pod);
 }
 
-/** On its way out, but not at its end. */
+/** Being deleted, and not finished yet. */
 export function isTerminating(pod: Pod): boolean {
   return isGoing(pod) && !isFinished(pod);
 }
@@ -64,7 +64,7 @@ export function podFromTemplate(
   template: PodTemplateSpec,
   options: {
     readonly namespace: string;
-    /** Either, as the controller wants stable names or not. */
+    /** Either `name` (stable) or `generateName`. */
     readonly name?: string;
     readonly generateName?: string;
     readonly owner: OwnerReference;
@@ -96,10 +96,10 @@ export function podFromTemplate(
 type Compare = (a: Pod, b: Pod) => number;
 
 /**
- * Which pods go first when some must: not assigned before assigned, pending before running, not
+ * The order in which pods are deleted: not assigned before assigned, pending before running, not
  * ready before ready, cheaper deletion cost, more crowded node, younger readiness, more restarts,
- * younger age. Ages count by powers of two: within one the uid decides, so that a burst of equals
- * is thinned at random. After upstream's ActivePodsWithRanks.
+ * younger age. Ages count by powers of two: within one power the uid decides, so that the choice
+ * among pods of one burst is random. After upstream's ActivePodsWithRanks.
  */
 export function compareForDeletion(nowMs: number, crowd: (pod: Pod) => number): Compare {
   const rank = (pod: Pod): number => ageRank(nowMs, readySince(pod));
@@ -115,7 +115,7 @@ export function compareForDeletion(nowMs: number, crowd: (pod: Pod) => number): 
   ]);
 }
 
-/** The same for Jobs, which know no cost and no crowd, and compare times exactly. */
+/** The order for Jobs: without deletion cost and crowding, and with exact times. */
 export const compareActive: Compare = chain([
   byStage,
   (a, b) => laterFirst(readySince(a), readySince(b)),
@@ -177,7 +177,7 @@ function timeOf(text: string | undefined): number {
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
 }
 
-/** The power of two of an age in nanoseconds; -1 for what is not in the past. */
+/** The power of two of an age in nanoseconds; -1 for an age of 0 or less. */
 function ageRank(nowMs: number, since: string | undefined): number {
   const ageMs = nowMs - timeOf(since);
   return ageMs > 0 ? Math.floor(Math.log2(ageMs * 1e6)) : -1;

@@ -1,6 +1,6 @@
 /**
- * ControllerRevisions: the templates a StatefulSet or DaemonSet has had, so that a rollback has
- * something to go back to and a pod can say which one it is of.
+ * ControllerRevisions: the templates a StatefulSet or DaemonSet has had. A rollback restores one of
+ * them, and a label of each pod names its own.
  */
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
@@ -15,9 +15,9 @@ import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
 import { templateHash } from "./template-hash.ts";
 
-/** On pods: which revision one is of. A StatefulSet's says the name, a DaemonSet's the hash. */
+/** Label of pods: the name of their revision (StatefulSet) or its hash (DaemonSet). */
 export const revisionHashLabel = "controller-revision-hash";
-/** On a StatefulSet's revisions: the hash in the name. */
+/** Label of a StatefulSet's revisions: the hash in their name. */
 export const hashLabel = "controller.kubernetes.io/hash";
 
 export interface RevisionOwner extends KubeObject {
@@ -34,9 +34,9 @@ export interface RevisionDeps {
   readonly hashLabel: string;
 }
 
-/** What a revision keeps: a patch that puts the template back. */
+/** The data of a revision: a patch that restores the template. */
 function dataOf(template: PodTemplateSpec): JsonObject {
-  // A template is JSON; its generated interface just does not say so by an index signature.
+  // A template is JSON, but its generated interface has no index signature.
   return { spec: { template: { ...(template as JsonObject), $patch: "replace" } } };
 }
 
@@ -49,7 +49,7 @@ export function templateOf(revision: ControllerRevision): PodTemplateSpec | unde
   return template;
 }
 
-/** Owner's revisions in the cache, with those an orphaning delete of its predecessor left. */
+/** The owner's cached revisions, with matching orphans that an earlier owner has left. */
 export function claimRevisions(
   informer: Informer<ControllerRevision>,
   adopter: Omit<Adopter<ControllerRevision>, "ref" | "matches">,
@@ -111,7 +111,7 @@ function makeRevision(
     metadata: {
       name: revisionName(name, hash),
       namespace,
-      // The template's labels match the selector, by which people's tools find revisions.
+      // kubectl finds revisions by the selector, which the template's labels match.
       labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
       ...(annotations === undefined ? {} : { annotations }),
       ownerReferences: [deps.reference],

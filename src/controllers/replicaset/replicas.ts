@@ -1,6 +1,6 @@
 /**
- * The pure part of ReplicaSet and ReplicationController: which pods to make or delete, and what the
- * status says. Both kinds keep N pods of one template; they differ in names and selector only.
+ * The pure part of ReplicaSet and ReplicationController: which pods to create or delete, and the
+ * status. Both kinds keep N pods of one template; they differ in names and selector only.
  */
 import type { Pod, PodTemplateSpec } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromMap } from "#api/selectors/label-selector.ts";
@@ -13,7 +13,7 @@ export const burstReplicas = 500;
 export interface ReplicaPlan {
   /** Positive: pods to create. */
   readonly create: number;
-  /** Pods to delete, first the ones that are least missed. */
+  /** Pods to delete, in upstream's order. */
   readonly remove: readonly Pod[];
 }
 
@@ -52,9 +52,9 @@ export interface StatusInput {
   readonly minReadySeconds: number;
   readonly generation: number | undefined;
   readonly old: readonly Condition[] | undefined;
-  /** Why pods could not be made or deleted in this reconcile; `unknown`: it was not tried. */
+  /** Why pods could not be created or deleted; `unknown` when this reconcile did not try. */
   readonly failure: Failure | "none" | "unknown";
-  /** ReplicationControllers do not say how many pods are on their way out. */
+  /** False for ReplicationControllers: their status has no terminatingReplicas. */
   readonly countsTerminating: boolean;
   readonly nowMs: number;
   readonly now: string;
@@ -82,7 +82,7 @@ export function replicaStatus(input: StatusInput): ReplicaStatus {
   };
 }
 
-/** The first failure stays as it was worded until there is none: messages name random pods. */
+/** A failure keeps its first message until it is over, because messages name random pods. */
 function replicaConditions({ failure, old, now }: StatusInput): readonly Condition[] {
   if (failure === "unknown") return old ?? [];
   if (failure === "none") return withoutCondition(old, "ReplicaFailure");

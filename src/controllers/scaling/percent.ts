@@ -1,4 +1,4 @@
-/** Numbers that may be shares of a whole: `3` or `"25%"`. */
+/** Numbers or percentages of a total: `3` or `"25%"`. */
 
 export function roundUpPercent(value: number | string, total: number): number {
   return scalePercent(value, total, Math.ceil);

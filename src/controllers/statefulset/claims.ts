@@ -5,7 +5,7 @@
  *   whenScaled  whenDeleted   claim of a wanted pod   claim of a pod beyond the replicas
  *   Retain      Retain        nobody                  nobody
  *   Retain      Delete        the set                 the set
- *   Delete      Retain        nobody                  the pod, with which it goes
+ *   Delete      Retain        nobody                  the pod
  *   Delete      Delete        the set                 the pod
  *
  * Safe  a claim owned by another controller, or by an owner of the same name with another uid, is left
@@ -36,7 +36,7 @@ export function firstClaimOwners(set: StatefulSet): readonly OwnerReference[] {
   return policyOf(set).onDelete ? [controllerReference(setGvk, set)] : [];
 }
 
-/** What the claim's owner references must become; undefined: they are to stay as they are. */
+/** The owner references the claim must get; undefined when it has them. */
 export function claimOwners(
   claim: PersistentVolumeClaim,
   set: StatefulSet,
@@ -62,7 +62,7 @@ function ownOwners(policy: Policy, set: StatefulSet, pod: Pod): readonly OwnerRe
   return policy.onDelete ? [controllerReference(setGvk, set)] : [];
 }
 
-/** An owner that was: same kind and name, another uid. */
+/** An earlier owner: same kind and name, another uid. */
 function isStale(owner: OwnerReference, object: KubeObject, gvk: GroupVersionKind): boolean {
   return isNamed(owner, object.metadata?.name ?? "", gvk) && !isOf(owner, object);
 }
@@ -75,7 +75,7 @@ function isNamed(owner: OwnerReference, name: string, gvk: GroupVersionKind): bo
   return owner.apiVersion === apiVersionOf(gvk) && owner.kind === gvk.kind && owner.name === name;
 }
 
-/** The claim is on its way out with a pod of this name: the next pod must wait for a new one. */
+/** The claim is being deleted with an earlier pod of this name: the next pod must wait for a new one. */
 export function isLeftover(
   claim: PersistentVolumeClaim,
   set: StatefulSet,

@@ -1,4 +1,4 @@
-/** What makes a pod the n-th of its StatefulSet: name, labels, claims. Pure. */
+/** The identity of the n-th pod of a StatefulSet, pure: name, labels, claims. */
 import type { PersistentVolumeClaim, Pod, PodTemplateSpec, StatefulSet } from "#api/gen/types.ts";
 import type { OwnerReference } from "#api/object.ts";
 import { podFromTemplate } from "../pods/pod.ts";
@@ -101,7 +101,7 @@ export function makeClaims(
   }));
 }
 
-/** The labels by which a pod of the set is known; undefined when it has them. */
+/** The identity labels a pod lacks; undefined when it has them. */
 export function missingIdentity(
   set: StatefulSet,
   pod: Pod,

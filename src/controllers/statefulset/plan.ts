@@ -1,8 +1,8 @@
 /**
- * What a StatefulSet does next, pure: one look at its pods gives the creates and deletes of this step.
+ * What a StatefulSet does next, pure: the creates and deletes of one step, from its cached pods.
  *
- * Holds  OrderedReady: pod n is made only when all below are available, and pod n is removed only when
- *        all above are gone; at most one pod is on its way at any time. Parallel: no order on scaling.
+ * Holds  OrderedReady: pod n is created only when all below are available, and deleted only when all
+ *        above are gone; at most one pod changes at any time. Parallel: no order on scaling.
  *        A rolling update replaces from the highest ordinal down to the partition, one at a time, and
  *        waits for each replaced pod to be available.
  * After  upstream's stateful_set_control.go with its default gates (no maxUnavailable).
@@ -26,7 +26,7 @@ export interface StatefulPlan {
   readonly remove: readonly Pod[];
 }
 
-/** An ordered set does nothing more in a reconcile once a step has acted, or waits. */
+/** `stop`: an ordered set does nothing more in a reconcile once a step has acted, or waits. */
 interface Step extends StatefulPlan {
   readonly stop: boolean;
 }
@@ -48,7 +48,7 @@ function planOf(steps: readonly Step[]): StatefulPlan {
   return { create, remove: [...new Set(steps.flatMap((step) => step.remove))] };
 }
 
-/** Pods by wanted ordinal, and those beyond, highest first. */
+/** Pods by wanted ordinal, and the surplus ones, highest ordinal first. */
 function place({ set, pods }: StatefulInput) {
   const { start, end } = ordinalsOf(set);
   const ordinal = (pod: Pod): number => ordinalOf(set, pod) ?? -1;
@@ -60,7 +60,7 @@ function place({ set, pods }: StatefulInput) {
   };
 }
 
-/** Makes missing pods and replaces finished ones, from the lowest ordinal up. */
+/** Creates missing pods and replaces finished ones, from the lowest ordinal up. */
 function fillSlots(input: StatefulInput, slots: ReadonlyMap<number, Pod>, ordered: boolean): Step {
   const { start, end } = ordinalsOf(input.set);
   const create: { ordinal: number; revision: string }[] = [];
@@ -79,7 +79,7 @@ function shrinkAll(surplus: readonly Pod[]): Step {
   return { create: [], remove: surplus.filter((pod) => !isGoing(pod)), stop: false };
 }
 
-/** The highest surplus pod, once it is up: one that never got up may go only if it is the lowest such. */
+/** Deletes the highest surplus pod, if it is up or is the lowest surplus pod that is not. */
 function shrinkOne(input: StatefulInput, surplus: readonly Pod[]): Step {
   const highest = surplus[0];
   if (highest === undefined) return nothing;
@@ -105,7 +105,7 @@ function rollingUpdate(input: StatefulInput, slots: ReadonlyMap<number, Pod>): S
   return nothing;
 }
 
-/** Below the partition pods keep the old revision, also when they are made anew. */
+/** Below the partition pods keep the old revision, also when they are created again. */
 function revisionFor(
   { set, currentRevision, updateRevision }: StatefulInput,
   ordinal: number,
@@ -117,7 +117,7 @@ function revisionFor(
   return ordinal < start + (kept ?? 0) ? currentRevision : updateRevision;
 }
 
-/** Running, ready for long enough, and not on its way out. */
+/** Running, ready for long enough, and not being deleted. */
 export function isUp(input: StatefulInput, pod: Pod): boolean {
   return pod.status?.phase === "Running" && isAvailableNow(input, pod);
 }
