@@ -31,7 +31,7 @@ export class PodControl {
   readonly #recorder: EventRecorder;
   readonly #expectations: Expectations<Pod>;
 
-  constructor(deps: ControllerDeps, expectations: Expectations<Pod>) {
+  constructor(deps: Pick<ControllerDeps, "client" | "recorder">, expectations: Expectations<Pod>) {
     this.#client = deps.client;
     this.#recorder = deps.recorder;
     this.#expectations = expectations;
