@@ -29,8 +29,9 @@ const depthMax = 100;
 
 const plans = new Map<string, Plan>();
 
-/** Fields the body under way may still have. One is decoded at a time, without a pause. */
+/** Fields and keys of maps the body under way may still have. One is decoded at a time, without a pause. */
 let fieldsLeft = 0;
+let keysLeft = 0;
 
 /** The bytes hold more fields than an object may have values. */
 export class TooManyFieldsError extends Error {}
@@ -39,6 +40,7 @@ export class TooManyFieldsError extends Error {}
 export function decodeProtobuf(gvk: GroupVersionKind, raw: Uint8Array): Bag | undefined {
   const schema = schemaOfKind(gvk);
   fieldsLeft = objectLimits.partsMax;
+  keysLeft = objectLimits.keysMax;
   return schema === undefined ? undefined : decodeMessage(schema.name, raw, 0);
 }
 
@@ -109,7 +111,23 @@ function decodeEntry(
       value = decodeWrapped(items, field.bytes, depth);
     else if (field.number === 2) value = decodeValue(items, free, field, depth);
   });
-  map[key] = value === undefined ? zeroOf(items) : value;
+  setEntry(map, key, value === undefined ? zeroOf(items) : value);
+}
+
+/** Each key of a map costs ten times a field, so they have a limit of their own. */
+function setEntry(map: Bag, key: string, value: unknown): void {
+  if (!Object.hasOwn(map, key) && --keysLeft < 0) {
+    throw new TooManyFieldsError(`the object has more than ${objectLimits.keysMax} different keys`);
+  }
+  // An assignment to `__proto__` would set the prototype, and lose the entry.
+  if (key !== "__proto__") map[key] = value;
+  else
+    Object.defineProperty(map, key, {
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
 }
 
 function zeroOf(items: FieldSchema): unknown {
