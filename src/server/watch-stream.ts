@@ -65,8 +65,8 @@ export function streamDeadlines(clock: Clock): Deadlines {
   return new Deadlines(clock, { name: "server.watch", stepMs: 50 });
 }
 
-/** Batches of an initial state are of 500 objects; what comes live rarely is half of that. */
-const longBatchItems = 250;
+/** Batches of an initial state have 250 objects; live batches rarely have half as many. */
+const longBatchItems = 125;
 
 /** One end of a stream; a class each for bytes and objects, so that the hot call knows two shapes. */
 interface Outlet {

@@ -21,7 +21,7 @@ export interface StateStart {
 }
 
 /** Objects looked at per batch. */
-const batchItems = 500;
+const batchItems = 250;
 
 export class InitialEvents {
   readonly #start: StateStart;

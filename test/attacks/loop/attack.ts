@@ -44,7 +44,7 @@ export interface Attack {
 }
 
 /** No request holds a loop for longer, in milliseconds of the main thread's CPU. */
-export const heldMsMax = 50;
+export const heldMsMax = Number(process.env["PILOTHOUSE_HELD_MS_MAX"] ?? 50);
 
 /** The largest body the API takes. */
 export const bodyBytesMax = 3 * 2 ** 20;
