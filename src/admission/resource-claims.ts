@@ -1,5 +1,5 @@
 /**
- * Who may have devices, which upstream decides in the storage of resource claims (pkg/registry/resource):
+ * Rights to devices, which upstream checks in the storage of resource claims (pkg/registry/resource):
  * administrative access needs a label on the namespace; allocating and reserving a claim needs the right to
  * `resourceclaims/binding`, reporting on its devices that to `resourceclaims/driver` of each driver.
  */

@@ -128,7 +128,7 @@ const podOf = ({ value }: Leaf) => ({
   spec: named(value),
 });
 
-/** Volumes are told apart by name; the other fields come one at a time. */
+/** Volumes are identified by name; each case sets one of the other fields. */
 function named(value: Record<string, unknown>): Record<string, unknown> {
   const { volumes } = value as { volumes?: object[] };
   return volumes === undefined

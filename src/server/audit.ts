@@ -4,7 +4,7 @@
  * Holds  `record` never throws and never waits: what a sink does wrong is counted, logged once, and
  *        shown by the check `audit`; no request, stream or process ends by it.
  * Check  informational. A full disk below the audit log must not take the API from its clients, nor
- *        from the operator who would mend it; /readyz/audit alone fails, for who wants an alert.
+ *        from the operator that repairs it. Only /readyz/audit fails, so that alerts can watch it.
  */
 import type { RefusedRequest, UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";

@@ -7,7 +7,7 @@
  *                              ▼                                           └─ no: both are spent
  *
  * Holds  refusals asked about ≤ burst + rate × time, per address and in all. Credentials the relay knows are
- *        never counted: who is in is not touched by who tries.
+ *        never counted, so attempts with unknown ones do not affect known users.
  * Bounds `refusalAddressesMax` addresses, the one seen longest ago is forgotten; an IPv6 address counts as
  *        its /64, which one host has to itself.
  */
