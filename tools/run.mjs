@@ -4,9 +4,11 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { pinnedNode } from "./node-path.mjs";
+import { bundleTests } from "./test-bundles.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const node = pinnedNode(root);
@@ -72,7 +74,9 @@ function runTests(files) {
   console.log(`seed of the random tests: PILOTHOUSE_SEED=${process.env.PILOTHOUSE_SEED}`);
   const before = pathToFileURL(join(root, "tools", "property-seed.mjs")).href;
   const reporter = `--test-reporter=${pathToFileURL(join(root, "tools", "report.mjs")).href}`;
-  run(node, ["--import", before, "--test", "--test-timeout=300000", reporter, ...files]);
+  // Node's default is one file less than cores; most files wait for other processes, or for a timer.
+  const flags = ["--test", "--test-timeout=300000", `--test-concurrency=${availableParallelism()}`];
+  run(node, ["--import", before, ...flags, reporter, ...bundleTests(root, files)]);
 }
 
 /** One file at a time, with the tables that they print; `names` are parts of paths, none: all of them. */

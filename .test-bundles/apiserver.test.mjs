@@ -1,0 +1,15 @@
+await import("file:///work/main/src/apiserver/sockets.test.ts");
+await import("file:///work/main/src/apiserver/rim-refusal.test.ts");
+await import("file:///work/main/src/apiserver/rim-hello.test.ts");
+await import("file:///work/main/src/apiserver/server.test.ts");
+await import("file:///work/main/src/apiserver/subresources.test.ts");
+await import("file:///work/main/src/apiserver/discovery/discovery.test.ts");
+await import("file:///work/main/src/apiserver/lists-and-watches.test.ts");
+await import("file:///work/main/src/apiserver/openapi/swagger.test.ts");
+await import("file:///work/main/src/apiserver/openapi/openapi.test.ts");
+await import("file:///work/main/src/apiserver/bootstrap.test.ts");
+await import("file:///work/main/src/apiserver/protobuf-answers.test.ts");
+await import("file:///work/main/src/apiserver/rim-cut.test.ts");
+await import("file:///work/main/src/apiserver/flow-control-keeper.test.ts");
+await import("file:///work/main/src/apiserver/rim-again.test.ts");
+await import("file:///work/main/src/apiserver/rim.test.ts");

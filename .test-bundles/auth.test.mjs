@@ -1,0 +1,13 @@
+await import("file:///work/main/src/auth/jwt.test.ts");
+await import("file:///work/main/src/auth/certificate.test.ts");
+await import("file:///work/main/src/auth/certificate-request.test.ts");
+await import("file:///work/main/src/auth/pki-files.test.ts");
+await import("file:///work/main/src/auth/escalation.test.ts");
+await import("file:///work/main/src/auth/authenticate.test.ts");
+await import("file:///work/main/src/auth/impersonation.test.ts");
+await import("file:///work/main/src/auth/node-authorizer.test.ts");
+await import("file:///work/main/src/auth/rbac.test.ts");
+await import("file:///work/main/src/auth/kubeconfig.test.ts");
+await import("file:///work/main/src/auth/service-account-token.test.ts");
+await import("file:///work/main/src/auth/pki.test.ts");
+await import("file:///work/main/src/auth/token-request.test.ts");

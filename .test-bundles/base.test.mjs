@@ -1,0 +1,10 @@
+await import("file:///work/main/src/base/btree.test.ts");
+await import("file:///work/main/src/base/key-table.test.ts");
+await import("file:///work/main/src/base/heap.test.ts");
+await import("file:///work/main/src/base/digit-sort.test.ts");
+await import("file:///work/main/src/base/xxh32.test.ts");
+await import("file:///work/main/src/base/crc32c.test.ts");
+await import("file:///work/main/src/base/ring.test.ts");
+await import("file:///work/main/src/base/prng.test.ts");
+await import("file:///work/main/src/base/bytes.test.ts");
+await import("file:///work/main/src/base/key-order.test.ts");

@@ -1,0 +1,12 @@
+await import("file:///work/main/src/etcd/server.test.ts");
+await import("file:///work/main/src/etcd/snapshot.test.ts");
+await import("file:///work/main/src/etcd/history.test.ts");
+await import("file:///work/main/src/etcd/limits.test.ts");
+await import("file:///work/main/src/etcd/suite.test.ts");
+await import("file:///work/main/src/etcd/watch-frames.test.ts");
+await import("file:///work/main/src/etcd/history-snapshots.test.ts");
+await import("file:///work/main/src/etcd/bandwidth-pings.test.ts");
+await import("file:///work/main/src/etcd/rim.test.ts");
+await import("file:///work/main/src/etcd/h2-reader.test.ts");
+await import("file:///work/main/src/etcd/h2-stream.test.ts");
+await import("file:///work/main/src/etcd/reset.test.ts");

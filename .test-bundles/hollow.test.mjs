@@ -1,0 +1,2 @@
+await import("file:///work/main/src/hollow/hollow.test.ts");
+await import("file:///work/main/src/hollow/wheel.test.ts");

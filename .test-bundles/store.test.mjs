@@ -1,0 +1,14 @@
+await import("file:///work/main/src/store/crash.test.ts");
+await import("file:///work/main/src/store/record.test.ts");
+await import("file:///work/main/src/store/auto-compact.test.ts");
+await import("file:///work/main/src/store/engines/engine.test.ts");
+await import("file:///work/main/src/store/engines/local/engine.test.ts");
+await import("file:///work/main/src/store/engines/local/pace.test.ts");
+await import("file:///work/main/src/store/engines/local/room.test.ts");
+await import("file:///work/main/src/store/engines/local/formats.test.ts");
+await import("file:///work/main/src/store/transaction.test.ts");
+await import("file:///work/main/src/store/follow.test.ts");
+await import("file:///work/main/src/store/model.test.ts");
+await import("file:///work/main/src/store/watch-ranges.test.ts");
+await import("file:///work/main/src/store/store.test.ts");
+await import("file:///work/main/src/store/maintenance.test.ts");
