@@ -11,7 +11,7 @@ import * as m from "#wire/etcd-messages.ts";
 import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Message } from "#wire/etcd-codec.ts";
 import type { Methods } from "./network.ts";
-import { changed } from "./testing/changed.ts";
+import { changed } from "#platform/testing/changed.ts";
 import type { FaceEngine, FacePlanted } from "./testing/etcd-face.ts";
 import { ModelRun } from "./testing/etcd-model-run.ts";
 import { step } from "./testing/etcd-steps.ts";

@@ -11,7 +11,7 @@
  * N3  Messages that a stream's client has not taken are the server's backlog, so a slow client pushes back.
  */
 import { Buffer } from "node:buffer";
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "#platform/testing/random.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Method, ServerStream, StreamEnd } from "#etcd/call.ts";
 import { GrpcError, prefixBytes } from "#wire/grpc.ts";
@@ -44,14 +44,14 @@ export interface ClientStream {
 
 export class SimNetwork {
   readonly clock: Clock;
-  readonly random: Prng;
+  readonly random: FakeRandom;
   /** Longest way of a message, one direction. */
   delayMsMax = 5;
   readonly #connections = new Set<Connection>();
   #methods: Methods | undefined;
   #pass: Pass = () => undefined;
 
-  constructor(deps: { readonly clock: Clock; readonly random: Prng }) {
+  constructor(deps: { readonly clock: Clock; readonly random: FakeRandom }) {
     this.clock = deps.clock;
     this.random = deps.random;
   }

@@ -1,8 +1,8 @@
 /** Requests without credentials are what the upstream says they are. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { AnonymousPaths, isNobody, nobodyAt } from "./anonymous.ts";
 import { relayLimits } from "../limits.ts";
 

@@ -6,7 +6,7 @@ import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import { MetricSet } from "#server/metric-set.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { differences, Shadow, type ShadowedRead } from "./shadow.ts";
 
 const user = { name: "ann", groups: ["team"] };
@@ -55,7 +55,7 @@ class World {
     const log = { warn: (_: string, fields: unknown) => this.told.push(fields), debug() {} };
     const headers = (): Record<string, string> => ({ authorization: "Bearer relay" });
     this.shadow = new Shadow(
-      { http, headers, random: new SimRandom(1), log: log as unknown as Log, looked: this.looked },
+      { http, headers, random: new FakeRandom(1), log: log as unknown as Log, looked: this.looked },
       { rate: options.rate ?? 1, shadowsMax: 2, shadowBytesMax: 10_000 },
     );
   }

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import type { Client } from "#client/client.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { type RelayLimits, relayLimits } from "../limits.ts";
@@ -37,7 +38,7 @@ class World {
     this.relay = createRelay(
       {
         clock,
-        random: fakeRandom(seed),
+        random: new FakeRandom(seed),
         log: silentLog,
         metrics: this.metrics,
         http: upstream,

@@ -1,9 +1,10 @@
 /** For tests: what a relay before a fake upstream needs, a plain request to it, and a client of a watch. */
 import type { Client } from "#client/client.ts";
-import { type FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { ByteSink, PlainRequest } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
+import type { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import type { RelayDeps } from "../relay.ts";
 
@@ -27,7 +28,7 @@ const takesAnonymous: ByteTransport = {
 export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
   return {
     clock,
-    random: fakeRandom(3),
+    random: new FakeRandom(3),
     log: silentLog,
     metrics: new MetricSet(),
     http: upstream,
