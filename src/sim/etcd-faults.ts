@@ -3,7 +3,7 @@ import type { FakeRandom } from "#platform/testing/random.ts";
 import { crashPoints, type CrashPlan } from "./crash-points.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
 import type { Member } from "./etcd-member.ts";
-import type { SimNetwork } from "./network.ts";
+import type { GrpcNetwork } from "./grpc-network.ts";
 
 export type FaultName =
   | "crash at a disk step"
@@ -55,7 +55,7 @@ export interface FaultDeps {
   readonly clock: FakeClock;
   readonly random: FakeRandom;
   readonly member: Member;
-  readonly network: SimNetwork;
+  readonly network: GrpcNetwork;
   readonly marks: FaultMarks;
 }
 

@@ -19,7 +19,7 @@ import { CrashPoints, type CrashPlace, type CrashPlan } from "./crash-points.ts"
 import { simMemberId } from "./etcd-messages.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";
 import type { Damage } from "#platform/testing/disk-inode.ts";
-import type { Methods, SimNetwork } from "./network.ts";
+import type { GrpcNetwork, Methods } from "./grpc-network.ts";
 import { ProcessClock } from "./process-clock.ts";
 
 /** How a life ends. */
@@ -74,7 +74,7 @@ const downMsMax = 300;
 
 export interface MemberDeps {
   readonly clock: FakeClock;
-  readonly network: SimNetwork;
+  readonly network: GrpcNetwork;
   readonly random: FakeRandom;
   readonly log: Log;
   readonly marks: MemberMarks;

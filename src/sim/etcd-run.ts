@@ -6,6 +6,7 @@ import { must } from "#base/assert.ts";
 import { silentLog } from "#platform/log.ts";
 import type { Log } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeNetwork } from "#platform/testing/network.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { check, type Problem } from "./checkers/guarantees.ts";
 import type { History } from "./checkers/history.ts";
@@ -25,7 +26,7 @@ import {
   spanOf,
 } from "./etcd-workload.ts";
 import type { WorkloadDeps } from "./etcd-workload.ts";
-import { SimNetwork } from "./network.ts";
+import type { GrpcNetwork } from "./grpc-network.ts";
 import { Recorder } from "./recorder.ts";
 
 export interface Marks {
@@ -65,7 +66,7 @@ class Run {
   readonly marks: Marks = newMarks();
   readonly #random: FakeRandom;
   readonly #clock = new FakeClock();
-  readonly #network: SimNetwork;
+  readonly #network: GrpcNetwork;
   readonly #recorder: Recorder;
   readonly #member: Member;
   readonly #faults: Faults;
@@ -78,7 +79,7 @@ class Run {
     const random = new FakeRandom(seed);
     this.#random = random;
     const clock = this.#clock;
-    this.#network = new SimNetwork({ clock, random: random.fork() });
+    this.#network = new FakeNetwork({ clock, random: random.fork() });
     this.#recorder = new Recorder(clock);
     const { network, marks } = { network: this.#network, marks: this.marks };
     const memberDeps = { clock, network, random: random.fork(), log, marks: marks.member };

@@ -14,6 +14,7 @@ import * as m from "#wire/etcd-messages.ts";
 import type { Restored } from "./checkers/history.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";
 import type { EtcdClient } from "./etcd-client.ts";
+import { openStream } from "./grpc-network.ts";
 import { roomyBytes, storeOptions } from "./etcd-member.ts";
 import { plainKv } from "./etcd-messages.ts";
 import { think, type WorkloadDeps } from "./etcd-workload.ts";
@@ -52,7 +53,8 @@ function download(client: EtcdClient, random: FakeRandom): Promise<Buffer | unde
   const slowMs = random.pick([0, 0, 20, 300]);
   return new Promise((resolve) => {
     const blobs: Buffer[] = [];
-    const stream = connection.open(
+    const stream = openStream(
+      connection,
       "/etcdserverpb.Maintenance/Snapshot",
       {
         message: (bytes) => {

@@ -6,7 +6,8 @@ import type { FakeRandom } from "#platform/testing/random.ts";
 import * as m from "#wire/etcd-messages.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { plainEvent } from "./etcd-messages.ts";
-import type { ClientStream, SimNetwork } from "./network.ts";
+import type { ClientStream } from "#platform/testing/network.ts";
+import { type GrpcNetwork, openStream } from "./grpc-network.ts";
 import type { Recorder, WatchInProgress } from "./recorder.ts";
 import type { Span } from "./checkers/history.ts";
 
@@ -33,7 +34,7 @@ export interface WatcherMarks {
 
 export interface WatcherDeps {
   readonly client: EtcdClient;
-  readonly network: SimNetwork;
+  readonly network: GrpcNetwork;
   readonly recorder: Recorder;
   readonly marks: WatcherMarks;
 }
@@ -85,7 +86,8 @@ export class Watcher {
     if (connection === undefined) return this.#later();
     const session = ++this.#session;
     const slowMs = this.#seats[0]?.plan.slowMs ?? 0;
-    const stream = connection.open(
+    const stream = openStream(
+      connection,
       "/etcdserverpb.Watch/Watch",
       {
         message: (bytes, sentMs) => {

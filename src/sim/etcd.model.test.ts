@@ -10,7 +10,7 @@ import type { FullStore } from "#store/full-store.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Message } from "#wire/etcd-codec.ts";
-import type { Methods } from "./network.ts";
+import type { Methods } from "./grpc-network.ts";
 import { changed } from "#platform/testing/changed.ts";
 import type { FaceEngine, FacePlanted } from "./testing/etcd-face.ts";
 import { ModelRun } from "./testing/etcd-model-run.ts";

@@ -2,6 +2,7 @@
 import type { Client } from "#client/client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { ByteSink, PlainRequest } from "#platform/http.ts";
+import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { silentLog } from "#platform/log.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -14,16 +15,7 @@ const allowing = {
 } as unknown as Client;
 
 /** An upstream that takes requests without credentials, and says no more than that. */
-const takesAnonymous: ByteTransport = {
-  send: () =>
-    Promise.resolve({
-      status: 403,
-      headers: {},
-      read: () => Promise.resolve(new Uint8Array(0)),
-      stream: () => Promise.resolve(),
-    }),
-  close() {},
-};
+const takesAnonymous: ByteTransport = new FakeHttpServer(() => wholeAnswer(403));
 
 export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
   return {

@@ -12,7 +12,7 @@ import type { Input, Message } from "#wire/etcd-codec.ts";
 import { GrpcError, prefixBytes } from "#wire/grpc.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";
-import type { Methods } from "../network.ts";
+import type { Methods } from "../grpc-network.ts";
 import { ProcessClock } from "../process-clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 
