@@ -40,6 +40,11 @@ test("every room with code has a README that names its invariants", () => {
 const header = "/** What it is. */\n";
 const longBody = "  a();\n".repeat(75);
 const breaches: Readonly<Record<RuleName, { readonly path: string; readonly text: string }>> = {
+  testing: {
+    path: "src/store/a.ts",
+    text: `${header}import { FakeDisk } from "#platform/testing/disk.ts";\n`,
+  },
+  sim: { path: "src/store/a.test.ts", text: `${header}import { x } from "#sim/recorder.ts";\n` },
   edge: { path: "src/store/a.ts", text: `${header}import { x } from "#server/chain.ts";\n` },
   relative: { path: "src/store/a.ts", text: `${header}import { x } from "../api/object.ts";\n` },
   pure: { path: "src/scheduler/a.ts", text: `${header}const now = Date.now();\n` },
@@ -74,6 +79,31 @@ test("a table that is filled by names from outside is found, one by names of our
   assert.deepEqual(rulesOf("(bag[part.key] ??= []).push(name);"), ["inherited"]);
   assert.deepEqual(rulesOf('bag["a"] = [];'), []);
   assert.deepEqual(rulesOf("// own keys: a list of ours.\nbag[name] = [];"), []);
+});
+
+test("the fake world is for tests and sim; the fakes of a room are for tests", () => {
+  const rulesOf = (path: string, target: string): readonly string[] =>
+    tidy({ path, text: `${header}import { x } from "${target}";\n` }).map(({ rule }) => rule);
+  const allowed = [
+    ["src/store/a.test.ts", "#platform/testing/disk.ts"],
+    ["src/store/testing/a.ts", "#platform/testing/clock.ts"],
+    ["src/scheduler/testing.ts", "#platform/testing/clock.ts"],
+    ["src/platform/a.test.ts", "./testing/clock.ts"],
+    ["src/sim/a.ts", "#platform/testing/network.ts"],
+    ["src/sim/testing/a.ts", "#relay/testing/fake-upstream.ts"],
+    ["src/cmd/a.ts", "#api/testing-ground.ts"],
+  ] as const;
+  for (const [path, target] of allowed) assert.deepEqual(rulesOf(path, target), [], path);
+  const refused = [
+    ["src/cmd/a.ts", "#client/testing/fake-api.ts", "testing"],
+    ["src/platform/a.ts", "./testing/clock.ts", "testing"],
+    ["src/auth/a.ts", "./testing.ts", "testing"],
+    ["src/sim/a.ts", "#relay/testing/fake-upstream.ts", "testing"],
+    ["src/relay/testing/a.ts", "#sim/testing/fed.ts", "sim"],
+  ] as const;
+  for (const [path, target, rule] of refused) {
+    assert.deepEqual(rulesOf(path, target), [rule], `${path} ${target}`);
+  }
 });
 
 test("a long function with a stated reason passes", () => {

@@ -21,6 +21,8 @@ export interface Finding {
 
 export type RuleName =
   | "edge"
+  | "testing"
+  | "sim"
   | "relative"
   | "pure"
   | "name"
@@ -66,6 +68,7 @@ export function tidy(file: SourceFile): readonly Finding[] {
     ...lineFindings(file, lines),
     ...inheritedFindings(file, lines),
     ...importFindings(file, lines),
+    ...fakeWorldFindings(file, lines),
   ];
 }
 
@@ -208,13 +211,44 @@ function isForTests(path: string): boolean {
   return /\/testing\/|testing\.ts$|^src\/sim\//.test(path);
 }
 
+/**
+ * Fakes are for tests: production code imports no `testing` folder, and sim only the fake world it runs on.
+ * That world is below all rooms (`src/platform/testing`), so no other room's tests need sim.
+ */
+function fakeWorldFindings(file: SourceFile, lines: readonly string[]): Finding[] {
+  const room = roomOf(file.path);
+  if (room === undefined) return [];
+  const isProduct = !isTest(file.path) && !isForTests(file.path);
+  return lines.flatMap((line, at): Finding[] => {
+    const target = importedBy(line);
+    if (target === undefined) return [];
+    const add = (rule: RuleName, message: string): Finding[] => [
+      { rule, path: file.path, line: at + 1, message },
+    ];
+    if (room !== "sim" && target.startsWith("#sim/")) {
+      return add("sim", `the fake world is in #platform/testing, not ${target}`);
+    }
+    if (!/\/testing(\/|\.ts$)/.test(target)) return [];
+    if (isProduct) return add("testing", `${target} is for tests`);
+    const isSimulator = room === "sim" && !isTest(file.path);
+    if (!isSimulator || target.startsWith("#platform/testing/")) return [];
+    return add("testing", `sim imports #platform/testing only, not ${target}`);
+  });
+}
+
+/** What a line imports from this repository, else undefined. */
+function importedBy(line: string): string | undefined {
+  return (
+    /(?:from|import\() ?"([#.][^"]+)"/.exec(line)?.[1] ?? /^import "([#.][^"]+)"/.exec(line)?.[1]
+  );
+}
+
 function importFindings(file: SourceFile, lines: readonly string[]): Finding[] {
   const room = roomOf(file.path);
   if (room === undefined) return [];
   const allowed = layers[room]?.mayImport;
   return lines.flatMap((line, at): Finding[] => {
-    const specifier =
-      /(?:from|import\() ?"([#.][^"]+)"/.exec(line)?.[1] ?? /^import "([#.][^"]+)"/.exec(line)?.[1];
+    const specifier = importedBy(line);
     if (specifier === undefined) return [];
     const message = importFault(file, room, allowed, specifier);
     if (message === undefined) return [];

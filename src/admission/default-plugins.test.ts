@@ -1,12 +1,14 @@
 /** The whole chain: order, idempotence, purity. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Pod, ResourceQuota } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { createAdmission } from "./chain.ts";
 import { defaultPlugins } from "./default-plugins.ts";
-import { fakeClock, FakeLookup, fakeRandom, fakeRequest, outcome, pod } from "./testing.ts";
+import { FakeLookup, fakeRequest, outcome, pod } from "./testing.ts";
 
 function setup(...extra: AdmissionPlugin[]) {
   const lookup = new FakeLookup(
@@ -15,8 +17,8 @@ function setup(...extra: AdmissionPlugin[]) {
   );
   const plugins = defaultPlugins({
     lookup,
-    clock: fakeClock(),
-    random: fakeRandom(),
+    clock: new FakeClock(),
+    random: new FakeRandom(1),
     access: { allowed: () => false, escalation: () => undefined },
     readCertificateRequest: () => ({ kind: "unreadable", fault: "not read here" }),
     updateQuota: async (quota: ResourceQuota) => lookup.put(quota as AnyObject),

@@ -1,6 +1,8 @@
 /** The smaller plugins, one behaviour a test, refusals by their whole text. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Pod } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
@@ -29,7 +31,7 @@ import {
   storageObjectInUseProtection,
 } from "./storage.ts";
 import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
-import { fakeClock, FakeLookup, fakeRandom, fakeRequest, outcome, pod } from "./testing.ts";
+import { FakeLookup, fakeRequest, outcome, pod } from "./testing.ts";
 
 const namespace = (name: string, phase = "Active"): AnyObject => ({
   apiVersion: "v1",
@@ -86,8 +88,8 @@ const account = (name: string, fields: object = {}): AnyObject => ({
 
 function accounts(...objects: AnyObject[]) {
   const lookup = new FakeLookup(...objects);
-  const clock = fakeClock();
-  return { lookup, clock, plugin: serviceAccount({ lookup, clock, random: fakeRandom() }) };
+  const clock = new FakeClock();
+  return { lookup, clock, plugin: serviceAccount({ lookup, clock, random: new FakeRandom(1) }) };
 }
 
 test("a pod runs as default and finds its token in every container", async () => {
@@ -136,7 +138,7 @@ test("a pod of a missing account is refused; default is waited for", async () =>
   );
   const waiting = mutated(plugin, pod());
   lookup.put(account("default"));
-  clock.advance(250);
+  clock.tick(250);
   assert.equal((await waiting).spec?.serviceAccountName, "default");
 });
 
@@ -465,7 +467,7 @@ test("the server says who asked for a certificate, and says nothing it does not 
 });
 
 test("conditions of a request get the times they lack", async () => {
-  const clock = fakeClock();
+  const clock = new FakeClock();
   const admission = createAdmission([certificateConditions({ clock })]);
   const now = "2026-01-01T00:00:00Z";
   const old = "2025-01-01T00:00:00Z";

@@ -1,6 +1,7 @@
 /** Quotas under concurrency, conflicts, retries and abandonment. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { formatQuantity } from "#api/quantity.ts";
@@ -8,7 +9,7 @@ import { usageOf } from "#api/quota-usage.ts";
 import { conflict, conflictModified } from "#api/status.ts";
 import { createAdmission } from "./chain.ts";
 import { resourceQuota } from "./resource-quota.ts";
-import { fakeClock, FakeLookup, fakeRequest, outcome, pod } from "./testing.ts";
+import { FakeLookup, fakeRequest, outcome, pod } from "./testing.ts";
 
 type Texts = Record<string, string>;
 
@@ -30,7 +31,7 @@ function setup(...quotas: AnyObject[]) {
   let writes = 0;
   const plugin = resourceQuota({
     lookup,
-    clock: fakeClock(),
+    clock: new FakeClock(),
     async updateQuota(next) {
       const name = next.metadata?.name ?? "";
       await Promise.resolve();
@@ -47,8 +48,6 @@ function setup(...quotas: AnyObject[]) {
   const used = (name = "q") => find(name).status?.used;
   return { lookup, admission, used, writes: () => writes };
 }
-
-const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 test("what does not fit is refused with upstream's text", async () => {
   const { admission, used } = setup(quota({ pods: "10" }, { pods: "10" }));

@@ -1,12 +1,14 @@
 /** Addresses and node ports: given once, given back, refused with upstream texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Service, ServiceSpec } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { createAdmission } from "./chain.ts";
 import { firstServiceAddress, serviceAddresses } from "./service-addresses.ts";
-import { fakeClock, FakeLookup, fakeRandom, fakeRequest, outcome } from "./testing.ts";
+import { FakeLookup, fakeRequest, outcome } from "./testing.ts";
 
 function service(name: string, spec: object = {}): AnyObject {
   return {
@@ -19,9 +21,9 @@ function service(name: string, spec: object = {}): AnyObject {
 
 function setup(range = "10.96.0.0/16", ...stored: AnyObject[]) {
   const lookup = new FakeLookup(...stored);
-  const clock = fakeClock();
+  const clock = new FakeClock();
   const options = { range, firstNodePort: 30_000, lastNodePort: 32_767 };
-  const plugin = serviceAddresses({ lookup, clock, random: fakeRandom() }, options);
+  const plugin = serviceAddresses({ lookup, clock, random: new FakeRandom(1) }, options);
   const admission = createAdmission([plugin]);
   const mutate = async (object: AnyObject, over: Partial<AdmissionRequest> = {}) =>
     (await admission.mutate(fakeRequest(object, over))) as Service & AnyObject;
@@ -94,7 +96,7 @@ test("an abandoned create frees its address at once, a forgotten one after a min
   await admission.mutate(fakeRequest(service("c", { clusterIP: "10.96.0.11" })));
   const late = service("d", { clusterIP: "10.96.0.11" });
   assert.match(await outcome(() => create(late)), /already allocated/);
-  clock.advance(61_000);
+  clock.tick(61_000);
   assert.equal((await create(late)).clusterIP, "10.96.0.11");
 });
 

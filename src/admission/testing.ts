@@ -1,11 +1,9 @@
-/** Fakes for this room's tests: a lookup over objects, a clock moved by hand, requests. */
+/** Fakes for this room's tests: a lookup over objects, requests. */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { ApiError } from "#api/status.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Random } from "#platform/random.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 const plurals: Readonly<Record<string, string>> = {
@@ -50,45 +48,6 @@ function keyOf(object: AnyObject): string {
   const group = parseApiVersion(object.apiVersion ?? "v1")?.group ?? "";
   const { namespace = "", name = "" } = object.metadata ?? {};
   return `${group}/${pluralOf(object.kind ?? "")}/${namespace}/${name}`;
-}
-
-export interface FakeClock extends Clock {
-  advance(ms: number): void;
-}
-
-/** Timers fire inside `advance`, in order. */
-export function fakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
-  let now = 0;
-  let timers: { due: number; f: () => void }[] = [];
-  return {
-    nowMs: () => startMs + now,
-    monotonicMs: () => now,
-    after(_name, delayMs, f) {
-      const timer = { due: now + delayMs, f };
-      timers.push(timer);
-      return { cancel: () => (timers = timers.filter((other) => other !== timer)) };
-    },
-    advance(ms) {
-      now += ms;
-      const due = timers.filter((timer) => timer.due <= now).sort((a, b) => a.due - b.due);
-      timers = timers.filter((timer) => timer.due > now);
-      for (const timer of due) timer.f();
-    },
-  };
-}
-
-/** A small linear generator: the same numbers in every run. */
-export function fakeRandom(seed = 1): Random {
-  let state = seed;
-  const below = (bound: number): number => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor((state / 2 ** 32) * bound);
-  };
-  return {
-    bytes: (count) => Uint8Array.from({ length: count }, () => below(256)),
-    below,
-    uuid: () => `uuid-${below(1e9)}`,
-  };
 }
 
 export interface FakeRequest extends AdmissionRequest {

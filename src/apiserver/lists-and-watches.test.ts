@@ -53,7 +53,7 @@ test("a watch tells what happens, in order, to all watchers with the same bytes"
     const patch = { metadata: { labels: { x: "y" } } };
     await ask(plane, "PATCH", `${pods}/a`, { body: patch, type: "application/merge-patch+json" });
     await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
-    await plane.clock.run(100);
+    await plane.clock.advance(100);
     const types = one.events().map((event) => event.type);
     assert.deepEqual(types, ["ADDED", "MODIFIED", "DELETED"]);
     assert.deepEqual(one.events(), two.events());
@@ -74,9 +74,9 @@ test("a slow watcher is paused, not lost, and timeoutSeconds ends the stream cle
     });
     slow.room = false;
     await ask(plane, "POST", pods, { body: pod("a") });
-    await plane.clock.run(100);
+    await plane.clock.advance(100);
     await ask(plane, "POST", pods, { body: pod("b") });
-    await plane.clock.run(100);
+    await plane.clock.advance(100);
     assert.deepEqual(
       slow
         .events()
@@ -93,7 +93,7 @@ test("a slow watcher is paused, not lost, and timeoutSeconds ends the stream cle
         .map((event) => event.object.metadata?.name),
       ["a", "b"],
     );
-    await plane.clock.run(30_000);
+    await plane.clock.advance(30_000);
     assert.equal(slow.events().at(-1)?.type, "BOOKMARK");
     assert.equal(slow.ended, true);
   }));

@@ -206,7 +206,7 @@ test("direct callers pass and get objects, without bytes", () =>
       end: () => {},
     });
     await ask(plane, "DELETE", `${pods}/a?gracePeriodSeconds=0`);
-    await plane.clock.run(100);
+    await plane.clock.advance(100);
     assert.deepEqual(seen, ["ADDED", "DELETED"]);
     close();
   }));
@@ -218,7 +218,7 @@ test("a deadline passes: the client gets 504 and the handler an aborted signal",
   };
   const plane = await openPlane({ plugins: [stuck] });
   const answer = ask(plane, "POST", `${pods}?timeout=2s`, { body: pod("a") });
-  await plane.clock.run(3_000);
+  await plane.clock.advance(3_000);
   assert.equal((await answer).status, 504);
   await plane.close();
 });

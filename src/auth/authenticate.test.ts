@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { createAuthenticator, healthAndVersion } from "./authenticate.ts";
 import { BootstrapTokens } from "./bootstrap-token.ts";
 import { makeAuthority, makeClientCertificate } from "./pki.ts";
 import { StaticTokens } from "./token-file.ts";
-import { FakeLookup, fixedClock, request } from "./testing.ts";
+import { FakeLookup, request } from "./testing.ts";
 import { CertificateAuthenticator } from "./x509.ts";
 
 const now = Date.UTC(2026, 0, 1);
@@ -39,7 +40,7 @@ const bootstrapSecret = {
 };
 
 function setup(anonymousPaths: readonly string[] | "all" = healthAndVersion) {
-  const clock = fixedClock(now);
+  const clock = new FakeClock({ startMs: now });
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator({ clock }),
@@ -71,7 +72,7 @@ test("a certificate's user is known again until the certificate expires", () => 
   const certificates = new CertificateAuthenticator({ clock });
   const recalled = certificates.recall(request({ peer: { ...socket, certificate } }));
   assert.equal(recalled?.(), true);
-  clock.set(issue.validity.notAfterMs + 1);
+  clock.setWall(issue.validity.notAfterMs + 1);
   assert.equal(recalled?.(), false);
   assert.equal(certificates.recall(request({ peer: socket })), undefined);
   const unreadable = { ...socket, certificate: new Uint8Array(3) };
@@ -82,7 +83,7 @@ test("a certificate that expires on an open connection stops being good", async 
   const { authenticator, clock } = setup();
   const peer = { ...socket, certificate };
   assert.equal((await authenticator.authenticate(request({ peer }))).kind, "user");
-  clock.set(now + 2 * 86_400_000);
+  clock.setWall(now + 2 * 86_400_000);
   assert.equal((await authenticator.authenticate(request({ peer }))).kind, "rejected");
 });
 
@@ -128,7 +129,7 @@ test("a bootstrap token joins system:bootstrappers until it expires", async () =
     },
   });
   assert.equal((await withToken("abcdef.0123456789abcdeX")).kind, "rejected");
-  clock.set(Date.UTC(2026, 0, 3));
+  clock.setWall(Date.UTC(2026, 0, 3));
   assert.equal((await withToken("abcdef.0123456789abcdef")).kind, "rejected");
 });
 

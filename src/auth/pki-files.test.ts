@@ -1,29 +1,25 @@
 /** The key directory in a temporary place: made, kept, renewed, refused. */
 import assert from "node:assert/strict";
-import { randomBytes, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
-import type { Random } from "#platform/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { ensurePki, PkiError } from "./pki-files.ts";
 import type { PkiOptions } from "./pki-files.ts";
-import { fixedClock } from "./testing.ts";
 
 const day = 86_400_000;
 const start = Date.UTC(2026, 0, 1);
-const random: Random = {
-  bytes: (count) => new Uint8Array(randomBytes(count)),
-  below: () => 0,
-  uuid: () => "",
-};
+const random = new FakeRandom(1);
 
 function setup(t: TestContext) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), "pki-"));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   const at = (ms: number, extraHosts: readonly string[] = []): PkiOptions => ({
-    clock: fixedClock(ms),
+    clock: new FakeClock({ startMs: ms }),
     random,
     extraHosts,
     serviceAddress: "10.96.0.1",

@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 import { decodeJwt, importSPKI, jwtVerify } from "jose";
-import type { Random } from "#platform/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { discoveryDocument, keySet } from "./oidc.ts";
 import { makeKeyPair } from "./pki.ts";
 import { ServiceAccountTokens } from "./service-account-token.ts";
-import { FakeLookup, fixedClock } from "./testing.ts";
+import { FakeLookup } from "./testing.ts";
 
 const issuer = "https://kubernetes.default.svc.cluster.local";
 const keys = makeKeyPair();
@@ -18,18 +19,13 @@ function object(kind: string, name: string, uid: string, namespace = "ns") {
 }
 
 function setup(privateKey = keys.privateKey, olderPublicKeys: string[] = []) {
-  const clock = fixedClock(start);
+  const clock = new FakeClock({ startMs: start });
   const lookup = new FakeLookup([
     object("ServiceAccount", "app", "sa-1"),
     object("Pod", "web-0", "pod-1"),
     object("Node", "n1", "node-1", ""),
   ]);
-  let next = 0;
-  const random: Random = {
-    bytes: (count) => new Uint8Array(count),
-    below: () => 0,
-    uuid: () => `jti-${next++}`,
-  };
+  const random = new FakeRandom(1);
   const tokens = new ServiceAccountTokens(
     { clock, random, lookup },
     { issuer, apiAudiences: [issuer], privateKey, olderPublicKeys },
@@ -59,7 +55,7 @@ test("an issued token comes back as its service account, with pod and node in ex
       uid: "sa-1",
       groups: ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
       extra: {
-        "authentication.kubernetes.io/credential-id": ["JTI=jti-0"],
+        "authentication.kubernetes.io/credential-id": [`JTI=${new FakeRandom(1).uuid()}`],
         "authentication.kubernetes.io/pod-name": ["web-0"],
         "authentication.kubernetes.io/pod-uid": ["pod-1"],
         "authentication.kubernetes.io/node-name": ["n1"],
@@ -109,9 +105,9 @@ test("a token dies with its account", () => {
 test("a token expires, a minute of leeway later", () => {
   const { tokens, clock } = setup();
   const { token } = tokens.issue(order);
-  clock.set(start + 3_659_000);
+  clock.setWall(start + 3_659_000);
   assert.equal(tokens.authenticateToken(token, []).kind, "user");
-  clock.set(start + 3_661_000);
+  clock.setWall(start + 3_661_000);
   assert.equal(reason(tokens, token), "service account token has expired");
 });
 

@@ -1,22 +1,9 @@
-/** Fakes for this room's tests: a clock that stands still, a lookup over a list of objects. */
+/** Fakes for this room's tests: a lookup over a list of objects, requests. */
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import type { Lister } from "#api/lister.ts";
-import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Attributes } from "./auth.ts";
-
-export function fixedClock(ms: number): Clock & { set(next: number): void } {
-  let now = ms;
-  return {
-    nowMs: () => now,
-    monotonicMs: () => now,
-    after: () => ({ cancel() {} }),
-    set(next) {
-      now = next;
-    },
-  };
-}
 
 export class FakeLookup implements Lister {
   #objects: readonly AnyObject[];

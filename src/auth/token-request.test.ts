@@ -1,13 +1,15 @@
 /** TokenRequest: what is served and what is refused, with upstream texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { ApiError } from "#api/status.ts";
 import { makeKeyPair } from "./pki.ts";
 import { ServiceAccountTokens } from "./service-account-token.ts";
-import { FakeLookup, fixedClock } from "./testing.ts";
+import { FakeLookup } from "./testing.ts";
 import { serveTokenRequest } from "./token-request.ts";
 
-const clock = fixedClock(Date.UTC(2026, 0, 1));
+const clock = new FakeClock({ startMs: Date.UTC(2026, 0, 1) });
 const lookup = new FakeLookup([
   {
     apiVersion: "v1",
@@ -21,7 +23,7 @@ const lookup = new FakeLookup([
     spec: { serviceAccountName: "app", nodeName: "n1" },
   },
 ]);
-const random = { bytes: (n: number) => new Uint8Array(n), below: () => 0, uuid: () => "jti" };
+const random = new FakeRandom(1);
 const tokens = new ServiceAccountTokens(
   { clock, random, lookup },
   {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { BTree } from "./btree.ts";
-import { Prng } from "./prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 
 void test("any mix of sets and deletes agrees with a Map, and the tree stays whole", () => {
   const key = fc.integer({ min: 0, max: 400 });
@@ -36,7 +36,7 @@ void test("keys added in order, at random, and removed down to none keep every i
   const tree = new BTree<number>();
   for (let i = 0; i < 20_000; i++) tree.set(String(i).padStart(8, "0"), i);
   tree.check();
-  const random = new Prng(3);
+  const random = new FakeRandom(3);
   for (let i = 0; i < 20_000; i++) tree.set(`x${random.next32()}`, i);
   tree.check();
   const keys = [...tree.entries()].map(([key]) => key);
@@ -54,7 +54,7 @@ void test("keys added in order, at random, and removed down to none keep every i
 
 void test("loaded keys make a whole tree, whatever their number and order, which goes on as any other", () => {
   for (const count of [0, 1, 15, 16, 56, 57, 113, 3136, 3137, 20_000]) {
-    const random = new Prng(count);
+    const random = new FakeRandom(count);
     const tree = new BTree<number>();
     const model = new Map<string, number>();
     tree.beginLoading();

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newRows, sortRows } from "./digit-sort.ts";
-import { Prng } from "./prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 
 void test("rows rise by both numbers, and equal ones stay in order", () => {
   for (let seed = 1; seed <= 200; seed++) {
-    const random = new Prng(seed);
+    const random = new FakeRandom(seed);
     const [highMax, lowMax] = [random.pick([1, 5, 2 ** 27]), random.pick([1, 600, 2 ** 27])];
     const rows = newRows(random.below(300));
     const expected = Array.from(rows.index, (_, index) => {

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Heap } from "./heap.ts";
-import { Prng } from "./prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 
 void test("items come out in order, whatever the order they went in", () => {
-  const random = new Prng(7);
+  const random = new FakeRandom(7);
   const heap = new Heap<number>((a, b) => a - b);
   const items = Array.from({ length: 500 }, () => random.below(100));
   for (const item of items) heap.push(item);

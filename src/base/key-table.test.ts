@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KeyTable } from "./key-table.ts";
-import { Prng } from "./prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 
 void test("any mix of gets and sets agrees with a Map, and keys stay in the order they came", () => {
   for (const [seed, different] of [10, 1000, 30_000].entries()) {
-    const random = new Prng(seed);
+    const random = new FakeRandom(seed);
     const table = new KeyTable<number>();
     const model = new Map<string, number>();
     for (let i = 0; i < 60_000; i++) {

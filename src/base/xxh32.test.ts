@@ -1,7 +1,7 @@
 /** XXH32 against published values, by way of a slow reading of its specification over bytes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Prng } from "./prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { xxh32Words } from "./xxh32.ts";
 
 const mask = 0xffffffffn;
@@ -53,7 +53,7 @@ void test("the slow reading gives the published values", () => {
 });
 
 void test("words give the sum of their bytes, at any length and offset", () => {
-  const random = new Prng(1);
+  const random = new FakeRandom(1);
   const bytes = random.bytes(800);
   const words = new Int32Array(bytes.slice().buffer);
   for (let start = 0; start < 6; start++) {
@@ -65,7 +65,7 @@ void test("words give the sum of their bytes, at any length and offset", () => {
 });
 
 void test("any change of one word changes the sum", () => {
-  const random = new Prng(2);
+  const random = new FakeRandom(2);
   const words = new Int32Array(random.bytes(1024).slice().buffer);
   const sum = xxh32Words(words, 0, words.length);
   for (let i = 0; i < 5000; i++) {

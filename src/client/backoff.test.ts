@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Random } from "#platform/random.ts";
+import { changed } from "#platform/testing/changed.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { Backoff } from "./backoff.ts";
-import { fakeRandom } from "./testing/fake-clock.ts";
 
 /** Always the least or the most that a uniform draw can give. */
 function extreme(most: boolean): { readonly random: Random } {
   const below = (bound: number): number => (most ? bound - 1 : 0);
-  return { random: { ...fakeRandom(1), below } };
+  return { random: changed(new FakeRandom(1), { below }) };
 }
 
 test("delays double from the first to the most, and spread over as much again", () => {

@@ -4,9 +4,10 @@ import { test } from "node:test";
 import type { Lease } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { electionTimes, leases, runElected } from "./election.ts";
 import { createFakeApi } from "./testing/fake-api.ts";
-import { FakeClock, fakeRandom, settle } from "./testing/fake-clock.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -14,7 +15,7 @@ function setup() {
   const active: string[] = [];
   const join = (identity: string) => {
     const stop = new AbortController();
-    const deps = { client: api, clock, log: silentLog, random: fakeRandom(7) };
+    const deps = { client: api, clock, log: silentLog, random: new FakeRandom(7) };
     const options = { namespace: "kube-system", name: "test", identity, ...electionTimes };
     const lead = (signal: AbortSignal): Promise<void> => {
       active.push(identity);

@@ -5,9 +5,10 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Event } from "#api/gen/types.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { createEventRecorder, eventsRef } from "./events.ts";
 import { createFakeApi } from "./testing/fake-api.ts";
-import { FakeClock, fakeRandom } from "./testing/fake-clock.ts";
 
 const pod = {
   apiVersion: "v1",
@@ -18,7 +19,7 @@ const pod = {
 function setup() {
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
-  const deps = { client: api, clock, log: silentLog, random: fakeRandom() };
+  const deps = { client: api, clock, log: silentLog, random: new FakeRandom(1) };
   const recorder = createEventRecorder(deps, { component: "test" });
   return { clock, api, recorder };
 }
@@ -87,7 +88,7 @@ test("what is remembered of an event does not hold its object", async () => {
   const object = record();
   await recorder.flushed();
   // A weak reference that was just made is strong until the turn ends.
-  await new Promise((resolve) => setImmediate(resolve));
+  await settle();
   collectGarbage();
   assert.equal(object.deref(), undefined);
 });

@@ -4,12 +4,13 @@ import { test } from "node:test";
 import { tooManyRequests } from "#api/status.ts";
 import type { KubeObject } from "#api/object.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { createInformer } from "./informer.ts";
 import type { Informer } from "./informer.ts";
 import { createInformerSet } from "./informer-set.ts";
 import { commonIndexes } from "./indexer.ts";
 import { createFakeApi } from "./testing/fake-api.ts";
-import { FakeClock, fakeRandom, settle } from "./testing/fake-clock.ts";
 
 const pods = { group: "", version: "v1", resource: "pods" };
 
@@ -26,7 +27,7 @@ function setup() {
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
   const stop = new AbortController();
-  const deps = { client: api, clock, log: silentLog, random: fakeRandom() };
+  const deps = { client: api, clock, log: silentLog, random: new FakeRandom(1) };
   const informer = createInformer<TestPod>(deps, { ref: pods });
   const seen: string[] = [];
   informer.addHandler({

@@ -1,30 +1,11 @@
 /** Calls of loops in this process over turns of the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Clock } from "#platform/clock.ts";
 import type { PlainHandler, PlainRequest } from "#platform/http.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { pacedHandler } from "./paced-handler.ts";
 
 const request = {} as PlainRequest; // the handler below does not look at it
-
-/** A clock whose next turn is when the test says so. */
-function turnClock(): { readonly clock: Clock; readonly turn: () => void } {
-  let due: (() => void)[] = [];
-  const clock: Clock = {
-    nowMs: () => 0,
-    monotonicMs: () => 0,
-    after: (_name, _delayMs, f) => {
-      due.push(f);
-      return { cancel() {} };
-    },
-  };
-  const turn = (): void => {
-    const now = due;
-    due = [];
-    for (const f of now) f();
-  };
-  return { clock, turn };
-}
 
 /** Notes which call it was when it begins. */
 function notingHandler(begun: number[]): PlainHandler {
@@ -34,27 +15,25 @@ function notingHandler(begun: number[]): PlainHandler {
   };
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-
 test("a thousand calls at once begin 48 a turn", async () => {
-  const { clock, turn } = turnClock();
+  const clock = new FakeClock();
   const begun: number[] = [];
   const paced = pacedHandler(clock, notingHandler(begun));
   const calls = Promise.all(Array.from({ length: 1000 }, () => paced(request)));
   for (let turns = 1; begun.length < 1000; turns++) {
-    await settled();
+    await settle();
     assert.equal(begun.length, Math.min(48 * turns, 1000));
-    turn();
+    clock.fire("client.turn");
   }
   await calls;
 });
 
 test("a few calls wait for nothing, and as many again after a turn", async () => {
-  const { clock, turn } = turnClock();
+  const clock = new FakeClock();
   const begun: number[] = [];
   const paced = pacedHandler(clock, notingHandler(begun));
   for (let call = 0; call < 48; call++) await paced(request);
-  turn();
+  clock.fire("client.turn");
   for (let call = 0; call < 48; call++) await paced(request);
   assert.equal(begun.length, 96);
 });

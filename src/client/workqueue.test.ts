@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tooManyRequests } from "#api/status.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { runWorkers } from "./run-workers.ts";
-import { FakeClock, settle } from "./testing/fake-clock.ts";
 import { WorkQueue } from "./workqueue.ts";
 
 function setup() {

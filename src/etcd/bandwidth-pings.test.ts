@@ -1,7 +1,7 @@
 /** grpc-go's bandwidth pings: how long an answer is held, and that no other ping's ever is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "#client/testing/fake-clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { BandwidthPings } from "./bandwidth-pings.ts";
 
 const ping = Buffer.of(2, 4, 16, 16, 9, 14, 7, 7);

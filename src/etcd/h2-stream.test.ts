@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
 import type { Clock } from "#platform/clock.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { Flag, frameHead, frameHeadBytes, FrameType, preface } from "#wire/grpc-frames.ts";
 import { H2Connection, type OpenStream } from "./h2-connection.ts";
 import { recommendedH2Limits, type H2Limits } from "./h2-limits.ts";
@@ -143,17 +143,12 @@ void test("nothing is read while the requests that wait for answers take what th
 });
 
 void test("requests that take long give others a turn between them, and are all answered", async () => {
-  let nowMs = 0;
-  const clock: Clock = {
-    nowMs: () => nowMs,
-    monotonicMs: () => nowMs,
-    after: () => ({ cancel: () => undefined }),
-  };
+  const clock = new FakeClock();
   const slow = (stream: H2Stream): void => {
     stream.take = none;
     stream.reply(Buffer.of(0x88), Buffer.alloc(0));
     // As long as a range of some megabytes takes.
-    nowMs += 5;
+    clock.tick(5);
   };
   const { socket, sent } = connected(slow, {}, clock);
   const ids = Array.from({ length: 40 }, (_, i) => 2 * i + 1);

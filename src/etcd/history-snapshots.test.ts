@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NodeRandom } from "#platform/node/random.ts";
-import { SimDisk } from "#sim/disk.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
 import { fileHeaderBytes } from "#store/engines/local/files.ts";
 import { restoreSnapshot } from "#store/restore.ts";
 import type { EtcdClient } from "./client.ts";
@@ -46,7 +46,7 @@ async function rest(stream: ReturnType<EtcdClient["snapshot"]>): Promise<Buffer[
   return blobs;
 }
 
-async function keep(disk: SimDisk, bytes: Uint8Array): Promise<void> {
+async function keep(disk: FakeDisk, bytes: Uint8Array): Promise<void> {
   await disk.makeDirectory("/from");
   const file = await disk.open("/from/snapshot", "create");
   await file.write([bytes], 0);
@@ -56,7 +56,7 @@ async function keep(disk: SimDisk, bytes: Uint8Array): Promise<void> {
 }
 
 /** Two blocks of a file change places: whole blocks, where they do not belong. */
-async function exchange(disk: SimDisk, path: string, one: number, other: number): Promise<void> {
+async function exchange(disk: FakeDisk, path: string, one: number, other: number): Promise<void> {
   const bytes = disk.peek(path);
   const block = (at: number): Uint8Array =>
     bytes.subarray(at * sectorBytes, (at + 1) * sectorBytes);
@@ -66,7 +66,7 @@ async function exchange(disk: SimDisk, path: string, one: number, other: number)
   await file.close();
 }
 
-async function restore(disk: SimDisk): Promise<void> {
+async function restore(disk: FakeDisk): Promise<void> {
   const file = await disk.open("/from/snapshot", "read");
   await restoreSnapshot({ disk, random: new NodeRandom() }, { file, path: "snapshot" }, "/data");
   await file.close();
@@ -90,7 +90,7 @@ test("18055: snapshots and checkpoints that overlap do not take each other's fil
   }
   for (const [at, stream] of streams.entries()) {
     stream.resume();
-    const disk = new SimDisk(seed);
+    const disk = new FakeDisk(seed);
     await keep(disk, Buffer.concat(await rest(stream)));
     await restore(disk);
     const restored = new Lives(t, disk);
@@ -151,7 +151,7 @@ test(`20271: a restore that is cut short leaves no store, or the whole one (seed
   await lives.end();
   let whole = 0;
   for (let step = 0; whole < 2; step++) {
-    const disk = new SimDisk(seed + step);
+    const disk = new FakeDisk(seed + step);
     await keep(disk, snapshot);
     disk.crashAfter(step);
     await Promise.race([restore(disk), disk.crashed]);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
-import { SimDisk } from "#sim/disk.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
 import * as m from "#wire/etcd-messages.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";
 import { EtcdClient } from "./client.ts";
@@ -103,7 +103,7 @@ test("a connection over the limit is closed; one that ends makes room", async (t
 });
 
 test("NOSPACE is remembered over restarts and power cuts until it is disarmed", async (t) => {
-  let disk = new SimDisk(1);
+  let disk = new FakeDisk(1);
   const start = () =>
     startOurs("local", {
       disk,

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#platform/log.ts";
-import { SimClock } from "#sim/clock.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import type { Key, Revision } from "#store/store.ts";
@@ -47,8 +47,8 @@ const limits = { streamBacklogBytes: 10, snapshotStallMs: 60_000 };
 
 /** A store with history, and a snapshot of it that no client reads. */
 async function stalled() {
-  const clock = new SimClock();
-  const deps = { clock, random: new SimRandom(1), log: silentLog };
+  const clock = new FakeClock();
+  const deps = { clock, random: new FakeRandom(1), log: silentLog };
   const store = await openMemoryStore(deps, recommendedOptions);
   const value = Buffer.alloc(100);
   for (let i = 0; i < 20; i++) await store.put("a" as Key, value, {});
@@ -57,7 +57,7 @@ async function stalled() {
   const sending = sendSnapshot({ store, clock, call, gone: gone.signal }, limits, "3.6.0");
   await store.put("a" as Key, value, {});
   await store.compact(store.commitRevision as Revision);
-  await clock.run(1000);
+  await clock.advance(1000);
   return { clock, store, call, gone, sending };
 }
 
@@ -67,7 +67,7 @@ void test("of a stream that ends while its client takes nothing, compaction no l
   call.closed = true;
   gone.abort();
   await sending;
-  await clock.run(1000);
+  await clock.advance(1000);
   assert.equal(store.stats().versions, 1);
   assert.equal(call.failure, undefined);
   assert.deepEqual(clock.timers(), []);
@@ -76,18 +76,18 @@ void test("of a stream that ends while its client takes nothing, compaction no l
 
 void test("a client that stays and takes too little is let go with an error, and compaction goes on", async () => {
   const { clock, store, call, sending } = await stalled();
-  await clock.run(limits.snapshotStallMs - 1001);
+  await clock.advance(limits.snapshotStallMs - 1001);
   assert.ok(store.stats().versions > 1, "it may still come to take it");
   call.take();
-  await clock.run(limits.snapshotStallMs - 1);
+  await clock.advance(limits.snapshotStallMs - 1);
   assert.equal(call.failure, undefined, "its time began anew with what it took");
-  await clock.run(2);
+  await clock.advance(2);
   await sending;
   const failure = call.failure as unknown;
   assert.ok(failure instanceof GrpcError);
   assert.equal(failure.code, Code.resourceExhausted);
   assert.match(failure.message, /^etcdserver: snapshot ended: .* less than 10 bytes in 60 s/);
-  await clock.run(1000);
+  await clock.advance(1000);
   assert.equal(store.stats().versions, 1);
   await store.close();
 });

@@ -1,15 +1,16 @@
 /** The fair queue against models: seats, order, fairness, on random traces with virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { Discipline, Seating, Work } from "./fair-queue.ts";
 import { dealHand, hashFlow } from "./shuffle-shard.ts";
-import { handClock, seeded } from "./testing.ts";
 
 const one = { seats: 1, finalSeats: 0, extraMs: 0 };
 
 function setup(seatsMax: number, discipline: Discipline) {
-  const clock = handClock();
+  const clock = new FakeClock();
   const demands: number[] = [];
   const queue = new FairQueue(
     { clock, onDemand: (seats) => demands.push(seats) },
@@ -99,7 +100,7 @@ test("seats of a write linger as long as its watchers need", () => {
   assert.equal(queue.seatsInUse, 2);
   queue.finish(write);
   assert.equal(queue.seatsInUse, 2);
-  clock.advance(5);
+  clock.tick(5);
   assert.equal(queue.seatsInUse, 0);
 });
 
@@ -133,31 +134,38 @@ test("a level whose queues are reduced still serves those who wait in the surplu
 
 /** One run of random arrivals, ends, cancellations and seat changes, checked after every step. */
 function randomRun(seed: number): void {
-  const random = seeded(seed);
-  const { queue, clock } = setup(1 + random(12), queued(1 + random(16), 1, 1 + random(6)));
+  const random = new FakeRandom(seed);
+  const { queue, clock } = setup(
+    1 + random.below(12),
+    queued(1 + random.below(16), 1, 1 + random.below(6)),
+  );
   const live = new Set<Seating>();
   const seatedOf = (): Seating[] => [...live].filter((s) => s.state === "seated");
   for (let step = 0; step < 400; step++) {
-    clock.advance(random(8));
-    const kind = random(10);
+    clock.tick(random.below(8));
+    const kind = random.below(10);
     if (kind < 5) {
-      const size = { seats: 1 + random(4), finalSeats: random(3), extraMs: random(2) * 5 };
-      const seating = queue.submit(work(size), hashFlow("s", `f${random(6)}`));
+      const size = {
+        seats: 1 + random.below(4),
+        finalSeats: random.below(3),
+        extraMs: random.below(2) * 5,
+      };
+      const seating = queue.submit(work(size), hashFlow("s", `f${random.below(6)}`));
       if (seating !== undefined) live.add(seating);
     } else if (kind < 8) {
       const seated = seatedOf();
-      const chosen = seated[random(Math.max(1, seated.length))];
+      const chosen = seated[random.below(Math.max(1, seated.length))];
       if (chosen !== undefined) queue.finish(chosen);
     } else if (kind < 9) {
       const waiting = [...live].filter((s) => s.state === "waiting");
-      const chosen = waiting[random(Math.max(1, waiting.length))];
+      const chosen = waiting[random.below(Math.max(1, waiting.length))];
       if (chosen !== undefined) queue.cancel(chosen);
     }
     checkSeats(queue, live);
   }
   for (let rounds = 0; live.size > 0 && rounds < 10_000; rounds++) {
     for (const seating of seatedOf()) queue.finish(seating);
-    clock.advance(5);
+    clock.tick(5);
     checkSeats(queue, live);
   }
   assert.equal(live.size, 0, "everything that waits is served in the end");
@@ -191,11 +199,11 @@ const backlogLength = 300;
 function backlog(
   flows: number,
   seatsMax: number,
-  durationMs: (flow: number, random: (bound: number) => number) => number,
+  durationMs: (flow: number, random: FakeRandom) => number,
   totalMs: number,
   seats: (flow: number) => number = () => 1,
 ): readonly number[] {
-  const random = seeded(7);
+  const random = new FakeRandom(7);
   const { queue, clock } = setup(seatsMax, queued(flows, 1, backlogLength));
   const served = Array.from({ length: flows }, () => 0);
   const submit = (flow: number): void => {
@@ -215,7 +223,7 @@ function backlog(
     if (seating.state === "seated") run(seating);
   };
   for (let i = 0; i < backlogLength; i++) for (let flow = 0; flow < flows; flow++) submit(flow);
-  clock.advance(totalMs);
+  clock.tick(totalMs);
   return served;
 }
 
@@ -243,7 +251,7 @@ test("flows that always wait get equal shares, whatever their works cost", () =>
 
 test("random durations stay within the bound", () => {
   for (const seatsMax of [1, 3, 16]) {
-    const served = backlog(5, seatsMax, (_flow, random) => 1 + random(50), 20_000);
+    const served = backlog(5, seatsMax, (_flow, random) => 1 + random.below(50), 20_000);
     assertFair(served, seatsMax, 50);
   }
 });
@@ -278,7 +286,7 @@ test("a flow that floods does not slow down one that asks little", () => {
     if (seating?.state === "seated") run(seating);
   };
   for (let i = 0; i < 280; i++) submitFlood();
-  clock.advance(200);
+  clock.tick(200);
   for (let i = 0; i < 20; i++) {
     let waitedMs = -1;
     const start = clock.monotonicMs();
@@ -289,7 +297,7 @@ test("a flow that floods does not slow down one that asks little", () => {
       quiet,
     );
     if (seating?.state === "seated") waitedMs = 0;
-    clock.advance(50);
+    clock.tick(50);
     assert.ok(waitedMs >= 0 && waitedMs <= 30, `waited ${waitedMs} ms`);
     if (seating?.state === "seated") queue.finish(seating);
   }

@@ -1,6 +1,7 @@
 /** The gate with the bootstrap configuration: classes, waiting, refusals, borrowing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
 import type { FlowSchema } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import { bootstrapFlowSchemas, bootstrapPriorityLevels } from "./bootstrap.ts";
@@ -10,7 +11,6 @@ import type { FlowFacts } from "./classify.ts";
 import { createGate, gateDefaults } from "./gate.ts";
 import type { FlowRequest, GateAnswer, GateConfig } from "./gate.ts";
 import { RetryAfter } from "./retry-after.ts";
-import { handClock } from "./testing.ts";
 import { estimateWork, seatsMaxOf } from "./work.ts";
 
 const resource: FlowFacts = {
@@ -39,7 +39,7 @@ function request(over: Partial<FlowRequest> = {}): FlowRequest {
 }
 
 function setup(config: Partial<GateConfig> = {}, ...objects: AnyObject[]) {
-  const clock = handClock();
+  const clock = new FakeClock();
   const stored = [...objects];
   const lookup = {
     get: () => undefined,
@@ -73,8 +73,6 @@ function release(answer: GateAnswer): void {
   assert.equal(answer.kind, "seated");
   if (answer.kind === "seated") answer.release();
 }
-
-const tick = () => new Promise((resolve) => setImmediate(resolve));
 
 test("nominal seats follow the shares", () => {
   const { gate } = setup();
@@ -148,7 +146,7 @@ test("who waits gets the next seat, or is turned away when the time is up", asyn
   const first = await Promise.all(Array.from({ length: seats }, () => gate.enter(request())));
   const second = gate.enter(request());
   const third = gate.enter(request());
-  clock.advance(1000);
+  clock.tick(1000);
   assert.equal(level("global-default")?.requestsWaiting, 2);
   release(first[0] as GateAnswer);
   release(await second);
@@ -159,7 +157,7 @@ test("who waits gets the next seat, or is turned away when the time is up", asyn
   ]);
   await gate.enter(request());
   const late = gate.enter(request());
-  clock.advance(15_000);
+  clock.tick(15_000);
   assert.deepEqual(await late, {
     kind: "rejected",
     headers: {
@@ -212,10 +210,10 @@ test("idle levels lend, and get their seats back when they want them", async () 
   for (let i = 0; i < 300; i++) {
     pending.push(gate.enter(request({ user: user(`u${i}`) })).then((answer) => open.push(answer)));
   }
-  await tick();
+  await settle();
   assert.equal(open.length, before);
-  clock.advance(10_000);
-  await tick();
+  clock.tick(10_000);
+  await settle();
   assert.ok((level("global-default")?.currentSeats ?? 0) > 200, "it borrowed");
   assert.ok((level("workload-low")?.currentSeats ?? 0) < 100, "it lent");
   assert.ok((level("leader-election")?.currentSeats ?? 0) >= 25, "it lends nothing");

@@ -5,8 +5,9 @@ import type { Lease, Node, Pod, PodSpec } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { createHollowNodes } from "./hollow.ts";
 import type { HollowOptions } from "./options.ts";
 import { hollowDefaults } from "./options.ts";
@@ -22,7 +23,7 @@ async function startRig(
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
   seed(api);
-  const deps = { client: api, clock, random: fakeRandom(5), log: silentLog };
+  const deps = { client: api, clock, random: new FakeRandom(5), log: silentLog };
   const start = () => {
     const hollow = createHollowNodes(deps, { ...hollowDefaults, count: 2, ...options });
     const stop = new AbortController();

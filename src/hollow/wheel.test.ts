@@ -1,7 +1,8 @@
 /** The timer wheel: one turn per round and member. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { Wheel } from "./wheel.ts";
 
 function setup() {
@@ -10,7 +11,7 @@ function setup() {
   const turn = (member: string): void => {
     turns.set(member, [...(turns.get(member) ?? []), clock.monotonicMs()]);
   };
-  const wheel = new Wheel<string>({ clock, random: fakeRandom(9) }, { roundMs: 10_000, turn });
+  const wheel = new Wheel<string>({ clock, random: new FakeRandom(9) }, { roundMs: 10_000, turn });
   return { clock, turns, wheel };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Time as an argument. Nothing below `cmd` reads the wall clock or sets a host timer itself:
- * the simulator lists, fires and skips every timer by its name.
+ * a test lists and fires every timer by its name (`testing/clock.ts`).
  */
 
 /** Every timer of the product. A closed set, so a test can ask whether one is armed. */

@@ -1,16 +1,16 @@
 /** Deadlines against a plain timer each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Prng } from "#base/prng.ts";
-import { SimClock } from "#sim/clock.ts";
+import { FakeRandom } from "./testing/random.ts";
+import { FakeClock } from "./testing/clock.ts";
 import { Deadlines } from "./deadlines.ts";
 
 const stepMs = 100;
 
 test("each member expires once, never early and at most a step late, unless it was deleted", async () => {
   const seed = Number(process.env["PILOTHOUSE_SEED"] ?? Date.now() % 1_000_000);
-  const random = new Prng(seed);
-  const clock = new SimClock();
+  const random = new FakeRandom(seed);
+  const clock = new FakeClock();
   const deadlines = new Deadlines(clock, { name: "server.watch", stepMs });
   const members = Array.from({ length: 500 }, () => {
     const delayMs = random.below(5_000);
@@ -29,10 +29,10 @@ test("each member expires once, never early and at most a step late, unless it w
       victim.member.deleted ||= victim.member.times === 0;
       deadlines.delete(victim.member, victim.step);
     }
-    await clock.run(random.below(20));
+    await clock.advance(random.below(20));
   }
   assert.ok(clock.timers().length <= 1, "one timer for all");
-  await clock.run(10_000);
+  await clock.advance(10_000);
   for (const { member } of members) {
     assert.equal(member.times, member.deleted ? 0 : 1, `seed ${seed}`);
     if (member.deleted) continue;

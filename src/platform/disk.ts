@@ -1,6 +1,6 @@
 /**
  * The disk as the store needs it: positioned writes, sync, list, rename, exclusive lock.
- * `platform/node/disk.ts` is the host's; `sim/disk.ts` loses, tears and reorders what was not synced.
+ * `platform/node/disk.ts` is the host's; `testing/disk.ts` loses, tears and reorders what was not synced.
  *
  * Every failure is a DiskError whose `code` is the host's (ENOSPC, EIO, EROFS, EACCES ...).
  */

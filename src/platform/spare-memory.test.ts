@@ -1,38 +1,23 @@
 /** When memory is given back: after a busy time, not in it, and not again and again for nothing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Clock, Timer } from "./clock.ts";
 import { type MemoryHost, SpareMemory, spareMemoryDefaults } from "./spare-memory.ts";
+import { FakeClock } from "./testing/clock.ts";
 
 const megabyte = 2 ** 20;
 const { lookMs } = spareMemoryDefaults;
 
 /** A process whose collections free a given amount. */
-class World implements Clock, MemoryHost {
+class World implements MemoryHost {
   residentMb = 100;
   busy = false;
   /** What each collection leaves; absent: nothing is garbage. */
   leavesMb: number | undefined;
   readonly collections: ("plain" | "compacting")[] = [];
   trims = 0;
-  #nowMs = 0;
   #cpuMs = 0;
-  #look: (() => void) | undefined;
-  readonly spare = new SpareMemory({ clock: this, host: this }, spareMemoryDefaults);
-
-  nowMs(): number {
-    return this.#nowMs;
-  }
-
-  monotonicMs(): number {
-    return this.#nowMs;
-  }
-
-  after(name: string, delayMs: number, f: () => void): Timer {
-    assert.deepEqual([name, delayMs], ["memory.look", lookMs]);
-    this.#look = f;
-    return { cancel: () => (this.#look = undefined) };
-  }
+  readonly #clock = new FakeClock();
+  readonly spare = new SpareMemory({ clock: this.#clock, host: this }, spareMemoryDefaults);
 
   residentBytes(): number {
     return this.residentMb * megabyte;
@@ -54,11 +39,9 @@ class World implements Clock, MemoryHost {
 
   async looks(count: number): Promise<void> {
     for (let i = 0; i < count; i++) {
-      this.#nowMs += lookMs;
       this.#cpuMs += this.busy ? lookMs : lookMs / 100;
-      this.#look?.();
-      await Promise.resolve();
-      await Promise.resolve();
+      await this.#clock.advance(lookMs);
+      assert.ok(this.#clock.armed().every((name) => name === "memory.look"));
     }
   }
 }

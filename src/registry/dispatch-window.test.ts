@@ -51,10 +51,10 @@ test("a write is told to few watchers before it is answered, one by one", async 
 test("a crowd is told in turns, and what is written within a window together", async () => {
   const crowd = await Crowd.of(1_200);
   const { clock, registry } = crowd.world;
-  clock.advance(100);
+  clock.tick(100);
   await crowd.write("a");
   assert.equal(crowd.told(1), 500, "the first turn is at once");
-  clock.advance(0);
+  clock.tick(0);
   assert.equal(crowd.told(1), 1_200);
   await crowd.write("b");
   await crowd.write("c");
@@ -64,7 +64,7 @@ test("a crowd is told in turns, and what is written within a window together", a
     3,
     "reads are not late",
   );
-  clock.advance(4);
+  clock.tick(4);
   assert.equal(crowd.told(3), 1_200);
   assert.deepEqual(
     crowd.sinks[1_199]?.items.map(({ type, object }) => `${type} ${object?.object.metadata?.name}`),
@@ -76,10 +76,10 @@ test("a crowd is told in turns, and what is written within a window together", a
 test("a bookmark waits for no window: what it names has been told", async () => {
   const crowd = await Crowd.of(1_200);
   const { clock } = crowd.world;
-  clock.advance(60_000);
+  clock.tick(60_000);
   await crowd.write("a");
   await crowd.write("b");
-  clock.advance(60_000);
+  clock.tick(60_000);
   for (const { items } of crowd.sinks) {
     const last = items.findLast(({ type }) => type === "BOOKMARK");
     const events = items.filter(({ type }) => type !== "BOOKMARK");

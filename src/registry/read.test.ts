@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { ApiError } from "#api/status.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Revision } from "#store/store.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import { createLister } from "./lister.ts";
@@ -42,7 +42,7 @@ void describe("get", () => {
     await put(maps, "n0/a0", (old) => ({ ...old, data: { k: "v" } }));
     assert.equal((await early).resourceVersion, "3");
     const never = outcome(maps.get("n0", "a0", { resourceVersion: "9" }));
-    await clock.run(3_000);
+    await clock.advance(3_000);
     assert.equal(await never, "504 Timeout: Timeout: Too large resource version: 9, current: 3");
     assert.equal(clock.timers().filter((timer) => timer.name === "registry.wait").length, 0);
     assert.equal(
@@ -58,7 +58,7 @@ void describe("get", () => {
   void it("carries the cause that clients look for when the revision is too large", async () => {
     const { maps, clock } = await withMaps(0);
     const never = maps.get("n0", "a0", { resourceVersion: "9" }).catch((error: unknown) => error);
-    await clock.run(3_000);
+    await clock.advance(3_000);
     const error = await never;
     assert.ok(error instanceof ApiError);
     assert.deepEqual(error.status.details, {
@@ -100,7 +100,7 @@ void describe("list", () => {
         },
         (error: unknown) => (error instanceof ApiError ? String(error.code) : String(error)),
       );
-      await clock.run(3_000);
+      await clock.advance(3_000);
       assert.equal(await work, wanted, JSON.stringify(options));
     }
   });
@@ -252,7 +252,7 @@ void describe("watch", () => {
       assert.deepEqual(sink.lines, wanted, JSON.stringify(options));
     }
     const early = outcome(watching(maps, { resourceVersion: "99" }));
-    await clock.run(3_000);
+    await clock.advance(3_000);
     assert.equal(await early, "504 Timeout: Timeout: Too large resource version: 99, current: 3");
     assert.match(
       await outcome(watching(maps, { resourceVersion: "x" })),
@@ -263,24 +263,24 @@ void describe("watch", () => {
   void it("below the ring reads the store's history, below that it ends with 410", async () => {
     const { maps, store, clock } = await withMaps(10, { ringItemsMax: 2 });
     const sink = await watching(maps, { resourceVersion: "1" });
-    await clock.run(10);
+    await clock.advance(10);
     await maps.delete("n0", "a0", {}, plainWrite);
     assert.equal(sink.items.length, 11);
     assert.equal(sink.lines.at(-1), "DELETED n0/a0@12");
     await store.compact(5 as Revision);
     const late = await watching(maps, { resourceVersion: "4" });
-    await clock.run(10);
+    await clock.advance(10);
     assert.equal(late.ended, true);
     assert.ok(late.error instanceof ApiError && late.error.code === 410);
   });
 
   void it("goes on after a restart from the revision it had", async () => {
     const { maps, store, clock } = await withMaps(3);
-    const again = openRegistry({ clock, store, random: new SimRandom(1) });
+    const again = openRegistry({ clock, store, random: new FakeRandom(1) });
     const sink = await watching(again.resource("configmaps"), { resourceVersion: "2" });
-    await clock.run(10);
+    await clock.advance(10);
     assert.deepEqual(sink.lines, ["ADDED n1/a1@3", "ADDED n0/a2@4"]);
-    await clock.run(60_000);
+    await clock.advance(60_000);
     await maps.create("n0", configMap("b"), plainWrite);
     assert.deepEqual(sink.lines.slice(2), ["BOOKMARK @4", "ADDED n0/b@5"]);
   });
@@ -294,8 +294,8 @@ void describe("watch", () => {
       { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } },
       plainWrite,
     );
-    await clock.run(60_000);
-    await clock.run(60_000);
+    await clock.advance(60_000);
+    await clock.advance(60_000);
     assert.deepEqual(sink.lines, ["BOOKMARK @3", "BOOKMARK @3"]);
     assert.deepEqual(silent.lines, []);
   });
@@ -311,7 +311,7 @@ void describe("watch", () => {
     assert.deepEqual(sink.lines, []);
     sink.full = false;
     watch.resume();
-    await clock.run(10);
+    await clock.advance(10);
     assert.deepEqual(
       sink.lines,
       Array.from({ length: 20 }, (_, i) => `MODIFIED n0/a0@${i + 3}`),
@@ -337,11 +337,11 @@ void describe("watch", () => {
 void describe("the registry", () => {
   void it("compacts what was history a period ago, so recent revisions stay readable", async () => {
     const { maps, store, clock, registry } = await withMaps(5, { compactPeriodMs: 300_000 });
-    await clock.run(300_000);
+    await clock.advance(300_000);
     assert.equal(store.compactRevision, 1);
     const old = registry.revision;
     await maps.create("n0", configMap("b"), plainWrite);
-    await clock.run(300_000);
+    await clock.advance(300_000);
     assert.equal(store.compactRevision, old);
     const page = await maps.list("", { resourceVersion: String(old), limit: 9 });
     assert.equal(page.items.length, 5);
@@ -349,18 +349,18 @@ void describe("the registry", () => {
 
   void it("keeps a period of history, and at most a quarter more", async () => {
     const { maps, store, clock, registry } = await withMaps(1, { compactPeriodMs: 300_000 });
-    await clock.run(40_000);
+    await clock.advance(40_000);
     await maps.create("n0", configMap("late"), plainWrite);
     const made = registry.revision;
-    await clock.run(300_000);
+    await clock.advance(300_000);
     assert.ok(store.compactRevision < made);
-    await clock.run(75_000);
+    await clock.advance(75_000);
     assert.equal(store.compactRevision, made);
   });
 
   void it("loads what the store holds without parsing, and answers lookups", async () => {
     const { clock, store } = await withMaps(3);
-    const again = openRegistry({ clock, store, random: new SimRandom(1) });
+    const again = openRegistry({ clock, store, random: new FakeRandom(1) });
     const configMaps = again.resource("configmaps");
     assert.equal(configMaps.size, 3);
     const lookup = createLister(again.registry);

@@ -47,7 +47,7 @@ async function churn({ resource }: World): Promise<void> {
 
 /** Four, for the first only takes note of the revision, and the second forgets up to it. */
 async function periods({ clock }: World): Promise<void> {
-  for (let i = 0; i < 4; i++) await clock.run(periodMs);
+  for (let i = 0; i < 4; i++) await clock.advance(periodMs);
 }
 
 test("objects that stay do not hold the blocks of those that came and went beside them", async () => {

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "#api/status.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Revision } from "#store/store.ts";
 import { configMap, newWorld, openRegistry, outcome, plainWrite, put } from "./testing/fixture.ts";
 import type { World } from "./testing/fixture.ts";
@@ -117,11 +117,11 @@ async function take(run: Run, each: Step): Promise<void> {
       );
       break;
     case "restart":
-      run.current = openRegistry({ ...world, random: new SimRandom(3) }, run.options);
+      run.current = openRegistry({ ...world, random: new FakeRandom(3) }, run.options);
       run.maps = run.current.resource("configmaps");
       break;
     default:
-      await world.clock.run(5_000);
+      await world.clock.advance(5_000);
   }
   run.states.set(run.current.registry.revision, stateOf(run.maps));
 }
@@ -166,7 +166,7 @@ void test("a replica fed by any watch equals the state, or is told 410, whatever
         const run: Run = { world, current: world, maps, options, states, replicas: [], count: 0 };
         for (const each of steps) await take(run, each);
         for (const replica of run.replicas) giveRoom(replica, Number.POSITIVE_INFINITY);
-        await world.clock.run(130_000);
+        await world.clock.advance(130_000);
         const wanted = stateOf(run.maps);
         for (const replica of run.replicas) {
           if (!replica.expired) assert.deepEqual(replica.state, wanted);

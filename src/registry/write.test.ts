@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import {
   configMap,
   newWorld,
@@ -94,7 +94,7 @@ void describe("create", () => {
   });
 
   void it("draws a name from generateName, again when it is taken, and gives up after eight", async () => {
-    const random = new SimRandom(7);
+    const random = new FakeRandom(7);
     let draws = 0;
     random.below = () => {
       draws++;
@@ -345,7 +345,7 @@ void describe("delete", () => {
     assert.equal(meta(world)?.resourceVersion, version);
     assert.equal(await remove({ gracePeriodSeconds: 10 }), "pending");
     assert.equal(meta(world)?.deletionTimestamp, "2026-01-01T00:00:10Z");
-    clock.advance(8_000);
+    clock.tick(8_000);
     assert.equal(await remove({ gracePeriodSeconds: 5 }), "pending");
     assert.equal(meta(world)?.deletionTimestamp, "2026-01-01T00:00:08Z");
     assert.equal(meta(world)?.generation, 2);
@@ -458,9 +458,9 @@ void describe("events", () => {
       };
       await events.create("default", event, plainWrite);
     }
-    await clock.run(3_600_000 - 1);
+    await clock.advance(3_600_000 - 1);
     assert.equal(events.size, 3);
-    await clock.run(62_000);
+    await clock.advance(62_000);
     assert.equal(events.size, 0);
   });
 });

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Node, Pod, PodAffinityTerm, PodSpec } from "#api/gen/types.ts";
-import { fakeRandom } from "#client/testing/fake-clock.ts";
 import { Cache } from "./cache.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
@@ -14,7 +14,7 @@ import { makeNode, makePod } from "./testing.ts";
 
 const zone = "topology.kubernetes.io/zone";
 const host = "kubernetes.io/hostname";
-type Random = ReturnType<typeof fakeRandom>;
+type Random = FakeRandom;
 
 interface World {
   readonly nodes: readonly Node[];
@@ -158,7 +158,7 @@ function affinityFits(world: World, pod: Pod, node: Node): boolean {
 }
 
 function checkSeed(seed: number): void {
-  const random = fakeRandom(seed);
+  const random = new FakeRandom(seed);
   const namespaces = () => undefined;
   const cache = new Cache({ namespaces });
   const volumes = {

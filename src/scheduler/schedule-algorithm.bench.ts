@@ -2,7 +2,7 @@
  * Decisions per second of the pure core, by kind of Pod and number of nodes; every node is looked at.
  * Run: node src/scheduler/schedule-algorithm.bench.ts [nodes] [pods]
  */
-import { fakeRandom } from "#client/testing/fake-clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { Cache } from "./cache.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
@@ -50,7 +50,7 @@ function bench(name: string, shape: PodShape): void {
   const nominations = new Nominations();
   const decider = new ScheduleAlgorithm({
     cache,
-    random: fakeRandom(1),
+    random: new FakeRandom(1),
     namespaces,
     volumes,
     nominations,

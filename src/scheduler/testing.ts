@@ -3,8 +3,9 @@ import type { Event, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { createScheduler, schedulerDefaults } from "./scheduler.ts";
 
@@ -85,7 +86,7 @@ export async function startRig(seed: (api: FakeApi) => void): Promise<Rig> {
   const clock = new FakeClock();
   const api = createFakeApi({ clock });
   seed(api);
-  const random = fakeRandom(3);
+  const random = new FakeRandom(3);
   const deps = { client: api, clock, random, log: silentLog };
   const informers = createInformerSet(deps);
   const scheduler = createScheduler({ ...deps, informers }, schedulerDefaults);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#platform/log.ts";
-import { SimClock } from "#sim/clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { runWithDeadline, durationMs } from "./deadline.ts";
 import { type Health, healthResponse, ping } from "./health.ts";
 import { MetricSet } from "./metric-set.ts";
@@ -28,7 +28,7 @@ test("durations are Go's", () => {
 });
 
 test("a deadline rejects with 504 and aborts; an answer in time cancels it", async () => {
-  const clock = new SimClock();
+  const clock = new FakeClock();
   const gone = new AbortController();
   let seen: AbortSignal | undefined;
   let askedLater: { readonly signal: AbortSignal } | undefined;
@@ -42,7 +42,7 @@ test("a deadline rejects with 504 and aborts; an answer in time cancels it", asy
   });
   const text = /did not complete within the allotted timeout/;
   const refused = [assert.rejects(late, text), assert.rejects(unasked, text)];
-  await clock.run(1000);
+  await clock.advance(1000);
   await Promise.all(refused);
   assert.equal(seen?.aborted, true);
   assert.equal(askedLater?.signal.aborted, true);
@@ -51,7 +51,7 @@ test("a deadline rejects with 504 and aborts; an answer in time cancels it", asy
 });
 
 test("a client that goes away aborts its request, whenever somebody asks", async () => {
-  const clock = new SimClock();
+  const clock = new FakeClock();
   const gone = new AbortController();
   const seen: boolean[] = [];
   const left = (): Promise<void> =>

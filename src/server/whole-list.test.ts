@@ -3,21 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stringify } from "yaml";
 import { Pace } from "#platform/pace.ts";
-import type { Clock } from "#platform/clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import type { Negotiated } from "./negotiate.ts";
 import { encodeObject, yamlOptions } from "./respond.ts";
 import { wholeList } from "./whole-list.ts";
-
-let turns = 0;
-const clock: Clock = {
-  nowMs: () => 0,
-  monotonicMs: () => 0,
-  after(_name, _delayMs, f) {
-    turns++;
-    queueMicrotask(f);
-    return { cancel: () => {} };
-  },
-};
 
 const forms: readonly Negotiated[] = [
   { mediaType: "application/json", pretty: false },
@@ -46,12 +35,12 @@ for (const form of forms) {
         metadata: { resourceVersion: "7" },
         items: [],
       };
-      turns = 0;
+      const clock = new FakeClock();
       const entries = { count, entry: objectAt };
       const body = await wholeList(head, "items", entries, form, new Pace(clock));
       const whole = encodeWhole({ ...head, items }, form);
       assert.equal(Buffer.concat(body).toString(), whole);
-      assert.ok(count < 600 || turns > 1, `${turns} turns`);
+      assert.ok(count < 600 || clock.turns > 1, `${clock.turns} turns`);
     }
   });
 }

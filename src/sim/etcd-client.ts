@@ -4,9 +4,10 @@
  */
 import type { Request, Outcome, Refusal } from "./checkers/history.ts";
 import { unaryCall } from "./etcd-messages.ts";
-import { ConnectionLost, type Connection, type SimNetwork } from "./network.ts";
+import { callMethod, type GrpcConnection, type GrpcNetwork, openStream } from "./grpc-network.ts";
 import type { Recorder } from "./recorder.ts";
 import { DiskError } from "#platform/disk.ts";
+import { ConnectionLost } from "#platform/testing/network.ts";
 import { GrpcError } from "#wire/grpc.ts";
 import * as m from "#wire/etcd-messages.ts";
 
@@ -24,18 +25,18 @@ const unknown = "etcdserver: server stopped";
 
 export class EtcdClient {
   readonly name: string;
-  readonly #network: SimNetwork;
+  readonly #network: GrpcNetwork;
   readonly #recorder: Recorder;
-  #connection: Connection | undefined;
+  #connection: GrpcConnection | undefined;
 
-  constructor(deps: { readonly network: SimNetwork; readonly recorder: Recorder }, name: string) {
+  constructor(deps: { readonly network: GrpcNetwork; readonly recorder: Recorder }, name: string) {
     this.name = name;
     this.#network = deps.network;
     this.#recorder = deps.recorder;
   }
 
   /** @returns undefined when no server listens now. */
-  connection(): Connection | undefined {
+  connection(): GrpcConnection | undefined {
     if (this.#connection?.alive !== true) this.#connection = this.#network.connect();
     return this.#connection;
   }
@@ -47,7 +48,10 @@ export class EtcdClient {
     const { path, bytes, decode } = unaryCall(request);
     const id = this.#recorder.invoke(this.name, request);
     try {
-      const outcome: Outcome = { kind: "answered", ...decode(await connection.call(path, bytes)) };
+      const outcome: Outcome = {
+        kind: "answered",
+        ...decode(await callMethod(connection, path, bytes)),
+      };
       this.#recorder.return(id, outcome);
       return outcome;
     } catch (error) {
@@ -65,7 +69,8 @@ export class EtcdClient {
         this.#recorder.return(id, outcome);
         resolve(outcome);
       };
-      const stream = connection.open(
+      const stream = openStream(
+        connection,
         "/etcdserverpb.Lease/LeaseKeepAlive",
         {
           message: (bytes) => {

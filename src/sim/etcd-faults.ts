@@ -1,9 +1,9 @@
 /** What goes wrong, and when, as the seed decides; and the end of all of it. */
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "#platform/testing/random.ts";
 import { crashPoints, type CrashPlan } from "./crash-points.ts";
-import type { SimClock } from "./clock.ts";
+import type { FakeClock } from "#platform/testing/clock.ts";
 import type { Member } from "./etcd-member.ts";
-import type { SimNetwork } from "./network.ts";
+import type { GrpcNetwork } from "./grpc-network.ts";
 
 export type FaultName =
   | "crash at a disk step"
@@ -52,10 +52,10 @@ const slowNetworkMs = 200;
 const quickNetworkMs = 5;
 
 export interface FaultDeps {
-  readonly clock: SimClock;
-  readonly random: Prng;
+  readonly clock: FakeClock;
+  readonly random: FakeRandom;
   readonly member: Member;
-  readonly network: SimNetwork;
+  readonly network: GrpcNetwork;
   readonly marks: FaultMarks;
 }
 

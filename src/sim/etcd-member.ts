@@ -3,7 +3,7 @@
  * the simulated network. It ends by a power cut, by being killed, by its own failure (a failed write
  * or sync), or in order; and is started again, until the run is over.
  */
-import type { Prng } from "#base/prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Log } from "#platform/log.ts";
 import type { Disk } from "#platform/disk.ts";
 import { AlarmFile } from "#etcd/alarm-file.ts";
@@ -14,14 +14,13 @@ import { CorruptionError } from "#store/engines/engine.ts";
 import type { LocalEngineOptions } from "#store/engines/local/engine.ts";
 import { openStore } from "#store/open.ts";
 import type { StoreOptions } from "#store/options.ts";
-import type { SimClock } from "./clock.ts";
+import type { FakeClock } from "#platform/testing/clock.ts";
 import { CrashPoints, type CrashPlace, type CrashPlan } from "./crash-points.ts";
 import { simMemberId } from "./etcd-messages.ts";
-import { SimDisk } from "./disk.ts";
-import type { Damage } from "./disk-inode.ts";
-import type { Methods, SimNetwork } from "./network.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
+import type { Damage } from "#platform/testing/disk-inode.ts";
+import type { GrpcNetwork, Methods } from "./grpc-network.ts";
 import { ProcessClock } from "./process-clock.ts";
-import { SimRandom } from "./random.ts";
 
 /** How a life ends. */
 export type End = "power cut" | "kill" | "failure" | "close";
@@ -38,7 +37,7 @@ export interface MemberMarks {
 
 /** Tests put a bug between the parts here; the simulation has to find it. */
 export interface Planted {
-  readonly disk?: (disk: SimDisk) => Disk;
+  readonly disk?: (disk: FakeDisk) => Disk;
   readonly alarms?: (memory: AlarmMemory) => AlarmMemory;
   readonly store?: (store: FullStore) => FullStore;
   readonly methods?: (methods: Methods) => Methods;
@@ -74,9 +73,9 @@ const patienceMs = 60_000;
 const downMsMax = 300;
 
 export interface MemberDeps {
-  readonly clock: SimClock;
-  readonly network: SimNetwork;
-  readonly random: Prng;
+  readonly clock: FakeClock;
+  readonly network: GrpcNetwork;
+  readonly random: FakeRandom;
   readonly log: Log;
   readonly marks: MemberMarks;
 }
@@ -89,7 +88,7 @@ interface Life {
 
 export class Member {
   /** Of the life that is on, or of the last one. */
-  disk: SimDisk;
+  disk: FakeDisk;
   readonly #deps: MemberDeps;
   readonly #planted: Planted;
   readonly #sizes: Readonly<
@@ -106,7 +105,7 @@ export class Member {
   constructor(deps: MemberDeps, planted: Planted) {
     this.#deps = deps;
     this.#planted = planted;
-    this.disk = new SimDisk(deps.random.next32());
+    this.disk = new FakeDisk(deps.random.next32());
     // Small ones for many segments and checkpoints, large ones for zeros written ahead.
     const segmentBytes = deps.random.pick([4096, 16384, 65536]);
     // More than a run can fill; or so little that the history of seconds does.
@@ -192,7 +191,7 @@ export class Member {
   async #open({ process, points, end }: Life): Promise<FullStore | undefined> {
     const { random, log, network } = this.#deps;
     const disk = this.#planted.disk?.(this.disk) ?? this.disk;
-    const deps = { clock: process, random: new SimRandom(random.next32()), log, disk };
+    const deps = { clock: process, random: new FakeRandom(random.next32()), log, disk };
     let store: FullStore;
     let alarms: Alarms;
     try {

@@ -3,12 +3,13 @@
  * the same, then quiet, then the questions whether every promise was kept.
  */
 import { must } from "#base/assert.ts";
-import { Prng } from "#base/prng.ts";
 import { silentLog } from "#platform/log.ts";
 import type { Log } from "#platform/log.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeNetwork } from "#platform/testing/network.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { check, type Problem } from "./checkers/guarantees.ts";
 import type { History } from "./checkers/history.ts";
-import { SimClock } from "./clock.ts";
 import { crashPlaces, type CrashPlace } from "./crash-points.ts";
 import { EtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
@@ -25,7 +26,7 @@ import {
   spanOf,
 } from "./etcd-workload.ts";
 import type { WorkloadDeps } from "./etcd-workload.ts";
-import { SimNetwork } from "./network.ts";
+import type { GrpcNetwork } from "./grpc-network.ts";
 import { Recorder } from "./recorder.ts";
 
 export interface Marks {
@@ -63,9 +64,9 @@ export async function runSeed(
 
 class Run {
   readonly marks: Marks = newMarks();
-  readonly #random: Prng;
-  readonly #clock = new SimClock();
-  readonly #network: SimNetwork;
+  readonly #random: FakeRandom;
+  readonly #clock = new FakeClock();
+  readonly #network: GrpcNetwork;
   readonly #recorder: Recorder;
   readonly #member: Member;
   readonly #faults: Faults;
@@ -75,10 +76,10 @@ class Run {
   #failure: unknown;
 
   constructor(seed: number, planted: Planted, log: Log) {
-    const random = new Prng(seed);
+    const random = new FakeRandom(seed);
     this.#random = random;
     const clock = this.#clock;
-    this.#network = new SimNetwork({ clock, random: random.fork() });
+    this.#network = new FakeNetwork({ clock, random: random.fork() });
     this.#recorder = new Recorder(clock);
     const { network, marks } = { network: this.#network, marks: this.marks };
     const memberDeps = { clock, network, random: random.fork(), log, marks: marks.member };
@@ -113,7 +114,7 @@ class Run {
     const history = this.#recorder.history({ quotaBytes, roomy: this.#roomy });
     for (const watcher of this.#watchers) watcher.end();
     this.#member.stop();
-    await clock.settle();
+    await settle();
     return history;
   }
 
@@ -160,7 +161,7 @@ class Run {
     }
   }
 
-  #plan(random: Prng, name: string, together: number): WatcherPlan {
+  #plan(random: FakeRandom, name: string, together: number): WatcherPlan {
     const fragment = random.chance(0.3);
     const span = fragment ? { key: "a/", end: "b0" } : spanOf(random);
     return {
@@ -188,7 +189,7 @@ class Run {
       for (const watcher of this.#watchers) watcher.askProgress();
     };
     this.#guard(asking());
-    await this.#clock.settle();
+    await settle();
   }
 
   /** Nothing that was done can have filled the quota or the disk. */
@@ -234,7 +235,7 @@ class Run {
 
   async #advance(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
-      await this.#clock.run(stepMs);
+      await this.#clock.advance(stepMs);
       if (this.#failure !== undefined) throw this.#failure;
     }
   }

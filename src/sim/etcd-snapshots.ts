@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import type { Prng } from "#base/prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { silentLog } from "#platform/log.ts";
 import { CorruptionError } from "#store/engines/engine.ts";
 import { openStore } from "#store/open.ts";
@@ -12,13 +12,13 @@ import { restoreSnapshot } from "#store/restore.ts";
 import type { Key } from "#store/store.ts";
 import * as m from "#wire/etcd-messages.ts";
 import type { Restored } from "./checkers/history.ts";
-import { SimDisk } from "./disk.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
 import type { EtcdClient } from "./etcd-client.ts";
+import { openStream } from "./grpc-network.ts";
 import { roomyBytes, storeOptions } from "./etcd-member.ts";
 import { plainKv } from "./etcd-messages.ts";
 import { think, type WorkloadDeps } from "./etcd-workload.ts";
 import { ProcessClock } from "./process-clock.ts";
-import { SimRandom } from "./random.ts";
 import type { Recorder } from "./recorder.ts";
 
 const pauseMsMax = 1500;
@@ -46,14 +46,15 @@ export async function takeSnapshots(
 }
 
 /** The bytes that arrived until the stream ended for any reason; undefined: no server listens. */
-function download(client: EtcdClient, random: Prng): Promise<Buffer | undefined> {
+function download(client: EtcdClient, random: FakeRandom): Promise<Buffer | undefined> {
   const connection = client.connection();
   if (connection === undefined) return Promise.resolve(undefined);
   const enough = random.chance(0.2) ? 1 + random.below(3) : Number.POSITIVE_INFINITY;
   const slowMs = random.pick([0, 0, 20, 300]);
   return new Promise((resolve) => {
     const blobs: Buffer[] = [];
-    const stream = connection.open(
+    const stream = openStream(
+      connection,
       "/etcdserverpb.Maintenance/Snapshot",
       {
         message: (bytes) => {
@@ -80,8 +81,8 @@ async function restore(
   { random, clock }: WorkloadDeps,
   snapshot: Buffer,
 ): Promise<Restored | undefined> {
-  const disk = new SimDisk(random.next32());
-  const simRandom = new SimRandom(random.next32());
+  const disk = new FakeDisk(random.next32());
+  const simRandom = new FakeRandom(random.next32());
   await disk.makeDirectory(from);
   const file = await disk.open(path, "create");
   await file.write([snapshot], 0);

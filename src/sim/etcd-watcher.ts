@@ -2,11 +2,12 @@
  * A watcher as clients build them: it creates its watches on a stream, remembers for each the revision it
  * has everything up to, and resumes there after a cut; after `compacted` it restarts at that revision.
  */
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "#platform/testing/random.ts";
 import * as m from "#wire/etcd-messages.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { plainEvent } from "./etcd-messages.ts";
-import type { ClientStream, SimNetwork } from "./network.ts";
+import type { ClientStream } from "#platform/testing/network.ts";
+import { type GrpcNetwork, openStream } from "./grpc-network.ts";
 import type { Recorder, WatchInProgress } from "./recorder.ts";
 import type { Span } from "./checkers/history.ts";
 
@@ -33,7 +34,7 @@ export interface WatcherMarks {
 
 export interface WatcherDeps {
   readonly client: EtcdClient;
-  readonly network: SimNetwork;
+  readonly network: GrpcNetwork;
   readonly recorder: Recorder;
   readonly marks: WatcherMarks;
 }
@@ -85,7 +86,8 @@ export class Watcher {
     if (connection === undefined) return this.#later();
     const session = ++this.#session;
     const slowMs = this.#seats[0]?.plan.slowMs ?? 0;
-    const stream = connection.open(
+    const stream = openStream(
+      connection,
       "/etcdserverpb.Watch/Watch",
       {
         message: (bytes, sentMs) => {
@@ -107,13 +109,13 @@ export class Watcher {
   }
 
   /** One watch ends, and is made anew on the same stream once that is confirmed. */
-  cancelOne(random: Prng): void {
+  cancelOne(random: FakeRandom): void {
     const { id } = random.pick(this.#seats);
     this.#stream?.send(m.watchRequest.encode({ cancel: { watchId: id } }));
   }
 
   /** Lets go, and goes on from where it was on a new stream. */
-  restart(random: Prng): void {
+  restart(random: FakeRandom): void {
     if (this.#ended || this.#stream === undefined) return;
     if (random.chance(0.5)) this.cancelOne(random);
     this.#stream.close();

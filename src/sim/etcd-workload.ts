@@ -2,14 +2,14 @@
  * The clients' requests, as the seed decides: writers and readers that pause in between and sometimes
  * retry requests without an answer; lease holders; a client that lists leases; one that compacts.
  */
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "#platform/testing/random.ts";
 import type { Compare, KvRequest, Span } from "./checkers/history.ts";
-import type { SimClock } from "./clock.ts";
+import type { FakeClock } from "#platform/testing/clock.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 
 export interface WorkloadDeps {
-  readonly clock: SimClock;
-  readonly random: Prng;
+  readonly clock: FakeClock;
+  readonly random: FakeRandom;
   /** All granted leases, newest last; some may have ended. */
   readonly leases: string[];
   /** The revision the recorder has seen: compactions stay at or below it. */
@@ -26,7 +26,7 @@ const spans: readonly Span[] = [
   { key: "b", end: "\0" },
 ];
 
-export function spanOf(random: Prng): Span {
+export function spanOf(random: FakeRandom): Span {
   return random.chance(0.4) ? { key: random.pick(keys), end: "" } : random.pick(spans);
 }
 
@@ -57,12 +57,12 @@ export async function readAndWrite(
 
 /** A request is written down as text in its value, so no two values are the same. */
 export class Requests {
-  readonly #random: Prng;
+  readonly #random: FakeRandom;
   readonly #name: string;
   readonly #leases: readonly string[];
   #count = 0;
 
-  constructor(random: Prng, name: string, leases: readonly string[]) {
+  constructor(random: FakeRandom, name: string, leases: readonly string[]) {
     this.#random = random;
     this.#name = name;
     this.#leases = leases;

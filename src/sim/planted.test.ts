@@ -7,7 +7,7 @@ import type { Commit, CommitSink } from "#store/store.ts";
 import type { Guarantee } from "./checkers/guarantees.ts";
 import type { Planted } from "./etcd-member.ts";
 import { runSeed } from "./etcd-run.ts";
-import { changed, lyingFile, withFiles } from "./testing/changed.ts";
+import { changed, lyingFile, withFiles } from "#platform/testing/changed.ts";
 
 const seedsMax = 25;
 /** Where to begin for a bug that shows only when a crash falls between two awaits: one seed in fifty. */

@@ -12,13 +12,13 @@ void test("history of at least one interval is kept, older is compacted, until i
   const compacted: number[] = [];
   for (let i = 0; i < 5; i++) {
     await store.put(key("a"), bytes("1"), {});
-    await world.clock.run(1000);
+    await world.clock.advance(1000);
     compacted.push(store.compactRevision);
   }
   // Before the n-th tick the head is n + 1; each tick compacts to what the one before it saw.
   assert.deepEqual(compacted, [1, 2, 3, 4, 5]);
   compactor.stop();
-  await world.clock.run(10_000);
+  await world.clock.advance(10_000);
   assert.equal(store.compactRevision, 5);
 });
 
@@ -28,8 +28,8 @@ void test("a store that stopped ends it", async () => {
   const compactor = new AutoCompactor({ ...world, store }, { intervalMs: 1000 });
   compactor.start();
   await store.put(key("a"), bytes("1"), {});
-  await world.clock.run(1000);
+  await world.clock.advance(1000);
   await store.close();
-  await world.clock.run(10_000);
+  await world.clock.advance(10_000);
   assert.deepEqual(world.clock.timers(), []);
 });

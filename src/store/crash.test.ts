@@ -12,10 +12,10 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Prng } from "#base/prng.ts";
-import { SimClock } from "#sim/clock.ts";
-import { SimDisk } from "#sim/disk.ts";
-import { lyingFile, withFiles } from "#sim/testing/changed.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
+import { lyingFile, withFiles } from "#platform/testing/changed.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { OpenedStore } from "./full-store.ts";
 import type { LeaseId } from "./store.ts";
 import {
@@ -78,11 +78,11 @@ function linesByRevision(sink: TestSink): Map<number, string> {
 class Life {
   readonly #witness: Witness;
   readonly #world: World;
-  readonly #random: Prng;
+  readonly #random: FakeRandom;
   readonly #store: OpenedStore;
   #lease: LeaseId | undefined;
 
-  constructor(witness: Witness, world: World, random: Prng, store: OpenedStore) {
+  constructor(witness: Witness, world: World, random: FakeRandom, store: OpenedStore) {
     this.#witness = witness;
     this.#world = world;
     this.#random = random;
@@ -96,7 +96,7 @@ class Life {
     store.watch(everything, store.compactRevision, sink);
     while (sink.commits.length < store.commitRevision - store.compactRevision) {
       const before = sink.commits.length;
-      await this.#world.clock.run(0);
+      await this.#world.clock.advance(0);
       assert.ok(sink.commits.length > before, "history stops short");
     }
     this.#witness.checkRecovered(store, linesByRevision(sink));
@@ -107,7 +107,7 @@ class Life {
   async client(id: number): Promise<void> {
     for (let i = 0; i < opsPerClient; i++) {
       await this.#operation(`${id}.${i}`);
-      if (this.#random.chance(0.2)) await this.#world.clock.run(this.#random.below(300));
+      if (this.#random.chance(0.2)) await this.#world.clock.advance(this.#random.below(300));
     }
   }
 
@@ -182,23 +182,28 @@ class Life {
 }
 
 /** One store through several lives, each ended by a power cut. */
-async function run(seed: number, makeDisk: (disk: SimDisk) => SimDisk): Promise<void> {
-  const random = new Prng(seed);
+async function run(seed: number, makeDisk: (disk: FakeDisk) => FakeDisk): Promise<void> {
+  const random = new FakeRandom(seed);
   const witness = new Witness();
-  let disk = new SimDisk(seed);
+  let disk = new FakeDisk(seed);
   for (let life = 0; life < lives; life++) {
-    const world: World = { ...newWorld(seed + life), clock: new SimClock(), disk: makeDisk(disk) };
+    const world: World = { ...newWorld(seed + life), clock: new FakeClock(), disk: makeDisk(disk) };
     const last = life === lives - 1;
     if (!last) disk.crashAfter(random.below(random.chance(0.2) ? 40 : 600));
     const done = live(witness, world, random.fork(), last);
     // A rejection means the checker spoke; a crash leaves the rest of the life hanging.
     await Promise.race([done, disk.crashed]);
-    await world.clock.settle();
+    await settle();
     disk = disk.survivor();
   }
 }
 
-async function live(witness: Witness, world: World, random: Prng, last: boolean): Promise<void> {
+async function live(
+  witness: Witness,
+  world: World,
+  random: FakeRandom,
+  last: boolean,
+): Promise<void> {
   const store = await openTestStore(world, "local", {
     segmentBytes: 8192,
     checkpointLogBytes: 4096,

@@ -1,8 +1,9 @@
 /** What goes on behind the writes: its share of the loop, its order, and what a checkpoint reads. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Clock, Timer } from "#platform/clock.ts";
+import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import type { FullStore } from "./full-store.ts";
 import type { CheckpointSource, Engine, PossibleCheckpoint, ReplaySink } from "./engines/engine.ts";
 import { MemoryEngine, MemoryLog } from "./engines/memory.ts";
@@ -15,40 +16,6 @@ import { Slabs } from "./slabs.ts";
 import type { LeaseId, Revision } from "./store.ts";
 import { bytes, key, newWorld, plain, smallOptions } from "./testing/fixture.ts";
 import type { World } from "./testing/fixture.ts";
-
-/** Time advances with every read; timers fire on command. */
-class SteppedClock implements Clock {
-  readonly stepMs: number;
-  timer: { readonly delayMs: number; readonly f: () => void } | undefined;
-  #nowMs = 0;
-
-  constructor(stepMs: number) {
-    this.stepMs = stepMs;
-  }
-
-  nowMs(): number {
-    return this.monotonicMs();
-  }
-
-  monotonicMs(): number {
-    this.#nowMs += this.stepMs;
-    return this.#nowMs;
-  }
-
-  after(_name: string, delayMs: number, f: () => void): Timer {
-    assert.equal(this.timer, undefined, "two timers at once");
-    this.timer = { delayMs, f };
-    return { cancel: () => (this.timer = undefined) };
-  }
-
-  /** @returns how long it had been put off. */
-  fire(): number {
-    const { delayMs, f } = this.timer as { readonly delayMs: number; readonly f: () => void };
-    this.timer = undefined;
-    f();
-    return delayMs;
-  }
-}
 
 /** An engine whose checkpoints advance chunk by chunk, on command. */
 class SteppedEngine extends MemoryEngine {
@@ -96,22 +63,29 @@ function maintenanceOf(mvcc: Mvcc, clock: Clock, engine: Engine): Maintenance {
   return new Maintenance({ clock, log: silentLog, engine, mvcc, leases, settled });
 }
 
+/** Fires the timer of the next slice: there is never more than one. */
+function fireOnly(clock: FakeClock): void {
+  assert.deepEqual(clock.armed(), ["store.compact"]);
+  clock.fire("store.compact");
+}
+
 function steppedEngine(): SteppedEngine {
   return new SteppedEngine(new MemoryLog("one", "all"));
 }
 
 void test("a slice ends when its time is up, and the loop is left alone for twice as long", () => {
   const mvcc = history(20_000);
-  const clock = new SteppedClock(0.1);
+  const clock = new FakeClock({ readMs: 0.1 });
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
   mvcc.compactRevision = 20_000;
   maintenance.wake();
   let slices = 1;
-  for (let before = 1; clock.timer !== undefined; slices++) {
+  for (let before = 1; clock.nextMs() !== undefined; slices++) {
     const steps = (mvcc.pruning.revision - before) / 128;
     before = mvcc.pruning.revision;
-    const restMs = clock.fire();
+    const restMs = clock.nextMs() ?? Number.NaN;
+    fireOnly(clock);
     // Each step is one look at the clock, and so took 0.1 ms.
     assert.ok(Math.abs(restMs - 2 * steps * 0.1) < 1e-6, `${steps} steps, ${restMs} ms of rest`);
     assert.ok(steps * 0.1 < 0.25 + 0.11, `${steps} steps in a slice`);
@@ -122,48 +96,48 @@ void test("a slice ends when its time is up, and the loop is left alone for twic
 
 void test("under a clock that stands a slice still ends", () => {
   const mvcc = history(40_000);
-  const clock = new SteppedClock(0);
+  const clock = new FakeClock({ readMs: 0 });
   const maintenance = maintenanceOf(mvcc, clock, steppedEngine());
   mvcc.compactRevision = 40_000;
   maintenance.wake();
   assert.ok(mvcc.pruning.revision < 40_000);
-  assert.notEqual(clock.timer, undefined);
+  assert.notEqual(clock.nextMs(), undefined);
 });
 
 void test("a checkpoint begins only when all is pruned, one at a time, and a close ends the slices", async () => {
   const mvcc = history(20_000);
-  const clock = new SteppedClock(0.1);
+  const clock = new FakeClock({ readMs: 0.1 });
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
   engine.wanted = true;
   mvcc.compactRevision = 10_000;
   maintenance.wake();
-  while (clock.timer !== undefined) {
+  while (clock.nextMs() !== undefined) {
     assert.equal(engine.source, undefined);
-    clock.fire();
+    fireOnly(clock);
   }
   await Promise.resolve();
   assert.equal(engine.source?.revision, 10_000);
   mvcc.compactRevision = 20_000;
   maintenance.wake();
   const closed = maintenance.close();
-  assert.equal(clock.timer, undefined);
+  assert.equal(clock.nextMs(), undefined);
   const prunedRevision = mvcc.pruning.revision;
   assert.ok(engine.source.hurried.aborted);
   engine.finish();
   await closed;
   assert.equal(mvcc.pruning.revision, prunedRevision);
-  assert.equal(clock.timer, undefined);
+  assert.equal(clock.nextMs(), undefined);
 });
 
 void test("history goes on to be forgotten while a checkpoint is under way, but not what a snapshot reads", () => {
   const mvcc = history(3000);
-  const clock = new SteppedClock(0.1);
+  const clock = new FakeClock({ readMs: 0.1 });
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
   engine.wanted = true;
   const settle = (): void => {
-    while (clock.timer !== undefined) clock.fire();
+    while (clock.nextMs() !== undefined) fireOnly(clock);
   };
   mvcc.compactRevision = 1000;
   maintenance.wake();
@@ -231,18 +205,18 @@ void test("a checkpoint is of its revision, whatever is written, deleted and com
     const expected = stateAt(store, revision);
     engine.wanted = true;
     await store.compact(revision);
-    await world.clock.run(20);
+    await world.clock.advance(20);
     assert.equal(engine.source?.revision, revision, `seed ${seed}`);
     do {
       for (let i = 0; i < 60; i++) await change(store, world, 1000 + i);
       await store.compact(store.commitRevision);
-      await world.clock.run(20);
+      await world.clock.advance(20);
       // One version a key, one more that is held, and the tombstones of the last revision.
       assert.ok(store.stats().versions <= 2.4 * keys + 4, `seed ${seed}`);
     } while (engine.step());
     assert.ok(engine.chunks.length > 4, "the state is one chunk: nothing was tried");
     engine.finish();
-    await world.clock.run(20);
+    await world.clock.advance(20);
     assert.ok(store.stats().versions <= store.stats().keys + 4, `seed ${seed}: still held`);
     const copy = await restored(world, revision, [...engine.chunks]);
     assert.deepEqual(stateAt(copy, revision as Revision), expected, `seed ${seed}`);

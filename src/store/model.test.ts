@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { settle } from "#platform/testing/clock.ts";
 import type { OpenedStore } from "./full-store.ts";
 import type { LeaseId, StoreWatch } from "./store.ts";
 import { bytes, key, newWorld, openTestStore, rev, TestSink, text } from "./testing/fixture.ts";
@@ -154,14 +155,14 @@ class Run {
       assert.equal(result.kind, "ok");
       this.model.compactRevision = revision;
     }
-    await this.world.clock.run(0);
+    await this.world.clock.advance(0);
   }
 
   async watch(after: number, room: number): Promise<void> {
     const sink = new TestSink(room);
     const watch = this.store.watch({ start: key("a"), end: key("z") }, rev(after), sink);
     this.watches.push({ sink, after, watch });
-    await this.world.clock.settle();
+    await settle();
   }
 
   async resume(): Promise<void> {
@@ -169,7 +170,7 @@ class Run {
       sink.room += 20;
       watch.resume();
     }
-    await this.world.clock.run(0);
+    await this.world.clock.advance(0);
   }
 
   async lease(): Promise<void> {
@@ -179,7 +180,7 @@ class Run {
 
   async time(seconds: number): Promise<void> {
     const untilMs = this.nowMs() + seconds * 1000;
-    await this.world.clock.run(seconds * 1000);
+    await this.world.clock.advance(seconds * 1000);
     for (const lease of this.leases) {
       if (lease.dueMs <= untilMs) this.model.delete([...lease.keys]);
     }
@@ -199,7 +200,7 @@ class Run {
       const range = { start: key("a"), end: key("z") };
       watching.watch = this.store.watch(range, position, watching.sink);
     }
-    await this.world.clock.settle();
+    await settle();
   }
 
   attach(name: string, lease: Lease | undefined): void {

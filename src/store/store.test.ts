@@ -1,6 +1,7 @@
 /** The store's door: one behaviour suite, run over every engine. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { settle } from "#platform/testing/clock.ts";
 import {
   bytes,
   key,
@@ -103,7 +104,7 @@ for (const engine of engines) {
     });
 
     void test("nothing is seen before it is durable, and then by watchers before the writer", async () => {
-      const { store, world } = await opened(engine);
+      const { store } = await opened(engine);
       const order: string[] = [];
       store.watch(everything, store.commitRevision, {
         deliver: (commits) => {
@@ -114,7 +115,7 @@ for (const engine of engines) {
         },
         compacted: () => assert.fail(),
       });
-      await world.clock.settle();
+      await settle();
       const written = store.put(key("a"), bytes("1"), {}).then(() => order.push("writer"));
       assert.equal(store.get(key("a")).kind, "missing");
       assert.equal(store.commitRevision, 1);
@@ -168,14 +169,14 @@ for (const engine of engines) {
     });
 
     void test("a watch gets history, then what is new, only of its range, with previous values", async () => {
-      const { store, world } = await opened(engine);
+      const { store } = await opened(engine);
       await put(store, "a", "1");
       await put(store, "b", "1");
       await put(store, "a", "2");
       const sink = new TestSink();
       const watch = store.watch({ start: key("a"), end: key("b") }, rev(2), sink);
       assert.deepEqual(sink.lines(), []);
-      await world.clock.settle();
+      await settle();
       await store.delete(key("a"), {});
       await put(store, "c", "1");
       assert.deepEqual(sink.lines(), ["4 a=2", "5 -a"]);
@@ -193,7 +194,7 @@ for (const engine of engines) {
       const { store, world } = await opened(engine);
       const sink = new TestSink(2);
       const watch = store.watch(everything, rev(1), sink);
-      await world.clock.settle();
+      await settle();
       for (let i = 0; i < 40; i++) await put(store, `k${i}`, String(i));
       assert.equal(sink.commits.length, 2);
       assert.equal(watch.position, 3);
@@ -201,7 +202,7 @@ for (const engine of engines) {
       watch.resume();
       // History is delivered in bounded batches, one per turn.
       assert.equal(sink.commits.length, 10);
-      await world.clock.run(0);
+      await world.clock.advance(0);
       assert.deepEqual(
         sink.commits.map((commit) => commit.revision),
         Array.from({ length: 40 }, (_, i) => i + 2),
@@ -209,11 +210,11 @@ for (const engine of engines) {
     });
 
     void test("a watch that needs forgotten history is told so once, and is over", async () => {
-      const { store, world } = await opened(engine);
+      const { store } = await opened(engine);
       for (let i = 0; i < 5; i++) await put(store, "a", String(i));
       const slow = new TestSink(0);
       const watch = store.watch(everything, rev(2), slow);
-      await world.clock.settle();
+      await settle();
       await store.compact(rev(4));
       assert.equal(slow.compactedAt, 4);
       slow.room = 100;
@@ -222,22 +223,22 @@ for (const engine of engines) {
       store.watch(everything, rev(3), late);
       const fine = new TestSink();
       store.watch(everything, rev(4), fine);
-      await world.clock.settle();
+      await settle();
       assert.deepEqual([late.compactedAt, fine.compactedAt], [4, undefined]);
       assert.deepEqual([slow.lines(), late.lines(), fine.lines()], [[], [], ["5 a=3", "6 a=4"]]);
     });
 
     void test("a watch from a revision yet to come starts there", async () => {
-      const { store, world } = await opened(engine);
+      const { store } = await opened(engine);
       const sink = new TestSink();
       store.watch(everything, rev(3), sink);
-      await world.clock.settle();
+      await settle();
       for (let i = 0; i < 4; i++) await put(store, "a", String(i));
       assert.deepEqual(sink.lines(), ["4 a=2", "5 a=3"]);
     });
 
     void test("a sink may write, watch and close from within a delivery", async () => {
-      const { store, world } = await opened(engine);
+      const { store } = await opened(engine);
       const inner = new TestSink();
       const outer = new TestSink();
       const watch = store.watch(everything, rev(1), {
@@ -250,9 +251,9 @@ for (const engine of engines) {
         },
         compacted: () => assert.fail(),
       });
-      await world.clock.settle();
+      await settle();
       await put(store, "a", "1");
-      await world.clock.settle();
+      await settle();
       await put(store, "c", "3");
       assert.deepEqual(outer.lines(), ["2 a=1"]);
       assert.deepEqual(inner.lines(), ["2 a=1", "3 b=2", "4 c=3"]);
@@ -270,10 +271,10 @@ for (const engine of engines) {
       await put(store, "d", "2");
       await put(store, "b", "2", other);
       await put(store, "b", "3", lease);
-      await world.clock.run(9_999);
+      await world.clock.advance(9_999);
       assert.equal(store.commitRevision, 8);
       assert.equal(store.stats().leases, 1);
-      await world.clock.run(1);
+      await world.clock.advance(1);
       assert.equal(store.commitRevision, 9);
       assert.deepEqual(sink.lines().slice(-3), ["9 -a", "9 -b", "9 -c"]);
       assert.equal(sink.commits.at(-1)?.events.length, 3);
@@ -288,7 +289,7 @@ for (const engine of engines) {
       const lease = await store.grantLease(10);
       await put(store, "a", "1", lease);
       world.clock.jumpWall(3_600_000);
-      await world.clock.run(1_000);
+      await world.clock.advance(1_000);
       assert.equal(read(store, "a"), "1");
       await store.grantLease(10);
       await assert.rejects(store.grantLease(10), /too many leases: 2 alive, at most 2/);
@@ -378,7 +379,7 @@ for (const engine of engines) {
       );
       assert.ok(store.stats().slabHeldBytes > 40e6);
       await store.compact(store.commitRevision);
-      await world.clock.run(0);
+      await world.clock.advance(0);
       const { slabHeldBytes, slabLiveBytes, keys, versions } = store.stats();
       assert.deepEqual([keys, versions], [1009, 1009]);
       assert.ok(

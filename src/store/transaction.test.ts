@@ -1,6 +1,7 @@
 /** Transactions: one revision or nothing, over power cuts too; snapshots, checks and restores. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { settle } from "#platform/testing/clock.ts";
 import { checkDirectory } from "./check.ts";
 import type { FullStore } from "./full-store.ts";
 import { openStore } from "./open.ts";
@@ -70,7 +71,7 @@ test("a key changed twice keeps both changes, over a restart and compaction", as
     assert.equal(contents(store), "a=new@3/3 b=1@2/2");
     const sink = new TestSink();
     store.watchFrom(everything, 3 as Revision, sink);
-    await world.clock.settle();
+    await settle();
     assert.deepEqual(sink.lines(), ["3 -a", "3 a=new", "3 c=gone", "3 -c"]);
     await store.close();
     store = await open(world);
@@ -134,9 +135,9 @@ test("a transaction's puts, too, are refused in time when the disk has little ro
   const world = newWorld(8);
   const store = await open(world);
   world.disk.setCapacity(smallOptions.segmentBytes + smallOptions.freeBytesMin);
-  await world.clock.run(1000);
+  await world.clock.advance(1000);
   await store.put(key("a"), bytes("1"), {});
-  await world.clock.run(1);
+  await world.clock.advance(1);
   const refused = await store.transact((transaction) => {
     transaction.put(key("b"), bytes("1"), none);
   });
@@ -157,13 +158,13 @@ test("leases are named, renewed and revoked; a renewal moves the end, and only t
   assert.equal(await store.grantLeaseAs(lease, 10), true);
   assert.equal(await store.grantLeaseAs(lease, 10), false);
   await store.put(key("a"), bytes("1"), { lease });
-  await world.clock.run(9000);
+  await world.clock.advance(9000);
   assert.equal(store.renewLease(lease), true);
-  await world.clock.run(9000);
+  await world.clock.advance(9000);
   assert.equal(contents(store), "a=1@2/2");
   assert.equal(store.lease(lease)?.remainingMs, 1000);
   assert.deepEqual(store.leaseKeys(lease), ["a"]);
-  await world.clock.run(1001);
+  await world.clock.advance(1001);
   assert.equal(contents(store), "");
   assert.equal(store.renewLease(lease), false);
   assert.equal(await store.revokeLease(lease), false);
@@ -179,7 +180,7 @@ test("a snapshot is one state whatever happens meanwhile, and a store can be mad
   const chunks = [Buffer.from(snapshot.next() ?? [])];
   await putAll(store, "abc", "later");
   await store.compact(store.commitRevision);
-  await world.clock.run(1);
+  await world.clock.advance(1);
   for (let one = snapshot.next(); one !== undefined; one = snapshot.next())
     chunks.push(Buffer.from(one));
   snapshot.close();
@@ -227,7 +228,7 @@ test("a snapshot taken while a lease's end is being written has the lease with i
   const again = await open(world, "/restored");
   assert.equal(contents(again), "a=1@2/2");
   assert.deepEqual(again.leaseKeys(lease), ["a"]);
-  await world.clock.run(10_001);
+  await world.clock.advance(10_001);
   assert.equal(contents(again), "");
   await again.close();
 });
@@ -237,7 +238,7 @@ test("a check proves what is there, names what is damaged, and says how much is 
   const store = await open(world);
   for (let i = 0; i < 300; i++) await putAll(store, "ab", `${i}`.padEnd(200));
   await store.compact(200 as Revision);
-  await world.clock.run(10);
+  await world.clock.advance(10);
   await store.close();
   const check = () =>
     withDirectory(world.disk, testDirectory, (disk) =>

@@ -9,10 +9,10 @@ import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf } from "#api/object.ts";
 import { stableResources } from "#api/schema/resources.ts";
 import type { Client } from "#client/client.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
-import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import { splitTarget } from "#platform/node/http/http-body.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { collectionPath, type MirroredKind } from "#relay/mirror/mirrored-kind.ts";
 import { createRelay, type Relay } from "#relay/relay.ts";
@@ -49,15 +49,7 @@ const client = {
 const inTeam = ({ resourceAttributes }: Spec): boolean => resourceAttributes?.namespace === "team";
 
 /** Says that it was asked, and gives nothing away. */
-const passHttp: ByteTransport = {
-  send: () => {
-    const body = Buffer.from("passed");
-    const read = (): Promise<Uint8Array> => Promise.resolve(body);
-    const stream = async (take: (chunk: Uint8Array) => unknown): Promise<void> => void take(body);
-    return Promise.resolve({ status: 200, headers: { "content-length": "6" }, read, stream });
-  },
-  close() {},
-};
+const passHttp = new FakeHttpServer(() => wholeAnswer(200, "passed", { "content-length": "6" }));
 
 let relay: Relay;
 

@@ -13,7 +13,6 @@ import { createEventRecorder } from "#client/events.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { createInformer } from "#client/informer.ts";
 import { runWorkers } from "#client/run-workers.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { createFakeApi } from "#client/testing/fake-api.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { createControllerManager } from "#controllers/manager.ts";
@@ -29,6 +28,9 @@ import type { TimerName } from "#platform/clock.ts";
 import { Deadlines } from "#platform/deadlines.ts";
 import { silentLog } from "#platform/log.ts";
 import { Supervisor } from "#platform/supervisor.ts";
+import { changed } from "#platform/testing/changed.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { balance } from "#relay/fleet/balance.ts";
 import { startCompaction } from "#registry/compaction.ts";
 import { DispatchWindow } from "#registry/dispatch-window.ts";
@@ -152,7 +154,7 @@ const periodic: Readonly<
   },
   "heartbeats of hollow nodes": ({ supervisor: { clock } }, well) => {
     const wheel = new Wheel<string>(
-      { clock, random: fakeRandom() },
+      { clock, random: new FakeRandom(1) },
       { roundMs: 100, turn: once(well) },
     );
     wheel.start();
@@ -307,7 +309,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
   test("progress of etcd's watches", async () => {
     const s = supervised();
     const { clock } = s.supervisor;
-    const deps = { clock, random: fakeRandom(), log: silentLog };
+    const deps = { clock, random: new FakeRandom(1), log: silentLog };
     const store = await openMemoryStore(deps, recommendedOptions);
     const identity = new Identity({ clusterId: 1n, memberId: 1n });
     const limits = { ...recommendedEtcdLimits, progressMs: 1_000 };
@@ -361,7 +363,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
 describe("work that is not waited for", () => {
   test("a worker's key that throws is put back, and other keys are done", async () => {
     const { host } = supervised();
-    const deps = { clock: host, log: silentLog, random: fakeRandom() };
+    const deps = { clock: host, log: silentLog, random: new FakeRandom(1) };
     const queue = new WorkQueue(deps, { name: "x" });
     const stopping = new AbortController();
     const turn = once();
@@ -390,7 +392,7 @@ describe("work that is not waited for", () => {
         return api.list(...args);
       },
     });
-    const deps = { client, clock: host, log: silentLog, random: fakeRandom() };
+    const deps = { client, clock: host, log: silentLog, random: new FakeRandom(1) };
     const informer = createInformer(deps, {
       ref: { group: "", version: "v1", resource: "nodes" },
     });
@@ -471,7 +473,7 @@ describe("work that is not waited for", () => {
       },
     });
     const recorder = createEventRecorder(
-      { client, clock, log: silentLog, random: fakeRandom() },
+      { client, clock, log: silentLog, random: new FakeRandom(1) },
       { component: "x" },
     );
     const about = { apiVersion: "v1", kind: "Node", metadata: { name: "n", uid: "u" } };
@@ -528,16 +530,15 @@ describe("work that is not waited for", () => {
     const api = createFakeApi({ clock });
     for (const name of ["n1", "n2", "n3"]) await api.create(nodesRef, "", makeNode(name));
     const { log, lines } = keptLog();
-    const plain = fakeRandom(3);
+    const plain = new FakeRandom(3);
     const choose = once();
     // Among three nodes alike the scheduler draws one.
-    const random = {
-      ...plain,
+    const random = changed(plain, {
       below: (bound: number) => {
         if (bound === 3) choose();
         return plain.below(bound);
       },
-    };
+    });
     const deps = { client: api, clock, log };
     const informers = createInformerSet({ ...deps, random: plain });
     const scheduler = createScheduler({ ...deps, random, informers }, schedulerDefaults);
@@ -560,7 +561,7 @@ describe("work that is not waited for", () => {
   });
 
   test("the store stops, and says so, when what is durable cannot be published", async () => {
-    const deps = { clock: new FakeClock(), random: fakeRandom(), log: silentLog };
+    const deps = { clock: new FakeClock(), random: new FakeRandom(1), log: silentLog };
     const store = await openMemoryStore(deps, recommendedOptions);
     const range = { start: "" as never, end: "\uffff" as never };
     store.watch(range, store.commitRevision, {

@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { removeDirectory, startUp, temporaryDirectory, type Running } from "./harness.ts";
 import { count, follow, Ledger, listAll } from "./kill-load.ts";
 import { credentialsOf, KubeHttp } from "./kube-http.ts";
@@ -20,13 +21,13 @@ test(
   { timeout: 1_500_000 },
   async () => {
     const directory = temporaryDirectory("kill");
-    const random = generator(seed);
+    const random = new FakeRandom(seed);
     const ledger = new Ledger();
     const counters = Array.from({ length: clients }, () => 0);
     const args = ["--data-dir", join(directory, "data"), "--nodes", "0", "--port", "0"];
     for (let round = 0; round < kills; round++) {
       const up = await startUp(args);
-      await loadAndKill(up, 20 + random() * 700, counters, ledger);
+      await loadAndKill(up, 20 + random.fraction() * 700, counters, ledger);
       assert.deepEqual(ledger.faults, [], `seed ${seed} round ${round}`);
     }
     const up = await startUp(args);
@@ -83,16 +84,4 @@ async function settle(up: Running, ledger: Ledger): Promise<void> {
   http.close();
   await watching;
   ledger.checkWatch();
-}
-
-/** mulberry32: uniform in [0, 1). */
-function generator(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

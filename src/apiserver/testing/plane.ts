@@ -16,8 +16,8 @@ import { createRegistry, recommendedRegistryOptions } from "#registry/registry.t
 import type { Registry } from "#registry/resource-store.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
-import { SimClock } from "#sim/clock.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { apiLimits } from "../deps.ts";
@@ -30,7 +30,7 @@ export interface RunningPlane {
 }
 
 export interface Plane extends RunningPlane {
-  readonly clock: SimClock;
+  readonly clock: FakeClock;
 }
 
 export interface PlaneOptions {
@@ -50,12 +50,12 @@ const everybodyIsTester: Authenticator = {
 
 /** On virtual time. */
 export async function openPlane(options: PlaneOptions = {}): Promise<Plane> {
-  const clock = new SimClock();
+  const clock = new FakeClock();
   return { ...(await openPlaneOn(clock, options)), clock };
 }
 
 export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Promise<RunningPlane> {
-  const deps = { clock, random: new SimRandom(7), log: silentLog };
+  const deps = { clock, random: new FakeRandom(7), log: silentLog };
   const store = await openMemoryStore(deps, recommendedOptions);
   const registry = createRegistry(
     {

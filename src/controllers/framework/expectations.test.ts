@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { FakeClock } from "#platform/testing/clock.ts";
 import type { KubeObject } from "#api/object.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import { Expectations } from "./expectations.ts";
 
 type Step =

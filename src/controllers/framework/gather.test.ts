@@ -1,9 +1,9 @@
 /** Many changes of a large whole cost few passes over it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import { WorkQueue } from "#client/workqueue.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { addGathered, gatherMs } from "./gather.ts";
 
 test("small wholes do not wait, the largest wait a second", () => {

@@ -9,8 +9,9 @@ import type { EventRecorder } from "#client/events.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import type { ResourceRef } from "#client/client.ts";
 import { createFakeApi, type FakeApi, type FakeCall } from "#client/testing/fake-api.ts";
-import { FakeClock, fakeRandom, settle } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Controller, ControllerDeps } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 
@@ -55,7 +56,7 @@ export function createWorld(documents: Readonly<Record<string, unknown>> = {}): 
     events,
     async start(...makers) {
       stopping = new AbortController();
-      const base = { client: api, clock, log: silentLog, random: fakeRandom() };
+      const base = { client: api, clock, log: silentLog, random: new FakeRandom(1) };
       const informers = createInformerSet(base);
       const deps: ControllerDeps = { ...base, clientFor: () => api, informers, recorder };
       const controllers = makers.map((make) => make(deps));

@@ -1,5 +1,5 @@
 /** A sequence of random calls, decided by a seed: cases not written by hand. */
-import { Prng } from "#base/prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { Input } from "#wire/etcd-codec.ts";
 import type * as m from "#wire/etcd-messages.ts";
 import type { SuiteCase } from "./cases-kv.ts";
@@ -25,11 +25,11 @@ export function randomCase(seed: number, calls: number): SuiteCase {
 
 class Course {
   readonly #t: Transcript;
-  readonly #prng: Prng;
+  readonly #prng: FakeRandom;
 
   constructor(t: Transcript, seed: number) {
     this.#t = t;
-    this.#prng = new Prng(seed);
+    this.#prng = new FakeRandom(seed);
   }
 
   async step(): Promise<void> {

@@ -1,7 +1,7 @@
 /** A store behind the etcd face through several lives on one simulated disk. */
 import type { TestContext } from "node:test";
 import { must } from "#base/assert.ts";
-import { SimDisk } from "#sim/disk.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
 import { EtcdClient } from "../client.ts";
 import { type OurOptions, startOurs, type TestServer } from "./servers.ts";
 
@@ -15,12 +15,12 @@ export interface Life {
 
 /** A store on a simulated disk through several lives: a power cut loses what was not synced. */
 export class Lives {
-  disk: SimDisk;
+  disk: FakeDisk;
   #life: Life | undefined;
 
   /** `from`: the seed of an empty disk, or a disk. */
-  constructor(t: TestContext, from: number | SimDisk) {
-    this.disk = typeof from === "number" ? new SimDisk(from) : from;
+  constructor(t: TestContext, from: number | FakeDisk) {
+    this.disk = typeof from === "number" ? new FakeDisk(from) : from;
     t.after(() => this.end());
   }
 

@@ -11,8 +11,8 @@ import { strategyFor } from "#api/strategies.ts";
 import type { Store } from "#store/store.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
-import { SimClock } from "#sim/clock.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { PacerOptions } from "#watch/pacer.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { OpenRegistry, RegistryOptions } from "../registry.ts";
@@ -20,7 +20,7 @@ import { createRegistry, recommendedRegistryOptions } from "../registry.ts";
 import type { ResourceStore, Transform, UpdateOptions, UpdateResult } from "../resource-store.ts";
 
 export interface World {
-  readonly clock: SimClock;
+  readonly clock: FakeClock;
   readonly store: Store;
   readonly registry: OpenRegistry;
   readonly resource: (name: string) => ResourceStore;
@@ -28,9 +28,9 @@ export interface World {
 
 export async function newWorld(
   options: Partial<RegistryOptions> = {},
-  random: Random = new SimRandom(7),
+  random: Random = new FakeRandom(7),
 ): Promise<World> {
-  const clock = new SimClock();
+  const clock = new FakeClock();
   const deps = { clock, random, log: silentLog };
   const store = await openMemoryStore(deps, recommendedOptions);
   return { clock, store, ...openRegistry({ clock, random, store }, options) };
@@ -38,7 +38,7 @@ export async function newWorld(
 
 /** A second process over the same store, as it were. */
 export function openRegistry(
-  deps: { clock: SimClock; random: Random; store: Store; pacer?: PacerOptions },
+  deps: { clock: FakeClock; random: Random; store: Store; pacer?: PacerOptions },
   options: Partial<RegistryOptions> = {},
 ): Pick<World, "registry" | "resource"> {
   const registry = createRegistry(

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import { ByteTransportError } from "#platform/byte-transport.ts";
 import type { PlainRequest } from "#platform/http.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { Access } from "./access.ts";
 import { relayLimits } from "../limits.ts";
 

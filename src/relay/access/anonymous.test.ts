@@ -1,24 +1,16 @@
 /** Requests without credentials are what the upstream says they are. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FakeClock } from "#client/testing/fake-clock.ts";
-import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { AnonymousPaths, isNobody, nobodyAt } from "./anonymous.ts";
 import { relayLimits } from "../limits.ts";
 
 class World {
   readonly clock = new FakeClock();
-  readonly requests: ByteRequest[] = [];
   status = 401;
-  readonly #http: ByteTransport = {
-    send: (request) => {
-      this.requests.push(request);
-      const { status } = this;
-      const read = (): Promise<Uint8Array> => Promise.resolve(new Uint8Array(0));
-      return Promise.resolve({ status, headers: {}, read, stream: () => Promise.resolve() });
-    },
-    close() {},
-  };
+  readonly #http = new FakeHttpServer(() => wholeAnswer(this.status));
+  readonly requests = this.#http.requests;
   readonly paths = new AnonymousPaths(
     { clock: this.clock, anonymousHttp: this.#http },
     relayLimits,

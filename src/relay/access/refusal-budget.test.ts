@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { ApiError } from "#api/status.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import { hostOf, RefusalBudget, type RefusalLimits } from "./refusal-budget.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);

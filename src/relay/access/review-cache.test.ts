@@ -1,8 +1,8 @@
 /** Answers about people: how long they count, and when the upstream is asked again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { failure } from "#api/status.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import { relayLimits } from "../limits.ts";
 import { ReviewCache } from "./review-cache.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Client } from "#client/client.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import type { Peer, PlainRequest, UserInfo } from "#platform/http.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { Access, type PeerIdentity, type Question } from "../access/access.ts";
 import { relayLimits } from "../limits.ts";
 import { FakeUpstream } from "../testing/fake-upstream.ts";

@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ApiError } from "#api/status.ts";
-import { SimClock } from "#sim/clock.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { LargeResponseLimiter } from "./large-response-limiter.ts";
 
 const limits = { herdBytesMax: 100, herdAnswerBytesMin: 10 };
 
-function herd(): { herd: LargeResponseLimiter; clock: SimClock } {
-  const clock = new SimClock();
-  return { herd: new LargeResponseLimiter({ clock, random: new SimRandom(1) }, limits), clock };
+function herd(): { herd: LargeResponseLimiter; clock: FakeClock } {
+  const clock = new FakeClock();
+  return { herd: new LargeResponseLimiter({ clock, random: new FakeRandom(1) }, limits), clock };
 }
 
 function retryAfter(enter: () => unknown): number {
@@ -56,7 +56,7 @@ void describe("a crowd of large answers", () => {
       String(crowd),
     );
     assert.ok(new Set(crowd.slice(200)).size > 15, "they do not come back together");
-    clock.advance(60_000);
+    clock.tick(60_000);
     assert.ok(retryAfter(() => gate.enter(50)) <= 2, "a crowd that has gone is forgotten");
   });
 });

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
+import type { ByteRequest } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";
 import { MetricSet } from "#server/metric-set.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeHttpServer, jsonAnswer } from "#platform/testing/http-server.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { differences, Shadow, type ShadowedRead } from "./shadow.ts";
 
 const user = { name: "ann", groups: ["team"] };
@@ -28,34 +29,23 @@ function answer(body: object, headers: Record<string, string> = {}): PlainRespon
 
 /** An upstream that gives one answer to every request, on command. */
 class World {
-  readonly asked: ByteRequest[] = [];
+  readonly asked: readonly ByteRequest[];
   readonly told: unknown[] = [];
   readonly shadow: Shadow;
   readonly looked = new MetricSet().counter("looked", "", ["resource", "outcome"]);
   held: Promise<void> = Promise.resolve();
 
   constructor(theirs: object | "away" | "gone", options: { rate?: number } = {}) {
-    const body = Buffer.from(JSON.stringify(theirs));
-    const http: ByteTransport = {
-      send: async (request) => {
-        this.asked.push(request);
-        await this.held;
-        if (theirs === "away") throw new Error("refused");
-        const read = (max: number): Promise<Uint8Array | "too-large"> =>
-          Promise.resolve(body.length > max ? "too-large" : body);
-        return {
-          status: theirs === "gone" ? 410 : 200,
-          headers: {},
-          read,
-          stream: () => Promise.resolve(),
-        };
-      },
-      close() {},
-    };
+    const http = new FakeHttpServer(async () => {
+      await this.held;
+      if (theirs === "away") throw new Error("refused");
+      return jsonAnswer(theirs === "gone" ? 410 : 200, JSON.stringify(theirs));
+    });
+    this.asked = http.requests;
     const log = { warn: (_: string, fields: unknown) => this.told.push(fields), debug() {} };
     const headers = (): Record<string, string> => ({ authorization: "Bearer relay" });
     this.shadow = new Shadow(
-      { http, headers, random: new SimRandom(1), log: log as unknown as Log, looked: this.looked },
+      { http, headers, random: new FakeRandom(1), log: log as unknown as Log, looked: this.looked },
       { rate: options.rate ?? 1, shadowsMax: 2, shadowBytesMax: 10_000 },
     );
   }

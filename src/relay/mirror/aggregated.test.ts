@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AnyObject } from "#api/object.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import type { PlainResponse } from "#platform/http.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { relayLimits } from "../limits.ts";
 import type { MirroredKind } from "./mirrored-kind.ts";
 import { createRelay, type Relay } from "../relay.ts";

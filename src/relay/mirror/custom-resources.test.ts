@@ -1,8 +1,8 @@
 /** Custom resources at the relay's door: tables, selectable fields, definitions that come, change and go. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
 import type { AnyObject } from "#api/object.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import { customPrinter } from "../kubernetes/custom-columns.ts";
 import { customDefinition } from "./custom-kinds.ts";
 import { relayLimits } from "../limits.ts";

@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import type { Client } from "#client/client.ts";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { type RelayLimits, relayLimits } from "../limits.ts";
@@ -37,7 +39,7 @@ class World {
     this.relay = createRelay(
       {
         clock,
-        random: fakeRandom(seed),
+        random: new FakeRandom(seed),
         log: silentLog,
         metrics: this.metrics,
         http: upstream,
@@ -125,27 +127,17 @@ function textOf(response: PlainResponse): string {
 }
 
 /** A transport to a relay that is set later; answers are always in one piece. */
-function wire(): ByteTransport & { to: Relay | undefined } {
-  return {
-    to: undefined,
-    async send({ target, headers }) {
-      const given = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-      assert.ok(this.to !== undefined);
-      const response = await this.to.handler(plain(target, Object.fromEntries(given)));
-      const body = Buffer.from(textOf(response));
-      const length = { "content-length": String(body.length) };
-      const answered = { ...(response.headers as Readonly<Record<string, string>>), ...length };
-      return {
-        status: response.status,
-        headers: answered,
-        read: () => Promise.resolve(body),
-        stream: async (take) => {
-          await take(body);
-        },
-      };
-    },
-    close() {},
-  };
+class Wire {
+  to: Relay | undefined;
+  readonly http = new FakeHttpServer(async ({ target, headers }) => {
+    const given = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+    assert.ok(this.to !== undefined);
+    const response = await this.to.handler(plain(target, Object.fromEntries(given)));
+    const body = Buffer.from(textOf(response));
+    const length = { "content-length": String(body.length) };
+    const answered = { ...(response.headers as Readonly<Record<string, string>>), ...length };
+    return wholeAnswer(response.status, body, answered);
+  });
 }
 
 void describe("the shrink guard", () => {
@@ -226,9 +218,9 @@ void describe("readiness by age", () => {
 
 void describe("the loop guard", () => {
   void it("refuses a request that comes back to the relay that sent it", async () => {
-    const http = wire();
-    const world = new World({}, { http });
-    http.to = world.relay;
+    const wire = new Wire();
+    const world = new World({}, { http: wire.http });
+    wire.to = world.relay;
     const answer = await world.get("/api/v1/namespaces/ns/secrets");
     assert.equal(answer.status, 508);
     assert.match(textOf(answer), /relay [0-9a-f]{16} is its own upstream.*came back here/);
@@ -240,15 +232,15 @@ void describe("the loop guard", () => {
     const clock = new FakeClock();
     const real = new World({}, { clock, seed: 1 });
     await real.begin();
-    const there = wire();
+    const there = new Wire();
     there.to = real.relay;
-    const second = new World({}, { clock, http: there, seed: 2 });
+    const second = new World({}, { clock, http: there.http, seed: 2 });
     await clock.advance(2_000);
     assert.equal(second.mirror.cache.state.size, 100);
-    const back = wire();
+    const back = new Wire();
     back.to = second.relay;
     // The first is started anew, with the second for its upstream.
-    const again = new World({}, { clock, http: back, seed: 3 });
+    const again = new World({}, { clock, http: back.http, seed: 3 });
     there.to = again.relay;
     await clock.advance(120_000);
     const answer = await again.get("/api/v1/namespaces/ns/secrets");

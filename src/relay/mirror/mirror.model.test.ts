@@ -5,8 +5,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import type { WatchItem } from "#watch/watch-item.ts";
@@ -40,7 +41,7 @@ class Replica {
     const deps = {
       clock,
       log: silentLog,
-      random: fakeRandom(seed),
+      random: new FakeRandom(seed),
       http: fake,
       headers: () => ({}),
     };

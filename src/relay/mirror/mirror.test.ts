@@ -1,7 +1,7 @@
 /** What the model found of a mirror, as examples. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FakeClock } from "#client/testing/fake-clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { everything, TestSink } from "#watch/testing/feed.ts";
 import { relayLimits } from "../limits.ts";

@@ -1,7 +1,7 @@
 /** Examples of frames before an end, and where the next watch starts. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FakeClock } from "#client/testing/fake-clock.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
 import { Overlap } from "./overlap.ts";
 
 const limits = { overlapFrames: 3, overlapMs: 1_000 };

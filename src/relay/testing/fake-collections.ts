@@ -5,14 +5,14 @@ import {
   type ByteTransport,
   ByteTransportError,
 } from "#platform/byte-transport.ts";
+import { FakeBodyStream, jsonAnswer } from "#platform/testing/http-server.ts";
 import type { AnyObject } from "#api/object.ts";
 
 type EventType = "ADDED" | "MODIFIED" | "DELETED";
-type Take = (chunk: Uint8Array) => unknown;
 
 interface Collection {
   readonly objects: Map<string, AnyObject>;
-  readonly watches: Set<{ readonly take: Take; readonly end: () => void }>;
+  readonly watches: Set<FakeBodyStream>;
 }
 
 const encoder = new TextEncoder();
@@ -37,7 +37,9 @@ export class FakeCollections implements ByteTransport {
 
   /** Its watches end. */
   cut(path: string): void {
-    for (const { end } of this.#collections.get(path)?.watches ?? []) end();
+    const watches = this.#collections.get(path)?.watches;
+    for (const watch of watches ?? []) watch.end();
+    watches?.clear();
   }
 
   /** 404 from now on, and its watches end. */
@@ -71,15 +73,16 @@ export class FakeCollections implements ByteTransport {
     if (this.down) return Promise.reject(new ByteTransportError("refused", "ECONNREFUSED"));
     const [path = "", query = ""] = request.target.split("?");
     if (this.balancerAlone || this.away.has(path))
-      return Promise.resolve(whole(503, { kind: "Status", code: 503 }));
-    if (path === "/readyz") return Promise.resolve(whole(this.readyz, {}));
+      return Promise.resolve(jsonAnswer(503, { kind: "Status", code: 503 }));
+    if (path === "/readyz") return Promise.resolve(jsonAnswer(this.readyz, {}));
     const collection = this.#collections.get(path);
-    if (collection === undefined) return Promise.resolve(whole(404, { kind: "Status", code: 404 }));
+    if (collection === undefined)
+      return Promise.resolve(jsonAnswer(404, { kind: "Status", code: 404 }));
     if (new URLSearchParams(query).get("watch") === "true")
       return Promise.resolve(watch(collection));
     const items = [...collection.objects.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     const metadata = { resourceVersion: String(this.revision) };
-    return Promise.resolve(whole(200, { kind: "List", apiVersion: "v1", metadata, items }));
+    return Promise.resolve(jsonAnswer(200, { kind: "List", apiVersion: "v1", metadata, items }));
   }
 
   close(): void {
@@ -94,7 +97,7 @@ export class FakeCollections implements ByteTransport {
 
   #tell(path: string, type: EventType, object: AnyObject): void {
     const frame = encoder.encode(`${JSON.stringify({ type, object })}\n`);
-    for (const { take } of this.#at(path).watches) take(frame);
+    for (const watch of this.#at(path).watches) watch.send(frame);
   }
 }
 
@@ -104,27 +107,7 @@ function keyOf({ metadata }: AnyObject): string {
 
 /** A watch from now on: these tests write nothing between a list and its watch. */
 function watch(collection: Collection): ByteResponse {
-  return {
-    status: 200,
-    headers: {},
-    read: () => Promise.reject(new TypeError("a watch is streamed")),
-    stream: (take) =>
-      new Promise((resolve) => {
-        const watching = { take, end: () => resolve() };
-        collection.watches.add(watching);
-      }),
-  };
-}
-
-function whole(status: number, body: object): ByteResponse {
-  const bytes = encoder.encode(JSON.stringify(body));
-  return {
-    status,
-    headers: { "content-type": "application/json" },
-    read: () => Promise.resolve(bytes),
-    stream: (take) => {
-      void take(bytes);
-      return Promise.resolve();
-    },
-  };
+  const body = new FakeBodyStream();
+  collection.watches.add(body);
+  return body.response;
 }

@@ -6,6 +6,7 @@
  */
 import type { ByteRequest, ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { ByteTransportError } from "#platform/byte-transport.ts";
+import { FakeBodyStream, jsonAnswer } from "#platform/testing/http-server.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 
 export const podKind: MirroredKind = {
@@ -36,9 +37,7 @@ interface Stream {
   /** Events up to here were put in `queue`. */
   after: number;
   queue: Uint8Array[];
-  take: ((chunk: Uint8Array) => void) | undefined;
-  end: ((error?: Error) => void) | undefined;
-  over: boolean;
+  readonly body: FakeBodyStream;
 }
 
 const encoder = new TextEncoder();
@@ -113,7 +112,7 @@ export class FakeUpstream implements ByteTransport {
     }
     const limit = Number(query.get("limit") ?? 0);
     if (limit !== 1) this.lists++;
-    return Promise.resolve(answer(200, this.#list(query.get("continue") ?? "", limit)));
+    return Promise.resolve(jsonAnswer(200, this.#list(query.get("continue") ?? "", limit)));
   }
 
   /** Sends `count` queued frames of every stream as one chunk, cut at an odd place when `torn`. */
@@ -122,8 +121,9 @@ export class FakeUpstream implements ByteTransport {
       const chunk = Buffer.concat(stream.queue.splice(0, count));
       if (chunk.length === 0) continue;
       const middle = torn ? chunk.length >>> 1 : chunk.length;
-      stream.take?.(chunk.subarray(0, middle));
-      if (middle < chunk.length) stream.take?.(chunk.subarray(middle));
+      stream.body.send(chunk.subarray(0, middle));
+      if (middle < chunk.length) stream.body.send(chunk.subarray(middle));
+      if (stream.body.over) this.#streams.delete(stream);
     }
   }
 
@@ -148,8 +148,8 @@ export class FakeUpstream implements ByteTransport {
   cut(clean: boolean): void {
     for (const stream of this.#streams) {
       this.#streams.delete(stream);
-      stream.over = true;
-      stream.end?.(clean ? undefined : new ByteTransportError("cut", "ECONNRESET"));
+      if (clean) stream.body.end();
+      else stream.body.cut();
     }
   }
 
@@ -159,32 +159,10 @@ export class FakeUpstream implements ByteTransport {
 
   #watch(after: number): ByteResponse {
     this.watches++;
-    const stream: Stream = { after, queue: [], take: undefined, end: undefined, over: false };
+    const stream: Stream = { after, queue: [], body: new FakeBodyStream() };
     if (after < this.compacted) stream.queue.push(goneFrame());
     this.#streams.add(stream);
-    return {
-      status: 200,
-      headers: {},
-      read: () => Promise.reject(new TypeError("a watch is streamed")),
-      stream: (take) =>
-        new Promise((resolve, reject) => {
-          const fail = (error: Error): void => {
-            this.#streams.delete(stream);
-            stream.over = true;
-            reject(error);
-          };
-          stream.take = (chunk) => {
-            if (stream.over) return;
-            try {
-              void take(chunk);
-            } catch (error) {
-              fail(error instanceof Error ? error : new Error(String(error)));
-            }
-          };
-          stream.end = (error) => (error === undefined ? resolve() : reject(error));
-          if (stream.over) resolve();
-        }),
-    };
+    return stream.body.response;
   }
 
   /** Pages of one snapshot; items without apiVersion and kind, as stock servers list them. */
@@ -224,16 +202,4 @@ function goneFrame(): Uint8Array {
   return encoder.encode(
     '{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}\n',
   );
-}
-
-function answer(status: number, body: string): ByteResponse {
-  return {
-    status,
-    headers: { "content-type": "application/json" },
-    read: () => Promise.resolve(encoder.encode(body)),
-    stream: (take) => {
-      void take(encoder.encode(body));
-      return Promise.resolve();
-    },
-  };
 }

@@ -1,9 +1,11 @@
 /** For tests: what a relay before a fake upstream needs, a plain request to it, and a client of a watch. */
 import type { Client } from "#client/client.ts";
-import { type FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { ByteSink, PlainRequest } from "#platform/http.ts";
+import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { silentLog } from "#platform/log.ts";
+import type { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import type { RelayDeps } from "../relay.ts";
 
@@ -13,21 +15,12 @@ const allowing = {
 } as unknown as Client;
 
 /** An upstream that takes requests without credentials, and says no more than that. */
-const takesAnonymous: ByteTransport = {
-  send: () =>
-    Promise.resolve({
-      status: 403,
-      headers: {},
-      read: () => Promise.resolve(new Uint8Array(0)),
-      stream: () => Promise.resolve(),
-    }),
-  close() {},
-};
+const takesAnonymous: ByteTransport = new FakeHttpServer(() => wholeAnswer(403));
 
 export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
   return {
     clock,
-    random: fakeRandom(3),
+    random: new FakeRandom(3),
     log: silentLog,
     metrics: new MetricSet(),
     http: upstream,

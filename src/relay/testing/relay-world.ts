@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { failure } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
-import { FakeClock } from "#client/testing/fake-clock.ts";
 import type { ByteRequest, ByteTransport } from "#platform/byte-transport.ts";
 import type { PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeHttpServer, wholeAnswer } from "#platform/testing/http-server.ts";
 import { relayLimits } from "../limits.ts";
 import { createRelay, type Relay } from "../relay.ts";
 import { parseViewFile } from "../views/view-definition.ts";
@@ -109,21 +110,17 @@ export class World {
   }
 
   #passHttp(): ByteTransport {
-    return {
-      send: (request) => {
-        this.passed.push(request);
-        const body = Buffer.from(`upstream answers ${request.method} ${request.target}`);
-        return Promise.resolve({
-          status: 200,
-          headers: { "content-type": "text/plain", connection: "close" },
-          read: () => Promise.resolve(body),
-          stream: async (take) => {
-            for (const byte of body) await take(Buffer.of(byte));
-          },
-        });
-      },
-      close() {},
-    };
+    return new FakeHttpServer((request) => {
+      this.passed.push(request);
+      const body = Buffer.from(`upstream answers ${request.method} ${request.target}`);
+      const headers = { "content-type": "text/plain", connection: "close" };
+      return {
+        ...wholeAnswer(200, body, headers),
+        stream: async (take) => {
+          for (const byte of body) await take(Buffer.of(byte));
+        },
+      };
+    });
   }
 }
 

@@ -10,11 +10,11 @@ import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
 import type { Input, Message } from "#wire/etcd-codec.ts";
 import { GrpcError, prefixBytes } from "#wire/grpc.ts";
-import { SimClock } from "../clock.ts";
-import { SimDisk } from "../disk.ts";
-import type { Methods } from "../network.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
+import type { Methods } from "../grpc-network.ts";
 import { ProcessClock } from "../process-clock.ts";
-import { SimRandom } from "../random.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 
 export type FaceEngine = "memory" | "local";
 export type Restart = "close" | "kill" | "power cut";
@@ -62,11 +62,11 @@ const etcdOptions: EtcdOptions = {
 const turnsMax = 1000;
 
 export class Face {
-  readonly #clock = new SimClock();
+  readonly #clock = new FakeClock();
   readonly #engine: FaceEngine;
   readonly #planted: FacePlanted;
   readonly #seed: number;
-  #disk: SimDisk;
+  #disk: FakeDisk;
   #process: ProcessClock;
   #store: FullStore | undefined;
   #methods: Methods = new Map();
@@ -76,7 +76,7 @@ export class Face {
     this.#engine = engine;
     this.#planted = planted;
     this.#seed = seed;
-    this.#disk = new SimDisk(seed);
+    this.#disk = new FakeDisk(seed);
     this.#process = new ProcessClock(this.#clock);
   }
 
@@ -92,7 +92,7 @@ export class Face {
   async start(): Promise<void> {
     const { store: plantStore, methods: plantMethods } = this.#planted;
     this.#process = new ProcessClock(this.#clock);
-    const random = new SimRandom(this.#seed);
+    const random = new FakeRandom(this.#seed);
     const deps = { clock: this.#process, random, log: silentLog, disk: this.#disk };
     const opened = await this.#finish(
       openStore(deps, { ...storeOptions, ...engines[this.#engine] }),
@@ -150,12 +150,12 @@ export class Face {
 
   /** All that can happen without time passing. */
   async settle(): Promise<void> {
-    await this.#clock.run(0);
-    await this.#clock.run(0);
+    await this.#clock.advance(0);
+    await this.#clock.advance(0);
   }
 
   async pass(ms: number): Promise<void> {
-    await this.#clock.run(ms);
+    await this.#clock.advance(ms);
     await this.settle();
   }
 
@@ -165,7 +165,7 @@ export class Face {
       done = true;
     });
     settled.catch(() => undefined);
-    for (let turns = 0; turns < turnsMax && !done; turns++) await this.#clock.run(0);
+    for (let turns = 0; turns < turnsMax && !done; turns++) await this.#clock.advance(0);
     if (!done) throw new Error("a call hangs");
     return settled;
   }

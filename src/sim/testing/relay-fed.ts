@@ -1,7 +1,8 @@
 /** Watch caches that mirrors feed from an API server whose streams and lists misbehave. */
 import assert from "node:assert/strict";
-import { FakeClock, fakeRandom } from "#client/testing/fake-clock.ts";
 import { silentLog } from "#platform/log.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { memberHash } from "#relay/views/digest.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { Mirror } from "#relay/mirror/mirror.ts";
@@ -153,7 +154,7 @@ class Replica {
       this.lists.push({ above: this.mirror.revision, below: revision });
       replace(list, revision);
     };
-    const random = fakeRandom(options.seed);
+    const random = new FakeRandom(options.seed);
     const deps = { clock, log: silentLog, random, http: this.fake, headers: () => ({}) };
     this.upstream = new Upstream(deps, this.mirror, own);
     this.#running = this.upstream.run(this.#stopping.signal);

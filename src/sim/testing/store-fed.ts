@@ -2,7 +2,7 @@
 import { objectKey, resourcePrefix, storeKey } from "#registry/keys.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
-import { SimRandom } from "../random.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { FullStore } from "#store/full-store.ts";
 import type { LeaseId, Revision } from "#store/store.ts";
 import { encodeObject } from "#watch/object-bytes.ts";
@@ -72,7 +72,7 @@ class StoreFed implements Fed {
   }
 
   time(ms: number): Promise<void> {
-    return this.#world.clock.run(ms);
+    return this.#world.clock.advance(ms);
   }
 
   jump(ms: number): void {
@@ -103,7 +103,7 @@ class StoreFed implements Fed {
   }
 
   settle(): Promise<void> {
-    return this.#world.clock.run(130_000);
+    return this.#world.clock.advance(130_000);
   }
 
   check(): void {}
@@ -119,7 +119,7 @@ class StoreFed implements Fed {
       nowMs: () => clock.monotonicMs(),
       after: (delayMs: number, f: () => void) => void clock.after("watch.flush", delayMs, f),
     };
-    const deps = { clock, store, random: new SimRandom(3), pacer };
+    const deps = { clock, store, random: new FakeRandom(3), pacer };
     return openRegistry(deps, this.#options).registry;
   }
 

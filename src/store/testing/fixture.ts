@@ -1,9 +1,9 @@
 /** What the store's tests share: small limits, a world with a virtual clock and disk, sinks. */
 import { silentLog } from "#platform/log.ts";
 import type { Log } from "#platform/log.ts";
-import { SimClock } from "#sim/clock.ts";
-import { SimDisk } from "#sim/disk.ts";
-import { SimRandom } from "#sim/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeDisk } from "#platform/testing/disk.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { OpenedStore } from "../full-store.ts";
 import type { LocalEngineOptions } from "../engines/local/engine.ts";
 import { openStore } from "../open.ts";
@@ -28,14 +28,14 @@ export const testDirectory = "/data";
 
 /** Time, disk and randomness of one run; stores come and go in it. */
 export interface World {
-  readonly clock: SimClock;
-  disk: SimDisk;
-  readonly random: SimRandom;
+  readonly clock: FakeClock;
+  disk: FakeDisk;
+  readonly random: FakeRandom;
   readonly log: Log;
 }
 
 export function newWorld(seed: number, log: Log = silentLog): World {
-  return { clock: new SimClock(), disk: new SimDisk(seed), random: new SimRandom(seed), log };
+  return { clock: new FakeClock(), disk: new FakeDisk(seed), random: new FakeRandom(seed), log };
 }
 
 export type EngineName = "memory" | "local";

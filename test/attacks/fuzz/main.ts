@@ -7,7 +7,7 @@ import { checkFields } from "#api/schema/decode.ts";
 import { objectLimits } from "#api/object-limits.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { must } from "#base/assert.ts";
-import { Prng } from "#base/prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { decodeProtobuf, TooManyFieldsError } from "#server/protobuf/decode.ts";
 import { parseJsonNotingDuplicates } from "#wire/json.ts";
 import { ProtobufError } from "#wire/protobuf.ts";
@@ -19,7 +19,7 @@ const bytesMax = 256 * 1024;
 const runsOfFind = 5;
 
 const [count = "100", seed = process.env["PILOTHOUSE_SEED"] ?? "1"] = process.argv.slice(2);
-const random = new Prng(Number(seed));
+const random = new FakeRandom(Number(seed));
 const gvk = { group: "", version: "v1", kind: "Pod" };
 const schema = must(schemaOfKind(gvk), "pods have a schema");
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Server, Socket } from "node:net";
 import { test } from "node:test";
-import { Prng } from "#base/prng.ts";
+import { FakeRandom } from "../../testing/random.ts";
 import { directHandle, socketWriter, type SocketWriter } from "./socket-writer.ts";
 
 interface Pair {
@@ -49,7 +49,7 @@ function drained(writer: SocketWriter): Promise<void> {
 
 test("a reader slower than the writer gets every byte once and in order", async () => {
   const seed = Number(process.env["PILOTHOUSE_SEED"] ?? Date.now() % 1_000_000);
-  const random = new Prng(seed);
+  const random = new FakeRandom(seed);
   const { server, near, far } = await pair();
   assert.notEqual(directHandle(near), undefined, "this host has descriptors");
   const writer = socketWriter(near);

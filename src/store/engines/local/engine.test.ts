@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DiskError } from "#platform/disk.ts";
+import { settle } from "#platform/testing/clock.ts";
 import { checkDirectory } from "../../check.ts";
 import type { OpenedStore } from "../../full-store.ts";
 import { withDirectory } from "../../read-only.ts";
@@ -96,7 +97,7 @@ void test("history and watch positions outlive a restart", async () => {
   const store = await openTestStore(world, "local");
   const sink = new TestSink();
   store.watch({ start: key("a"), end: key("z") }, rev(2), sink);
-  await world.clock.settle();
+  await settle();
   assert.deepEqual(sink.lines(), ["3 b=2", "4 c=3"]);
   assert.equal(store.get(key("c"), rev(3)).kind, "missing");
 });
@@ -244,7 +245,7 @@ async function checkpointed(world: World): Promise<string> {
   for (let round = 0; round < 6; round++) {
     await fill(store, round * 30, round * 30 + 30);
     await store.compact(store.commitRevision);
-    await world.clock.run(0);
+    await world.clock.advance(0);
   }
   await fill(store, 180, 185);
   const before = contents(store);
@@ -262,7 +263,7 @@ void test("compaction makes checkpoints, the log behind the older one goes, and 
   const store = await openTestStore(world, "local");
   assert.equal(contents(store), before);
   assert.equal(store.stats().leases, 1);
-  await world.clock.run(1_000_000);
+  await world.clock.advance(1_000_000);
   assert.equal(store.get(key("leased")).kind, "missing");
   await store.close();
   // One damaged checkpoint loses nothing: the older one and its log are still there.
@@ -284,12 +285,12 @@ void test("a lease gets its whole time anew at a restart, and its keys still go 
   const lease = await store.grantLease(10);
   await store.put(key("a"), bytes("1"), { lease });
   await store.put(key("b"), bytes("1"), { lease });
-  await world.clock.run(9_000);
+  await world.clock.advance(9_000);
   await store.close();
   const again = await openTestStore(world, "local");
-  await world.clock.run(9_999);
+  await world.clock.advance(9_999);
   assert.equal(contents(again), "a=1@2 b=1@3");
-  await world.clock.run(1);
+  await world.clock.advance(1);
   assert.equal(contents(again), "");
   assert.equal(again.commitRevision, 4);
 });
@@ -299,7 +300,7 @@ void test("after a failed sync or write the store stops, says why, and loses not
     const world = newWorld(5);
     const store = await openTestStore(world, "local");
     await put(store, "a", "1");
-    await world.clock.settle();
+    await settle();
     world.disk.fail(operation, "EIO");
     const [first, second] = await Promise.all([
       store.put(key("b"), bytes("1"), {}),
@@ -326,9 +327,9 @@ void test("with little room left on the disk puts are refused in time, deletes g
   await put(store, "a", "1");
   // The format file and one segment are there; less than `freeBytesMin` is left.
   world.disk.setCapacity(smallOptions.segmentBytes + smallOptions.freeBytesMin);
-  world.clock.advance(1000);
+  world.clock.tick(1000);
   await put(store, "b", "1");
-  await world.clock.settle();
+  await settle();
   const refused = await store.put(key("c"), bytes("1"), {});
   assert.ok(refused.kind === "no-space");
   assert.match(
@@ -422,7 +423,7 @@ void test("leases granted at a checkpoint's own revision outlive the segment the
   for (let i = 0; i < 40; i++) await put(store, "k", "x".repeat(200));
   const head = store.commitRevision;
   await store.compact(head);
-  await world.clock.run(10);
+  await world.clock.advance(10);
   assert.equal(store.stats().engine.checkpointRevision, head);
   for (let i = 0; i < 90; i++) await store.grantLease(60);
   await store.close();
@@ -436,7 +437,7 @@ void test("what a restart shows after a failed sync is there after a power cut t
     const world = newWorld(seed);
     const store = await openTestStore(world, "local");
     await put(store, "a", "1");
-    await world.clock.settle();
+    await settle();
     world.disk.fail("sync", "EIO");
     const failed = await store.put(key("b"), bytes("2"), {});
     assert.equal(failed.kind, "stopped");
@@ -457,7 +458,7 @@ void test("what a busy time left of log goes within two compactions of its end, 
   const compact = async (): Promise<number> => {
     await put(store, "heartbeat", "x");
     await store.compact(store.commitRevision);
-    await world.clock.run(10);
+    await world.clock.advance(10);
     return store.stats().engine.checkpointRevision;
   };
   const [first, second, third] = [await compact(), await compact(), await compact()];
@@ -474,7 +475,7 @@ void test("a state that shrank takes its large checkpoints with it", async () =>
   const compact = async (): Promise<void> => {
     await put(store, "heartbeat", "x");
     await store.compact(store.commitRevision);
-    await world.clock.run(10);
+    await world.clock.advance(10);
   };
   for (let i = 0; i < 400; i++) await put(store, `k${i}`, "x".repeat(2000));
   for (let i = 0; i < 2; i++) await compact();
@@ -491,12 +492,12 @@ void test("a segment that holds something is followed by another after a minute,
   const segments = async (): Promise<number> =>
     (await files(world)).filter((name) => name.startsWith("log")).length;
   await put(store, "k", "x");
-  await world.clock.run(60_000);
+  await world.clock.advance(60_000);
   await put(store, "k", "x");
   assert.equal(await segments(), 1);
   for (let i = 0; i < 80; i++) await put(store, "k", "x".repeat(2000));
   await put(store, "k", "x");
-  await world.clock.settle();
+  await settle();
   await put(store, "k", "last");
   assert.equal(await segments(), 2);
   const full = await world.disk.open(`${testDirectory}/log-${"1".padStart(16, "0")}`, "read");

@@ -209,7 +209,7 @@ void test("checkpoints copy old records as they are, and old files go as new che
   for (let round = 0; round < 4; round++) {
     for (let i = 0; i < 60; i++) await store.put(key("new"), bytes("n".repeat(200)), {});
     await store.compact(store.commitRevision);
-    await world.clock.run(60_000);
+    await world.clock.advance(60_000);
   }
   await store.close();
   const files = await filesOf(world);

@@ -1,7 +1,7 @@
 /** When a commit holds the loop, and when it goes by the host's threads. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Prng } from "#base/prng.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import { Pace } from "./pace.ts";
 
 /** A pace after enough fast lone writes that the next one goes at once, from `nowMs` on. */
@@ -32,7 +32,7 @@ void test("after a slow write at once the threads write for twenty times as long
 
 void test("whatever the disk does, slow writes hold the loop for at most a twentieth of the time, and one write", () => {
   const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 7);
-  const random = new Prng(seed);
+  const random = new FakeRandom(seed);
   const pace = new Pace();
   let [nowMs, heldMs, longestMs] = [0, 0, 0];
   for (let i = 0; i < 20_000; i++) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "#platform/log.ts";
-import { SimClock } from "#sim/clock.ts";
+import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { keepingLog } from "../../testing/fixture.ts";
 import { LocalRoom } from "./room.ts";
 
@@ -21,9 +21,9 @@ class SlowDisk {
   }
 }
 
-function newRoom(): { room: LocalRoom; disk: SlowDisk; clock: SimClock; lines: string[] } {
+function newRoom(): { room: LocalRoom; disk: SlowDisk; clock: FakeClock; lines: string[] } {
   const disk = new SlowDisk();
-  const clock = new SimClock();
+  const clock = new FakeClock();
   const lines: string[] = [];
   const log: Log = keepingLog(lines);
   const room = new LocalRoom({ disk, clock, log }, { directory: "/data", freeBytesMin: 100 });
@@ -31,18 +31,18 @@ function newRoom(): { room: LocalRoom; disk: SlowDisk; clock: SimClock; lines: s
 }
 
 void test("a look is answered by what was free after it was asked for, not by one under way", async () => {
-  const { room, disk, clock } = newRoom();
+  const { room, disk } = newRoom();
   const early = room.look();
-  await clock.settle();
+  await settle();
   disk.free = 100;
   const late = room.look();
   const shared = room.look();
-  await clock.settle();
+  await settle();
   assert.equal(disk.looks.length, 1, "one look at a time");
   disk.looks[0]?.();
   assert.equal((await early).kind, "no-space");
   assert.equal(room.known.kind, "no-space");
-  await clock.settle();
+  await settle();
   disk.looks[1]?.();
   assert.equal((await late).kind, "ok");
   assert.equal(await shared, await late);
@@ -53,37 +53,37 @@ void test("what is known is looked at again once a second while somebody asks", 
   const { room, disk, clock } = newRoom();
   const known = (): string => room.known.kind;
   assert.equal(known(), "ok");
-  await clock.settle();
+  await settle();
   disk.looks[0]?.();
-  await clock.settle();
+  await settle();
   assert.equal(known(), "no-space");
-  clock.advance(999);
+  clock.tick(999);
   assert.equal(known(), "no-space");
-  await clock.settle();
+  await settle();
   assert.equal(disk.looks.length, 1);
-  clock.advance(1);
+  clock.tick(1);
   assert.equal(known(), "no-space");
-  await clock.settle();
+  await settle();
   assert.equal(disk.looks.length, 2);
 });
 
 void test("a look that fails is told, and leaves what was known", async () => {
-  const { room, disk, clock, lines } = newRoom();
+  const { room, disk, lines } = newRoom();
   disk.broken = true;
   const look = room.look();
-  await clock.settle();
+  await settle();
   disk.looks[0]?.();
   assert.equal((await look).kind, "ok");
   assert.deepEqual(lines, ['warn cannot see how much room the disk has {"error":"Error: EIO"}']);
 });
 
 void test("what is known is looked at again after an eighth of the reserve was written", async () => {
-  const { room, disk, clock } = newRoom();
+  const { room, disk } = newRoom();
   const known = async (): Promise<string> => {
     const { kind } = room.known;
-    await clock.settle();
+    await settle();
     disk.looks.at(-1)?.();
-    await clock.settle();
+    await settle();
     return kind;
   };
   disk.free = 112;

@@ -1,24 +1,24 @@
 /**
- * The steps of a simulated disk: each takes a few microtasks, as the seed decides, and longer if `pace`
+ * The steps of a fake disk: each takes a few microtasks, as the seed decides, and longer if `pace`
  * says so; at each the world may stop or a fault come up.
  *
  * Holds  after a crash, everything that waits for a step waits forever.
  */
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "./random.ts";
 import { diskError } from "./disk-error.ts";
 
 const hopsMax = 4;
 
-export type SimOperation = "open" | "write" | "read" | "sync" | "extend" | "rename" | "remove";
+export type DiskOperation = "open" | "write" | "read" | "sync" | "extend" | "rename" | "remove";
 
 interface Fault {
-  readonly operation: SimOperation;
+  readonly operation: DiskOperation;
   readonly code: string;
   left: number;
 }
 
 export class DiskSteps {
-  readonly #random: Prng;
+  readonly #random: FakeRandom;
   readonly #crashed = Promise.withResolvers<void>();
   #faults: Fault[] = [];
   #left = Number.POSITIVE_INFINITY;
@@ -27,7 +27,7 @@ export class DiskSteps {
   #pace: (() => Promise<void> | undefined) | undefined;
   #onStep: () => void = () => undefined;
 
-  constructor(random: Prng) {
+  constructor(random: FakeRandom) {
     this.#random = random;
   }
 
@@ -77,7 +77,7 @@ export class DiskSteps {
   }
 
   /** One step of the world: may crash, may fail, takes a few microtasks. */
-  async step(operation: SimOperation | undefined, path: string): Promise<void> {
+  async step(operation: DiskOperation | undefined, path: string): Promise<void> {
     for (let hops = this.#random.below(hopsMax); hops > 0; hops--) await Promise.resolve();
     const waiting = this.#dead ? undefined : this.#pace?.();
     if (waiting !== undefined) await waiting;
@@ -85,7 +85,7 @@ export class DiskSteps {
   }
 
   /** @returns whether the world goes on. */
-  stepAtOnce(operation: SimOperation | undefined, path: string): boolean {
+  stepAtOnce(operation: DiskOperation | undefined, path: string): boolean {
     this.#done++;
     if (--this.#left < 0) this.crash();
     if (!this.#dead) this.#onStep();

@@ -1,8 +1,8 @@
 /**
- * Directories of the simulated disk: a name that was made, renamed or removed survives a power cut once its
+ * Directories of the fake disk: a name that was made, renamed or removed survives a power cut once its
  * directory was synced; else the latest such changes may be undone.
  */
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "./random.ts";
 import { diskError } from "./disk-error.ts";
 import { Inode } from "./disk-inode.ts";
 
@@ -35,7 +35,7 @@ export class Directory {
   }
 
   /** The names that a power cut leaves. */
-  surviving(random: Prng): Map<string, Inode> {
+  surviving(random: FakeRandom): Map<string, Inode> {
     const names = new Map(this.#durable);
     const kept = random.below(this.#pending.length + 1);
     for (const changes of this.#pending.slice(0, kept)) applyNames(names, changes);

@@ -1,11 +1,11 @@
 /**
- * What a file of the simulated disk holds: what is read (`live`), what a power cut leaves for sure
+ * What a file of the fake disk holds: what is read (`live`), what a power cut leaves for sure
  * (`durable`), and the writes in between, which it may leave sector by sector.
  *
  * After a failed sync what it should have kept is still readable, but a later sync does not keep it
  * either (Linux marks such pages clean; see "Can Applications Recover from fsync Failures?").
  */
-import type { Prng } from "#base/prng.ts";
+import type { FakeRandom } from "./random.ts";
 
 /** Disks write sectors whole; 512 bytes is the least any of them promises. */
 const sectorBytes = 512;
@@ -95,7 +95,7 @@ export function doubt(inode: Inode, covered: readonly Write[]): void {
 /** The inode after a power cut; `luck`: how likely an unsynced sector survives. */
 export function survivingInode(
   inode: Inode,
-  fate: { readonly random: Prng; readonly luck: number; readonly damage: Damage },
+  fate: { readonly random: FakeRandom; readonly luck: number; readonly damage: Damage },
 ): Inode {
   const { random, luck, damage } = fate;
   for (const write of inode.unsynced) {

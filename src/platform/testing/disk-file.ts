@@ -1,11 +1,11 @@
 /**
- * An open file of the simulated disk. A write is under way from the start: a crash during it may keep parts.
+ * An open file of the fake disk. A write is under way from the start: a crash during it may keep parts.
  *
  * Durable writes go through a descriptor of their own, as on Linux; hosts tell each descriptor once of a
  * write-back that failed, whichever sync met it.
  */
 import { concatBytes } from "#base/bytes.ts";
-import type { DiskFile } from "#platform/disk.ts";
+import type { DiskFile } from "../disk.ts";
 import { diskError } from "./disk-error.ts";
 import {
   doubt,
@@ -22,21 +22,21 @@ interface Descriptor {
   failuresTold: number;
 }
 
-export interface SimFileDeps {
+export interface FakeFileDeps {
   readonly steps: DiskSteps;
   /** Throws ENOSPC when `moreBytes` do not fit. */
   readonly reserve: (path: string, moreBytes: number) => void;
 }
 
-export class SimFile implements DiskFile {
+export class FakeFile implements DiskFile {
   readonly #steps: DiskSteps;
-  readonly #reserveMore: SimFileDeps["reserve"];
+  readonly #reserveMore: FakeFileDeps["reserve"];
   readonly #path: string;
   readonly #inode: Inode;
   readonly #plain: Descriptor;
   readonly #durably: Descriptor;
 
-  constructor({ steps, reserve }: SimFileDeps, path: string, inode: Inode) {
+  constructor({ steps, reserve }: FakeFileDeps, path: string, inode: Inode) {
     this.#steps = steps;
     this.#reserveMore = reserve;
     this.#path = path;

@@ -1,5 +1,5 @@
 /** Things that do not do what they should, for tests that must find it out. */
-import type { Disk, DiskFile } from "#platform/disk.ts";
+import type { Disk, DiskFile } from "../disk.ts";
 
 /** Members of `target` but for those in `changes`. */
 export function changed<T extends object>(target: T, changes: Partial<T>): T {

@@ -1,17 +1,25 @@
 /**
- * Virtual time: it advances on command only, and every timer can be listed and fired by its name.
+ * The one clock of tests and simulation: virtual time, which passes on command only. Every timer can be
+ * listed, and fired by its name.
  *
- * Timers due at the same instant fire in the order they were set. `run` lets promises settle between
- * timers (one host turn each), so code that awaits goes on as it would; the order stays the seed's.
+ * Timers due at the same instant fire in the order they were set. `advance` lets promises settle before,
+ * between and after the timers, so code that awaits continues as it would; `tick` does not.
  */
 import { setImmediate as hostTurn } from "node:timers/promises";
 import { Heap } from "#base/heap.ts";
-import type { Clock, Timer, TimerName } from "#platform/clock.ts";
+import type { Clock, Timer, TimerName } from "../clock.ts";
 
 export interface ArmedTimer {
   readonly name: TimerName;
   /** On the monotonic scale. */
   readonly dueMs: number;
+}
+
+export interface FakeClockOptions {
+  /** What the wall clock shows first. */
+  readonly startMs: number;
+  /** What each look at the monotonic clock costs: code that works until its time is up comes to an end. */
+  readonly readMs: number;
 }
 
 interface Entry extends ArmedTimer {
@@ -20,15 +28,19 @@ interface Entry extends ArmedTimer {
   cancelled: boolean;
 }
 
-export class SimClock implements Clock {
+export class FakeClock implements Clock {
+  /** Turns of the loop (`request.turn`) asked for so far: each comes by itself, in no time. */
+  turns = 0;
   readonly #timers = new Heap<Entry>((a, b) => a.dueMs - b.dueMs || a.sequence - b.sequence);
+  readonly #readMs: number;
   #monotonicMs = 0;
   #wallOffsetMs: number;
   #sequence = 0;
 
-  /** `startMs`: what the wall clock shows first; defaults to a fixed day, so runs repeat. */
-  constructor(startMs: number = Date.UTC(2026, 0, 1)) {
-    this.#wallOffsetMs = startMs;
+  constructor(options: Partial<FakeClockOptions> = {}) {
+    // A fixed day, so that runs repeat.
+    this.#wallOffsetMs = options.startMs ?? Date.UTC(2026, 0, 1);
+    this.#readMs = options.readMs ?? 0;
   }
 
   nowMs(): number {
@@ -36,12 +48,15 @@ export class SimClock implements Clock {
   }
 
   monotonicMs(): number {
+    this.#monotonicMs += this.#readMs;
     return this.#monotonicMs;
   }
 
   after(name: TimerName, delayMs: number, f: () => void): Timer {
-    // A turn of the loop takes no time, virtual or not: nobody has to fire it.
-    if (name === "request.turn") return afterMicrotasks(f);
+    if (name === "request.turn") {
+      this.turns++;
+      return afterMicrotasks(f);
+    }
     const entry: Entry = {
       name,
       dueMs: this.#monotonicMs + Math.max(0, delayMs),
@@ -68,19 +83,30 @@ export class SimClock implements Clock {
     return all.map(({ name, dueMs }) => ({ name, dueMs }));
   }
 
-  /** Moves time on by `ms`, firing what falls due in order, without letting promises run between. */
-  advance(ms: number): void {
-    const untilMs = this.#monotonicMs + ms;
-    while (this.#fireNext(untilMs));
-    this.#monotonicMs = untilMs;
+  /** Names of the armed timers, earliest first. */
+  armed(): readonly TimerName[] {
+    return this.timers().map(({ name }) => name);
   }
 
-  /** As `advance`, but promises settle before, between and after the timers. */
-  async run(ms: number): Promise<void> {
+  /** Milliseconds until the next timer is due; undefined: none is armed. */
+  nextMs(): number | undefined {
+    const next = this.timers()[0];
+    return next === undefined ? undefined : next.dueMs - this.#monotonicMs;
+  }
+
+  /** Moves time forward by `ms`, firing what falls due in order, without letting promises run between. */
+  tick(ms: number): void {
     const untilMs = this.#monotonicMs + ms;
-    await this.settle();
-    while (this.#fireNext(untilMs)) await this.settle();
-    this.#monotonicMs = untilMs;
+    while (this.#fireNext(untilMs));
+    this.#monotonicMs = Math.max(this.#monotonicMs, untilMs);
+  }
+
+  /** As `tick`, but promises settle before, between and after the timers. */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.#monotonicMs + ms;
+    await settle();
+    while (this.#fireNext(untilMs)) await settle();
+    this.#monotonicMs = Math.max(this.#monotonicMs, untilMs);
   }
 
   /** Moves to the earliest timer called `name` and fires it alone. @returns false: none is armed. */
@@ -106,9 +132,9 @@ export class SimClock implements Clock {
     this.#wallOffsetMs += ms;
   }
 
-  /** Lets every promise that can settle without a timer or real I/O do so. */
-  async settle(): Promise<void> {
-    await hostTurn();
+  /** Sets the wall clock to `wallMs`; no time passes. */
+  setWall(wallMs: number): void {
+    this.jumpWall(wallMs - this.#wallOffsetMs - this.#monotonicMs);
   }
 
   #fireNext(untilMs: number): boolean {
@@ -124,6 +150,12 @@ export class SimClock implements Clock {
   }
 }
 
+/** Lets every promise that can settle without a timer or real I/O do so. */
+export async function settle(): Promise<void> {
+  await hostTurn();
+}
+
+/** A turn of the loop takes no time, virtual or not. */
 function afterMicrotasks(f: () => void): Timer {
   let cancelled = false;
   queueMicrotask(() => {

@@ -8,16 +8,16 @@
  * `survivor()` is the disk after a power cut; `inherited()` the disk after only the process ended,
  * which leaves what was written but not synced to be read, and to be lost by a later power cut.
  */
-import { Prng } from "#base/prng.ts";
-import type { Disk, DiskFile, DiskLock } from "#platform/disk.ts";
+import { FakeRandom } from "./random.ts";
+import type { Disk, DiskFile, DiskLock } from "../disk.ts";
 import { diskError, inUse } from "./disk-error.ts";
-import { SimFile } from "./disk-file.ts";
+import { FakeFile } from "./disk-file.ts";
 import { type Damage, Inode, survivingInode } from "./disk-inode.ts";
 import { Directories, Directory } from "./disk-names.ts";
-import { DiskSteps, type SimOperation } from "./disk-steps.ts";
+import { DiskSteps, type DiskOperation } from "./disk-steps.ts";
 
-export class SimDisk implements Disk {
-  readonly #random: Prng;
+export class FakeDisk implements Disk {
+  readonly #random: FakeRandom;
   readonly #world: DiskSteps;
   #directories = new Directories();
   readonly #locks = new Set<string>();
@@ -28,7 +28,7 @@ export class SimDisk implements Disk {
   readonly damage: Damage = { kept: 0, lost: 0, torn: 0 };
 
   constructor(seed: number) {
-    this.#random = new Prng(seed);
+    this.#random = new FakeRandom(seed);
     this.#world = new DiskSteps(this.#random);
   }
 
@@ -52,7 +52,7 @@ export class SimDisk implements Disk {
   }
 
   /** From its `skip`-th next call on, `operation` fails once with `code`. */
-  fail(operation: SimOperation, code: string, skip: number = 0): void {
+  fail(operation: DiskOperation, code: string, skip: number = 0): void {
     this.#world.fail({ operation, code, left: skip });
   }
 
@@ -77,18 +77,18 @@ export class SimDisk implements Disk {
   }
 
   /** What another process finds once this one was killed: all that was written, durable or not. */
-  inherited(): SimDisk {
+  inherited(): FakeDisk {
     this.crash();
-    const next = new SimDisk(this.#random.next32());
+    const next = new FakeDisk(this.#random.next32());
     next.#directories = this.#directories;
     next.#capacityBytes = this.#capacityBytes;
     return next;
   }
 
   /** What another process would find after a power cut now. This disk is dead from here on. */
-  survivor(): SimDisk {
+  survivor(): FakeDisk {
     this.crash();
-    const next = new SimDisk(this.#random.next32());
+    const next = new FakeDisk(this.#random.next32());
     next.#capacityBytes = this.#capacityBytes;
     const fate = {
       random: this.#random,
@@ -218,7 +218,7 @@ export class SimDisk implements Disk {
   }
 
   #file(path: string, inode: Inode): DiskFile {
-    return new SimFile({ steps: this.#world, reserve: this.#reserve }, path, inode);
+    return new FakeFile({ steps: this.#world, reserve: this.#reserve }, path, inode);
   }
 
   readonly #reserve = (path: string, moreBytes: number): void => {

@@ -1,5 +1,5 @@
-/** What the simulated disk refuses with, as the host's says it. */
-import { DiskError } from "#platform/disk.ts";
+/** What the fake disk refuses with, as the host's says it. */
+import { DiskError } from "../disk.ts";
 
 export function diskError(what: string, path: string, code: string): DiskError {
   return new DiskError(`cannot ${what} ${path}: ${code}`, code);

@@ -1,14 +1,14 @@
-/** The simulated disk keeps what was synced, and only that for sure. */
+/** The fake disk keeps what was synced, and only that for sure. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DiskFile } from "#platform/disk.ts";
-import { DiskError } from "#platform/disk.ts";
-import { SimDisk } from "./disk.ts";
+import type { DiskFile } from "../disk.ts";
+import { DiskError } from "../disk.ts";
+import { FakeDisk } from "./disk.ts";
 
 const seeds = Array.from({ length: 100 }, (_, i) => i + 1);
 const filled = (byte: number, length: number): Uint8Array => new Uint8Array(length).fill(byte);
 
-async function newFile(disk: SimDisk): Promise<DiskFile> {
+async function newFile(disk: FakeDisk): Promise<DiskFile> {
   await disk.makeDirectory("/d");
   const file = await disk.open("/d/f", "create");
   await disk.syncDirectory("/d");
@@ -18,7 +18,7 @@ async function newFile(disk: SimDisk): Promise<DiskFile> {
 void test("what was synced survives every crash; what was not survives by the sector, or not", async () => {
   const outcomes = new Set<string>();
   for (const seed of seeds) {
-    const disk = new SimDisk(seed);
+    const disk = new FakeDisk(seed);
     const file = await newFile(disk);
     await file.write([filled(1, 1024)], 0);
     await file.sync();
@@ -41,7 +41,7 @@ void test("what was synced survives every crash; what was not survives by the se
 void test("names survive once their directory was synced, else in order or not at all", async () => {
   const outcomes = new Set<string>();
   for (const seed of seeds) {
-    const disk = new SimDisk(seed);
+    const disk = new FakeDisk(seed);
     await newFile(disk);
     await disk.open("/d/a", "create");
     await disk.rename("/d/a", "/d/b");
@@ -54,7 +54,7 @@ void test("names survive once their directory was synced, else in order or not a
 void test("a failed sync keeps nothing for sure, not even by the next sync", async () => {
   let lost = 0;
   for (const seed of seeds) {
-    const disk = new SimDisk(seed);
+    const disk = new FakeDisk(seed);
     const file = await newFile(disk);
     await file.write([filled(1, 512)], 0);
     disk.fail("sync", "EIO");
@@ -72,7 +72,7 @@ void test("a failed sync keeps nothing for sure, not even by the next sync", asy
 void test("a killed process leaves what it wrote to be read, and to be lost by a power cut", async () => {
   let lost = 0;
   for (const seed of seeds) {
-    const disk = new SimDisk(seed);
+    const disk = new FakeDisk(seed);
     const file = await newFile(disk);
     await file.write([filled(1, 512)], 0);
     const next = disk.inherited();
@@ -83,7 +83,7 @@ void test("a killed process leaves what it wrote to be read, and to be lost by a
 });
 
 void test("a sync that fails is told to the durable write beside it too", async () => {
-  const disk = new SimDisk(1);
+  const disk = new FakeDisk(1);
   const file = await newFile(disk);
   await file.writeDurably([filled(1, 512)], 0);
   const write = file.writeDurably([filled(2, 512)], 512);
@@ -96,7 +96,7 @@ void test("a sync that fails is told to the durable write beside it too", async 
 });
 
 void test("a slow disk takes time", async () => {
-  const disk = new SimDisk(1);
+  const disk = new FakeDisk(1);
   const file = await newFile(disk);
   const gate = Promise.withResolvers<void>();
   disk.setPace(() => gate.promise);
@@ -111,7 +111,7 @@ void test("a slow disk takes time", async () => {
 });
 
 void test("after a crash nothing goes on", async () => {
-  const disk = new SimDisk(1);
+  const disk = new FakeDisk(1);
   const file = await newFile(disk);
   disk.crashAfter(0);
   let went = false;
@@ -123,7 +123,7 @@ void test("after a crash nothing goes on", async () => {
 });
 
 void test("a full disk says ENOSPC, and how much is free before", async () => {
-  const disk = new SimDisk(1);
+  const disk = new FakeDisk(1);
   const file = await newFile(disk);
   disk.setCapacity(1000);
   await file.write([filled(1, 900)], 0);

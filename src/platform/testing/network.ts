@@ -1,8 +1,10 @@
 /**
- * A network in memory between clients and one server at a time: whole messages that are delayed,
- * kept in order within a stream, and lost when their connection is cut.
+ * The one network of tests and simulation: connections between clients and one server at a time, in memory.
+ * Whole messages are delayed, kept in order within a stream, and lost when their connection is cut.
  *
- *   client ── request ──▶ delay ──▶ Method ──▶ answer ──▶ delay ──▶ client
+ *   client ── request ──▶ delay ──▶ server ──▶ answer ──▶ delay ──▶ client
+ *
+ * `S` is the server as its callers see it, `M` a message from it: the network reads neither.
  *
  * N1  A cut connection gives no further answers; whether the server saw the request is unknown.
  * N2  A stream's messages arrive in order or not at all; nothing follows the first lost one.
@@ -10,11 +12,8 @@
  *     count as observed, so they have to be true.
  * N3  Messages that a stream's client has not taken are the server's backlog, so a slow client pushes back.
  */
-import { Buffer } from "node:buffer";
-import type { Prng } from "#base/prng.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Method, ServerStream, StreamEnd } from "#etcd/call.ts";
-import { GrpcError, prefixBytes } from "#wire/grpc.ts";
+import type { Clock } from "../clock.ts";
+import type { FakeRandom } from "./random.ts";
 
 /** There was no answer. `sent` false: the request never reached a server. */
 export class ConnectionLost extends Error {
@@ -28,37 +27,44 @@ export class ConnectionLost extends Error {
 }
 
 export type Pass = (point: "message in" | "message out") => void;
-export type Methods = ReadonlyMap<string, Method>;
 
-export interface StreamClient {
+/** The client's end of a stream. */
+export interface StreamClient<M> {
   /** `sentMs`: when the server sent it. */
-  message(bytes: Buffer, sentMs: number): void;
+  message(message: M, sentMs: number): void;
   /** Nothing follows. `error`: the server ended it with this. */
-  closed(error: GrpcError | undefined): void;
+  closed(error: Error | undefined): void;
 }
 
+/** What the server made of a stream: gets the client's messages. */
+export interface StreamServer {
+  message(bytes: Uint8Array): void;
+  closed(): void;
+}
+
+/** What the client holds of its stream. */
 export interface ClientStream {
-  send(bytes: Buffer): void;
+  send(bytes: Uint8Array): void;
   close(): void;
 }
 
-export class SimNetwork {
+export class FakeNetwork<S> {
   readonly clock: Clock;
-  readonly random: Prng;
+  readonly random: FakeRandom;
   /** Longest way of a message, one direction. */
   delayMsMax = 5;
-  readonly #connections = new Set<Connection>();
-  #methods: Methods | undefined;
+  readonly #connections = new Set<FakeConnection<S>>();
+  #server: S | undefined;
   #pass: Pass = () => undefined;
 
-  constructor(deps: { readonly clock: Clock; readonly random: Prng }) {
+  constructor(deps: { readonly clock: Clock; readonly random: FakeRandom }) {
     this.clock = deps.clock;
     this.random = deps.random;
   }
 
   /** Registers a server. Calls `pass` before each message to it, and after each message from it. */
-  serve(methods: Methods, pass: Pass): void {
-    this.#methods = methods;
+  serve(server: S, pass: Pass): void {
+    this.#server = server;
     this.#pass = pass;
   }
 
@@ -68,7 +74,7 @@ export class SimNetwork {
 
   /** The server is gone, and every connection with it. */
   down(): void {
-    this.#methods = undefined;
+    this.#server = undefined;
     for (const connection of this.#connections) connection.serverGone();
     this.cut(1);
   }
@@ -81,9 +87,9 @@ export class SimNetwork {
   }
 
   /** @returns undefined when no server listens. */
-  connect(): Connection | undefined {
-    if (this.#methods === undefined) return undefined;
-    const connection = new Connection(this, this.#methods, () =>
+  connect(): FakeConnection<S> | undefined {
+    if (this.#server === undefined) return undefined;
+    const connection = new FakeConnection(this, this.#server, () =>
       this.#connections.delete(connection),
     );
     this.#connections.add(connection);
@@ -97,18 +103,18 @@ export class SimNetwork {
 }
 
 /** One client's way to one server, until it is cut. */
-export class Connection {
-  readonly #network: SimNetwork;
-  readonly #methods: Methods;
+export class FakeConnection<S> {
+  readonly server: S;
+  readonly #network: FakeNetwork<S>;
   readonly #ended: () => void;
   readonly #onCut = new Set<() => void>();
   /** Answers and streams that have something under way to the client. */
   readonly #arriving = new Set<() => void>();
   #alive = true;
 
-  constructor(network: SimNetwork, methods: Methods, ended: () => void) {
+  constructor(network: FakeNetwork<S>, server: S, ended: () => void) {
+    this.server = server;
     this.#network = network;
-    this.#methods = methods;
     this.#ended = ended;
   }
 
@@ -131,11 +137,12 @@ export class Connection {
     this.#arriving.clear();
   }
 
-  /** @returns the answer without its frame. Rejects with GrpcError or ConnectionLost. */
-  call(path: string, request: Buffer): Promise<Buffer> {
+  /**
+   * One request: `answer` is called when it reaches the server, `receive` when the answer reaches the client.
+   * Rejects with the answer's error, or ConnectionLost.
+   */
+  call<A, R>(answer: () => Promise<A>, receive: (answer: A) => R): Promise<R> {
     if (!this.#alive) return Promise.reject(new ConnectionLost(false));
-    const method = this.#methods.get(path);
-    if (method?.kind !== "unary") throw new Error(`${path} is not a unary method`);
     return new Promise((resolve, reject) => {
       const lost = (): void => reject(new ConnectionLost(true));
       this.#onCut.add(lost);
@@ -153,40 +160,42 @@ export class Connection {
       this.#later(() => {
         this.#network.pass("message in");
         if (!this.#alive) return;
-        void answered(method.answer, request).then(
-          (frame) => settle(() => resolve(unframed(frame))),
+        void answer().then(
+          (value) => settle(() => resolve(receive(value))),
           (error: unknown) => settle(() => reject(error as Error)),
         );
       });
     });
   }
 
-  /** `slowMs`: how long the client takes over each message. */
-  open(path: string, client: StreamClient, slowMs: number): ClientStream {
-    const method = this.#methods.get(path);
-    if (method?.kind !== "stream") throw new Error(`${path} is not a stream`);
-    const pair = new StreamPair(this.#network, client, slowMs);
-    const server = method.open(pair);
-    let open = true;
+  /** A stream; `open` makes the server's side of it. `slowMs`: how long the client takes over each message. */
+  open<M>(
+    client: StreamClient<M>,
+    slowMs: number,
+    open: (stream: FakeStream<M>) => StreamServer,
+  ): ClientStream {
+    const stream = new FakeStream(this.#network, client, slowMs);
+    const server = open(stream);
+    let isOpen = true;
     const end = (): void => {
-      if (!open) return;
-      open = false;
+      if (!isOpen) return;
+      isOpen = false;
       this.#onCut.delete(end);
       this.#arriving.delete(last);
-      pair.close();
+      stream.close();
       server.closed();
     };
-    const last = (): void => pair.serverGone();
+    const last = (): void => stream.serverGone();
     this.#arriving.add(last);
-    pair.onEnd = end;
+    stream.onEnd = end;
     if (this.#alive) this.#onCut.add(end);
     else end();
     const inbound = new InOrder(this.#network);
     return {
       send: (bytes) =>
         inbound.after(() => {
-          if (open) this.#network.pass("message in");
-          if (open) deliver(server, bytes, pair);
+          if (isOpen) this.#network.pass("message in");
+          if (isOpen) server.message(bytes);
         }),
       close: end,
     };
@@ -200,35 +209,14 @@ export class Connection {
   }
 }
 
-type Frame = Buffer | readonly Buffer[];
-
-async function answered(
-  answer: (request: Buffer) => Frame | Promise<Buffer>,
-  request: Buffer,
-): Promise<Frame> {
-  return answer(Buffer.from(request));
-}
-
-/** Joined as late as a socket would: the pieces are views that must hold until then. */
-function unframed(frame: Frame): Buffer {
-  const whole = Buffer.isBuffer(frame) ? frame : Buffer.concat(frame);
-  return whole.subarray(prefixBytes);
-}
-
-function deliver(server: StreamEnd, bytes: Buffer, pair: StreamPair): void {
-  try {
-    server.message(Buffer.from(bytes));
-  } catch (error) {
-    pair.fail(error);
-  }
-}
+type Delays = Pick<FakeNetwork<unknown>, "clock" | "random" | "delayMs" | "pass">;
 
 /** Delays that never let one message pass another. */
 class InOrder {
-  readonly #network: SimNetwork;
+  readonly #network: Delays;
   #lastMs = 0;
 
-  constructor(network: SimNetwork) {
+  constructor(network: Delays) {
     this.#network = network;
   }
 
@@ -241,9 +229,9 @@ class InOrder {
 }
 
 /** The server's end of a stream, and what is under way to the client. */
-class StreamPair implements ServerStream {
-  readonly #network: SimNetwork;
-  readonly #client: StreamClient;
+export class FakeStream<M> {
+  readonly #network: Delays;
+  readonly #client: StreamClient<M>;
   readonly #outbound: InOrder;
   readonly #slowMs: number;
   #backlogBytes = 0;
@@ -254,13 +242,14 @@ class StreamPair implements ServerStream {
   #underWay: (() => void)[] = [];
   onEnd: () => void = () => undefined;
 
-  constructor(network: SimNetwork, client: StreamClient, slowMs: number) {
+  constructor(network: Delays, client: StreamClient<M>, slowMs: number) {
     this.#network = network;
     this.#client = client;
     this.#outbound = new InOrder(network);
     this.#slowMs = slowMs;
   }
 
+  /** Sent but not yet taken by the client. */
   get backlogBytes(): number {
     return this.#backlogBytes;
   }
@@ -269,24 +258,13 @@ class StreamPair implements ServerStream {
     return this.#closed;
   }
 
-  send(withHeadroom: Buffer): void {
-    this.#send(withHeadroom, withHeadroom.length);
-  }
-
-  sendPieces(pieces: readonly Buffer[]): void {
-    this.#send(
-      pieces,
-      pieces.reduce((sum, piece) => sum + piece.length, 0),
-    );
-  }
-
-  #send(frame: Frame, length: number): void {
+  send(message: M, bytes: number): void {
     if (this.#closed) return;
     const sentMs = this.#network.clock.monotonicMs();
-    this.#backlogBytes += length;
+    this.#backlogBytes += bytes;
     this.#underWay.push(() => {
-      this.#backlogBytes -= length;
-      if (!this.#gone) this.#client.message(unframed(frame), sentMs);
+      this.#backlogBytes -= bytes;
+      if (!this.#gone) this.#client.message(message, sentMs);
     });
     this.#outbound.after(() => {
       this.#underWay.shift()?.();
@@ -303,28 +281,13 @@ class StreamPair implements ServerStream {
     this.#underWay = [];
   }
 
+  /** Calls `f` once, when the backlog has been taken. */
   onDrain(f: () => void): void {
     this.#drains.push(f);
   }
 
-  end(): void {
-    this.#finish(undefined);
-  }
-
-  fail(error: unknown): void {
-    if (!(error instanceof GrpcError)) throw error;
-    this.#finish(error);
-  }
-
-  /** The connection was cut, or the client closed the stream: nothing under way arrives. */
-  close(): void {
-    if (this.#gone) return;
-    this.#gone = true;
-    this.#closed = true;
-    this.#client.closed(undefined);
-  }
-
-  #finish(error: GrpcError | undefined): void {
+  /** The server ends the stream, behind what it has sent. */
+  finish(error: Error | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#outbound.after(() => {
@@ -333,6 +296,14 @@ class StreamPair implements ServerStream {
       this.#client.closed(error);
       this.onEnd();
     });
+  }
+
+  /** The connection was cut, or the client closed the stream: nothing under way arrives. */
+  close(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#closed = true;
+    this.#client.closed(undefined);
   }
 
   #drained(): void {
