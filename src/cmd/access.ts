@@ -34,7 +34,7 @@ const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindin
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
 
-export interface AccessDeps {
+interface AccessDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly lookup: Lister;

@@ -6,6 +6,7 @@ import { compactEverySeconds, nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
+import type { UpFlags } from "./up-flags.ts";
 
 const mirroredByDefault = "pods,nodes,namespaces,services,configmaps,endpointslices";
 
@@ -251,19 +252,6 @@ Examples:
     const { relay } = await import("./relay.ts");
     await relay(options);
   });
-
-export interface UpFlags {
-  readonly dataDir: string;
-  readonly host: string;
-  readonly port: number;
-  readonly nodes: number;
-  readonly compactEvery: number;
-  readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
-  readonly auditLog?: string;
-  readonly tokenAuthFile?: string;
-  readonly relay?: string;
-  readonly relayResources: string;
-}
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {

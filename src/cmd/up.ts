@@ -13,15 +13,10 @@ import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { nodeMemory } from "#platform/node/spare-memory.ts";
 import { SpareMemory, spareMemoryDefaults } from "#platform/spare-memory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
+import type { Host, SupervisedHost } from "./host.ts";
 import * as limits from "./limits.ts";
-import type { UpFlags } from "./main.ts";
-import {
-  startPlane,
-  type Host,
-  type Plane,
-  type PlaneOptions,
-  type SupervisedHost,
-} from "./plane.ts";
+import type { UpFlags } from "./up-flags.ts";
+import { startPlane, type Plane, type PlaneOptions } from "./plane.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";

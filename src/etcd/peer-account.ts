@@ -13,7 +13,7 @@ import type { H2Limits } from "./h2-limits.ts";
 import { ProtocolError } from "./h2-reader.ts";
 import type { Reader, ServerLoad } from "./server-load.ts";
 
-export interface Connection {
+interface Connection {
   /** Bytes that the socket has not taken yet. */
   readonly unsentBytes: number;
   /** Bytes of data that it has. */

@@ -18,7 +18,7 @@ import type { HttpFace } from "./http-frontend.ts";
 import { Inbox, type InboxLimits } from "./inbox.ts";
 import type { ServerLoad } from "./server-load.ts";
 
-export interface Served {
+interface Served {
   readonly methods: ReadonlyMap<string, Method>;
   readonly http: HttpFace;
   readonly clock: Clock;

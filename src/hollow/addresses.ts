@@ -43,11 +43,11 @@ export function parseCidr(text: string): PodBlock | undefined {
   return { base, size: 2 ** (32 - bits) };
 }
 
-export function addressText(address: number): string {
+function addressText(address: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 }
 
-export function parseAddress(text: string): number | undefined {
+function parseAddress(text: string): number | undefined {
   const parts = text.split(".").map(Number);
   const valid = parts.length === 4 && parts.every((p) => Number.isInteger(p) && p >= 0 && p < 256);
   return valid ? parts.reduce((sum, part) => sum * 256 + part, 0) : undefined;

@@ -17,7 +17,6 @@ import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts"
 import { headersOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
-import type { Tunnel } from "./http1-upgrade.ts";
 import {
   badRequest,
   hostRefusal,
@@ -32,6 +31,8 @@ import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 /** The chunk frame of a block many streams share; dies with the block. */
 const frames = new WeakMap<Uint8Array, Buffer>();
 const crlf = Buffer.from("\r\n");
+
+export type Tunnel = Extract<PlainResponse, { kind: "tunnel" }>;
 
 export async function serveHttp1(
   rim: Rim,
