@@ -27,7 +27,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { groupResource, forbiddenError } from "./request.ts";
 
-export interface ResourceQuotaDeps {
+interface ResourceQuotaDeps {
   readonly lookup: Lister;
   readonly clock: Clock;
   /**

@@ -29,7 +29,7 @@ export interface ServiceAddressOptions {
   readonly lastNodePort: number;
 }
 
-export interface ServiceAddressDeps {
+interface ServiceAddressDeps {
   readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
@@ -54,11 +54,6 @@ export function serviceAddresses(
     },
     unreserve: (request) => ranges.abandon(request),
   };
-}
-
-/** The first usable address of a range: the API server's own service. */
-export function firstServiceAddress(range: string): string {
-  return addressText(parseRange(range).first);
 }
 
 interface Taken {

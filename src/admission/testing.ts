@@ -52,7 +52,7 @@ function keyOf(object: AnyObject): string {
   return `${group}/${pluralOf(object.kind ?? "")}/${namespace}/${name}`;
 }
 
-export interface FakeClock extends Clock {
+interface FakeClock extends Clock {
   advance(ms: number): void;
 }
 
@@ -91,7 +91,7 @@ export function fakeRandom(seed = 1): Random {
   };
 }
 
-export interface FakeRequest extends AdmissionRequest {
+interface FakeRequest extends AdmissionRequest {
   readonly warnings: readonly string[];
 }
 

@@ -23,7 +23,7 @@ interface FieldSet {
   readonly star: boolean;
 }
 
-export type CronSchedule =
+type CronSchedule =
   | {
       readonly kind: "calendar";
       readonly minute: FieldSet;

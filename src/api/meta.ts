@@ -24,10 +24,10 @@ import {
 import { semanticEqual, semanticKey } from "./validation/equal.ts";
 
 /** 256 KiB over all keys and values. */
-export const annotationBytesMax = 256 * 1024;
+const annotationBytesMax = 256 * 1024;
 const fieldManagerBytesMax = 128;
 
-export interface CreateFacts {
+interface CreateFacts {
   /** From the request path; "" for cluster-scoped resources. */
   readonly namespace: string;
   readonly uid: string;
@@ -125,7 +125,7 @@ export function dedupOwnerReferences(object: AnyObject): {
   return { object: { ...object, metadata }, warning };
 }
 
-export interface MetadataRules {
+interface MetadataRules {
   readonly namespaced: boolean;
   readonly nameValidator: NameValidator;
 }
@@ -238,10 +238,7 @@ function utf8Length(value: string): number {
 /** Each finding prints the whole list, so thousands of them are a product. Upstream tells all. */
 const controllersTold = 4;
 
-export function validateOwnerReferences(
-  owners: readonly OwnerReference[],
-  path: string,
-): FieldError[] {
+function validateOwnerReferences(owners: readonly OwnerReference[], path: string): FieldError[] {
   const errors: FieldError[] = [];
   let first = "";
   let controllers = 0;
@@ -280,7 +277,7 @@ const orphan = "orphan";
 const foreground = "foregroundDeletion";
 const standardFinalizers = new Set(["kubernetes", orphan, foreground]);
 
-export function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
+function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
   const errors = finalizers.flatMap((name, at) => [
     ...invalidEach(path, name, qualifiedNameErrors(name)),
     ...validateKubeFinalizer(name, `${path}[${at}]`),

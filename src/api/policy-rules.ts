@@ -84,7 +84,7 @@ export function describeRules(parts: readonly PolicyRule[]): readonly string[] {
 }
 
 /** `{APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}`. */
-export function describeRule(rule: PolicyRule): string {
+function describeRule(rule: PolicyRule): string {
   const list = (name: string, values: readonly string[] | undefined): readonly string[] =>
     values === undefined || values.length === 0 ? [] : [`${name}:${quoteAll(values)}`];
   const parts = [

@@ -32,13 +32,13 @@ import {
 
 export type Usage = Readonly<Record<string, Quantity>>;
 
-export interface QuotaScope {
+interface QuotaScope {
   readonly scopeName: string;
   readonly operator: string;
   readonly values?: readonly string[];
 }
 
-export interface QuotaWrite {
+interface QuotaWrite {
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
   readonly subresource: string;
   readonly object: AnyObject;
@@ -102,7 +102,7 @@ export function countedResource(quotaName: string): GroupResource | undefined {
 }
 
 /** All scopes of a quota as selectors; each must hold. */
-export function quotaScopes(quota: ResourceQuota): readonly QuotaScope[] {
+function quotaScopes(quota: ResourceQuota): readonly QuotaScope[] {
   const plain = (quota.spec?.scopes ?? []).map((scopeName) => ({ scopeName, operator: "Exists" }));
   return [...plain, ...(quota.spec?.scopeSelector?.matchExpressions ?? [])];
 }
@@ -173,14 +173,6 @@ function evaluatorsOf(names: readonly string[]): readonly QuotaPart[] {
   return [...found.values()].map(({ evaluator, candidates }) =>
     special.has(evaluator) ? { evaluator, candidates: [...names] } : { evaluator, candidates },
   );
-}
-
-export function addUsage(a: Usage, b: Usage): Usage {
-  const sum: Record<string, Quantity> = { ...a };
-  for (const [name, amount] of Object.entries(b)) {
-    sum[name] = addQuantities(ownEntry(sum, name) ?? zeroQuantity, amount);
-  }
-  return sum;
 }
 
 function core(resource: string): GroupResource {

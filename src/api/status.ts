@@ -30,13 +30,13 @@ export type StatusReason =
   /** Not upstream's: a kind this server stores, but does not act on (501). */
   | "NotImplemented";
 
-export interface StatusCause {
+interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
-export interface StatusDetails {
+interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
   /** The RESOURCE for most reasons (`pods`), the Kind for Invalid; as upstream. */

@@ -21,12 +21,7 @@ export interface BootstrapFacts {
   };
 }
 
-export const systemNamespaces = [
-  "default",
-  "kube-system",
-  "kube-public",
-  "kube-node-lease",
-] as const;
+const systemNamespaces = ["default", "kube-system", "kube-public", "kube-node-lease"] as const;
 
 export function namespaceObjects(): readonly AnyObject[] {
   return systemNamespaces.map((name) => ({

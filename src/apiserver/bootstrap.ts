@@ -36,7 +36,7 @@ import {
 import type { Catalog } from "./kind.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 
-export interface BootstrapDeps {
+interface BootstrapDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly log: Log;

@@ -68,7 +68,7 @@ function nameOf(object: AnyObject | undefined): string {
 }
 
 /** Plugins that reserved something get it back when the write does not happen. */
-export async function unreserveOnError<T>(
+async function unreserveOnError<T>(
   admission: Admission,
   request: Parameters<Admission["unreserve"]>[0],
   f: () => Promise<T>,

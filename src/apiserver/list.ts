@@ -84,7 +84,7 @@ function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm
 }
 
 /** Items of a list of one kind do not repeat it. Direct callers get the shared objects as they are. */
-export function kindless(object: AnyObject): object {
+function kindless(object: AnyObject): object {
   const { kind: _, apiVersion: __, ...rest } = object;
   return rest;
 }

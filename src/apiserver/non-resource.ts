@@ -14,7 +14,7 @@ export interface Documents {
   serve(context: RequestContext): PlainResponse | undefined | Promise<PlainResponse | undefined>;
 }
 
-export interface NonResourceDeps {
+interface NonResourceDeps {
   readonly health: Health;
   readonly metrics: MetricSet;
   readonly version: VersionInfo;

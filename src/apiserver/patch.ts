@@ -61,7 +61,7 @@ export function unsupportedPatchError(): Error {
   return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
-export function listPatchTypes(kind: StoredKind): readonly PatchType[] {
+function listPatchTypes(kind: StoredKind): readonly PatchType[] {
   if (kind.strategicMerge === undefined) return ["json", "merge", "apply"];
   return ["json", "merge", "strategic", "apply"];
 }

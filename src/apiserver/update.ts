@@ -38,14 +38,14 @@ export async function handleUpdate(
   return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
 }
 
-export interface NextObject {
+interface NextObject {
   /** In the version of the request. */
   readonly object: AnyObject;
   /** managedFields are already right, or this write does not count. */
   readonly tracked: boolean;
 }
 
-export interface Write {
+interface Write {
   readonly subresource: string;
   readonly createIfMissing: boolean;
   /** Called again after a conflicting write. `current` is the stored object, frozen. */

@@ -4,7 +4,7 @@ import { failure, forbidden } from "#api/status.ts";
 import type { Attributes } from "./auth.ts";
 
 /** `User "u" cannot get resource "pods" in API group "" in the namespace "n"`. */
-export function forbiddenMessage(attributes: Attributes): string {
+function forbiddenMessage(attributes: Attributes): string {
   const user = JSON.stringify(attributes.user.name);
   const { verb, path, group, namespace, subresource } = attributes;
   if (!attributes.resourceRequest) return `User ${user} cannot ${verb} path "${path}"`;

@@ -17,7 +17,7 @@ import {
   splitServiceAccount,
 } from "./groups.ts";
 
-export type Impersonation =
+type Impersonation =
   /** No such header: the request goes on as it is. */
   | { readonly kind: "none" }
   | { readonly kind: "user"; readonly user: UserInfo }
@@ -168,9 +168,4 @@ function printPart(part: Part): string {
   const own = part.kind === "UserExtra" || part.kind === "UID";
   const apiVersion = own ? `${authenticationGroup}/v1` : "";
   return `{${[part.kind, part.namespace, part.name, "", apiVersion, "", part.key].join(" ")}}`;
-}
-
-/** Header names the server removes before it hands a request on (aggregation). */
-export function isImpersonationHeader(name: string): boolean {
-  return name.startsWith("impersonate-");
 }

@@ -23,14 +23,14 @@ import { isConflict, isNotFound } from "./api-errors.ts";
 
 export const leases = { group: "coordination.k8s.io", version: "v1", resource: "leases" } as const;
 
-export interface ElectionDeps {
+interface ElectionDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
 }
 
-export interface ElectionOptions {
+interface ElectionOptions {
   readonly namespace: string;
   readonly name: string;
   /** Unique per candidate: host name and a random part. */

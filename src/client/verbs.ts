@@ -18,7 +18,7 @@ import type {
 import type { ApiRequest, Transport } from "./transport.ts";
 import { callQuery, deleteBody, listQuery, resourcePath, watchQuery } from "./path.ts";
 
-export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
+const patchMediaTypes: Readonly<Record<PatchType, string>> = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",

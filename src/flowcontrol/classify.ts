@@ -104,24 +104,3 @@ function urlMatches(rule: NonResourcePolicyRule, facts: FlowFacts): boolean {
     return facts.path.startsWith(stem.endsWith("/") ? stem : `${stem}/`);
   });
 }
-
-/** The status condition a FlowSchema gets: whether its level exists. */
-export function danglingCondition(
-  schema: FlowSchema,
-  levelNames: ReadonlySet<string>,
-): {
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-} {
-  const level = levelOf(schema);
-  const found = levelNames.has(level);
-  const end = found ? "and it exists" : "but there is no such object";
-  return {
-    type: "Dangling",
-    status: found ? "False" : "True",
-    reason: found ? "Found" : "NotFound",
-    message: `This FlowSchema references the PriorityLevelConfiguration object named "${level}" ${end}`,
-  };
-}

@@ -1,7 +1,7 @@
 /** A clock moved by hand for this room's tests: timers fire inside `advance`, in order of their due time. */
 import type { Clock } from "#platform/clock.ts";
 
-export interface HandClock extends Clock {
+interface HandClock extends Clock {
   advance(ms: number): void;
   /** Milliseconds until the next timer; undefined when none is set. */
   nextMs(): number | undefined;

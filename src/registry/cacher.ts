@@ -35,7 +35,7 @@ export interface ResourceCore {
   readonly cache: WatchCache;
 }
 
-export interface CacherDeps {
+interface CacherDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly freshness: Freshness;
@@ -52,7 +52,7 @@ export interface CacherDeps {
   ) => string;
 }
 
-export interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
+interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
   readonly freeze: boolean;
 }
 

@@ -29,7 +29,7 @@ import { resourcePrefix } from "./keys.ts";
 import { Resource } from "./resource.ts";
 import type { Registry, ResourceStore } from "./resource-store.ts";
 
-export interface RegistryDeps {
+interface RegistryDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;

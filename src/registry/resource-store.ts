@@ -22,10 +22,7 @@ export interface ReadOptions {
 }
 
 /** Runs after strategy and validation, before the store: validating admission. Throws ApiError. */
-export type Admit = (
-  next: AnyObject | undefined,
-  old: AnyObject | undefined,
-) => void | Promise<void>;
+type Admit = (next: AnyObject | undefined, old: AnyObject | undefined) => void | Promise<void>;
 
 export interface WriteOptions {
   /** Everything but persistence. */

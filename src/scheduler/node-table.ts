@@ -12,7 +12,7 @@ import { cpuMilli, wholeUnits } from "./amounts.ts";
 import type { Requests } from "./requests.ts";
 
 /** Values of one label over all slots: `ids[slot]` numbers the value, -1 where the label is absent. */
-export interface DomainColumn {
+interface DomainColumn {
   readonly key: string;
   ids: Int32Array;
   readonly names: string[];

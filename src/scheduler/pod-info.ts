@@ -29,7 +29,7 @@ export interface Term {
   readonly topologyKey: string;
 }
 
-export interface WeightedTerm extends Term {
+interface WeightedTerm extends Term {
   /** Negative for anti-affinity. */
   readonly weight: number;
 }

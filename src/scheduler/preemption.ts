@@ -13,7 +13,7 @@ import type { Cache } from "./cache.ts";
 import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodInfo } from "./pod-info.ts";
 
-export interface Preemption {
+interface Preemption {
   readonly nodeName: string;
   readonly victims: readonly PodInfo[];
 }
@@ -22,7 +22,7 @@ interface Candidate extends Preemption {
   readonly budgetsBroken: number;
 }
 
-export interface PreemptionDeps {
+interface PreemptionDeps {
   readonly cache: Cache;
   readonly decider: ScheduleAlgorithm;
   /** Budgets of a namespace. */

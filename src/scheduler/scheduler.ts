@@ -42,7 +42,7 @@ import { SchedulingQueue, queueTimes } from "./queue.ts";
 import { reasonOf } from "./reasons.ts";
 import { evictVictim } from "./victims.ts";
 
-export interface SchedulerDeps {
+interface SchedulerDeps {
   readonly client: Client;
   readonly informers: InformerSet;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ export interface SchedulerDeps {
   readonly log: Log;
 }
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   /** Pods that name this scheduler are its own; `default-scheduler`. */
   readonly schedulerName: string;
   readonly bindsInFlightMax: number;
@@ -62,7 +62,7 @@ export const schedulerDefaults: SchedulerOptions = {
   bindsInFlightMax: 256,
 };
 
-export interface SchedulerMetrics {
+interface SchedulerMetrics {
   readonly decisions: number;
   readonly bound: number;
   readonly unschedulable: number;

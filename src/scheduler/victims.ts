@@ -9,7 +9,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { PodInfo } from "./pod-info.ts";
 
-export interface VictimDeps {
+interface VictimDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;

@@ -40,9 +40,9 @@ import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
 import { Warnings } from "./warnings.ts";
 
-export type Handler = (context: RequestContext) => Promise<PlainResponse>;
+type Handler = (context: RequestContext) => Promise<PlainResponse>;
 
-export interface ChainDeps {
+interface ChainDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -56,7 +56,7 @@ export interface ChainDeps {
   readonly scopeOf: (info: RequestInfo) => Scope | undefined;
 }
 
-export interface ChainOptions {
+interface ChainOptions {
   readonly requestTimeoutMs: number;
 }
 

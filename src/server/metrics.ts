@@ -11,7 +11,7 @@ const responseBytesBounds = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const readVerbs = new Set(["get", "list", "watch", "head", "options"]);
 
 /** Resource labels come only from requests that found a resource, so a scanner cannot make series. */
-export interface RequestOutcome {
+interface RequestOutcome {
   readonly info: RequestInfo;
   readonly known: boolean;
   readonly method: string;

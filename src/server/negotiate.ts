@@ -12,7 +12,7 @@ export const protobufType = "application/vnd.kubernetes.protobuf";
 
 export type MediaType = "application/json" | "application/yaml" | typeof protobufType;
 
-export interface Transform {
+interface Transform {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
   /** Of group meta.k8s.io. */
   readonly version: "v1" | "v1beta1";

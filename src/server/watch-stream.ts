@@ -32,7 +32,7 @@ import {
 } from "./watch-frames.ts";
 
 /** What a watch of the registry offers to its reader. */
-export interface StreamSource {
+interface StreamSource {
   resume(): void;
   bookmark(): void;
   close(): void;
@@ -48,7 +48,7 @@ export interface WatchStreamDeps {
   readonly sent: { readonly events: CounterCell; readonly bytes: CounterCell };
 }
 
-export interface WatchStreamOptions {
+interface WatchStreamOptions {
   readonly apiVersion: string;
   readonly kind: string;
   readonly timeoutMs: number;

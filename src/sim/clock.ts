@@ -8,7 +8,7 @@ import { setImmediate as hostTurn } from "node:timers/promises";
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 
-export interface ArmedTimer {
+interface ArmedTimer {
   readonly name: TimerName;
   /** On the monotonic scale. */
   readonly dueMs: number;

@@ -24,7 +24,7 @@ import { ProcessClock } from "./process-clock.ts";
 import { SimRandom } from "./random.ts";
 
 /** How a life ends. */
-export type End = "power cut" | "kill" | "failure" | "close";
+type End = "power cut" | "kill" | "failure" | "close";
 
 export interface MemberMarks {
   readonly ends: Record<End, number>;
@@ -73,7 +73,7 @@ export const roomyBytes = 2 ** 20;
 const patienceMs = 60_000;
 const downMsMax = 300;
 
-export interface MemberDeps {
+interface MemberDeps {
   readonly clock: SimClock;
   readonly network: SimNetwork;
   readonly random: Prng;

@@ -34,7 +34,7 @@ export interface Marks {
   readonly faults: FaultMarks;
 }
 
-export interface RunResult {
+interface RunResult {
   readonly history: History;
   readonly problems: readonly Problem[];
   readonly marks: Marks;

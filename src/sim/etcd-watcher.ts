@@ -31,7 +31,7 @@ export interface WatcherMarks {
   fragments: number;
 }
 
-export interface WatcherDeps {
+interface WatcherDeps {
   readonly client: EtcdClient;
   readonly network: SimNetwork;
   readonly recorder: Recorder;

@@ -56,7 +56,7 @@ export async function readAndWrite(
 }
 
 /** A request is written down as text in its value, so no two values are the same. */
-export class Requests {
+class Requests {
   readonly #random: Prng;
   readonly #name: string;
   readonly #leases: readonly string[];

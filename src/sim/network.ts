@@ -27,10 +27,10 @@ export class ConnectionLost extends Error {
   }
 }
 
-export type Pass = (point: "message in" | "message out") => void;
+type Pass = (point: "message in" | "message out") => void;
 export type Methods = ReadonlyMap<string, Method>;
 
-export interface StreamClient {
+interface StreamClient {
   /** `sentMs`: when the server sent it. */
   message(bytes: Buffer, sentMs: number): void;
   /** Nothing follows. `error`: the server ended it with this. */

@@ -15,9 +15,9 @@ import { decodeScalar } from "./decode-scalars.ts";
 import { schemaOf } from "./schema.ts";
 
 /** Definition name -> schema; custom kinds bring their own. */
-export type SchemaResolver = (name: string) => ObjectSchema | undefined;
+type SchemaResolver = (name: string) => ObjectSchema | undefined;
 
-export type DecodeResult =
+type DecodeResult =
   | {
       readonly kind: "ok";
       readonly object: AnyObject;
@@ -30,7 +30,7 @@ export type DecodeResult =
   | { readonly kind: "too-many"; readonly message: string };
 
 /** Field names, map keys and list indexes. */
-export type FieldPath = readonly (string | number)[];
+type FieldPath = readonly (string | number)[];
 
 /** Upstream stops counting there too. */
 export const findingsMax = 100;
@@ -70,7 +70,7 @@ export function cannotBeHandled(gvk: GroupVersionKind, message: string): string 
 }
 
 /** What a scan of the text knows of keys that stand twice (`JsonScan` of the wire room). */
-export interface DuplicateKeys {
+interface DuplicateKeys {
   readonly duplicates: readonly { readonly path: FieldPath; readonly order: number }[];
   ordersOf(paths: readonly FieldPath[]): readonly (number | undefined)[];
 }

@@ -30,7 +30,7 @@ export interface SubresourceRow {
   readonly verbs: "update" | "create" | "get" | "connect" | "proxy" | "read-write";
 }
 
-export interface GroupVersionRows {
+interface GroupVersionRows {
   readonly group: string;
   readonly version: string;
   readonly rows: readonly Row[];

@@ -1,7 +1,6 @@
 /**
  * The built-in resources: rows of `resource-rows.ts` unfolded, and look-ups by path and by kind.
  *
- * `servedByDefault` is what a server serves unless told otherwise: the stable group-versions.
  * CRDs are not here; the server that serves them adds their rows to these.
  */
 import { must } from "#base/assert.ts";
@@ -54,18 +53,12 @@ const deletedObjects: ReadonlySet<string> = new Set([
 const rows: readonly ResourceInfo[] = groupVersionRows.flatMap((gv) =>
   gv.rows.map((row) => unfold(gv.group, gv.version, row)),
 );
-const stable = rows.filter((row) => /^v[0-9]+$/.test(row.version));
 const byPath = new Map(rows.map((row) => [pathKey(row.group, row.version, row.resource), row]));
 const byKind = new Map(rows.map((row) => [pathKey(row.group, row.version, row.kind), row]));
 
 /** All 95, in discovery order within each group-version. */
 export function builtinResources(): readonly ResourceInfo[] {
   return rows;
-}
-
-/** The resources of stable versions: what is served unless other versions are switched on. */
-export function stableResources(): readonly ResourceInfo[] {
-  return stable;
 }
 
 /** `resource` is the plural name. */

@@ -125,7 +125,7 @@ function fieldOf(object: AnyObject, field: string): unknown {
   return field === "annotations" ? (object.metadata?.annotations ?? {}) : object[field];
 }
 
-export function withGeneration(object: AnyObject, generation: number | undefined): AnyObject {
+function withGeneration(object: AnyObject, generation: number | undefined): AnyObject {
   if (object.metadata?.generation === generation) return object;
   const metadata: Record<string, unknown> = { ...object.metadata };
   if (generation === undefined) delete metadata["generation"];
@@ -133,7 +133,7 @@ export function withGeneration(object: AnyObject, generation: number | undefined
   return { ...object, metadata: metadata as ObjectMeta };
 }
 
-export function withStatus(object: AnyObject, status: unknown): AnyObject {
+function withStatus(object: AnyObject, status: unknown): AnyObject {
   if (object["status"] === status) return object;
   if (status !== undefined) return { ...object, status };
   const { status: dropped, ...kept } = object;

@@ -38,7 +38,7 @@ function prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject {
   return released ? { ...service, status: { loadBalancer: {} } } : service;
 }
 
-export function needsClusterIp(spec: Fields): boolean {
+function needsClusterIp(spec: Fields): boolean {
   return text(spec, "type") !== "ExternalName";
 }
 

@@ -20,7 +20,7 @@ import { semanticEqual } from "./equal.ts";
 import { describeChange } from "./describe.ts";
 import { checkResourceAmount, readQuantity } from "./resources.ts";
 
-export const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 export const volumeModes = ["Block", "Filesystem"];
 const betaClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 

@@ -32,7 +32,7 @@ import { checkImmutable } from "./immutable.ts";
 import { checkCounters } from "./numbers.ts";
 import { configKeyErrors } from "./text.ts";
 
-export const dataBytesMax = 1024 * 1024;
+const dataBytesMax = 1024 * 1024;
 /** How upstream names the whole object. */
 const wholeObject = "[]";
 

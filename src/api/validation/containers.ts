@@ -99,7 +99,7 @@ function checkPorts(out: FieldError[], container: Fields, path: string): void {
   });
 }
 
-export function checkProtocol(out: FieldError[], protocol: string, path: string): void {
+function checkProtocol(out: FieldError[], protocol: string, path: string): void {
   if (protocol === "") out.push(required(path));
   else if (!protocols.includes(protocol)) out.push(notSupported(path, protocol, protocols));
 }

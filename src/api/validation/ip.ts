@@ -2,12 +2,12 @@
 import type { FieldError } from "../status.ts";
 import { invalidValue } from "./errors.ts";
 
-export interface Address {
+interface Address {
   readonly family: "IPv4" | "IPv6";
   readonly value: bigint;
 }
 
-export interface Range {
+interface Range {
   readonly address: Address;
   readonly prefixLength: number;
 }

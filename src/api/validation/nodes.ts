@@ -27,7 +27,7 @@ export function validateNode(node: Fields): FieldError[] {
   return out;
 }
 
-export function checkTaints(out: FieldError[], taints: readonly Fields[], path: string): void {
+function checkTaints(out: FieldError[], taints: readonly Fields[], path: string): void {
   const seen = new Set<string>();
   taints.forEach((taint, at) => {
     const here = index(path, at);

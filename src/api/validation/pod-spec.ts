@@ -54,7 +54,7 @@ const int32Max = 2_147_483_647;
 const nameserversMax = 3;
 const searchesMax = 32;
 const searchTextMax = 2048;
-export const restartPolicies = ["Always", "OnFailure", "Never"];
+const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const preemptionPolicies = ["PreemptLowerPriority", "Never"];
 
@@ -321,7 +321,7 @@ function checkPolicies(out: FieldError[], spec: Fields, path: string): void {
 }
 
 /** A text of a closed set that may not be empty. */
-export function checkChoice(
+function checkChoice(
   out: FieldError[],
   fields: Fields,
   field: string,

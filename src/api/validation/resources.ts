@@ -57,10 +57,10 @@ const integers = new Set([
   "services.loadbalancers",
 ]);
 
-export const invalidQuantityText =
+const invalidQuantityText =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-export function isHugePage(name: string): boolean {
+function isHugePage(name: string): boolean {
   return name.startsWith("hugepages-");
 }
 
@@ -68,7 +68,7 @@ function isQuotaHugePage(name: string): boolean {
   return isHugePage(name) || name.startsWith("requests.hugepages-");
 }
 
-export function isNativeResource(name: string): boolean {
+function isNativeResource(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 

@@ -235,7 +235,7 @@ function checkLinux(out: FieldError[], spec: Fields, path: string): void {
 }
 
 /** Init, regular and ephemeral containers, each with its path. */
-export function eachContainer(
+function eachContainer(
   spec: Fields,
   path: string,
   visit: (container: Fields, path: string) => void,

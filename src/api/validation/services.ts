@@ -304,7 +304,7 @@ export function checkIngressPoint(out: FieldError[], entry: Fields, path: string
   if (name !== "") checkHostName(out, name, child(path, "hostname"));
 }
 
-export function checkHostName(out: FieldError[], name: string, path: string): void {
+function checkHostName(out: FieldError[], name: string, path: string): void {
   append(out, invalidEach(path, name, subdomainErrors(name)));
   if (/^\d{1,3}(\.\d{1,3}){3}$/.test(name)) {
     out.push(invalidValue(path, name, "must be a DNS name, not an IP address"));

@@ -123,7 +123,7 @@ export function validateStorageClassUpdate(next: Fields, old: Fields): FieldErro
 
 const driverMax = 63;
 
-export function checkDriverName(out: FieldError[], driver: string, path: string): void {
+function checkDriverName(out: FieldError[], driver: string, path: string): void {
   if (driver === "") {
     out.push(required(path));
     return;

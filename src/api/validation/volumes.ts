@@ -35,7 +35,7 @@ function requires(...fields: readonly string[]): SourceCheck {
   };
 }
 
-export function checkMode(out: FieldError[], fields: Fields, name: string, path: string): void {
+function checkMode(out: FieldError[], fields: Fields, name: string, path: string): void {
   const mode = maybeNumber(fields, name);
   if (mode === undefined || (mode >= 0 && mode <= 0o777)) return;
   out.push(invalidValue(child(path, name), mode, modeText));
@@ -52,7 +52,7 @@ const hostPathTypes = [
   "Socket",
 ];
 
-export const checkHostPath: SourceCheck = (out, source, path) => {
+const checkHostPath: SourceCheck = (out, source, path) => {
   const hostPath = text(source, "path");
   if (hostPath === "") {
     out.push(required(child(path, "path")));

@@ -21,8 +21,8 @@ import {
 } from "./parameters.ts";
 
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
-export const deleteOptions = `${meta}.DeleteOptions`;
-export const patchBody = `${meta}.Patch`;
+const deleteOptions = `${meta}.DeleteOptions`;
+const patchBody = `${meta}.Patch`;
 const status: Content = { definition: `${meta}.Status` };
 const watchEvent: Content = { definition: `${meta}.WatchEvent` };
 

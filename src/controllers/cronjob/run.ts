@@ -26,7 +26,7 @@ export interface Run {
   readonly nextMs: number | undefined;
 }
 
-export interface RunInput {
+interface RunInput {
   readonly cron: CronJob;
   /** The Jobs it controls. */
   readonly jobs: readonly Job[];

@@ -10,7 +10,7 @@ export interface Round extends DaemonInput {
   readonly revisions: readonly ControllerRevision[];
 }
 
-export interface RoundPlan extends DaemonPlan {
+interface RoundPlan extends DaemonPlan {
   /** Until the next failed pod may be deleted; undefined when none waits. */
   readonly waitMs: number | undefined;
 }

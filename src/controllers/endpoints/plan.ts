@@ -37,7 +37,7 @@ export interface ServicePlan {
 }
 
 /** Whole objects, as they are to be written. */
-export interface FamilyPlan {
+interface FamilyPlan {
   readonly create: readonly EndpointSlice[];
   readonly update: readonly EndpointSlice[];
   readonly remove: readonly EndpointSlice[];

@@ -26,7 +26,7 @@ export interface SliceContent {
   readonly endpoints: readonly Endpoint[];
 }
 
-export interface SliceInput {
+interface SliceInput {
   readonly groups: readonly PortGroup[];
   /** Of this Service and this address family. */
   readonly existing: readonly EndpointSlice[];

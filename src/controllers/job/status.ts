@@ -10,7 +10,7 @@ import { formatIndexes, type Indexes } from "./indexes.ts";
 import { isTrue, type Ending } from "./plan.ts";
 import { tallyStatus, type Tally } from "./tally.ts";
 
-export interface StatusInput {
+interface StatusInput {
   readonly job: Job;
   readonly tally: Tally;
   readonly ending: Ending | undefined;
@@ -104,7 +104,7 @@ function setCondition(
   return withCondition(conditions, { type, status, reason, message, ...times });
 }
 
-export interface StatusEvent {
+interface StatusEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;

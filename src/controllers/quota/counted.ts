@@ -16,7 +16,7 @@ import type { ControllerDeps } from "../framework/controller.ts";
 import { discover } from "../framework/discovery.ts";
 import { jsonEqual } from "../framework/equal.ts";
 
-export interface UsageEvents {
+interface UsageEvents {
   /** Usage is only compared in namespaces that have a quota. */
   readonly isLimited: (namespace: string) => boolean;
   readonly onUsageChange: (evaluator: UsageEvaluator, object: KubeObject) => void;

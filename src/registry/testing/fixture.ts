@@ -54,7 +54,7 @@ export function openRegistry(
 }
 
 /** `pods`, `deployments.apps`. */
-export function resourceInfo(name: string): ResourceInfo {
+function resourceInfo(name: string): ResourceInfo {
   const [resource, ...group] = name.split(".");
   const info = builtinResources().find(
     (row) => row.resource === resource && row.group === group.join("."),

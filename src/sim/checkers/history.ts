@@ -25,7 +25,7 @@ export interface Span {
   readonly end: string;
 }
 
-export type CompareTarget = "version" | "create" | "mod" | "value" | "lease";
+type CompareTarget = "version" | "create" | "mod" | "value" | "lease";
 
 export interface Compare extends Span {
   readonly target: CompareTarget;

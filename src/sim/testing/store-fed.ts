@@ -13,7 +13,7 @@ const pods = { group: "", resource: "pods" };
 const prefix = resourcePrefix(pods);
 const windowMs = 100;
 
-export interface StoreFedOptions {
+interface StoreFedOptions {
   readonly ringItemsMax: number;
 }
 
