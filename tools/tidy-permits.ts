@@ -68,7 +68,6 @@ export const permits: Permits = {
       "src/controllers/podgc/garbage.ts findUnscheduledTerminating",
       "src/controllers/pods/pod.ts availableInMs",
       "src/platform/node/http/socket-writer.ts directHandle",
-      "src/server/deadline.ts durationMs",
       "src/wire/buffer-pool.ts BufferPool",
     ],
   },

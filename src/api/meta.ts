@@ -7,7 +7,7 @@
  */
 import type { AnyObject, ObjectMeta, OwnerReference } from "./object.ts";
 import { parseApiVersion } from "./object.ts";
-import type { FieldError } from "./status.ts";
+import { badRequest, type FieldError } from "./status.ts";
 import { labelValueErrors, qualifiedNameErrors } from "./selectors/label-syntax.ts";
 import type { NameRandom, NameValidator } from "./names.ts";
 import { dnsLabelName, generateName } from "./names.ts";
@@ -157,6 +157,15 @@ function validateName(meta: ObjectMeta, validator: NameValidator, path: string):
   if (name === "") errors.push(required(at, "name or generateName is required"));
   else append(errors, invalidEach(at, name, validator(name, false)));
   return errors;
+}
+
+/** An object may leave its namespace out, not name another than the request. @throws ApiError 400. */
+export function checkNamespaceOf(object: AnyObject, namespace: string): void {
+  const own = object.metadata?.namespace ?? "";
+  if (own === "" || own === namespace) return;
+  throw badRequest(
+    "the namespace of the provided object does not match the namespace sent on the request",
+  );
 }
 
 function validateNamespace(meta: ObjectMeta, namespaced: boolean, path: string): FieldError[] {

@@ -7,6 +7,7 @@
  *        syncs; the second wave needs the namespaces of the first. No admission: this is the server.
  */
 import { formatTime } from "#api/time.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import { resourceByKind } from "#api/schema/resources.ts";
@@ -151,18 +152,14 @@ const autoupdate = "apf.kubernetes.io/autoupdate-spec";
 function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const ours = current.metadata?.annotations?.[autoupdate] === "true";
   if (!ours && !isMandatory(current.metadata?.name ?? "")) return undefined;
-  if (sameJson(wanted["spec"], current["spec"])) return undefined;
+  if (jsonEqual(wanted["spec"], current["spec"])) return undefined;
   return { ...current, spec: wanted["spec"] };
 }
 
 /** One server, one address: a restart elsewhere moves it. Several servers keep each other's. */
 function replaceEndpoints(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const fields = ["subsets", "endpoints", "ports", "addressType"] as const;
-  const changed = fields.filter((field) => !sameJson(wanted[field], current[field]));
+  const changed = fields.filter((field) => !jsonEqual(wanted[field], current[field]));
   if (changed.length === 0) return undefined;
   return { ...current, ...Object.fromEntries(changed.map((field) => [field, wanted[field]])) };
-}
-
-function sameJson(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -4,9 +4,14 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";
-import { dedupOwnerReferences, prepareMetadataForCreate, validateMetadata } from "#api/meta.ts";
+import {
+  checkNamespaceOf,
+  dedupOwnerReferences,
+  prepareMetadataForCreate,
+  validateMetadata,
+} from "#api/meta.ts";
 import { nameValidatorFor } from "#api/names.ts";
-import { alreadyExists, ApiError, badRequest, failure, type FieldError } from "#api/status.ts";
+import { alreadyExists, ApiError, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 import type { ResourceStorage, Written } from "./resource-storage.ts";
@@ -47,7 +52,7 @@ export async function prepareCreate(
   object: AnyObject,
   options: WriteOptions,
 ): Promise<AnyObject> {
-  checkNamespace(context, namespace, object);
+  if (context.info.namespaced) checkNamespaceOf(object, namespace);
   const deduped = dedupOwnerReferences(object);
   if (deduped.warning !== undefined) options.warn?.(deduped.warning);
   const filled = prepareMetadataForCreate(deduped.object, {
@@ -88,18 +93,6 @@ export async function storeCreated(
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
   }
   return putObject(context, key, next, 0);
-}
-
-export function checkNamespace(
-  context: ResourceStorage,
-  namespace: string,
-  object: AnyObject,
-): void {
-  const given = object.metadata?.namespace ?? "";
-  if (!context.info.namespaced || given === "" || given === namespace) return;
-  throw badRequest(
-    "the namespace of the provided object does not match the namespace sent on the request",
-  );
 }
 
 function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {

@@ -8,6 +8,7 @@
  */
 import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from "#api/object.ts";
 import {
+  checkNamespaceOf,
   dedupOwnerReferences,
   prepareMetadataForUpdate,
   validateMetadata,
@@ -29,7 +30,7 @@ import {
   encodeForStorage,
   uncachedObject,
 } from "./resource-storage.ts";
-import { checkNamespace, existsError, prepareCreate, storeCreated } from "./create.ts";
+import { existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
 import { objectKey, storeKey } from "./keys.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
@@ -178,7 +179,7 @@ function versionRequired(context: ResourceStorage, name: string): Error {
 
 function prepareUpdate(attempt: Attempt, wanted: AnyObject, old: AnyObject): AnyObject {
   const { context, namespace, options } = attempt;
-  checkNamespace(context, namespace, wanted);
+  if (context.info.namespaced) checkNamespaceOf(wanted, namespace);
   const deduped = dedupOwnerReferences(wanted);
   if (deduped.warning !== undefined) options.warn?.(deduped.warning);
   const { namespace: _, ...given } = deduped.object.metadata ?? {};

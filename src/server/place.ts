@@ -10,6 +10,7 @@
  *        answered 404 once it is authorised, and reaches no handler.
  * Why a class: only this file can make a place, so no handler can invent one.
  */
+import { isNamespaceResource } from "#api/object.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 export type Scope = "namespaced" | "cluster";
@@ -72,7 +73,7 @@ export function targetOf(info: RequestInfo, scope: Scope | undefined): Target {
 
 /** The only cluster-scoped kind whose path says a namespace: its own name. */
 function isNamespaceItself(info: RequestInfo): boolean {
-  return !info.inNamespace && info.group === "" && info.resource === "namespaces";
+  return !info.inNamespace && isNamespaceResource(info);
 }
 
 /** RESOURCE, RESOURCE/NAME, RESOURCE/NAME/SUBRESOURCE, and anything below a proxy. */

@@ -9,7 +9,7 @@ import type {
   EndpointSlice,
   Service,
 } from "#api/gen/types.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { controllerReference } from "../ownership/owner.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
 import { isElection, managedLabel, serviceLabel, skipMirrorLabel } from "./labels.ts";

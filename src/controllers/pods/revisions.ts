@@ -10,7 +10,7 @@ import type { Informer } from "#client/informer.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import type { Adopter } from "../ownership/adopt.ts";
 import { claimCached } from "../ownership/cached.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
 import { templateHash } from "./template-hash.ts";

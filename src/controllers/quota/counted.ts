@@ -14,7 +14,7 @@ import type { InformerSet } from "#client/informer-set.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/controller.ts";
 import { discover } from "../framework/discovery.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 
 interface UsageEvents {
   /** Usage is only compared in namespaces that have a quota. */
