@@ -10,6 +10,11 @@ export interface MutableObject {
 }
 
 export function isJsonObject(value: unknown): value is MutableObject {
+  return isRecord(value);
+}
+
+/** The same question of a value that is only read. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -7,6 +7,7 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
+import { isNativeResource } from "./validation/resources.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
 import { isAmong } from "./selectors/label-selector.ts";
@@ -254,11 +255,7 @@ function hasDeadline(pod: Pod): boolean {
 /** `hugepages-2Mi`, `requests.hugepages-2Mi`, `requests.nvidia.com/gpu`. */
 function isExtendedName(name: string): boolean {
   if (name.startsWith("hugepages-") || name.startsWith("requests.hugepages-")) return true;
-  return name.startsWith("requests.") && !isNative(name);
-}
-
-function isNative(name: string): boolean {
-  return !name.includes("/") || name.includes("kubernetes.io/");
+  return name.startsWith("requests.") && !isNativeResource(name);
 }
 
 function podUsage(object: AnyObject, nowMs: number): Usage {
@@ -305,7 +302,7 @@ function computeUsage(requests: Usage, limits: Usage): Usage {
   }
   for (const [name, request] of Object.entries(requests)) {
     if (name.startsWith("hugepages-")) usage[name] = usage[`requests.${name}`] = request;
-    else if (!isNative(name)) usage[`requests.${name}`] = request;
+    else if (!isNativeResource(name)) usage[`requests.${name}`] = request;
   }
   return usage;
 }

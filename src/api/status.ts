@@ -107,6 +107,11 @@ export function notFound(gr: GroupResource, name: string): ApiError {
   return failure(404, "NotFound", text, resourceDetails(gr, name));
 }
 
+/** 404 where no resource is, or none that is served: upstream's text of its own. */
+export function noSuchPath(): ApiError {
+  return failure(404, "NotFound", "the server could not find the requested resource", {});
+}
+
 export function alreadyExists(gr: GroupResource, name: string): ApiError {
   const text = `${qualifiedResource(gr)} "${name}" already exists`;
   return failure(409, "AlreadyExists", text, resourceDetails(gr, name));

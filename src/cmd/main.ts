@@ -36,11 +36,7 @@ program
     integer("seconds", 1, 1_000_000),
     compactEverySeconds,
   )
-  .addOption(
-    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-      .choices(["debug", "info", "warn", "error", "silent"])
-      .default("warn"),
-  )
+  .addOption(logLevelOption())
   .option(
     "--audit-log <file>",
     "append one JSON line per request; SIGHUP opens the file again after a rotation",
@@ -108,11 +104,7 @@ const store = program
     integer("seconds", 1, 1_000_000),
     600,
   )
-  .addOption(
-    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-      .choices(["debug", "info", "warn", "error", "silent"])
-      .default("warn"),
-  )
+  .addOption(logLevelOption())
   .addHelpText(
     "after",
     `
@@ -231,11 +223,7 @@ program
     integer("count", 0, 64),
     0,
   )
-  .addOption(
-    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-      .choices(["debug", "info", "warn", "error", "silent"])
-      .default("warn"),
-  )
+  .addOption(logLevelOption())
   .addHelpText(
     "after",
     `
@@ -252,6 +240,12 @@ Examples:
     const { relay } = await import("./relay.ts");
     await relay(options);
   });
+
+function logLevelOption(): Option {
+  return new Option("--log-level <level>", "what to log, as JSON lines on stderr")
+    .choices(["debug", "info", "warn", "error", "silent"])
+    .default("warn");
+}
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {

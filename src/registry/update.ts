@@ -6,6 +6,7 @@
  *                                                                    last finalizer gone: delete
  *                                                                    else: put if still current
  */
+import { equalBytes } from "#base/bytes.ts";
 import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from "#api/object.ts";
 import {
   checkNamespaceOf,
@@ -115,7 +116,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
   const bytes = encodeForStorage(context, settled);
   if (pace?.isLong === true) await pace.turn();
-  if (sameBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
+  if (equalBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
     return done({ object: current, created: false, deleted: false });
   }
   if (options.dryRun) {
@@ -230,12 +231,6 @@ function withOldTimes(next: AnyObject, old: AnyObject): AnyObject {
 
 function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined): boolean {
   return a === b || jsonEqual({ ...a, time: undefined }, { ...b, time: undefined });
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** Fields in another order make the same object; anything else changes the length or a value. */

@@ -10,7 +10,7 @@
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
-import { failure } from "#api/status.ts";
+import { failure, noSuchPath } from "#api/status.ts";
 import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
 import { forbiddenError } from "#auth/forbidden.ts";
 import { anonymousName } from "#auth/groups.ts";
@@ -212,10 +212,6 @@ function runChainAuthorize(deps: ChainDeps, state: RequestState, user: UserInfo)
   state.refusing = false;
   if (target.place === undefined) throw noSuchPath();
   return { place: target.place, attributes };
-}
-
-function noSuchPath(): Error {
-  return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 function unauthorizedError(): Error {

@@ -8,6 +8,7 @@
  * Cost   one walk, no path text unless something is found: about half of what JSON.parse took.
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
  */
+import { isRecord } from "../json-value.ts";
 import type { AnyObject, GroupVersionKind } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
 import { objectLimits } from "../object-limits.ts";
@@ -414,8 +415,4 @@ function goTypeName(definition: string): string {
 
 function shortName(definition: string): string {
   return definition.slice(definition.lastIndexOf(".") + 1);
-}
-
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -68,7 +68,7 @@ function isQuotaHugePage(name: string): boolean {
   return isHugePage(name) || name.startsWith("requests.hugepages-");
 }
 
-function isNativeResource(name: string): boolean {
+export function isNativeResource(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 

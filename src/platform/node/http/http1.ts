@@ -11,6 +11,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Writable } from "node:stream";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
@@ -289,7 +290,7 @@ function writeHead(
   response.writeHead(status, { ...more, ...headersOf(headers) });
 }
 
-function untilDrained(response: ServerResponse): Promise<void> {
+export function untilDrained(response: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off("drain", done).off("close", done);
@@ -327,7 +328,7 @@ export function abandon(answer: PlainResponse): void {
   if (answer.kind === "bytes") answer.left?.();
 }
 
-export const closedSink: ByteSink = {
+const closedSink: ByteSink = {
   write: () => true,
   onDrain: () => {},
   end: () => {},
