@@ -17,7 +17,7 @@ export const permits: Permits = {
   testOnly: {
     "replicas of the scheduler and the controllers elect a leader": [
       "src/client/election.ts electionTimes",
-      "src/client/election.ts leases",
+      "src/client/election.ts leaseResource",
       "src/client/election.ts runElected",
     ],
     "API servers on an etcd cluster, and a log replicated by one, are its clients": [

@@ -24,7 +24,7 @@ interface PolicyWrite {
 }
 
 export interface Access {
-  allowed(question: AccessQuestion): boolean;
+  isAllowed(question: AccessQuestion): boolean;
   /** The refusal of a role or binding that holds more than its writer does, or undefined. */
   escalation(write: PolicyWrite): ApiError | undefined;
 }

@@ -7,7 +7,7 @@ import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type FieldError, forbidden, invalid } from "#api/status.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
-import { forbidden as forbiddenField } from "#api/validation/errors.ts";
+import { forbiddenField } from "#api/validation/errors.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { flag, items, maybe, part, text, texts } from "#api/validation/fields.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -126,7 +126,7 @@ interface Question {
 }
 
 function isAllowed(access: Access, user: UserInfo, question: Question): boolean {
-  return access.allowed({ user, group, resource: claims, ...question });
+  return access.isAllowed({ user, group, resource: claims, ...question });
 }
 
 function refusalText(user: UserInfo, { verb, subresource, namespace, name }: Question): string {

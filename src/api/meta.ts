@@ -14,7 +14,7 @@ import { dnsLabelName, generateName } from "./names.ts";
 import { byText, text, without } from "./validation/fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   invalidEach,
   invalidValue,
   required,
@@ -172,7 +172,7 @@ function validateNamespace(meta: ObjectMeta, namespaced: boolean, path: string):
   const at = child(path, "namespace");
   const namespace = meta.namespace ?? "";
   if (!namespaced) {
-    return namespace === "" ? [] : [forbidden(at, "not allowed on this type")];
+    return namespace === "" ? [] : [forbiddenField(at, "not allowed on this type")];
   }
   if (namespace === "") return [required(at)];
   return invalidEach(at, namespace, dnsLabelName(namespace, false));
@@ -364,7 +364,7 @@ function validateNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, path: string
   if (extra.length === 0) return [];
   const list = `[]string{${extra.map((name) => JSON.stringify(name)).join(", ")}}`;
   const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
-  return [forbidden(path, detail)];
+  return [forbiddenField(path, detail)];
 }
 
 /** Rules for a metav1.LabelSelector standing in an object. */
@@ -397,7 +397,7 @@ function validateSelectorRequirement(
     if (values.length === 0) errors.push(required(at, detail));
   } else if (operator === "Exists" || operator === "DoesNotExist") {
     const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    if (values.length > 0) errors.push(forbidden(at, detail));
+    if (values.length > 0) errors.push(forbiddenField(at, detail));
   } else {
     errors.push(invalidValue(child(path, "operator"), operator, "not a valid selector operator"));
   }

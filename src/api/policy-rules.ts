@@ -15,7 +15,7 @@ export interface PolicyRule {
 
 /** The part of a request that rules speak about. */
 export interface PolicyQuestion {
-  readonly resourceRequest: boolean;
+  readonly isResourceRequest: boolean;
   readonly verb: string;
   readonly path: string;
   readonly group: string;
@@ -26,7 +26,7 @@ export interface PolicyQuestion {
 
 export function ruleAllows(rule: PolicyRule, question: PolicyQuestion): boolean {
   if (!hasOrAll(rule.verbs, question.verb)) return false;
-  if (!question.resourceRequest) {
+  if (!question.isResourceRequest) {
     return (rule.nonResourceURLs ?? []).some((url) => urlMatches(url, question.path));
   }
   return (

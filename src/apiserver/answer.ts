@@ -14,7 +14,7 @@ import type { CachedObject } from "#watch/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
 import { includeObject, partial, tableOf } from "./table.ts";
 
-const plain: Negotiated = { mediaType: "application/json", pretty: false };
+const plain: Negotiated = { mediaType: "application/json", isPretty: false };
 const newline = 0x0a;
 
 /** Negotiated before any work is done, so that a 406 has no effect. @throws ApiError 406. */
@@ -43,7 +43,7 @@ export function answerCached(
     return answerObject(context, kind, form, status, kind.fromStored(stripVersion(cached.object)));
   }
   const direct = context.request.peer.kind === "direct";
-  const json = form.mediaType === "application/json" && !form.pretty;
+  const json = form.mediaType === "application/json" && !form.isPretty;
   if (!direct && asStored && json && form.transform === undefined) {
     return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
   }

@@ -103,7 +103,7 @@ export function firstAddress(cidr: string): string {
   return [...parts.slice(0, 3), (parts[3] ?? 0) + 1].join(".");
 }
 
-export function isLoopback(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   return host.startsWith("127.") || host === "::1" || host === "localhost";
 }
 

@@ -25,7 +25,7 @@ import {
   apiServiceObjects,
   authenticationConfigMap,
   type BootstrapFacts,
-  isLoopback,
+  isLoopbackHost,
   kubernetesEndpoints,
   kubernetesEndpointSlice,
   kubernetesService,
@@ -52,7 +52,7 @@ const keep: Reconcile = () => undefined;
 export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Promise<void> {
   const { catalog } = deps;
   const now = formatTime(deps.clock.nowMs());
-  const endpoints = isLoopback(facts.advertise.host)
+  const endpoints = isLoopbackHost(facts.advertise.host)
     ? []
     : [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)];
   const policy = bootstrapPolicy();

@@ -12,7 +12,7 @@ import {
 } from "#api/selectors/label-selector.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
-import { forbidden } from "#api/validation/errors.ts";
+import { forbiddenField } from "#api/validation/errors.ts";
 import { isTrue } from "#server/request-info.ts";
 
 export interface ListQuery {
@@ -92,22 +92,24 @@ function unsupportedMatchError(value: string, supported: readonly string[]): Fie
 
 function listFaults(options: ListQuery): readonly FieldError[] {
   const { resourceVersion, resourceVersionMatch: match } = options;
-  const initial = forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
+  const initial = forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list");
   const last = options.sendInitialEvents === undefined ? [] : [initial];
   if (match === "") return last;
   const errors: FieldError[] = [];
   const field = "resourceVersionMatch";
   if (resourceVersion === "") {
     const why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-    errors.push(forbidden(field, why));
+    errors.push(forbiddenField(field, why));
   }
   if (options.continue !== "") {
-    errors.push(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+    errors.push(
+      forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"),
+    );
   }
   if (!matches.includes(match)) errors.push(unsupportedMatchError(match, matches));
   if (match === "Exact" && resourceVersion === "0") {
     const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
-    errors.push(forbidden(field, why));
+    errors.push(forbiddenField(field, why));
   }
   return [...errors, ...last];
 }
@@ -120,19 +122,19 @@ function watchFaults(options: ListQuery): readonly FieldError[] {
     if (match !== "") {
       const why =
         "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-      errors.push(forbidden(field, why));
+      errors.push(forbiddenField(field, why));
       if (match !== "NotOlderThan") errors.push(unsupportedMatchError(match, ["NotOlderThan"]));
     }
     return errors;
   }
   if (match !== "NotOlderThan") {
     const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-    errors.push(forbidden(field, why));
+    errors.push(forbiddenField(field, why));
     if (match !== "") errors.push(unsupportedMatchError(match, ["NotOlderThan"]));
   }
   if (options.continue !== "") {
     const why = "continue is forbidden when sendInitialEvents is provided";
-    errors.push(forbidden("continue", why));
+    errors.push(forbiddenField("continue", why));
   }
   return errors;
 }

@@ -51,7 +51,7 @@ export async function answerList(
   page: ListPage,
 ): Promise<PlainResponse> {
   const direct = context.request.peer.kind === "direct";
-  const json = form.mediaType === "application/json" && !form.pretty;
+  const json = form.mediaType === "application/json" && !form.isPretty;
   const inBlocks = (json || form.mediaType === protobufType) && !direct;
   if (!inBlocks || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
   const head = listHeadOf(kind, form, page);

@@ -45,7 +45,7 @@ export async function handlePatch(
     type === "apply"
       ? await handleApply(deps, context, kind, query, patch)
       : await patchThrough(deps, context, kind, query, type, patch);
-  return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
+  return answerCached(context, kind, form, result.isCreated ? 201 : 200, result.object);
 }
 
 function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {

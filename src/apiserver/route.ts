@@ -34,7 +34,7 @@ export async function serveResource(
   const kind = deps.catalog.find(info.group, info.version, info.resource);
   if (kind === undefined) throw noSuchPath();
   // The path says watch: of other methods upstream's router knows none there.
-  if (info.verbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
+  if (info.hasVerbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
   // Upstream routes GET only; a proxied HEAD is the container's business.
   if (context.request.method === "HEAD" && info.subresource !== "proxy")
     throw methodNotAllowed(kind);

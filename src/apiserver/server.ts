@@ -109,7 +109,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) =>
-      context.requestInfo.resourceRequest
+      context.requestInfo.isResourceRequest
         ? serveResource(route, context)
         : serveNonResource(nonResource, context),
   );

@@ -105,7 +105,7 @@ function mayDo(
     user: write.user,
     verb,
     path: "",
-    resourceRequest: true,
+    isResourceRequest: true,
     group: rbacGroup,
     version: "*",
     resource,

@@ -123,7 +123,7 @@ function partAttributes(part: Part, user: UserInfo, path: string): Attributes {
     user,
     verb: "impersonate",
     path,
-    resourceRequest: true,
+    isResourceRequest: true,
     group: own ? authenticationGroup : "",
     version: "v1",
     resource: resources[part.kind],

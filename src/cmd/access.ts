@@ -102,10 +102,10 @@ export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[
 
 function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {
   return {
-    allowed: (question) =>
+    isAllowed: (question) =>
       authorizer.authorize({
         path: "",
-        resourceRequest: true,
+        isResourceRequest: true,
         version: "*",
         subresource: "",
         ...question,

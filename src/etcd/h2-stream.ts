@@ -90,12 +90,12 @@ export class H2Stream {
     return this.#connection.peerStreamWindow + this.#credit;
   }
 
-  get peerHasEnded(): boolean {
+  get hasPeerEnded(): boolean {
     return this.#peerEnded;
   }
 
   /** Nothing that is sent from now on would reach the peer. */
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#over || this.#trailers !== undefined;
   }
 
@@ -122,14 +122,14 @@ export class H2Stream {
   #onDrained: (() => void) | undefined;
 
   sendHead(): void {
-    if (this.#headSent || this.closed) return;
+    if (this.#headSent || this.isClosed) return;
     this.#headSent = true;
     this.#writeHeaders(grpcHead, 0);
   }
 
   /** A framed message, which others may be sent too: it is not changed any more. */
   send(frame: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.sendHead();
     const { length } = frame;
     const free = this.#pending.length === 0;
@@ -156,7 +156,7 @@ export class H2Stream {
 
   /** The whole answer of a unary call in one piece, where windows allow: the usual case. */
   answer(frame: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     const fits = this.#connection.allowance(frame.length, this.#window) === frame.length;
     if (this.#headSent || !fits || frame.length > wholeAnswerMax) {
       this.send(frame);
@@ -176,7 +176,7 @@ export class H2Stream {
 
   /** An answer of plain HTTP; `head` is a block. */
   reply(head: Buffer, body: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.#headSent = true;
     this.#writeHeaders(head, 0);
     this.send(body);
@@ -185,7 +185,7 @@ export class H2Stream {
 
   /** Trailers, after all data. */
   end(trailers: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.#trailers = trailers;
     this.pump();
   }
@@ -200,7 +200,7 @@ export class H2Stream {
   fail(code: number, message: string): void {
     const trailers = grpcTrailers(code, encodeGrpcMessage(message));
     if (this.#headSent) this.end(trailers);
-    else if (!this.closed) this.end(Buffer.concat([grpcHead, trailers]));
+    else if (!this.isClosed) this.end(Buffer.concat([grpcHead, trailers]));
   }
 
   /** Sends what the windows allow. */
@@ -310,8 +310,8 @@ export class H2Stream {
   }
 
   /** @returns false when the connection's unfinished messages have more room than they may. */
-  messageRoom(change: number): boolean {
-    return this.#connection.account.messageRoom(change);
+  takeMessageRoom(change: number): boolean {
+    return this.#connection.account.takeMessageRoom(change);
   }
 
   get isServerBusy(): boolean {

@@ -131,7 +131,7 @@ export class PeerAccount implements Reader {
   }
 
   /** @returns false when the unfinished messages have more room than they may. */
-  messageRoom(change: number): boolean {
+  takeMessageRoom(change: number): boolean {
     this.#roomBytes += change;
     return this.#roomBytes <= this.#limits.messageRoomBytesMax;
   }

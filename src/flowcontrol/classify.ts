@@ -17,7 +17,7 @@ import type { UserInfo } from "#platform/http.ts";
 export interface FlowFacts {
   readonly verb: string;
   readonly path: string;
-  readonly resourceRequest: boolean;
+  readonly isResourceRequest: boolean;
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
@@ -59,7 +59,7 @@ export function distinguisherOf(schema: FlowSchema, facts: FlowFacts, user: User
 
 function ruleMatches(rule: PolicyRulesWithSubjects, facts: FlowFacts, user: UserInfo): boolean {
   if (!(rule.subjects ?? []).some((subject) => subjectMatches(subject, user))) return false;
-  return facts.resourceRequest
+  return facts.isResourceRequest
     ? (rule.resourceRules ?? []).some((entry) => resourceMatches(entry, facts))
     : (rule.nonResourceRules ?? []).some((entry) => urlMatches(entry, facts));
 }

@@ -16,7 +16,7 @@ import { estimateWork, seatsMaxOf } from "./work.ts";
 const resource: FlowFacts = {
   verb: "get",
   path: "/api/v1/namespaces/ns/pods/p",
-  resourceRequest: true,
+  isResourceRequest: true,
   group: "",
   resource: "pods",
   subresource: "",
@@ -99,8 +99,11 @@ test("every kind of caller falls into its class", () => {
   const kubelet = user("system:node:n1", "system:nodes");
   const lease = { group: "coordination.k8s.io", resource: "leases", verb: "update" };
   assert.equal(classOf(user("root", "system:masters")), "exempt");
-  assert.equal(classOf(user("x"), { resourceRequest: false, path: "/readyz/ping" }), "probes");
-  assert.equal(classOf(user("x"), { resourceRequest: false, path: "/metrics" }), "global-default");
+  assert.equal(classOf(user("x"), { isResourceRequest: false, path: "/readyz/ping" }), "probes");
+  assert.equal(
+    classOf(user("x"), { isResourceRequest: false, path: "/metrics" }),
+    "global-default",
+  );
   assert.equal(classOf(user("system:kube-scheduler"), lease), "system-leader-election");
   assert.equal(classOf(user("system:kube-scheduler")), "kube-scheduler");
   assert.equal(classOf(kubelet, lease), "system-node-high");

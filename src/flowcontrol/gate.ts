@@ -295,5 +295,5 @@ function sharesOf(level: PriorityLevelConfiguration): number {
 }
 
 function isLongRunning(info: FlowFacts): boolean {
-  return info.verb === "proxy" || (info.resourceRequest && longRunning.has(info.subresource));
+  return info.verb === "proxy" || (info.isResourceRequest && longRunning.has(info.subresource));
 }

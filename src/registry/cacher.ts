@@ -53,7 +53,7 @@ interface CacherDeps {
 }
 
 interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
-  readonly freeze: boolean;
+  readonly shouldFreeze: boolean;
 }
 
 /** Pods, ResourceSlices ...: kubelets each watch their node's share. */
@@ -155,7 +155,7 @@ export class Cacher {
     return {
       fieldValue: (object, field) => fieldValue(group, resource, object, field),
       memos,
-      freeze: this.#options.freeze,
+      freeze: this.#options.shouldFreeze,
     };
   }
 

@@ -23,7 +23,7 @@ import {
   encodeForStorage,
   uncachedObject,
 } from "./resource-storage.ts";
-import { objectKey } from "./keys.ts";
+import { storageKey } from "./keys.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
 /** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
@@ -80,7 +80,7 @@ export async function storeCreated(
   options: WriteOptions,
 ): Promise<Written> {
   const { name = "", namespace = "", resourceVersion = "" } = next.metadata ?? {};
-  const key = objectKey(namespace, name);
+  const key = storageKey(namespace, name);
   if (options.dryRun) {
     const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };

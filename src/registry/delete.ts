@@ -23,7 +23,7 @@ import {
   uncachedObject,
 } from "./resource-storage.ts";
 import { finalizersForDelete, namespaceFinalizers } from "./finalizers.ts";
-import { objectKey } from "./keys.ts";
+import { storageKey } from "./keys.ts";
 import type { DeleteOptions, DeleteResult, WriteOptions } from "./resource-store.ts";
 
 const attemptsMax = 100;
@@ -44,7 +44,7 @@ export async function storeDelete(
   write: WriteOptions,
 ): Promise<DeleteResult> {
   checkOptions(options);
-  let current = context.core.cache.state.get(objectKey(at.namespace, at.name));
+  let current = context.core.cache.state.get(storageKey(at.namespace, at.name));
   for (let count = 0; count < attemptsMax; count++) {
     if (current === undefined) throw notFound(groupResource(context), at.name);
     const outcome = await deleteOnce(context, current, options, write);

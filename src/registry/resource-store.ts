@@ -51,9 +51,9 @@ export type Transform = (current: AnyObject | undefined) => AnyObject | Promise<
 export interface UpdateResult {
   readonly object: CachedObject;
   /** The object did not exist: HTTP 201. */
-  readonly created: boolean;
+  readonly isCreated: boolean;
   /** The update emptied the finalizers of a deleting object: it is gone. */
-  readonly deleted: boolean;
+  readonly isDeleted: boolean;
 }
 
 export interface DeleteOptions {

@@ -33,7 +33,7 @@ import {
 } from "./resource-storage.ts";
 import { existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
-import { objectKey, storeKey } from "./keys.ts";
+import { storageKey, storeKey } from "./keys.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
 
 /** Upstream retries until the request's deadline; this many lost races in a row indicate a bug. */
@@ -59,7 +59,7 @@ export async function storeUpdate(
   options: UpdateOptions,
 ): Promise<UpdateResult> {
   const { namespace, name } = at;
-  const key = objectKey(namespace, name);
+  const key = storageKey(namespace, name);
   const attempt: Attempt = { context, namespace, name, key, transform, options };
   let current = context.core.cache.state.get(key);
   for (let count = 0; count < attemptsMax; count++) {
@@ -93,7 +93,7 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
     if (written.actual === undefined) throw existsError(context, next, undefined);
     return written;
   }
-  return done({ object: written.object, created: true, deleted: false });
+  return done({ object: written.object, isCreated: true, isDeleted: false });
 }
 
 async function updateExisting(attempt: Attempt, current: SharedObject): Promise<Outcome> {
@@ -117,15 +117,15 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   const bytes = encodeForStorage(context, settled);
   if (pace?.isLong === true) await pace.turn();
   if (equalBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
-    return done({ object: current, created: false, deleted: false });
+    return done({ object: current, isCreated: false, isDeleted: false });
   }
   if (options.dryRun) {
     const object = uncachedObject(context, key, bytes, current.revision);
-    return done({ object, created: false, deleted: false });
+    return done({ object, isCreated: false, isDeleted: false });
   }
   const written = await putObject(context, key, settled, current.revision, bytes);
   if (written.kind === "conflict") return written;
-  return done({ object: written.object, created: false, deleted: false });
+  return done({ object: written.object, isCreated: false, isDeleted: false });
 }
 
 /** The update that takes the last finalizer off a deleting object is its deletion. */
@@ -140,7 +140,7 @@ async function updateByDeleting(
     const removed = await deleteKey(context, key, current.revision);
     if (removed.kind === "conflict") return removed;
   }
-  return done({ object, created: false, deleted: true });
+  return done({ object, isCreated: false, isDeleted: true });
 }
 
 function done(result: UpdateResult): Outcome {

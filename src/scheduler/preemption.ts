@@ -53,7 +53,7 @@ export function isRoomComing(cache: Cache, info: PodInfo, nodeName: string): boo
   const slot = cache.nodes.slotOf(nodeName);
   if (slot === undefined) return false;
   for (const other of cache.podsOn(slot)) {
-    if (other.terminating && other.priority < info.priority) return true;
+    if (other.isTerminating && other.priority < info.priority) return true;
   }
   return false;
 }

@@ -28,7 +28,7 @@ export async function evictVictim(
   nodeName: string,
 ): Promise<void> {
   const { client, clock, events, log } = deps;
-  if (victim.terminating) return;
+  if (victim.isTerminating) return;
   const { namespace, name, uid } = victim;
   const never = new AbortController().signal;
   const condition = {

@@ -4,7 +4,7 @@ import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 
 /** ?timeout= as a Go duration, never more than the server's own limit. @throws ApiError 400. */
-export function requestTimeoutMs(query: URLSearchParams, limitMs: number): number {
+export function allowedTimeoutMs(query: URLSearchParams, limitMs: number): number {
   const text = query.get("timeout");
   if (text === null || text === "") return limitMs;
   const wished = parseGoDuration(text);

@@ -116,7 +116,7 @@ const methodVerbs: Readonly<Record<string, string>> = {
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 function whereOf(info: RequestInfo, method: string, known: boolean): readonly string[] {
-  if (!info.resourceRequest || !known) {
+  if (!info.isResourceRequest || !known) {
     return [methods.has(method) ? method : "other", "", "", "", "", "", "apiserver"];
   }
   const scope = info.name !== "" ? "resource" : info.namespace !== "" ? "namespace" : "cluster";

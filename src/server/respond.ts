@@ -19,7 +19,7 @@ export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
   // Protobuf is negotiated for objects of built-in kinds only.
   if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
   if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
-  if (form.pretty) return encoder.encode(JSON.stringify(object, undefined, 2));
+  if (form.isPretty) return encoder.encode(JSON.stringify(object, undefined, 2));
   return encoder.encode(`${JSON.stringify(object)}\n`);
 }
 

@@ -22,7 +22,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
 /** The server ended before it could tell. */
 const unknown = "etcdserver: server stopped";
 
-export class EtcdClient {
+export class SimEtcdClient {
   readonly name: string;
   readonly #network: SimNetwork;
   readonly #recorder: Recorder;
@@ -36,7 +36,7 @@ export class EtcdClient {
 
   /** @returns undefined when no server listens now. */
   connection(): Connection | undefined {
-    if (this.#connection?.alive !== true) this.#connection = this.#network.connect();
+    if (this.#connection?.isAlive !== true) this.#connection = this.#network.connect();
     return this.#connection;
   }
 

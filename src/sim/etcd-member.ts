@@ -119,7 +119,7 @@ export class Member {
     return this.#sizes.quotaBytes;
   }
 
-  get serving(): boolean {
+  get isServing(): boolean {
     return this.#serving;
   }
 

@@ -10,7 +10,7 @@ import { check, type Problem } from "./checkers/guarantees.ts";
 import type { History } from "./checkers/history.ts";
 import { SimClock } from "./clock.ts";
 import { crashPlaces, type CrashPlace } from "./crash-points.ts";
-import { EtcdClient } from "./etcd-client.ts";
+import { SimEtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
 import { Member, roomyBytes, type MemberMarks, type Planted } from "./etcd-member.ts";
 import { clearAway, keepLease, operate } from "./etcd-operator.ts";
@@ -97,7 +97,7 @@ class Run {
   async go(): Promise<History> {
     const clock = this.#clock;
     this.#guard(this.#member.run());
-    await this.#until(() => this.#member.serving);
+    await this.#until(() => this.#member.isServing);
     this.#witness.start();
     const untilMs = clock.monotonicMs() + faultMs;
     this.#guard(this.#faults.run(untilMs));
@@ -110,7 +110,7 @@ class Run {
     await this.#lastQuestions();
     await this.#advance(quietMs / 2);
     const { quotaBytes } = this.#member;
-    const history = this.#recorder.history({ quotaBytes, roomy: this.#roomy });
+    const history = this.#recorder.history({ quotaBytes, isRoomy: this.#roomy });
     for (const watcher of this.#watchers) watcher.end();
     this.#member.stop();
     await clock.settle();
@@ -209,8 +209,8 @@ class Run {
     return { ...deps, random: deps.random.fork() };
   }
 
-  #client(name: string): EtcdClient {
-    return new EtcdClient({ network: this.#network, recorder: this.#recorder }, name);
+  #client(name: string): SimEtcdClient {
+    return new SimEtcdClient({ network: this.#network, recorder: this.#recorder }, name);
   }
 
   #watcher(...plans: readonly WatcherPlan[]): Watcher {

@@ -4,7 +4,7 @@
  */
 import type { Prng } from "#base/prng.ts";
 import * as m from "#wire/etcd-messages.ts";
-import type { EtcdClient } from "./etcd-client.ts";
+import type { SimEtcdClient } from "./etcd-client.ts";
 import { plainEvent } from "./etcd-messages.ts";
 import type { ClientStream, SimNetwork } from "./network.ts";
 import type { Recorder, WatchInProgress } from "./recorder.ts";
@@ -32,7 +32,7 @@ export interface WatcherMarks {
 }
 
 interface WatcherDeps {
-  readonly client: EtcdClient;
+  readonly client: SimEtcdClient;
   readonly network: SimNetwork;
   readonly recorder: Recorder;
   readonly marks: WatcherMarks;

@@ -112,7 +112,7 @@ export class Connection {
     this.#ended = ended;
   }
 
-  get alive(): boolean {
+  get isAlive(): boolean {
     return this.#alive;
   }
 
@@ -265,7 +265,7 @@ class StreamPair implements ServerStream {
     return this.#backlogBytes;
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed;
   }
 

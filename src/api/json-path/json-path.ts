@@ -204,7 +204,7 @@ function sliceValues(
   if (!Array.isArray(value)) throw new JsonPathError(`${goType(value)} is not array or slice`);
   const { length } = value;
   const start = fromEnd(startBound.value ?? 0, length, false);
-  const end = fromEnd(endBound.value ?? length, length, endBound.derived);
+  const end = fromEnd(endBound.value ?? length, length, endBound.isDerived);
   if (start === end) return [];
   if (start >= length || start < 0) throw outOfBounds(start, length);
   if (end > length || end < 0) throw outOfBounds(end - 1, length);

@@ -6,7 +6,7 @@
 import { must } from "#base/assert.ts";
 import type { GroupVersionKind } from "../object.ts";
 import type { ResourceInfo, SubresourceInfo, Verb } from "./resource-info.ts";
-import { groupVersionRows, type Row, type SubresourceRow } from "./resource-rows.ts";
+import { groupVersionRows, type ResourceRow, type SubresourceRow } from "./resource-rows.ts";
 import { parseApiVersion } from "../object.ts";
 
 const verbsAll: readonly Verb[] = [
@@ -19,7 +19,7 @@ const verbsAll: readonly Verb[] = [
   "update",
   "watch",
 ];
-const verbsRow: Readonly<Record<NonNullable<Row["verbs"]>, readonly Verb[]>> = {
+const verbsRow: Readonly<Record<NonNullable<ResourceRow["verbs"]>, readonly Verb[]>> = {
   create: ["create"],
   read: ["get", "list"],
   "no-collection-delete": verbsAll.filter((verb) => verb !== "deletecollection"),
@@ -89,7 +89,7 @@ function pathKey(group: string, version: string, name: string): string {
   return `${group}/${version}/${name}`;
 }
 
-function unfold(group: string, version: string, row: Row): ResourceInfo {
+function unfold(group: string, version: string, row: ResourceRow): ResourceInfo {
   const virtual = row.verbs === "create" || row.verbs === "read";
   return {
     group,
@@ -110,13 +110,13 @@ function unfold(group: string, version: string, row: Row): ResourceInfo {
 function unfoldStorage(
   group: string,
   version: string,
-  row: Row,
+  row: ResourceRow,
 ): NonNullable<ResourceInfo["storage"]> {
   if (group === "events.k8s.io") return { group: "", version: "v1", resource: "events" };
   return { group, version: row.storedAs ?? version, resource: row.resource };
 }
 
-function unfoldSubresources(row: Row): readonly SubresourceInfo[] {
+function unfoldSubresources(row: ResourceRow): readonly SubresourceInfo[] {
   const status: readonly SubresourceRow[] =
     row.status === true ? [{ name: "status", verbs: "read-write" }] : [];
   const listed = [...(row.subresources ?? []), ...status];

@@ -65,7 +65,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
         strategyFor(info.storage?.group ?? info.group, info.storage?.resource ?? info.resource),
       fieldValue,
     },
-    { ...recommendedRegistryOptions, freeze: true },
+    { ...recommendedRegistryOptions, shouldFreeze: true },
   );
   const metrics = new MetricSet();
   const build = { productVersion: "0", commit: "c", date: "d", runtime: "node", platform: "test" };

@@ -61,7 +61,7 @@ function findDue({ cron, nowMs }: RunInput): {
   if (zone !== undefined && !isTimeZone(zone)) return { events: [unknownZone(zone)] };
   try {
     const due = dueRun(cron, nowMs);
-    return { due, events: due.tooMany ? [tooManyMissed] : [] };
+    return { due, events: due.hasTooMany ? [tooManyMissed] : [] };
   } catch (error) {
     if (!(error instanceof CronError)) throw error;
     const schedule = JSON.stringify(cron.spec?.schedule ?? "");

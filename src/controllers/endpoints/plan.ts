@@ -55,7 +55,7 @@ export function planService(round: ServiceRound): ServicePlan {
     families: desired.map((one) => planFamily(service, one, mine)),
     strangers: existing.filter((slice) => !isKept(slice)),
     primary: desired[0]?.groups ?? [],
-    isIncomplete: desired.some(({ incomplete }) => incomplete),
+    isIncomplete: desired.some(({ isIncomplete }) => isIncomplete),
   };
 }
 

@@ -48,7 +48,7 @@ export function openRegistry(
       strategyFor: (info) => strategyFor(info.group, info.resource),
       fieldValue,
     },
-    { ...recommendedRegistryOptions, freeze: true, ...options },
+    { ...recommendedRegistryOptions, shouldFreeze: true, ...options },
   );
   return { registry, resource: (name) => registry.store(resourceInfo(name)) };
 }

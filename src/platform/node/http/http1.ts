@@ -173,7 +173,7 @@ async function sendBytes(
   if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
   if (answer.body.length === 1) return void response.end(answer.body[0]);
   for (const run of runsOf(answer.body)) {
-    if (gone.left || response.destroyed) return;
+    if (gone.hasLeft || response.destroyed) return;
     if (!writeTogether(response, run)) await untilDrained(response);
   }
   response.end();

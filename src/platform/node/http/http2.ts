@@ -44,7 +44,7 @@ export async function serveHttp2(
   const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
-  if (gone.left || stream.destroyed) return abandon(answer);
+  if (gone.hasLeft || stream.destroyed) return abandon(answer);
   if (answer.kind === "bytes" && answer.again !== undefined)
     rememberAnswer(stream, rawHeaders, answer.again);
   await send(rim, stream, answer, request.method);
