@@ -17,7 +17,12 @@ export function bundleTests(root, files) {
   mkdirSync(folder, { recursive: true });
   const rooms = new Set(files.map(roomOf).filter((room) => room !== ""));
   const bundles = [...rooms].map((room) =>
-    writeBundle(root, folder, room, files.filter((path) => roomOf(path) === room)),
+    writeBundle(
+      root,
+      folder,
+      room,
+      files.filter((path) => roomOf(path) === room),
+    ),
   );
   return [...bundles, ...files.filter((path) => roomOf(path) === "")];
 }

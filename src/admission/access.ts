@@ -3,7 +3,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { ApiError } from "#api/status.ts";
 import type { UserInfo } from "#platform/http.ts";
 
-export interface AccessQuestion {
+interface AccessQuestion {
   readonly user: UserInfo;
   readonly verb: string;
   readonly group: string;
@@ -14,7 +14,7 @@ export interface AccessQuestion {
   readonly name: string;
 }
 
-export interface PolicyWrite {
+interface PolicyWrite {
   readonly user: UserInfo;
   /** roles, clusterroles, rolebindings or clusterrolebindings. */
   readonly resource: string;
@@ -24,7 +24,7 @@ export interface PolicyWrite {
 }
 
 export interface Access {
-  allowed(question: AccessQuestion): boolean;
+  isAllowed(question: AccessQuestion): boolean;
   /** The refusal of a role or binding that holds more than its writer does, or undefined. */
   escalation(write: PolicyWrite): ApiError | undefined;
 }

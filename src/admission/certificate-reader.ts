@@ -1,13 +1,13 @@
 /** How plugins read the certificate request inside a CertificateSigningRequest; the server hands it in. */
 
-export interface CertificateRequestFacts {
+interface CertificateRequestFacts {
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Why the signature does not prove that the sender holds the key; undefined when it does. */
   signatureFault(): string | undefined;
 }
 
-export type CertificateRequestResult =
+type CertificateRequestResult =
   | { readonly kind: "read"; readonly facts: CertificateRequestFacts }
   | { readonly kind: "unreadable"; readonly fault: string };
 

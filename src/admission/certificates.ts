@@ -140,7 +140,7 @@ function mayUseSigner(
 ): boolean {
   const domain = `${signer.split("/")[0] ?? ""}/*`;
   return [signer, domain].some((name) =>
-    access.allowed({ user: request.user, verb, group, resource: "signers", namespace: "", name }),
+    access.isAllowed({ user: request.user, verb, group, resource: "signers", namespace: "", name }),
   );
 }
 

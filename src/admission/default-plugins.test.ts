@@ -19,7 +19,7 @@ function setup(...extra: AdmissionPlugin[]) {
     lookup,
     clock: new FakeClock(),
     random: new FakeRandom(1),
-    access: { allowed: () => false, escalation: () => undefined },
+    access: { isAllowed: () => false, escalation: () => undefined },
     readCertificateRequest: () => ({ kind: "unreadable", fault: "not read here" }),
     updateQuota: async (quota: ResourceQuota) => lookup.put(quota as AnyObject),
     serviceAddresses: { range: "10.96.0.0/16", firstNodePort: 30_000, lastNodePort: 32_767 },

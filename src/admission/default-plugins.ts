@@ -45,7 +45,7 @@ import {
 import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
 import { unservedKindsPlugin } from "./unserved-kinds.ts";
 
-export interface DefaultPluginDeps {
+interface DefaultPluginDeps {
   readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;

@@ -3,7 +3,7 @@
  * namespaces a cluster stands on are not deleted.
  */
 import type { Lister } from "#api/lister.ts";
-import type { AnyObject } from "#api/object.ts";
+import { isNamespaceResource, type AnyObject } from "#api/object.ts";
 import { ApiError, notFound } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { isResource, forbiddenError } from "./request.ts";
@@ -19,19 +19,16 @@ export function namespaceLifecycle(deps: { readonly lookup: Lister }): Admission
       return request.object ?? {};
     },
     validate(request: AdmissionRequest): void {
-      if (request.operation !== "DELETE" || !isNamespace(request)) return;
+      if (request.operation !== "DELETE" || !isNamespaceResource(request.info)) return;
       if (immortal.has(request.name))
         throw forbiddenError(request, "this namespace may not be deleted");
     },
   };
 }
 
-function isNamespace(request: AdmissionRequest): boolean {
-  return request.info.group === "" && request.info.resource === "namespaces";
-}
-
 function checkNamespace(lookup: Lister, request: AdmissionRequest): void {
-  if (request.namespace === "" || isNamespace(request) || isAccessReview(request)) return;
+  if (request.namespace === "" || isNamespaceResource(request.info) || isAccessReview(request))
+    return;
   if (request.operation !== "CREATE" && request.operation !== "UPDATE") return;
   const namespace = lookup.get(namespaces, "", request.namespace);
   if (namespace === undefined) throw notFound(namespaces, request.namespace);

@@ -66,7 +66,7 @@ function audienceFault(
   }
   const { user, namespace, name } = request;
   const question = { user, verb: audienceVerb, group: "", resource: audience, namespace, name };
-  if (deps.access.allowed(question)) return undefined;
+  if (deps.access.isAllowed(question)) return undefined;
   return `audience ${quote(audience)} not found in pod spec volume, ${user.name} is not authorized to request tokens for this audience`;
 }
 

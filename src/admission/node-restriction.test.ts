@@ -21,7 +21,7 @@ const lookup = new FakeLookup(
 const admission = createAdmission([
   nodeRestriction({
     lookup,
-    access: { allowed: ({ resource }) => resource === "granted", escalation: () => undefined },
+    access: { isAllowed: ({ resource }) => resource === "granted", escalation: () => undefined },
     readCertificateRequest: (request) => ({
       kind: "read",
       facts: { commonName: request, organizations: [], signatureFault: () => undefined },

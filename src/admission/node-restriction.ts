@@ -27,7 +27,7 @@ const userPrefix = "system:node:";
 const nodesGroup = "system:nodes";
 const leaseNamespace = "kube-node-lease";
 
-export interface NodeRestrictionDeps {
+interface NodeRestrictionDeps {
   readonly lookup: Lister;
   readonly access: Access;
   readonly readCertificateRequest: ReadCertificateRequest;

@@ -31,7 +31,7 @@ interface Entry {
   readonly sinceMs: number;
 }
 
-export interface NumberPoolOptions {
+interface NumberPoolOptions {
   readonly first: number;
   readonly last: number;
   /** How many at the start of the range are picked only when the rest is full. */

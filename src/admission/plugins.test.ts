@@ -409,7 +409,7 @@ test("approving and signing need the right on the signer", async () => {
   });
   const asked: string[] = [];
   const access = {
-    allowed: ({ verb, name }: { verb: string; name: string }) => {
+    isAllowed: ({ verb, name }: { verb: string; name: string }) => {
       asked.push(`${verb} ${name}`);
       return verb === "approve" && name === "acme.com/*";
     },
@@ -516,7 +516,7 @@ test("a client certificate of system:masters, and a request without proof, are r
 });
 
 test("attesting a trust bundle and issuing a pod's certificate need the right on the signer", async () => {
-  const access = { allowed: () => false, escalation: () => undefined };
+  const access = { isAllowed: () => false, escalation: () => undefined };
   const admission = createAdmission([
     clusterTrustBundleAttest({ access }),
     podCertificateSigning({ access }),
@@ -553,7 +553,7 @@ test("attesting a trust bundle and issuing a pod's certificate need the right on
 test("a driver reports on devices of its own node, or with the right to those of any", async () => {
   const asked: string[] = [];
   const access = {
-    allowed: ({ verb, name }: { verb: string; name: string }) => {
+    isAllowed: ({ verb, name }: { verb: string; name: string }) => {
       asked.push(`${verb} ${name}`);
       return verb === "associated-node:update";
     },

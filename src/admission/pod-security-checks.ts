@@ -24,7 +24,7 @@ export interface Violation {
   readonly detail: string;
 }
 
-export interface JudgedPod {
+interface JudgedPod {
   readonly metadata: ObjectMeta;
   readonly spec: PodSpec;
   /** 36 for v1.36 and for latest. */

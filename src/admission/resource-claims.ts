@@ -7,6 +7,7 @@ import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { type FieldError, forbidden, invalid } from "#api/status.ts";
 import { semanticEqual } from "#api/validation/equal.ts";
+import { forbiddenField } from "#api/validation/errors.ts";
 import type { Fields } from "#api/validation/fields.ts";
 import { flag, items, maybe, part, text, texts } from "#api/validation/fields.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -125,17 +126,13 @@ interface Question {
 }
 
 function isAllowed(access: Access, user: UserInfo, question: Question): boolean {
-  return access.allowed({ user, group, resource: claims, ...question });
+  return access.isAllowed({ user, group, resource: claims, ...question });
 }
 
 function refusalText(user: UserInfo, { verb, subresource, namespace, name }: Question): string {
   const where = namespace === "" ? "at the cluster scope" : `in the namespace ${quote(namespace)}`;
   const why = `User ${quote(user.name)} cannot ${verb} resource "${claims}/${subresource}" in API group "${group}" ${where}`;
   return forbidden({ group, resource: claims }, name, why).message;
-}
-
-function forbiddenField(field: string, why: string): FieldError {
-  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
 }
 
 /** A driver reports on devices of its own node with less than it needs for those of any node. */

@@ -11,6 +11,7 @@
 import { dictionary, ownEntry } from "#base/own.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
+import { isNamespaceResource } from "#api/object.ts";
 import type { Quantity } from "#api/quantity.ts";
 import {
   addQuantities,
@@ -27,7 +28,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { groupResource, forbiddenError } from "./request.ts";
 
-export interface ResourceQuotaDeps {
+interface ResourceQuotaDeps {
   readonly lookup: Lister;
   readonly clock: Clock;
   /**
@@ -70,7 +71,7 @@ class QuotaCharges {
 
   charge(request: AdmissionRequest): void | Promise<void> {
     const { namespace, object, operation, subresource, oldObject, info } = request;
-    const making = operation === "CREATE" && info.group === "" && info.resource === "namespaces";
+    const making = operation === "CREATE" && isNamespaceResource(info);
     if (namespace === "" || object === undefined || making) return undefined;
     if (operation !== "CREATE" && operation !== "UPDATE") return undefined;
     const evaluator = usageEvaluator(groupResource(request));

@@ -24,7 +24,7 @@ const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** A minute and seven seconds over an hour, upstream's mark of the tokens it mounts itself. */
 const tokenSeconds = 3607;
 
-export interface ServiceAccountDeps {
+interface ServiceAccountDeps {
   readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;

@@ -7,7 +7,7 @@ import type { Service, ServiceSpec } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { createAdmission } from "./chain.ts";
-import { firstServiceAddress, serviceAddresses } from "./service-addresses.ts";
+import { serviceAddresses } from "./service-addresses.ts";
 import { FakeLookup, fakeRequest, outcome } from "./testing.ts";
 
 function service(name: string, spec: object = {}): AnyObject {
@@ -191,10 +191,6 @@ test("dual stack is refused with upstream's texts", async () => {
   );
   const preferred = await create(service("s", { ipFamilyPolicy: "PreferDualStack" }));
   assert.deepEqual(preferred.ipFamilies, ["IPv4"]);
-});
-
-test("the API server's own address is the first of the range", () => {
-  assert.equal(firstServiceAddress("10.96.0.0/16"), "10.96.0.1");
 });
 
 test("a thousand services have a thousand addresses", async () => {

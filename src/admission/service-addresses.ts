@@ -8,6 +8,7 @@
  * Absent IPAddress and ServiceCIDR objects: several API servers over one store are not coordinated here.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/gen/types.ts";
+import { ipv4Text, parseIpv4 } from "#api/ipv4.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError, internalError, invalid } from "#api/status.ts";
@@ -29,7 +30,7 @@ export interface ServiceAddressOptions {
   readonly lastNodePort: number;
 }
 
-export interface ServiceAddressDeps {
+interface ServiceAddressDeps {
   readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;
@@ -54,11 +55,6 @@ export function serviceAddresses(
     },
     unreserve: (request) => ranges.abandon(request),
   };
-}
-
-/** The first usable address of a range: the API server's own service. */
-export function firstServiceAddress(range: string): string {
-  return addressText(parseRange(range).first);
 }
 
 interface Taken {
@@ -181,7 +177,7 @@ class ServiceRanges {
       return { ...spec, clusterIP: text, clusterIPs: [text] };
     }
     const clusterIPs = listed.length > 0 ? listed : [asked];
-    const number = parseAddress(asked);
+    const number = parseIpv4(asked);
     if (number !== undefined) this.#takeAddress(request, number, clusterIPs, claim);
     return { ...spec, clusterIPs };
   }
@@ -193,7 +189,7 @@ class ServiceRanges {
       throw internalError(`failed to allocate a serviceIP for Service ${service}: range is full`);
     }
     this.#taken.get(claim.attempt)?.addresses.push(number);
-    return addressText(number);
+    return ipv4Text(number);
   }
 
   #takeAddress(
@@ -202,7 +198,7 @@ class ServiceRanges {
     clusterIPs: readonly string[],
     claim: Claim,
   ): void {
-    const text = addressText(number);
+    const text = ipv4Text(number);
     const fail = (why: string): ApiError =>
       refuse(request, [
         invalidValue("spec.clusterIPs", clusterIPs, `failed to allocate IP ${text}: ${why}`),
@@ -364,7 +360,7 @@ function ownerOf(service: Service): Owner {
 
 function addressesOf(service: Service): readonly number[] {
   const { clusterIP = "", clusterIPs = [] } = service.spec ?? {};
-  const numbers = [clusterIP, ...clusterIPs].map(parseAddress);
+  const numbers = [clusterIP, ...clusterIPs].map(parseIpv4);
   return numbers.filter((number): number is number => number !== undefined);
 }
 
@@ -382,21 +378,10 @@ function band(count: number, step: number, max: number): number {
 /** First and last usable address: without the network's and the broadcast's. */
 function parseRange(range: string): { readonly first: number; readonly last: number } {
   const [text = "", bits = ""] = range.split("/");
-  const network = parseAddress(text);
+  const network = parseIpv4(text);
   const prefix = Number(bits);
   assert(network !== undefined && prefix >= 8 && prefix <= 28, "an IPv4 service range", { range });
   const size = 2 ** (32 - prefix);
   assert(network % size === 0, "a service range starts at its network address", { range });
   return { first: network + 1, last: network + size - 2 };
-}
-
-/** The address as a number below 2^32; undefined for anything but dotted IPv4. */
-function parseAddress(text: string): number | undefined {
-  const parts = text.split(".");
-  const valid = parts.length === 4 && parts.every((p) => /^\d{1,3}$/.test(p) && Number(p) < 256);
-  return valid ? parts.reduce((sum, part) => sum * 256 + Number(part), 0) : undefined;
-}
-
-function addressText(number: number): string {
-  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
 }

@@ -50,7 +50,7 @@ function keyOf(object: AnyObject): string {
   return `${group}/${pluralOf(object.kind ?? "")}/${namespace}/${name}`;
 }
 
-export interface FakeRequest extends AdmissionRequest {
+interface FakeRequest extends AdmissionRequest {
   readonly warnings: readonly string[];
 }
 

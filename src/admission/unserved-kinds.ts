@@ -12,7 +12,7 @@ import type { AnyObject } from "#api/object.ts";
 import { type ApiError, failure } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
-export interface UnservedKind {
+interface UnservedKind {
   readonly group: string;
   readonly resource: string;
   readonly kind: string;

@@ -7,6 +7,7 @@
  * calendar: a local time that a clock change skips is not run that day, one that it repeats runs
  * twice. Cost: a day costs two zone look-ups, a search at most `searchYears` of days.
  */
+import { parseGoDuration } from "./go-duration.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 
 export class CronError extends Error {
@@ -23,7 +24,7 @@ interface FieldSet {
   readonly star: boolean;
 }
 
-export type CronSchedule =
+type CronSchedule =
   | {
       readonly kind: "calendar";
       readonly minute: FieldSet;
@@ -119,26 +120,6 @@ function parseDescriptor(descriptor: string): CronSchedule {
   }
   const whole = Math.floor(ms / secondMs) * secondMs;
   return { kind: "every", everyMs: Math.max(whole, secondMs) };
-}
-
-const durationUnits: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-};
-
-function parseGoDuration(text: string): number | undefined {
-  const match = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/.exec(text);
-  if (match === null) return text === "0" ? 0 : undefined;
-  let ms = 0;
-  for (const piece of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g)) {
-    ms += Number(piece[1]) * (ownEntry(durationUnits, piece[2] ?? "") ?? 0);
-  }
-  return match[1] === "-" ? -ms : ms;
 }
 
 function parseField(field: string, bounds: Bounds): FieldSet {

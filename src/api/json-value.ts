@@ -10,6 +10,11 @@ export interface MutableObject {
 }
 
 export function isJsonObject(value: unknown): value is MutableObject {
+  return isRecord(value);
+}
+
+/** The same question of a value that is only read. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -41,21 +46,27 @@ export function getField(object: MutableObject, field: string): MutableJson | un
   return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
-/** Deep equality; an absent and an undefined field are equal. */
-export function jsonEqual(a: unknown, b: unknown): boolean {
+/**
+ * Deep equality; an absent and an undefined field are equal, and key order does not matter.
+ *
+ * `different` notes the objects and lists of `a` that hold a difference. A caller that asks again one level
+ * below passes it again, so that a whole comparison walks each value at most twice, however deep it is.
+ */
+export function jsonEqual(a: unknown, b: unknown, different?: Set<object>): boolean {
   if (a === b) return true;
-  if (Array.isArray(a)) {
-    return (
-      Array.isArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]))
-    );
-  }
-  if (!isJsonObject(a) || !isJsonObject(b)) return false;
-  return sameFields(a, b);
+  if (typeof a !== "object" || a === null || different?.has(a) === true) return false;
+  const isEqual = Array.isArray(a)
+    ? Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, at) => jsonEqual(item, b[at], different))
+    : isJsonObject(b) && sameFields(a as MutableObject, b, different);
+  if (!isEqual) different?.add(a);
+  return isEqual;
 }
 
-function sameFields(a: MutableObject, b: MutableObject): boolean {
+function sameFields(a: MutableObject, b: MutableObject, different?: Set<object>): boolean {
   for (const field of Object.keys(a)) {
-    if (!jsonEqual(a[field], getField(b, field))) return false;
+    if (!jsonEqual(a[field], getField(b, field), different)) return false;
   }
   for (const field of Object.keys(b)) {
     if (b[field] !== undefined && getField(a, field) === undefined) return false;

@@ -7,14 +7,14 @@
  */
 import type { AnyObject, ObjectMeta, OwnerReference } from "./object.ts";
 import { parseApiVersion } from "./object.ts";
-import type { FieldError } from "./status.ts";
+import { badRequest, type FieldError } from "./status.ts";
 import { labelValueErrors, qualifiedNameErrors } from "./selectors/label-syntax.ts";
 import type { NameRandom, NameValidator } from "./names.ts";
 import { dnsLabelName, generateName } from "./names.ts";
 import { byText, text, without } from "./validation/fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   invalidEach,
   invalidValue,
   required,
@@ -24,10 +24,10 @@ import {
 import { semanticEqual, semanticKey } from "./validation/equal.ts";
 
 /** 256 KiB over all keys and values. */
-export const annotationBytesMax = 256 * 1024;
+const annotationBytesMax = 256 * 1024;
 const fieldManagerBytesMax = 128;
 
-export interface CreateFacts {
+interface CreateFacts {
   /** From the request path; "" for cluster-scoped resources. */
   readonly namespace: string;
   readonly uid: string;
@@ -125,7 +125,7 @@ export function dedupOwnerReferences(object: AnyObject): {
   return { object: { ...object, metadata }, warning };
 }
 
-export interface MetadataRules {
+interface MetadataRules {
   readonly namespaced: boolean;
   readonly nameValidator: NameValidator;
 }
@@ -159,11 +159,20 @@ function validateName(meta: ObjectMeta, validator: NameValidator, path: string):
   return errors;
 }
 
+/** An object may leave its namespace out, not name another than the request. @throws ApiError 400. */
+export function checkNamespaceOf(object: AnyObject, namespace: string): void {
+  const own = object.metadata?.namespace ?? "";
+  if (own === "" || own === namespace) return;
+  throw badRequest(
+    "the namespace of the provided object does not match the namespace sent on the request",
+  );
+}
+
 function validateNamespace(meta: ObjectMeta, namespaced: boolean, path: string): FieldError[] {
   const at = child(path, "namespace");
   const namespace = meta.namespace ?? "";
   if (!namespaced) {
-    return namespace === "" ? [] : [forbidden(at, "not allowed on this type")];
+    return namespace === "" ? [] : [forbiddenField(at, "not allowed on this type")];
   }
   if (namespace === "") return [required(at)];
   return invalidEach(at, namespace, dnsLabelName(namespace, false));
@@ -238,10 +247,7 @@ function utf8Length(value: string): number {
 /** Each finding prints the whole list, so thousands of them are a product. Upstream tells all. */
 const controllersTold = 4;
 
-export function validateOwnerReferences(
-  owners: readonly OwnerReference[],
-  path: string,
-): FieldError[] {
+function validateOwnerReferences(owners: readonly OwnerReference[], path: string): FieldError[] {
   const errors: FieldError[] = [];
   let first = "";
   let controllers = 0;
@@ -280,7 +286,7 @@ const orphan = "orphan";
 const foreground = "foregroundDeletion";
 const standardFinalizers = new Set(["kubernetes", orphan, foreground]);
 
-export function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
+function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
   const errors = finalizers.flatMap((name, at) => [
     ...invalidEach(path, name, qualifiedNameErrors(name)),
     ...validateKubeFinalizer(name, `${path}[${at}]`),
@@ -358,7 +364,7 @@ function validateNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, path: string
   if (extra.length === 0) return [];
   const list = `[]string{${extra.map((name) => JSON.stringify(name)).join(", ")}}`;
   const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
-  return [forbidden(path, detail)];
+  return [forbiddenField(path, detail)];
 }
 
 /** Rules for a metav1.LabelSelector standing in an object. */
@@ -391,7 +397,7 @@ function validateSelectorRequirement(
     if (values.length === 0) errors.push(required(at, detail));
   } else if (operator === "Exists" || operator === "DoesNotExist") {
     const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    if (values.length > 0) errors.push(forbidden(at, detail));
+    if (values.length > 0) errors.push(forbiddenField(at, detail));
   } else {
     errors.push(invalidValue(child(path, "operator"), operator, "not a valid selector operator"));
   }

@@ -70,7 +70,7 @@ export const pathSegmentName: NameValidator = (name, prefix) => {
 };
 
 /** Certificate signing requests. */
-export const anyName: NameValidator = () => [];
+const anyName: NameValidator = () => [];
 
 function maskTrailingDash(name: string): string {
   return name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;

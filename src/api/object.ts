@@ -89,6 +89,11 @@ export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
   return undefined;
 }
 
+/** Namespaces themselves, which a path names as if they were in one. */
+export function isNamespaceResource({ group, resource }: GroupResource): boolean {
+  return group === "" && resource === "namespaces";
+}
+
 /** `pods` or `deployments.apps`: how messages name a resource. */
 export function qualifiedResource(gr: GroupResource): string {
   return gr.group === "" ? gr.resource : `${gr.resource}.${gr.group}`;

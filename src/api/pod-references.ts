@@ -175,7 +175,7 @@ function present(names: readonly string[]): readonly string[] {
   return names.filter((name) => name !== "");
 }
 
-export type ApiReference =
+type ApiReference =
   | { readonly kind: "none" }
   /** What the pod needs, in upstream's words: `secrets`, `configmaps (via projected volumes)`. */
   | { readonly kind: "reference"; readonly resource: string }

@@ -83,7 +83,7 @@ test("boxes miss the same parts as all parts one by one", () => {
 
 test("an index allows what one of its rules allows", () => {
   const question: fc.Arbitrary<PolicyQuestion> = fc.record({
-    resourceRequest: fc.boolean(),
+    isResourceRequest: fc.boolean(),
     verb: fc.constantFrom("get", "list", "delete"),
     path: fc.constantFrom("/a", "/a/b", "/c"),
     group: fc.constantFrom("", "apps", "batch"),

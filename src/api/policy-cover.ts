@@ -18,7 +18,7 @@ export interface CoverLimits {
   readonly missingMax: number;
 }
 
-export interface Uncovered {
+interface Uncovered {
   /** At most `missingMax`; those of one wanted rule together, verbs in its order. */
   readonly missing: readonly PolicyRule[];
   /** False: a bound was met, there may be more. */

@@ -37,9 +37,15 @@ export class RuleIndex {
     );
   }
 
-  #candidates({ resourceRequest, verb, group, resource, subresource }: PolicyQuestion): Candidates {
+  #candidates({
+    isResourceRequest,
+    verb,
+    group,
+    resource,
+    subresource,
+  }: PolicyQuestion): Candidates {
     const byVerb = this.#verbs.of([verb]);
-    if (!resourceRequest) return byVerb;
+    if (!isResourceRequest) return byVerb;
     const names =
       subresource === "" ? [resource] : [`${resource}/${subresource}`, `*/${subresource}`];
     return rarest([byVerb, this.#groups.of([group]), this.#resources.of(names)]);
@@ -95,7 +101,7 @@ class CompiledRule {
     if (!this.#isLong) return ruleAllows(this.#rule, question);
     const { verb, group, resource, subresource, name } = question;
     if (!this.#hasOrAll("verbs", verb)) return false;
-    if (!question.resourceRequest) {
+    if (!question.isResourceRequest) {
       return (this.#rule.nonResourceURLs ?? []).some((url) => urlMatches(url, question.path));
     }
     if (!this.#hasOrAll("apiGroups", group)) return false;

@@ -15,7 +15,7 @@ export interface PolicyRule {
 
 /** The part of a request that rules speak about. */
 export interface PolicyQuestion {
-  readonly resourceRequest: boolean;
+  readonly isResourceRequest: boolean;
   readonly verb: string;
   readonly path: string;
   readonly group: string;
@@ -26,7 +26,7 @@ export interface PolicyQuestion {
 
 export function ruleAllows(rule: PolicyRule, question: PolicyQuestion): boolean {
   if (!hasOrAll(rule.verbs, question.verb)) return false;
-  if (!question.resourceRequest) {
+  if (!question.isResourceRequest) {
     return (rule.nonResourceURLs ?? []).some((url) => urlMatches(url, question.path));
   }
   return (
@@ -84,7 +84,7 @@ export function describeRules(parts: readonly PolicyRule[]): readonly string[] {
 }
 
 /** `{APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}`. */
-export function describeRule(rule: PolicyRule): string {
+function describeRule(rule: PolicyRule): string {
   const list = (name: string, values: readonly string[] | undefined): readonly string[] =>
     values === undefined || values.length === 0 ? [] : [`${name}:${quoteAll(values)}`];
   const parts = [

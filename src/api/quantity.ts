@@ -7,7 +7,7 @@
  * Cost: one bigint a quantity; callers on hot paths keep `milliValue` and drop the quantity.
  */
 
-export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
+type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 
 export interface Quantity {
   /** The amount in billionths. */

@@ -7,6 +7,7 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
+import { isNativeResource } from "./validation/resources.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
 import { isAmong } from "./selectors/label-selector.ts";
@@ -32,13 +33,13 @@ import {
 
 export type Usage = Readonly<Record<string, Quantity>>;
 
-export interface QuotaScope {
+interface QuotaScope {
   readonly scopeName: string;
   readonly operator: string;
   readonly values?: readonly string[];
 }
 
-export interface QuotaWrite {
+interface QuotaWrite {
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
   readonly subresource: string;
   readonly object: AnyObject;
@@ -102,7 +103,7 @@ export function countedResource(quotaName: string): GroupResource | undefined {
 }
 
 /** All scopes of a quota as selectors; each must hold. */
-export function quotaScopes(quota: ResourceQuota): readonly QuotaScope[] {
+function quotaScopes(quota: ResourceQuota): readonly QuotaScope[] {
   const plain = (quota.spec?.scopes ?? []).map((scopeName) => ({ scopeName, operator: "Exists" }));
   return [...plain, ...(quota.spec?.scopeSelector?.matchExpressions ?? [])];
 }
@@ -173,14 +174,6 @@ function evaluatorsOf(names: readonly string[]): readonly QuotaPart[] {
   return [...found.values()].map(({ evaluator, candidates }) =>
     special.has(evaluator) ? { evaluator, candidates: [...names] } : { evaluator, candidates },
   );
-}
-
-export function addUsage(a: Usage, b: Usage): Usage {
-  const sum: Record<string, Quantity> = { ...a };
-  for (const [name, amount] of Object.entries(b)) {
-    sum[name] = addQuantities(ownEntry(sum, name) ?? zeroQuantity, amount);
-  }
-  return sum;
 }
 
 function core(resource: string): GroupResource {
@@ -262,11 +255,7 @@ function hasDeadline(pod: Pod): boolean {
 /** `hugepages-2Mi`, `requests.hugepages-2Mi`, `requests.nvidia.com/gpu`. */
 function isExtendedName(name: string): boolean {
   if (name.startsWith("hugepages-") || name.startsWith("requests.hugepages-")) return true;
-  return name.startsWith("requests.") && !isNative(name);
-}
-
-function isNative(name: string): boolean {
-  return !name.includes("/") || name.includes("kubernetes.io/");
+  return name.startsWith("requests.") && !isNativeResource(name);
 }
 
 function podUsage(object: AnyObject, nowMs: number): Usage {
@@ -313,7 +302,7 @@ function computeUsage(requests: Usage, limits: Usage): Usage {
   }
   for (const [name, request] of Object.entries(requests)) {
     if (name.startsWith("hugepages-")) usage[name] = usage[`requests.${name}`] = request;
-    else if (!isNative(name)) usage[`requests.${name}`] = request;
+    else if (!isNativeResource(name)) usage[`requests.${name}`] = request;
   }
   return usage;
 }

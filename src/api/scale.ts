@@ -15,7 +15,7 @@ import type { AnyObject, ObjectMeta } from "./object.ts";
 import { invalid } from "./status.ts";
 
 /** Where a custom resource keeps its scale; dotted paths with a leading dot: `.spec.replicas`. */
-export interface ScalePaths {
+interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string;

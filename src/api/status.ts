@@ -30,13 +30,13 @@ export type StatusReason =
   /** Not upstream's: a kind this server stores, but does not act on (501). */
   | "NotImplemented";
 
-export interface StatusCause {
+interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
-export interface StatusDetails {
+interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
   /** The RESOURCE for most reasons (`pods`), the Kind for Invalid; as upstream. */
@@ -105,6 +105,11 @@ function resourceDetails(gr: GroupResource, name: string): StatusDetails {
 export function notFound(gr: GroupResource, name: string): ApiError {
   const text = `${qualifiedResource(gr)} "${name}" not found`;
   return failure(404, "NotFound", text, resourceDetails(gr, name));
+}
+
+/** 404 where no resource is, or none that is served: upstream's text of its own. */
+export function noSuchPath(): ApiError {
+  return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 export function alreadyExists(gr: GroupResource, name: string): ApiError {

@@ -3,7 +3,7 @@
  * `buildStrategy` (strategies/build.ts) or by hand.
  */
 import { ownEntry } from "#base/own.ts";
-import type { Row, Rules } from "./strategies/build.ts";
+import type { StrategyRow, Rules } from "./strategies/build.ts";
 import { buildStrategy } from "./strategies/build.ts";
 import { appsRows, autoscalingRows, batchRows } from "./strategies/apps.ts";
 import { coreRows } from "./strategies/core.ts";
@@ -11,7 +11,7 @@ import { policyRows } from "./strategies/policies.ts";
 import type { Strategy } from "./strategy-types.ts";
 import { ruleTable } from "./validation/table.ts";
 
-const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+const rows: Readonly<Record<string, Readonly<Record<string, StrategyRow>>>> = {
   "": coreRows,
   apps: appsRows,
   batch: batchRows,

@@ -6,7 +6,6 @@ import { partialObjectMetadata } from "./convert/convert.ts";
 import type { PartialObjectMetadata } from "./convert/convert.ts";
 import type { AnyObject } from "./object.ts";
 import type { Printer, TableColumnDefinition, TableRowCondition } from "./printers/printer.ts";
-import type { Status } from "./status.ts";
 
 export type IncludeObject = "None" | "Metadata" | "Object";
 
@@ -86,26 +85,4 @@ function rowObject(object: AnyObject, options: TableOptions): TableRow["object"]
   if (options.includeObject === "None") return null;
   if (options.includeObject === "Object") return object;
   return partialObjectMetadata(object, options.apiVersion);
-}
-
-/** How kubectl shows a Status, which deletions answer with. */
-export function statusTable(status: Status): Table {
-  const text = (name: string, description: string): TableColumnDefinition => ({
-    name,
-    type: "string",
-    format: "",
-    description,
-    priority: 0,
-  });
-  return {
-    kind: "Table",
-    apiVersion: "meta.k8s.io/v1",
-    metadata: {},
-    columnDefinitions: [
-      text("Status", "Whether the operation succeeded."),
-      text("Reason", "Why it failed, in one word."),
-      text("Message", "Why it failed, in a sentence."),
-    ],
-    rows: [{ cells: [status.status, status.reason ?? "", status.message ?? ""], object: null }],
-  };
 }

@@ -1,7 +1,7 @@
 /** Times and durations as the API and tables write them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ageOf, formatMicroTime, formatTime, humanDuration, parseTime, timeUntil } from "./time.ts";
+import { ageOf, formatMicroTime, formatTime, humanDuration, parseTime } from "./time.ts";
 
 const durations: readonly (readonly [number, string])[] = [
   [-2, "<invalid>"],
@@ -46,6 +46,5 @@ test("times are read with any offset and written in UTC", () => {
 
 test("ages of absent times are unknown", () => {
   assert.equal(ageOf("2026-01-02T03:04:05Z", Date.UTC(2026, 0, 2, 3, 4, 35)), "30s");
-  assert.equal(timeUntil("2026-01-02T03:04:05Z", Date.UTC(2026, 0, 2, 3, 3, 35)), "30s");
   assert.equal(ageOf(undefined, 0), "<unknown>");
 });

@@ -72,9 +72,3 @@ export function ageOf(text: string | null | undefined, nowMs: number): string {
   const time = parseTime(text);
   return time === undefined ? "<unknown>" : humanDuration(nowMs - time);
 }
-
-/** How long until `text`, `<unknown>` when it is absent or no time. */
-export function timeUntil(text: string | null | undefined, nowMs: number): string {
-  const time = parseTime(text);
-  return time === undefined ? "<unknown>" : humanDuration(time - nowMs);
-}

@@ -10,7 +10,7 @@ import type { AnyObject } from "./object.ts";
 import type { Fields } from "./validation/fields.ts";
 import { maybe, part, text } from "./validation/fields.ts";
 
-export interface VolumeSecret {
+interface VolumeSecret {
   readonly namespace: string;
   readonly name: string;
 }

@@ -4,7 +4,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { ServedKind } from "./kind.ts";
 
-export interface AdmissionFacts {
+interface AdmissionFacts {
   readonly operation: AdmissionRequest["operation"];
   readonly subresource: string;
   readonly name: string;

@@ -3,7 +3,7 @@
  * everything else (YAML, pretty, another version, Table, metadata only) is made on the way out.
  */
 import type { AnyObject } from "#api/object.ts";
-import { failure } from "#api/status.ts";
+import { failure, type Status } from "#api/status.ts";
 import type { Headers, PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { negotiate, type Negotiated, protobufType } from "#server/negotiate.ts";
@@ -14,7 +14,7 @@ import type { CachedObject } from "#watch/cached-object.ts";
 import type { ServedKind } from "./kind.ts";
 import { includeObject, partial, tableOf } from "./table.ts";
 
-const plain: Negotiated = { mediaType: "application/json", pretty: false };
+const plain: Negotiated = { mediaType: "application/json", isPretty: false };
 const newline = 0x0a;
 
 /** Negotiated before any work is done, so that a 406 has no effect. @throws ApiError 406. */
@@ -43,7 +43,7 @@ export function answerCached(
     return answerObject(context, kind, form, status, kind.fromStored(stripVersion(cached.object)));
   }
   const direct = context.request.peer.kind === "direct";
-  const json = form.mediaType === "application/json" && !form.pretty;
+  const json = form.mediaType === "application/json" && !form.isPretty;
   if (!direct && asStored && json && form.transform === undefined) {
     return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
   }
@@ -122,6 +122,18 @@ export function goType({ resource: info }: ServedKind): string {
 /** The media type without parameters for every requested form, as upstream answers. */
 export function contentHeaders(form: Negotiated): Headers {
   return { "content-type": form.mediaType };
+}
+
+/** 201 with a Status: what was made is no object of its own. */
+export function answerCreated(context: RequestContext, form: Negotiated): PlainResponse {
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    code: 201,
+  };
+  return answerPlain(context, form, 201, status);
 }
 
 export function answerPlain(

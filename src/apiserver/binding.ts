@@ -5,18 +5,11 @@
  *        words. Annotations and labels of the Binding are merged into the pod, PodScheduled turns True.
  */
 import type { AnyObject } from "#api/object.ts";
-import {
-  badRequest,
-  conflict,
-  failure,
-  type FieldError,
-  notFound,
-  type Status,
-} from "#api/status.ts";
+import { badRequest, conflict, failure, type FieldError, notFound } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { answerPlain, plainForm } from "./answer.ts";
+import { answerCreated, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -67,14 +60,7 @@ export async function bindPod(
       return { object: bound(pod, binding, node, name, context.nowMs), tracked: true };
     },
   });
-  const done: Status = {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Success",
-    code: 201,
-  };
-  return answerPlain(context, form, 201, done);
+  return answerCreated(context, form);
 }
 
 function boundName(context: RequestContext, binding: AnyObject): string {

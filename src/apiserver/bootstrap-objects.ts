@@ -21,12 +21,7 @@ export interface BootstrapFacts {
   };
 }
 
-export const systemNamespaces = [
-  "default",
-  "kube-system",
-  "kube-public",
-  "kube-node-lease",
-] as const;
+const systemNamespaces = ["default", "kube-system", "kube-public", "kube-node-lease"] as const;
 
 export function namespaceObjects(): readonly AnyObject[] {
   return systemNamespaces.map((name) => ({
@@ -108,7 +103,7 @@ export function firstAddress(cidr: string): string {
   return [...parts.slice(0, 3), (parts[3] ?? 0) + 1].join(".");
 }
 
-export function isLoopback(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   return host.startsWith("127.") || host === "::1" || host === "localhost";
 }
 

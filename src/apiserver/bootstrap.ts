@@ -7,6 +7,7 @@
  *        syncs; the second wave needs the namespaces of the first. No admission: this is the server.
  */
 import { formatTime } from "#api/time.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import { resourceByKind } from "#api/schema/resources.ts";
@@ -24,7 +25,7 @@ import {
   apiServiceObjects,
   authenticationConfigMap,
   type BootstrapFacts,
-  isLoopback,
+  isLoopbackHost,
   kubernetesEndpoints,
   kubernetesEndpointSlice,
   kubernetesService,
@@ -36,7 +37,7 @@ import {
 import type { Catalog } from "./kind.ts";
 import { type StoredKind, storedKind } from "./stored-kind.ts";
 
-export interface BootstrapDeps {
+interface BootstrapDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly log: Log;
@@ -51,7 +52,7 @@ const keep: Reconcile = () => undefined;
 export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Promise<void> {
   const { catalog } = deps;
   const now = formatTime(deps.clock.nowMs());
-  const endpoints = isLoopback(facts.advertise.host)
+  const endpoints = isLoopbackHost(facts.advertise.host)
     ? []
     : [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)];
   const policy = bootstrapPolicy();
@@ -151,18 +152,14 @@ const autoupdate = "apf.kubernetes.io/autoupdate-spec";
 function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const ours = current.metadata?.annotations?.[autoupdate] === "true";
   if (!ours && !isMandatory(current.metadata?.name ?? "")) return undefined;
-  if (sameJson(wanted["spec"], current["spec"])) return undefined;
+  if (jsonEqual(wanted["spec"], current["spec"])) return undefined;
   return { ...current, spec: wanted["spec"] };
 }
 
 /** One server, one address: a restart elsewhere moves it. Several servers keep each other's. */
 function replaceEndpoints(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
   const fields = ["subsets", "endpoints", "ports", "addressType"] as const;
-  const changed = fields.filter((field) => !sameJson(wanted[field], current[field]));
+  const changed = fields.filter((field) => !jsonEqual(wanted[field], current[field]));
   if (changed.length === 0) return undefined;
   return { ...current, ...Object.fromEntries(changed.map((field) => [field, wanted[field]])) };
-}
-
-function sameJson(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

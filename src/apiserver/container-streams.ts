@@ -12,7 +12,7 @@ import { textResponse } from "#server/respond.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
 
-export const hollowAnnotation = "pilothouse.dev/hollow";
+const hollowAnnotation = "pilothouse.dev/hollow";
 
 interface PodSpec {
   readonly nodeName?: string;

@@ -2,8 +2,8 @@
  * POST: decode, default, mutate, then registry's create, which runs validating admission last.
  */
 import type { Admission } from "#admission/admission.ts";
+import { checkNamespaceOf } from "#api/meta.ts";
 import type { AnyObject } from "#api/object.ts";
-import { badRequest } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { Place } from "#server/place.ts";
@@ -68,7 +68,7 @@ function nameOf(object: AnyObject | undefined): string {
 }
 
 /** Plugins that reserved something get it back when the write does not happen. */
-export async function unreserveOnError<T>(
+async function unreserveOnError<T>(
   admission: Admission,
   request: Parameters<Admission["unreserve"]>[0],
   f: () => Promise<T>,
@@ -89,9 +89,6 @@ export function setNamespace(object: AnyObject, kind: StoredKind, { namespace }:
     const { namespace: _, ...metadata } = object.metadata ?? {};
     return { ...object, metadata };
   }
-  if (own === namespace) return object;
-  if (own === "") return { ...object, metadata: { ...object.metadata, namespace } };
-  throw badRequest(
-    "the namespace of the provided object does not match the namespace sent on the request",
-  );
+  checkNamespaceOf(object, namespace);
+  return own === "" ? { ...object, metadata: { ...object.metadata, namespace } } : object;
 }

@@ -10,11 +10,11 @@ import {
   type LabelSelectorSpec,
   selectorFromLabelSelector,
 } from "#api/selectors/label-selector.ts";
-import { badRequest, failure, forbidden, notFound, type Status } from "#api/status.ts";
+import { badRequest, failure, forbidden, notFound } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { answerPlain, plainForm } from "./answer.ts";
+import { answerCreated, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { deleteAdmitted } from "./delete.ts";
@@ -65,14 +65,7 @@ export async function evictPod(
   const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
   await deleteAdmitted(context, pods, deleteUnchanged(pod, query), context.place);
-  const done: Status = {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Success",
-    code: 201,
-  };
-  return answerPlain(context, form, 201, done);
+  return answerCreated(context, form);
 }
 
 /** Before a budget is charged. The deletion that follows has no admission of its own, as upstream. */

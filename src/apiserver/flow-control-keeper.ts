@@ -18,7 +18,7 @@ const retryMs = 1_000;
 const group = "flowcontrol.apiserver.k8s.io";
 const resources = ["flowschemas", "prioritylevelconfigurations"] as const;
 
-export interface KeeperDeps {
+interface KeeperDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly log: Log;

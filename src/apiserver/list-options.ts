@@ -12,6 +12,7 @@ import {
 } from "#api/selectors/label-selector.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
+import { forbiddenField } from "#api/validation/errors.ts";
 import { isTrue } from "#server/request-info.ts";
 
 export interface ListQuery {
@@ -79,10 +80,6 @@ function integer(query: URLSearchParams, name: string): number | undefined {
 }
 
 const matches: readonly string[] = ["", "Exact", "NotOlderThan"];
-
-function forbiddenField(field: string, why: string): FieldError {
-  return { reason: "FieldValueForbidden", field, message: `Forbidden: ${why}` };
-}
 
 function unsupportedMatchError(value: string, supported: readonly string[]): FieldError {
   const list = supported.map((item) => JSON.stringify(item)).join(", ");

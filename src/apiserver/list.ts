@@ -51,7 +51,7 @@ export async function answerList(
   page: ListPage,
 ): Promise<PlainResponse> {
   const direct = context.request.peer.kind === "direct";
-  const json = form.mediaType === "application/json" && !form.pretty;
+  const json = form.mediaType === "application/json" && !form.isPretty;
   const inBlocks = (json || form.mediaType === protobufType) && !direct;
   if (!inBlocks || form.transform?.kind === "Table") return answerWhole(context, kind, form, page);
   const head = listHeadOf(kind, form, page);
@@ -84,7 +84,7 @@ function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm
 }
 
 /** Items of a list of one kind do not repeat it. Direct callers get the shared objects as they are. */
-export function kindless(object: AnyObject): object {
+function kindless(object: AnyObject): object {
   const { kind: _, apiVersion: __, ...rest } = object;
   return rest;
 }

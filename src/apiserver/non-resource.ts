@@ -14,7 +14,7 @@ export interface Documents {
   serve(context: RequestContext): PlainResponse | undefined | Promise<PlainResponse | undefined>;
 }
 
-export interface NonResourceDeps {
+interface NonResourceDeps {
   readonly health: Health;
   readonly metrics: MetricSet;
   readonly version: VersionInfo;
@@ -22,7 +22,7 @@ export interface NonResourceDeps {
   readonly log: Log;
 }
 
-const indented = { mediaType: "application/json", pretty: true } as const;
+const indented = { mediaType: "application/json", isPretty: true } as const;
 const metricsType = "text/plain; version=0.0.4; charset=utf-8";
 const encoder = new TextEncoder();
 

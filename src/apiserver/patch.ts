@@ -45,7 +45,7 @@ export async function handlePatch(
     type === "apply"
       ? await handleApply(deps, context, kind, query, patch)
       : await patchThrough(deps, context, kind, query, type, patch);
-  return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
+  return answerCached(context, kind, form, result.isCreated ? 201 : 200, result.object);
 }
 
 function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {
@@ -61,7 +61,7 @@ export function unsupportedPatchError(): Error {
   return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
-export function listPatchTypes(kind: StoredKind): readonly PatchType[] {
+function listPatchTypes(kind: StoredKind): readonly PatchType[] {
   if (kind.strategicMerge === undefined) return ["json", "merge", "apply"];
   return ["json", "merge", "strategic", "apply"];
 }

@@ -14,7 +14,7 @@ import type { StoredKind } from "./stored-kind.ts";
 import { requireSameName } from "./update.ts";
 import type { WriteQuery } from "./write-options.ts";
 
-export interface Patched {
+interface Patched {
   readonly original: AnyObject;
   readonly patched: AnyObject;
   readonly patch: Document;

@@ -128,7 +128,7 @@ function accessAttributes(user: UserInfo, spec: AccessSpec): Attributes {
     user,
     verb: text("verb"),
     path: text("path"),
-    resourceRequest: spec.resourceAttributes !== undefined,
+    isResourceRequest: spec.resourceAttributes !== undefined,
     group: text("group"),
     version: text("version"),
     resource: text("resource"),

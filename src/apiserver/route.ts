@@ -1,7 +1,7 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
 import { ownEntry } from "#base/own.ts";
 import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
-import { badRequest, failure } from "#api/status.ts";
+import { badRequest, noSuchPath } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { pathSegmentProblem } from "#server/request-info.ts";
@@ -34,7 +34,7 @@ export async function serveResource(
   const kind = deps.catalog.find(info.group, info.version, info.resource);
   if (kind === undefined) throw noSuchPath();
   // The path says watch: of other methods upstream's router knows none there.
-  if (info.verbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
+  if (info.hasVerbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
   // Upstream routes GET only; a proxied HEAD is the container's business.
   if (context.request.method === "HEAD" && info.subresource !== "proxy")
     throw methodNotAllowed(kind);
@@ -72,10 +72,6 @@ function warnOfStored(context: RequestContext, kind: ServedKind): void {
   if (!reads || (kind.store?.size ?? 0) === 0) return;
   const row = unservedKind(kind.resource);
   if (row?.onWrite === "refuse") context.warnings.add(unservedText(row));
-}
-
-function noSuchPath(): Error {
-  return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 function subresource(

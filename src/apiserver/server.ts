@@ -35,7 +35,7 @@ import { OpenapiHttp } from "./openapi-http.ts";
 import { type Documents, serveNonResource } from "./non-resource.ts";
 import { type RouteDeps, serveResource } from "./route.ts";
 
-export interface ApiServerDeps {
+interface ApiServerDeps {
   readonly registry: Registry;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
@@ -63,7 +63,7 @@ export interface ApiServerDeps {
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
 }
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   /** The built-in resources to serve. */
   readonly resources: readonly ResourceInfo[];
   /** Short requests take at most this; upstream's is a minute. */
@@ -109,7 +109,7 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
     },
     { requestTimeoutMs: options.requestTimeoutMs },
     (context) =>
-      context.requestInfo.resourceRequest
+      context.requestInfo.isResourceRequest
         ? serveResource(route, context)
         : serveNonResource(nonResource, context),
   );

@@ -9,7 +9,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { UpdateResult } from "#registry/resource-store.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { Place } from "#server/place.ts";
-import { forbiddenError } from "#auth/forbidden.ts";
+import { authorizationError } from "#auth/forbidden.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
@@ -35,17 +35,17 @@ export async function handleUpdate(
     createIfMissing,
     next: () => ({ object, tracked: false }),
   });
-  return answerCached(context, kind, form, result.created ? 201 : 200, result.object);
+  return answerCached(context, kind, form, result.isCreated ? 201 : 200, result.object);
 }
 
-export interface NextObject {
+interface NextObject {
   /** In the version of the request. */
   readonly object: AnyObject;
   /** managedFields are already right, or this write does not count. */
   readonly tracked: boolean;
 }
 
-export interface Write {
+interface Write {
   readonly subresource: string;
   readonly createIfMissing: boolean;
   /** Called again after a conflicting write. `current` is the stored object, frozen. */
@@ -137,7 +137,7 @@ class Attempts {
 function authorizeCreate(deps: ApiDeps, context: RequestContext): void {
   const attributes = { ...context.attributes, verb: "create" };
   const decision = deps.authorizer.authorize(attributes);
-  if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+  if (!decision.allowed) throw authorizationError(attributes, decision.reason);
 }
 
 /** The body must name the object of the path. */

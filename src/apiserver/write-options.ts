@@ -13,7 +13,7 @@ export interface WriteQuery {
   readonly force: boolean | undefined;
 }
 
-export type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
+type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 
 const managerBytesMax = 128;
 const validations: readonly string[] = ["", "Ignore", "Strict", "Warn"];
@@ -42,7 +42,7 @@ export function writeQuery(
   };
 }
 
-export function isDryRun(query: URLSearchParams): boolean {
+function isDryRun(query: URLSearchParams): boolean {
   return query.getAll("dryRun").includes("All");
 }
 

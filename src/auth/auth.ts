@@ -34,7 +34,7 @@ export interface Attributes {
   readonly verb: string;
   readonly path: string;
   /** False for `/healthz` and the like: only verb and path count then. */
-  readonly resourceRequest: boolean;
+  readonly isResourceRequest: boolean;
   readonly group: string;
   readonly version: string;
   readonly resource: string;

@@ -17,7 +17,7 @@ import { strictBase64url } from "./jwt.ts";
 /** The server's authenticator; TokenReview asks its tokens directly. */
 export type ServerAuthenticator = Authenticator & TokenAuthenticator;
 
-export interface AuthenticateOptions {
+interface AuthenticateOptions {
   /**
    * Paths anonymous may ask for; one that ends in `/` covers what lies below. "all": the authorizer
    * decides. Anything else is 401.
@@ -94,7 +94,7 @@ function firstToken(
 }
 
 /** The token a request carries, or undefined when it carries none. */
-export function bearerToken(request: PlainRequest): string | undefined {
+function bearerToken(request: PlainRequest): string | undefined {
   const header = request.headers["authorization"] ?? "";
   const match = /^Bearer +(\S+)\s*$/i.exec(header);
   if (match !== null) return match[1];

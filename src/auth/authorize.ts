@@ -2,7 +2,7 @@
  * May they: authorizers asked in order. The first that allows or denies decides; if none does, no.
  */
 import type { UserInfo } from "#platform/http.ts";
-import type { Attributes, Authorizer, Decision, ResourceRule } from "./auth.ts";
+import type { Attributes, Authorizer, Decision } from "./auth.ts";
 import { groups } from "./groups.ts";
 
 /** The reasons of all authorizers without opinion are joined, one per line, as upstream. */
@@ -35,15 +35,4 @@ export const mastersAuthorizer: Authorizer = {
     reason: "",
   }),
   rulesFor: () => ({ rules: [], incomplete: false }),
-};
-
-const everything: readonly ResourceRule[] = [
-  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
-  { verbs: ["*"], nonResourceURLs: ["*"] },
-];
-
-/** Mode AlwaysAllow. */
-export const alwaysAllow: Authorizer = {
-  authorize: () => ({ allowed: true, denied: false, reason: "" }),
-  rulesFor: () => ({ rules: everything, incomplete: false }),
 };

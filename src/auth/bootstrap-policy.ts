@@ -10,6 +10,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 import { must } from "#base/assert.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import { uncoveredParts } from "#api/policy-cover.ts";
@@ -170,7 +171,7 @@ function withRules(wanted: AnyObject, current: AnyObject): AnyObject {
 
 /** A binding to another role cannot be changed in place, so it is left to the operator. */
 function withSubjects(wanted: AnyObject, current: AnyObject): AnyObject {
-  if (JSON.stringify(wanted["roleRef"]) !== JSON.stringify(current["roleRef"])) return current;
+  if (!jsonEqual(wanted["roleRef"], current["roleRef"])) return current;
   const have = (current["subjects"] ?? []) as readonly Subject[];
   const known = new Set(have.map(subjectKey));
   const missing = ((wanted["subjects"] ?? []) as readonly Subject[]).filter(

@@ -13,14 +13,14 @@ import { createPublicKey, verify } from "node:crypto";
 import { derChildren, derRead, Tag } from "./der.ts";
 import type { DerValue } from "./der.ts";
 
-export interface CertificateRequest {
+interface CertificateRequest {
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Why the signature is not the key's; undefined when it is. Checked when asked: large keys cost milliseconds. */
   signatureFault(): string | undefined;
 }
 
-export type CertificateRequestReading =
+type CertificateRequestReading =
   | { readonly kind: "read"; readonly facts: CertificateRequest }
   | { readonly kind: "unreadable"; readonly fault: string };
 

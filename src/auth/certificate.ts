@@ -10,7 +10,7 @@ import { textOfName } from "./certificate-text.ts";
 import { derChildren, derRead, derTimeMs, Tag } from "./der.ts";
 import type { DerValue } from "./der.ts";
 
-export interface CertificateIdentity {
+interface CertificateIdentity {
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Kubernetes' own attribute 1.3.6.1.4.1.57683.2; absent on most certificates. */

@@ -17,7 +17,7 @@ import type { RbacAuthorizer, RoleRef } from "./rbac.ts";
 
 const rbacGroup = "rbac.authorization.k8s.io";
 
-export interface PolicyWrite {
+interface PolicyWrite {
   readonly user: UserInfo;
   /** roles, clusterroles, rolebindings or clusterrolebindings. */
   readonly resource: string;
@@ -27,7 +27,7 @@ export interface PolicyWrite {
   readonly oldObject: AnyObject | undefined;
 }
 
-export interface EscalationDeps {
+interface EscalationDeps {
   /** The whole chain: `escalate` and `bind` may be allowed by anyone. */
   readonly authorizer: Authorizer;
   /** What the user holds, and what roles hold. */
@@ -105,7 +105,7 @@ function mayDo(
     user: write.user,
     verb,
     path: "",
-    resourceRequest: true,
+    isResourceRequest: true,
     group: rbacGroup,
     version: "*",
     resource,

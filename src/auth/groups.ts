@@ -11,7 +11,7 @@ export const groups = {
 } as const;
 
 export const anonymousName = "system:anonymous";
-export const nodeUserPrefix = "system:node:";
+const nodeUserPrefix = "system:node:";
 const serviceAccountPrefix = "system:serviceaccount:";
 
 export function serviceAccountUser(namespace: string, name: string): string {

@@ -17,7 +17,7 @@ import {
   splitServiceAccount,
 } from "./groups.ts";
 
-export type Impersonation =
+type Impersonation =
   /** No such header: the request goes on as it is. */
   | { readonly kind: "none" }
   | { readonly kind: "user"; readonly user: UserInfo }
@@ -123,7 +123,7 @@ function partAttributes(part: Part, user: UserInfo, path: string): Attributes {
     user,
     verb: "impersonate",
     path,
-    resourceRequest: true,
+    isResourceRequest: true,
     group: own ? authenticationGroup : "",
     version: "v1",
     resource: resources[part.kind],
@@ -168,9 +168,4 @@ function printPart(part: Part): string {
   const own = part.kind === "UserExtra" || part.kind === "UID";
   const apiVersion = own ? `${authenticationGroup}/v1` : "";
   return `{${[part.kind, part.namespace, part.name, "", apiVersion, "", part.key].join(" ")}}`;
-}
-
-/** Header names the server removes before it hands a request on (aggregation). */
-export function isImpersonationHeader(name: string): boolean {
-  return name.startsWith("impersonate-");
 }

@@ -1,6 +1,6 @@
 /** A kubeconfig with everything embedded, as kubectl and client libraries read it. */
 
-export interface KubeconfigOptions {
+interface KubeconfigOptions {
   /** `https://127.0.0.1:6443`. */
   readonly server: string;
   /** PEM texts. */

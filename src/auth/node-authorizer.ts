@@ -56,7 +56,7 @@ export class NodeAuthorizer implements Authorizer {
     const { isNode, name } = nodeIdentity(attributes.user);
     if (!isNode) return noOpinion("");
     if (name === "") return noOpinion(`unknown node for user "${attributes.user.name}"`);
-    if (attributes.resourceRequest) {
+    if (attributes.isResourceRequest) {
       const check = this.#checks.get(`${attributes.group}/${attributes.resource}`);
       if (check !== undefined) return check(name, attributes);
     }

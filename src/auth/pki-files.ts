@@ -41,7 +41,7 @@ export interface Pki {
 }
 
 /** What signs service-account tokens, and what their signatures are checked by. */
-export interface TokenKeys extends KeyPair {
+interface TokenKeys extends KeyPair {
   /** PEM, newest first: keys that signed before; their tokens are good for as long as these are here. */
   readonly olderPublicKeys: readonly string[];
 }
@@ -72,7 +72,7 @@ const renewDays = 30;
 /** Peers whose clocks are behind ours still accept a fresh certificate. */
 const backdateMs = 3_600_000;
 
-export function standardHosts(serviceAddress: string): readonly string[] {
+function standardHosts(serviceAddress: string): readonly string[] {
   return [
     "localhost",
     "kubernetes",

@@ -30,7 +30,7 @@ export interface IssuedCertificate {
   readonly privateKey: string;
 }
 
-export interface Validity {
+interface Validity {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }

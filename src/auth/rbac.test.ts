@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { UserInfo } from "#platform/http.ts";
 import { mastersAuthorizer, unionAuthorizer } from "./authorize.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
-import { forbiddenError } from "./forbidden.ts";
+import { authorizationError } from "./forbidden.ts";
 import { RbacAuthorizer } from "./rbac.ts";
 import { attributes, FakeLookup } from "./testing.ts";
 
@@ -76,8 +76,8 @@ test("wildcards, subresource wildcards, names and URLs match as upstream", () =>
   assert.ok(may({ verb: "update", resource: "configmaps", name: "one" }));
   assert.ok(!may({ verb: "update", resource: "configmaps", name: "two" }));
   assert.ok(!may({ verb: "update", resource: "configmaps", name: "" }));
-  assert.ok(may({ resourceRequest: false, path: "/metrics/slis" }));
-  assert.ok(!may({ resourceRequest: false, path: "/healthz/ping" }));
+  assert.ok(may({ isResourceRequest: false, path: "/metrics/slis" }));
+  assert.ok(!may({ isResourceRequest: false, path: "/healthz/ping" }));
 });
 
 test("a change of policy is seen by the next question; between changes nothing is rebuilt", () => {
@@ -108,13 +108,13 @@ test("a missing role is named in the refusal", () => {
   const decision = new RbacAuthorizer({ lookup }).authorize(attributes(user));
   assert.equal(decision.reason, 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found');
   assert.equal(
-    forbiddenError(attributes(user), decision.reason).message,
+    authorizationError(attributes(user), decision.reason).message,
     'pods "p" is forbidden: User "jane" cannot get resource "pods" in API group "" in the namespace "ns": RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found',
   );
 });
 
 test("refusals are worded as upstream words them", () => {
-  const text = (over: object) => forbiddenError(attributes(user, over), "").message;
+  const text = (over: object) => authorizationError(attributes(user, over), "").message;
   assert.equal(
     text({ name: "", namespace: "", verb: "list", resource: "nodes", subresource: "" }),
     'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope',
@@ -124,7 +124,7 @@ test("refusals are worded as upstream words them", () => {
     'deployments.apps "p" is forbidden: User "jane" cannot patch resource "deployments/scale" in API group "apps" in the namespace "ns"',
   );
   assert.equal(
-    text({ resourceRequest: false, path: "/metrics" }),
+    text({ isResourceRequest: false, path: "/metrics" }),
     'forbidden: User "jane" cannot get path "/metrics"',
   );
 });
@@ -156,10 +156,12 @@ test("the bootstrap policy lets each do its work and no more", () => {
   assert.ok(!may("ed", roles));
   assert.ok(may("ad", roles));
   assert.ok(may("ad", { resource: "secrets" }));
-  assert.ok(may("x", { resourceRequest: false, path: "/openapi/v3" }));
-  assert.ok(!may("x", { resourceRequest: false, path: "/metrics" }));
+  assert.ok(may("x", { isResourceRequest: false, path: "/openapi/v3" }));
+  assert.ok(!may("x", { isResourceRequest: false, path: "/metrics" }));
   assert.ok(
-    may("system:anonymous", { resourceRequest: false, path: "/livez" }, ["system:unauthenticated"]),
+    may("system:anonymous", { isResourceRequest: false, path: "/livez" }, [
+      "system:unauthenticated",
+    ]),
   );
   const scheduler = "system:kube-scheduler";
   assert.ok(may(scheduler, { verb: "create", subresource: "binding" }));

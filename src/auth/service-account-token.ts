@@ -25,7 +25,7 @@ import {
 import { claimsFault, readClaims } from "./service-account-claims.ts";
 import type { BoundReference, ServiceAccountClaims } from "./service-account-claims.ts";
 
-export interface TokenOrder {
+interface TokenOrder {
   readonly namespace: string;
   readonly account: BoundReference;
   readonly audiences: readonly string[];
@@ -35,7 +35,7 @@ export interface TokenOrder {
   readonly node?: BoundReference;
 }
 
-export interface ServiceAccountTokenOptions {
+interface ServiceAccountTokenOptions {
   /** `https://kubernetes.default.svc.cluster.local`. */
   readonly issuer: string;
   /** What the API server itself answers to; usually the issuer. Never empty. */

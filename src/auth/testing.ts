@@ -44,7 +44,7 @@ export function attributes(user: UserInfo, over: Partial<Attributes> = {}): Attr
     user,
     verb: "get",
     path: "/api/v1/namespaces/ns/pods/p",
-    resourceRequest: true,
+    isResourceRequest: true,
     group: "",
     version: "v1",
     resource: "pods",

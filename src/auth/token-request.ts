@@ -24,7 +24,7 @@ interface TokenRequestSpec {
   };
 }
 
-export interface TokenRequestDeps {
+interface TokenRequestDeps {
   readonly clock: Clock;
   readonly lookup: Lister;
   readonly tokens: ServiceAccountTokens;

@@ -311,7 +311,10 @@ function upperBound(keys: readonly string[], key: string): number {
 
 /** The last leaf is split near its end, so that keys added in order leave full leaves behind. */
 function splitLeaf<V>(leaf: Leaf<V>): Split<V> {
-  const at = leaf.next === undefined ? nodeMax - nodeMin + 1 : leaf.keys.length >> 1;
+  return splitLeafAt(leaf, leaf.next === undefined ? nodeMax - nodeMin + 1 : leaf.keys.length >> 1);
+}
+
+function splitLeafAt<V>(leaf: Leaf<V>, at: number): Split<V> {
   const right: Leaf<V> = {
     leaf: true,
     keys: leaf.keys.splice(at),
@@ -344,7 +347,7 @@ function mend<V>(parent: Inner<V>, at: number): void {
   parent.keys.splice(leftAt, 1);
   parent.children.splice(leftAt + 1, 1);
   if (fill(left) <= nodeMax) return;
-  const split = left.leaf ? splitHalf(left) : splitInner(left);
+  const split = left.leaf ? splitLeafAt(left, left.keys.length >> 1) : splitInner(left);
   parent.keys.splice(leftAt, 0, split.key);
   parent.children.splice(leftAt + 1, 0, split.right);
 }
@@ -359,18 +362,6 @@ function mendJoin<V>(left: Node<V>, right: Node<V>, between: string): void {
   assert(!left.leaf && !right.leaf, "siblings at different depths");
   left.keys.push(between, ...right.keys);
   left.children.push(...right.children);
-}
-
-function splitHalf<V>(leaf: Leaf<V>): Split<V> {
-  const at = leaf.keys.length >> 1;
-  const right: Leaf<V> = {
-    leaf: true,
-    keys: leaf.keys.splice(at),
-    values: leaf.values.splice(at),
-    next: leaf.next,
-  };
-  leaf.next = right;
-  return { key: right.keys[0] as string, right };
 }
 
 function checkNode<V>(

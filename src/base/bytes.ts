@@ -1,4 +1,4 @@
-/** Bytes put together. Cost: one copy. */
+/** Bytes put together, and compared. Cost: one copy; one pass. */
 
 /** A copy of `parts`, one after the other. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
@@ -11,4 +11,10 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
     at += part.length;
   }
   return whole;
+}
+
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

@@ -9,7 +9,7 @@ const digits = 2 ** digitBits;
 const digitMask = digits - 1;
 
 /** Row i is the key (high[i], low[i]), both below 2^27; `index[i]` is the caller's row number. */
-export interface Rows {
+interface Rows {
   readonly high: Uint32Array;
   readonly low: Uint32Array;
   readonly index: Uint32Array;

@@ -8,7 +8,7 @@ void test("a full ring drops its oldest item, and indices stay with their items"
   assert.equal(ring.push("a"), undefined);
   ring.push("b");
   ring.push("c");
-  assert.equal(ring.full, true);
+  assert.equal(ring.isFull, true);
   assert.equal(ring.push("d"), "a");
   assert.deepEqual([ring.oldest, ring.next, ring.size], [1, 4, 3]);
   assert.deepEqual(

@@ -32,13 +32,13 @@ export class Ring<T> {
     return this.#next;
   }
 
-  get full(): boolean {
+  get isFull(): boolean {
     return this.size === this.capacity;
   }
 
   /** @returns the item that had to go, when the ring was full. */
   push(item: T): T | undefined {
-    const dropped = this.full ? this.shift() : undefined;
+    const dropped = this.isFull ? this.shift() : undefined;
     this.#slots[this.#next % this.capacity] = item;
     this.#next++;
     return dropped;

@@ -4,7 +4,7 @@
  */
 import type { Random } from "#platform/random.ts";
 
-export interface BackoffOptions {
+interface BackoffOptions {
   readonly firstMs: number;
   readonly mostMs: number;
   /** "full": anywhere below the step, so that a crowd spreads best. Absent: the step and up to as much. */

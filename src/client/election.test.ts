@@ -6,7 +6,7 @@ import { failure } from "#api/status.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock, settle } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { electionTimes, leases, runElected } from "./election.ts";
+import { electionTimes, leaseResource, runElected } from "./election.ts";
 import { createFakeApi } from "./testing/fake-api.ts";
 
 function setup() {
@@ -28,7 +28,7 @@ function setup() {
     };
     return { stop, running: runElected(deps, options, lead, stop.signal) };
   };
-  const holder = () => api.peek<Lease>(leases, "kube-system", "test")?.spec?.holderIdentity;
+  const holder = () => api.peek<Lease>(leaseResource, "kube-system", "test")?.spec?.holderIdentity;
   return { clock, api, active, join, holder };
 }
 
@@ -77,7 +77,7 @@ test("a renewal that hangs counts as failed at the deadline", async () => {
 
 test("a dead leader's lease is taken after its duration", async () => {
   const { clock, api, active, join } = setup();
-  api.put<Lease>(leases, {
+  api.put<Lease>(leaseResource, {
     metadata: { name: "test", namespace: "kube-system" },
     spec: { holderIdentity: "dead", leaseDurationSeconds: 15, leaseTransitions: 3 },
   });
@@ -86,7 +86,7 @@ test("a dead leader's lease is taken after its duration", async () => {
   assert.deepEqual(active, []);
   await clock.advance(6_000);
   assert.deepEqual(active, ["one"]);
-  const spec = api.peek<Lease>(leases, "kube-system", "test")?.spec;
+  const spec = api.peek<Lease>(leaseResource, "kube-system", "test")?.spec;
   assert.equal(spec?.leaseTransitions, 4);
   one.stop.abort();
   await one.running;

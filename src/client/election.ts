@@ -21,16 +21,20 @@ import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
 import { isConflict, isNotFound } from "./api-errors.ts";
 
-export const leases = { group: "coordination.k8s.io", version: "v1", resource: "leases" } as const;
+export const leaseResource = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  resource: "leases",
+} as const;
 
-export interface ElectionDeps {
+interface ElectionDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
 }
 
-export interface ElectionOptions {
+interface ElectionOptions {
   readonly namespace: string;
   readonly name: string;
   /** Unique per candidate: host name and a random part. */
@@ -153,19 +157,19 @@ class Candidate {
     const { namespace, name } = this.#options;
     let lease: Lease;
     try {
-      lease = await client.get<Lease>(leases, namespace, name, call);
+      lease = await client.get<Lease>(leaseResource, namespace, name, call);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       const metadata = { name, namespace };
       const kind = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
       const made = { ...kind, metadata, spec: this.#spec(undefined) };
-      this.#observe(await client.create<Lease>(leases, namespace, made, call));
+      this.#observe(await client.create<Lease>(leaseResource, namespace, made, call));
       return true;
     }
     this.#observe(lease);
     if (!this.#mayTake(lease.spec)) return false;
     const next = { ...lease, spec: { ...lease.spec, ...this.#spec(lease.spec) } };
-    this.#observe(await client.update<Lease>(leases, namespace, next, call));
+    this.#observe(await client.update<Lease>(leaseResource, namespace, next, call));
     return true;
   }
 
@@ -209,7 +213,7 @@ class Candidate {
     const spec = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1 };
     try {
       const next = { ...lease, spec };
-      this.#observe(await this.#deps.client.update(leases, this.#options.namespace, next));
+      this.#observe(await this.#deps.client.update(leaseResource, this.#options.namespace, next));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       this.#deps.log.debug("lease was not released", { error: message });

@@ -29,14 +29,14 @@ export interface EventRecorder {
   readonly dropped: number;
 }
 
-export interface EventRecorderDeps {
+interface EventRecorderDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   /** `default-scheduler`, `replicaset-controller`, `kubelet`. */
   readonly component: string;
   /** The node, for events of a kubelet. */

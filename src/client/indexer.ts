@@ -17,13 +17,6 @@ export function keyOf(object: KubeObject): string {
   return objectKey(object.metadata?.namespace, object.metadata?.name ?? "");
 }
 
-/** The inverse of objectKey; names hold no slash. */
-export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf("/");
-  if (slash < 0) return { namespace: "", name: key };
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
 /** The values under which an object is found; none keeps it out of the index. Pure. */
 export type IndexFunction<T> = (object: T) => readonly string[];
 

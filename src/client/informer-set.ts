@@ -9,7 +9,7 @@ import type { Informer } from "./informer.ts";
 import { createInformer } from "./informer.ts";
 import type { ReflectorDeps, Selection } from "./reflector.ts";
 
-export type SelectionOptions = Omit<Selection, "ref">;
+type SelectionOptions = Omit<Selection, "ref">;
 
 export interface InformerSet {
   /** The one informer of this selection; made, and started when the set runs, on first asking. */

@@ -15,14 +15,14 @@ import { Indexer, keyOf, objectKey } from "./indexer.ts";
 import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";
 import { runReflector } from "./reflector.ts";
 
-export type Change<T> =
+type Change<T> =
   | { readonly kind: "add"; readonly object: T }
   | { readonly kind: "update"; readonly old: T; readonly object: T }
   /** `object` is the last state the server sent, or the last one held when it went during a cut. */
   | { readonly kind: "delete"; readonly object: T };
 
 /** All optional; called synchronously, store already up to date with the whole batch. */
-export interface InformerHandler<T> {
+interface InformerHandler<T> {
   add?(object: T): void;
   update?(old: T, object: T): void;
   delete?(object: T): void;

@@ -19,7 +19,7 @@ test("values are found however the stream is cut into chunks", () => {
       found.push(...frames.push(bytes.subarray(at, at + size)));
     }
     assert.deepEqual(found, values);
-    assert.equal(frames.atBoundary, true);
+    assert.equal(frames.isAtBoundary, true);
   }
 });
 

@@ -35,7 +35,7 @@ export class JsonFrames {
   }
 
   /** True between values: an end of the stream here loses nothing. */
-  get atBoundary(): boolean {
+  get isAtBoundary(): boolean {
     return this.#depth === 0 && this.#pendingBytes === 0;
   }
 

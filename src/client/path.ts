@@ -41,7 +41,7 @@ export function callQuery(options: CallOptions): string {
   });
 }
 
-export function listQuery(call: ListCall): string {
+export function listCallQuery(call: ListCall): string {
   return encodeQuery({
     labelSelector: call.labelSelector,
     fieldSelector: call.fieldSelector,

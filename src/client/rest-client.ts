@@ -14,7 +14,7 @@ import { encodePath } from "./path.ts";
 import { verbsClient } from "./verbs.ts";
 import { watchFrames } from "./watch-frames.ts";
 
-export interface SocketClientOptions {
+interface SocketClientOptions {
   readonly userAgent: string;
   /** Asked per request, so a rotated token is used at once. Absent: a client certificate speaks. */
   readonly bearerToken?: () => string;

@@ -5,12 +5,12 @@ import type { Random } from "#platform/random.ts";
 import { Backoff } from "./backoff.ts";
 import { isTransient, retryAfterMs } from "./api-errors.ts";
 
-export interface RetryDeps {
+interface RetryDeps {
   readonly clock: Clock;
   readonly random: Random;
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Tries in all, the first included. */
   readonly triesMax: number;
   readonly firstMs: number;

@@ -16,9 +16,9 @@ import type {
   WatchedEvent,
 } from "./client.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
-import { callQuery, deleteBody, listQuery, resourcePath, watchQuery } from "./path.ts";
+import { callQuery, deleteBody, listCallQuery, resourcePath, watchQuery } from "./path.ts";
 
-export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
+const patchMediaTypes: Readonly<Record<PatchType, string>> = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
@@ -50,7 +50,10 @@ class VerbsClient implements Client {
 
   list<T extends KubeObject>(ref: ResourceRef, call: ListCall): Promise<ListOf<T>> {
     const path = resourcePath(ref, call.namespace ?? "", "", "");
-    return this.#call<ListOf<T>>({ ...blank("GET", path, listQuery(call)), signal: call.signal });
+    return this.#call<ListOf<T>>({
+      ...blank("GET", path, listCallQuery(call)),
+      signal: call.signal,
+    });
   }
 
   create<T extends KubeObject>(
@@ -126,7 +129,7 @@ class VerbsClient implements Client {
     call: ListCall & DeleteCall,
   ): Promise<void> {
     const path = resourcePath(ref, namespace, "", "");
-    const request = blank("DELETE", path, listQuery(call));
+    const request = blank("DELETE", path, listCallQuery(call));
     await this.#call({ ...request, body: deleteBody(call), signal: call.signal });
   }
 

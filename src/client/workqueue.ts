@@ -13,7 +13,7 @@ import type { Log } from "#platform/log.ts";
 import { stepMs } from "./backoff.ts";
 import { DelayHeap } from "./delay-heap.ts";
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** For log lines and metrics: the controller's name. */
   readonly name: string;
   readonly retryFirstMs?: number;

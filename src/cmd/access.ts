@@ -34,7 +34,7 @@ const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindin
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
 
-export interface AccessDeps {
+interface AccessDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly lookup: Lister;
@@ -102,10 +102,10 @@ export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[
 
 function accessOf(authorizer: Authorizer, rbac: RbacAuthorizer): Access {
   return {
-    allowed: (question) =>
+    isAllowed: (question) =>
       authorizer.authorize({
         path: "",
-        resourceRequest: true,
+        isResourceRequest: true,
         version: "*",
         subresource: "",
         ...question,

@@ -14,16 +14,16 @@ import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import { hollowStartMs } from "./limits.ts";
-import type { SupervisedHost } from "./plane.ts";
+import type { SupervisedHost } from "./host.ts";
 
-export interface LoopOptions {
+interface LoopOptions {
   readonly nodes: number;
   /** PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
 }
 
-export interface Loops {
+interface Loops {
   readonly scheduler: Scheduler;
   readonly controllers: ControllerManager;
   /** Resolves when every hollow node is registered. */

@@ -6,6 +6,7 @@ import { compactEverySeconds, nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
+import type { UpFlags } from "./up-flags.ts";
 
 const mirroredByDefault = "pods,nodes,namespaces,services,configmaps,endpointslices";
 
@@ -35,11 +36,7 @@ program
     integer("seconds", 1, 1_000_000),
     compactEverySeconds,
   )
-  .addOption(
-    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-      .choices(["debug", "info", "warn", "error", "silent"])
-      .default("warn"),
-  )
+  .addOption(logLevelOption())
   .option(
     "--audit-log <file>",
     "append one JSON line per request; SIGHUP opens the file again after a rotation",
@@ -107,11 +104,7 @@ const store = program
     integer("seconds", 1, 1_000_000),
     600,
   )
-  .addOption(
-    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-      .choices(["debug", "info", "warn", "error", "silent"])
-      .default("warn"),
-  )
+  .addOption(logLevelOption())
   .addHelpText(
     "after",
     `
@@ -230,11 +223,7 @@ program
     integer("count", 0, 64),
     0,
   )
-  .addOption(
-    new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-      .choices(["debug", "info", "warn", "error", "silent"])
-      .default("warn"),
-  )
+  .addOption(logLevelOption())
   .addHelpText(
     "after",
     `
@@ -252,17 +241,10 @@ Examples:
     await relay(options);
   });
 
-export interface UpFlags {
-  readonly dataDir: string;
-  readonly host: string;
-  readonly port: number;
-  readonly nodes: number;
-  readonly compactEvery: number;
-  readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
-  readonly auditLog?: string;
-  readonly tokenAuthFile?: string;
-  readonly relay?: string;
-  readonly relayResources: string;
+function logLevelOption(): Option {
+  return new Option("--log-level <level>", "what to log, as JSON lines on stderr")
+    .choices(["debug", "info", "warn", "error", "silent"])
+    .default("warn");
 }
 
 /** Of a flag that may be given again. */

@@ -26,13 +26,8 @@ import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
-import type { Clock } from "#platform/clock.ts";
-import type { Disk } from "#platform/disk.ts";
-import type { Log } from "#platform/log.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
-import type { Random } from "#platform/random.ts";
-import type { Supervisor } from "#platform/supervisor.ts";
 import { createLister } from "#registry/lister.ts";
 import {
   createRegistry,
@@ -53,24 +48,13 @@ import {
   type YamlOutput,
   type YamlThread,
 } from "#wire/yaml-reader.ts";
+import type { Host, SupervisedHost } from "./host.ts";
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
-
-export interface Host {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly disk: Disk;
-  readonly log: Log;
-  /** Absent: one of its own, on `clock`; a bug is then thrown for the embedding program to see. */
-  readonly supervisor?: Supervisor;
-}
-
-/** A host whose clock is its supervisor's. */
-export type SupervisedHost = Host & { readonly supervisor: Supervisor };
 
 export interface PlaneOptions {
   /** Where the store lives; absent: in memory, gone at the end. */

@@ -1,6 +1,7 @@
 /**
  * `pilothouse store`: the etcd v3 API over a log in one directory, until Ctrl-C or SIGTERM.
  */
+import { exitOnStoreFailure } from "./store-failure.ts";
 import { createHash, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -72,7 +73,7 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
   compactor?.start();
   process.stdout.write(readyText(store, flags, address.host, listening.port));
   const failure = await Promise.race([stopped, store.failed]);
-  if (failure instanceof Error) return die(failure);
+  if (failure instanceof Error) return exitOnStoreFailure(failure);
   compactor?.stop();
   await listening.close();
   await store.close();
@@ -244,12 +245,4 @@ function readyText(store: FullStore, flags: StoreFlags, host: string, port: numb
   endpoint  ${scheme}://${host}:${port}
   data      ${where}: ${keys} keys, ${bytes} bytes, revision ${store.commitRevision}
 `;
-}
-
-/** The disk failed: what is not acknowledged may be lost, so nothing more is promised. */
-function die(failure: Error): void {
-  process.stderr.write(
-    `pilothouse: the store has stopped: ${failure.message}; nothing acknowledged is lost; mend the disk and start again\n`,
-  );
-  process.exit(1);
 }

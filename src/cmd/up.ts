@@ -1,4 +1,5 @@
 /** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
+import { exitOnStoreFailure } from "./store-failure.ts";
 import { renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
@@ -13,15 +14,10 @@ import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { nodeMemory } from "#platform/node/spare-memory.ts";
 import { SpareMemory, spareMemoryDefaults } from "#platform/spare-memory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
+import type { Host, SupervisedHost } from "./host.ts";
 import * as limits from "./limits.ts";
-import type { UpFlags } from "./main.ts";
-import {
-  startPlane,
-  type Host,
-  type Plane,
-  type PlaneOptions,
-  type SupervisedHost,
-} from "./plane.ts";
+import type { UpFlags } from "./up-flags.ts";
+import { startPlane, type Plane, type PlaneOptions } from "./plane.ts";
 import { productVersion } from "./product.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
@@ -45,7 +41,7 @@ export async function up(flags: UpFlags): Promise<void> {
   process.stdout.write(readyText(plane, directory, flags, relay));
   const spare = new SpareMemory({ clock: host.clock, host: nodeMemory }, spareMemoryDefaults);
   const failure = await Promise.race([stopped, plane.failed]);
-  if (failure instanceof Error) return die(failure);
+  if (failure instanceof Error) return exitOnStoreFailure(failure);
   spare.stop();
   await relay?.stop();
   await plane.stop();
@@ -194,12 +190,4 @@ Try next:
   export KUBECONFIG=${shown}
   kubectl create deployment web --image=nginx --replicas=20 && kubectl get pods -o wide
 `;
-}
-
-/** The disk failed: what is not acknowledged may be lost, so nothing more is promised. */
-function die(failure: Error): void {
-  process.stderr.write(
-    `pilothouse: the store has stopped: ${failure.message}; nothing acknowledged is lost; mend the disk and start again\n`,
-  );
-  process.exit(1);
 }

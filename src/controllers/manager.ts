@@ -38,7 +38,7 @@ import { type LegacyTokens, TokensController } from "./serviceaccount/token-cont
 import { StatefulSetController } from "./statefulset/controller.ts";
 import { TtlAfterFinishedController } from "./ttl/controller.ts";
 
-export interface ManagerDeps {
+interface ManagerDeps {
   /** A client that acts as this service account of kube-system: each controller has its own rights. */
   readonly clientFor: (serviceAccount: string) => Client;
   readonly informers: InformerSet;
@@ -48,7 +48,7 @@ export interface ManagerDeps {
   readonly supervisor: Supervisor;
 }
 
-export interface ManagerOptions {
+interface ManagerOptions {
   /** PEM of the authority that pods check the API server by. */
   readonly rootCa: string;
   /** Absent: the Secrets of legacy tokens are not filled. */

@@ -16,7 +16,7 @@ export interface CallHead {
 }
 
 /** Refused before gRPC begins: with an HTTP status of its own. */
-export interface HeadRefused {
+interface HeadRefused {
   readonly status: number;
   readonly code: Code;
   readonly message: string;

@@ -18,7 +18,7 @@ export interface ServerStream {
   end(): void;
   /** Ends it with an error. */
   fail(error: unknown): void;
-  readonly closed: boolean;
+  readonly isClosed: boolean;
 }
 
 /** Receives the client's messages. A thrown GrpcError ends the call with it. */

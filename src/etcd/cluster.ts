@@ -9,7 +9,7 @@ import { nothing, serverStream, unary, type Method } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import { etcdError, type ErrorName } from "./rpc-error.ts";
 
-export interface ClusterDeps {
+interface ClusterDeps {
   readonly store: Store;
   readonly identity: Identity;
 }

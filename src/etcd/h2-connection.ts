@@ -267,10 +267,10 @@ export class H2Connection implements FrameSink {
     const begun = this.#reader.whole;
     this.#headTimer = this.#clock.after("etcd.head", this.#limits.headMs, () => {
       this.#headTimer = undefined;
-      const late = this.#reader.partial && this.#reader.whole === begun && !this.#paused;
+      const late = this.#reader.hasPartialFrame && this.#reader.whole === begun && !this.#paused;
       if (late || !this.#greeted) {
         this.#goaway(ErrorCode.enhanceYourCalm, "a frame or header block took too long");
-      } else if (this.#reader.partial) this.#armHead();
+      } else if (this.#reader.hasPartialFrame) this.#armHead();
     });
   }
 
@@ -284,12 +284,12 @@ export class H2Connection implements FrameSink {
     } catch (error) {
       if (error instanceof ProtocolError) return this.#goaway(error.code, error.message);
       if (!(error instanceof HpackError)) throw error;
-      const code = error.tooLarge ? ErrorCode.enhanceYourCalm : ErrorCode.compression;
+      const code = error.isTooLarge ? ErrorCode.enhanceYourCalm : ErrorCode.compression;
       return this.#goaway(code, error.message);
     }
     this.#readOpened();
     if (this.#yielding) this.#yield();
-    else if (this.#reader.partial) this.#armHead();
+    else if (this.#reader.hasPartialFrame) this.#armHead();
   }
 
   #readOpened(): void {
@@ -319,7 +319,7 @@ export class H2Connection implements FrameSink {
 
   // From the reader.
 
-  get pausing(): boolean {
+  get isPausing(): boolean {
     return this.#ended || this.#yielding;
   }
 
@@ -357,7 +357,7 @@ export class H2Connection implements FrameSink {
     if (bytes.length < smallDataBytes && !last) this.account.idle(1);
     const stream = this.#streams.get(id);
     if (stream === undefined) return this.#stale(id);
-    if (stream.peerHasEnded) return this.#streamError(stream, ErrorCode.streamClosed);
+    if (stream.hasPeerEnded) return this.#streamError(stream, ErrorCode.streamClosed);
     if (!stream.bodyFits(bytes.length, last)) return this.#streamError(stream, ErrorCode.protocol);
     const renewal = stream.received(length, streamWindowBytes / 2);
     if (renewal > 0) this.#control(FrameType.windowUpdate, 0, id, uint32(renewal));
@@ -404,7 +404,7 @@ export class H2Connection implements FrameSink {
       if (this.#resetHere.has(id)) return this.account.idle(1);
       throw new ProtocolError(ErrorCode.streamClosed, "headers of a closed stream");
     }
-    if (stream.peerHasEnded) return this.#streamError(stream, ErrorCode.streamClosed);
+    if (stream.hasPeerEnded) return this.#streamError(stream, ErrorCode.streamClosed);
     if (!wellFormed || !stream.bodyFits(0, true)) {
       return this.#streamError(stream, ErrorCode.protocol);
     }

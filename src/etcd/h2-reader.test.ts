@@ -13,7 +13,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
 function reading() {
   const calls: string[] = [];
   const reader = new FrameReader({
-    pausing: false,
+    isPausing: false,
     headerBlock: (stream, end, block) =>
       void calls.push(`headers ${stream} ${end} ${block.toString("hex")}`),
     data: (stream, bytes, length, end) =>

@@ -32,7 +32,7 @@ const nothing = Buffer.alloc(0);
 /** What is handed over is borrowed until return. */
 export interface FrameSink {
   /** Nothing more is wanted for now: what is left is kept until the next read. */
-  readonly pausing: boolean;
+  readonly isPausing: boolean;
   headerBlock(stream: number, endStream: boolean, block: Buffer): void;
   /** `bytes` is the payload without padding, `length` what it counts in windows. */
   data(stream: number, bytes: Buffer, length: number, endStream: boolean): void;
@@ -62,7 +62,7 @@ export class FrameReader {
   }
 
   /** Something has begun and is not whole: the preface, a frame, or a header block. */
-  get partial(): boolean {
+  get hasPartialFrame(): boolean {
     return this.#rest.length > 0 || this.#block !== undefined || !this.#prefaceSeen;
   }
 
@@ -110,7 +110,7 @@ export class FrameReader {
       this.#whole++;
       at = preface.length;
     }
-    while (bytes.length - at >= frameHeadBytes && !this.#sink.pausing) {
+    while (bytes.length - at >= frameHeadBytes && !this.#sink.isPausing) {
       const end = at + frameHeadBytes + lengthAt(bytes, at);
       if (bytes.length < end) break;
       const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;

@@ -11,7 +11,7 @@ import { Outbox, sent, type Outgoing } from "./outbox.ts";
 /** Small frames are joined into one buffer up to this size; larger ones are handed on as they are. */
 const joinBytesMax = 64 * 1024;
 
-export interface SenderEvents {
+interface SenderEvents {
   /** So many bytes are about to be written. */
   flushing(bytes: number): void;
   flushed(): void;

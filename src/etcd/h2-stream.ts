@@ -16,7 +16,7 @@ import {
   writeFrameHead,
 } from "#wire/grpc-frames.ts";
 import { encodeGrpcMessage } from "#wire/grpc.ts";
-import type { H2Connection } from "./h2-connection.ts";
+import type { PeerAccount } from "./peer-account.ts";
 
 /** Receives the client's data. */
 export interface Take {
@@ -28,6 +28,28 @@ export interface Take {
   closed(): void;
 }
 
+/** What a stream asks of the connection that carries it; `H2Connection` is the only one. */
+interface StreamCarrier {
+  readonly account: PeerAccount;
+  /** Bytes that the socket has not taken yet. */
+  readonly unsentBytes: number;
+  readonly peerStreamWindow: number;
+  /** Sends bytes that are whole frames. */
+  write(bytes: Buffer): void;
+  /** How much of `wanted` bytes of data may go out now, of a stream with this window. */
+  allowance(wanted: number, streamWindow: number): number;
+  /** One message as data frames. The caller asked for the allowance. Not changed any more. */
+  writeData(stream: number, bytes: Buffer): void;
+  /** A whole unary answer. The caller asked for the allowance. */
+  writeWhole(stream: number, frame: Buffer): void;
+  /** The answer is sent, and what the peer still sends is of no interest. */
+  stopPeer(stream: number): void;
+  /** The connection's window did not let out all of the stream's data: `pump` is called when it opens. */
+  block(stream: H2Stream): void;
+  forget(stream: H2Stream): void;
+  onDrain(f: () => void): void;
+}
+
 const windowMax = 0x7fff_ffff;
 /** With more streams of a connection that wait for their peer, each may have less waiting. */
 const fullBacklogs = 16;
@@ -35,7 +57,7 @@ const fullBacklogs = 16;
 export class H2Stream {
   readonly id: number;
   take: Take | undefined;
-  readonly #connection: H2Connection;
+  readonly #connection: StreamCarrier;
   /** When its head came. */
   readonly openedMs: number;
   /** The window is the peer's initial one and this: updates less what was sent. */
@@ -57,7 +79,7 @@ export class H2Stream {
   isPaced = false;
 
   // One is made per call, and so without an object of options.
-  constructor(connection: H2Connection, id: number, openedMs: number, bodyBytes: number) {
+  constructor(connection: StreamCarrier, id: number, openedMs: number, bodyBytes: number) {
     this.#connection = connection;
     this.id = id;
     this.openedMs = openedMs;
@@ -68,12 +90,12 @@ export class H2Stream {
     return this.#connection.peerStreamWindow + this.#credit;
   }
 
-  get peerHasEnded(): boolean {
+  get hasPeerEnded(): boolean {
     return this.#peerEnded;
   }
 
   /** Nothing that is sent from now on would reach the peer. */
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#over || this.#trailers !== undefined;
   }
 
@@ -100,14 +122,14 @@ export class H2Stream {
   #onDrained: (() => void) | undefined;
 
   sendHead(): void {
-    if (this.#headSent || this.closed) return;
+    if (this.#headSent || this.isClosed) return;
     this.#headSent = true;
     this.#writeHeaders(grpcHead, 0);
   }
 
   /** A framed message, which others may be sent too: it is not changed any more. */
   send(frame: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.sendHead();
     const { length } = frame;
     const free = this.#pending.length === 0;
@@ -134,7 +156,7 @@ export class H2Stream {
 
   /** The whole answer of a unary call in one piece, where windows allow: the usual case. */
   answer(frame: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     const fits = this.#connection.allowance(frame.length, this.#window) === frame.length;
     if (this.#headSent || !fits || frame.length > wholeAnswerMax) {
       this.send(frame);
@@ -154,7 +176,7 @@ export class H2Stream {
 
   /** An answer of plain HTTP; `head` is a block. */
   reply(head: Buffer, body: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.#headSent = true;
     this.#writeHeaders(head, 0);
     this.send(body);
@@ -163,7 +185,7 @@ export class H2Stream {
 
   /** Trailers, after all data. */
   end(trailers: Buffer): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.#trailers = trailers;
     this.pump();
   }
@@ -178,7 +200,7 @@ export class H2Stream {
   fail(code: number, message: string): void {
     const trailers = grpcTrailers(code, encodeGrpcMessage(message));
     if (this.#headSent) this.end(trailers);
-    else if (!this.closed) this.end(Buffer.concat([grpcHead, trailers]));
+    else if (!this.isClosed) this.end(Buffer.concat([grpcHead, trailers]));
   }
 
   /** Sends what the windows allow. */
@@ -288,8 +310,8 @@ export class H2Stream {
   }
 
   /** @returns false when the connection's unfinished messages have more room than they may. */
-  messageRoom(change: number): boolean {
-    return this.#connection.account.messageRoom(change);
+  takeMessageRoom(change: number): boolean {
+    return this.#connection.account.takeMessageRoom(change);
   }
 
   get isServerBusy(): boolean {
@@ -330,7 +352,7 @@ export class H2Stream {
 const noTrailers = Buffer.alloc(0);
 
 /** A larger answer is not copied to be joined with its head. */
-export const wholeAnswerMax = 4096;
+const wholeAnswerMax = 4096;
 
 /** Head, one message and trailers of a successful unary call. */
 export function wholeAnswer(stream: number, frame: Buffer): Buffer {

@@ -12,7 +12,7 @@ import type { FullStore } from "#store/full-store.ts";
 import type { StoredVersion } from "#store/stored-versions.ts";
 import { keyValue } from "#wire/etcd-messages.ts";
 
-export interface KeySpaceHash {
+interface KeySpaceHash {
   readonly hash: number;
   readonly hashRevision: number;
 }

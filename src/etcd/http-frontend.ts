@@ -11,7 +11,7 @@ import { alarmName, type Alarms } from "./alarms.ts";
 import { etcdVersion, storageVersion } from "./maintenance.ts";
 import { metricsText, type MetricsDeps } from "./metrics.ts";
 
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -19,7 +19,7 @@ export interface HttpAnswer {
 
 export type HttpFace = (method: string, target: string) => HttpAnswer;
 
-export type HttpFaceDeps = MetricsDeps;
+type HttpFaceDeps = MetricsDeps;
 
 export function etcdHttpFrontend(deps: HttpFaceDeps, quotaBytes: number): HttpFace {
   const routes: Readonly<Record<string, (query: URLSearchParams) => HttpAnswer>> = {

@@ -36,14 +36,14 @@ export class Inbox implements Unfinished {
   }
 
   /** Whether bytes of an unfinished message are held. */
-  get partial(): boolean {
-    return this.#deframer.partial;
+  get hasPartialMessage(): boolean {
+    return this.#deframer.hasPartialMessage;
   }
 
   /** Calls `take` with each message that is now whole. Throws GrpcError. */
   push(bytes: Buffer, take: (message: Buffer) => void): void {
     this.#deframer.push(bytes, take);
-    if (!this.#deframer.partial || this.#stream.closed) {
+    if (!this.#deframer.hasPartialMessage || this.#stream.isClosed) {
       if (this.#awaited) this.forget();
       return;
     }
@@ -52,7 +52,7 @@ export class Inbox implements Unfinished {
     const change = roomBytes - this.#counted;
     if (change === 0) return;
     this.#counted = roomBytes;
-    if (!this.#stream.messageRoom(change)) {
+    if (!this.#stream.takeMessageRoom(change)) {
       throw noRoom("a connection's unfinished messages", this.#limits.messageRoomBytesMax);
     }
     this.#load.giveRoom(this, roomBytes);
@@ -68,7 +68,7 @@ export class Inbox implements Unfinished {
   forget(): void {
     this.#awaited = false;
     this.#deframer.drop();
-    if (this.#counted > 0) this.#stream.messageRoom(-this.#counted);
+    if (this.#counted > 0) this.#stream.takeMessageRoom(-this.#counted);
     this.#counted = 0;
     this.#load.forget(this);
   }

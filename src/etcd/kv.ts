@@ -13,8 +13,8 @@ import { framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
 import type { Alarms } from "./alarms.ts";
 import { strictServerStream, unary, type Method, type ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
-import { inKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
-import { checkRange, executeRange, fewByTarget, type ReadView } from "./range.ts";
+import { areInKeyOrder, rangeBytes, RangeStream } from "./range-bytes.ts";
+import { checkRangeRequest, executeRange, fewByTarget, type ReadView } from "./range.ts";
 import { etcdError, readError, writeError } from "./rpc-error.ts";
 import { checkDelete, checkPut, checkTxn } from "./txn-check.ts";
 import { deleteRange, hasPut, isReadOnly, put, runReadOnly, runTxn } from "./txn.ts";
@@ -70,8 +70,8 @@ export class KvService {
   }
 
   #range(request: m.RangeRequest): Buffer | Buffer[] {
-    checkRange(request);
-    if (inKeyOrder(request)) return rangeBytes(this.#store, this.#identity, request);
+    checkRangeRequest(request);
+    if (areInKeyOrder(request)) return rangeBytes(this.#store, this.#identity, request);
     const answer = this.#withHeader(executeRange(this.#view, request));
     return framed(m.rangeResponse.encode(answer, prefixBytes));
   }
@@ -166,7 +166,7 @@ export class KvService {
   }
 
   #rangeStream(request: m.RangeRequest, call: ServerStream): void {
-    checkRange(request);
+    checkRangeRequest(request);
     const few = fewByTarget(this.#view, request);
     if (few !== undefined) {
       const rangeResponse = this.#withHeader(few);

@@ -17,7 +17,7 @@ const leastTtlSeconds = 2;
 /** etcd's limit: about 285 years. */
 const mostTtlSeconds = 9_000_000_000;
 
-export interface LeaseDeps {
+interface LeaseDeps {
   readonly store: FullStore;
   readonly random: Random;
   readonly alarms: Alarms;

@@ -20,14 +20,14 @@ const downgradeCancel = 2;
 
 type Downgraded = m.Of<typeof m.downgradeResponse>;
 
-export interface MaintenanceDeps {
+interface MaintenanceDeps {
   readonly clock: Clock;
   readonly store: FullStore;
   readonly alarms: Alarms;
   readonly identity: Identity;
 }
 
-export interface MaintenanceOptions extends SnapshotLimits {
+interface MaintenanceOptions extends SnapshotLimits {
   readonly quotaBytes: number;
 }
 

@@ -13,7 +13,7 @@ import type { H2Limits } from "./h2-limits.ts";
 import { ProtocolError } from "./h2-reader.ts";
 import type { Reader, ServerLoad } from "./server-load.ts";
 
-export interface Connection {
+interface Connection {
   /** Bytes that the socket has not taken yet. */
   readonly unsentBytes: number;
   /** Bytes of data that it has. */
@@ -131,7 +131,7 @@ export class PeerAccount implements Reader {
   }
 
   /** @returns false when the unfinished messages have more room than they may. */
-  messageRoom(change: number): boolean {
+  takeMessageRoom(change: number): boolean {
     this.#roomBytes += change;
     return this.#roomBytes <= this.#limits.messageRoomBytesMax;
   }

@@ -11,7 +11,7 @@ import type { HttpFace } from "./http-frontend.ts";
 /** Enough to tell: no method of HTTP/1.1 begins so. */
 const prefacePart = Buffer.from("PRI * HTTP/2");
 
-export interface Protocols {
+interface Protocols {
   readonly clock: Clock;
   readonly http1: HttpServer;
   /** The socket is unread. */

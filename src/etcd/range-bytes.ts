@@ -14,17 +14,17 @@ import { SortOrder, SortTarget, type RangeRequest } from "#wire/etcd-messages.ts
 import { RangeWriter } from "#wire/etcd-range.ts";
 import type { ServerStream } from "./call.ts";
 import type { Identity } from "./identity.ts";
-import { filterRange, span } from "./range.ts";
+import { hasRevisionFilter, span } from "./range.ts";
 import { etcdError, readError } from "./rpc-error.ts";
 
 /** One for all: an answer is written in one synchronous go. */
 const writer = new RangeWriter();
 
-export function inKeyOrder(request: RangeRequest): boolean {
+export function areInKeyOrder(request: RangeRequest): boolean {
   return (
     request.sortTarget === SortTarget.key &&
     request.sortOrder !== SortOrder.descend &&
-    !filterRange(request)
+    !hasRevisionFilter(request)
   );
 }
 
@@ -33,7 +33,7 @@ function checkStreamed(request: RangeRequest): void {
   const { sortOrder, sortTarget } = request;
   const ascends = sortOrder === SortOrder.ascend && sortTarget === SortTarget.key;
   if (sortOrder !== SortOrder.none && !ascends) throw etcdError("streamSorted");
-  if (filterRange(request)) throw etcdError("streamFiltered");
+  if (hasRevisionFilter(request)) throw etcdError("streamFiltered");
 }
 
 /** Throws GrpcError when the revision cannot be read. `request` is in key order. */
@@ -90,7 +90,7 @@ export class RangeStream {
 
   /** Sends until the socket is full, then again when it is not. Throws GrpcError. */
   pump(call: ServerStream): void {
-    while (!call.closed) {
+    while (!call.isClosed) {
       if (this.#chunk(call)) return call.end();
       if (call.backlogBytes > this.#chunkBytes) {
         call.onDrain(() => this.#resume(call));

@@ -39,7 +39,7 @@ export function span(key: string, rangeEnd: string): { readonly start: Key; read
   return { start, end: rangeEnd === "\0" ? afterAllKeys : (rangeEnd as Key) };
 }
 
-export function checkRange(request: RangeRequest): void {
+export function checkRangeRequest(request: RangeRequest): void {
   if (request.key === "") throw etcdError("emptyKey");
   const { sortOrder, sortTarget } = request;
   if (
@@ -53,7 +53,7 @@ export function checkRange(request: RangeRequest): void {
 
 /** Throws GrpcError when the revision cannot be read. */
 export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer {
-  const whole = request.sortOrder !== SortOrder.none || filterRange(request);
+  const whole = request.sortOrder !== SortOrder.none || hasRevisionFilter(request);
   // One more than asked for, as in etcd: with a target but no order, it takes part in the sorting.
   const limit = request.limit + 1;
   const found = view.range({
@@ -65,7 +65,7 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
   const { count } = found;
   const header = { revision: view.revision };
   if (request.countOnly) return { header, kvs: [], more: false, count };
-  const sorted = sort(filterRange(request) ? filter(found.kvs, request) : found.kvs, request);
+  const sorted = sort(hasRevisionFilter(request) ? filter(found.kvs, request) : found.kvs, request);
   const cut = request.limit > 0 && sorted.length > request.limit;
   const kept = cut ? sorted.slice(0, request.limit) : sorted;
   return { header, kvs: request.keysOnly ? kept.map(withoutValue) : kept, more: cut, count };
@@ -81,13 +81,13 @@ const firstChunkKeys = 10;
 export function fewByTarget(view: ReadView, request: RangeRequest): RangeAnswer | undefined {
   const { sortOrder, sortTarget, countOnly } = request;
   if (sortTarget === SortTarget.key || sortOrder !== SortOrder.none) return undefined;
-  if (countOnly || filterRange(request)) return undefined;
+  if (countOnly || hasRevisionFilter(request)) return undefined;
   const limit = request.limit > 0 ? Math.min(request.limit, firstChunkKeys) : firstChunkKeys;
   const answer = executeRange(view, { ...request, limit });
   return answer.more ? undefined : answer;
 }
 
-export function filterRange(request: RangeRequest): boolean {
+export function hasRevisionFilter(request: RangeRequest): boolean {
   return (
     request.minModRevision !== 0 ||
     request.maxModRevision !== 0 ||

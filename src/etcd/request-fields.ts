@@ -24,7 +24,7 @@ export function requestHead(fields: readonly HeaderField[]): CallHead | undefine
   let seen = 0;
   let inPseudo = true;
   for (const field of fields) {
-    if (!field.wellFormed) return undefined;
+    if (!field.isWellFormed) return undefined;
     if (field.name[0] === ":") {
       const bit = pseudoBit(head, field);
       if (!inPseudo || bit === 0 || (seen & bit) !== 0) return undefined;
@@ -39,7 +39,7 @@ export function requestHead(fields: readonly HeaderField[]): CallHead | undefine
 
 /** Trailers say nothing that gRPC uses, but must be well-formed, and have no pseudo-header fields. */
 export function areTrailers(fields: readonly HeaderField[]): boolean {
-  return fields.every(({ name, wellFormed }) => wellFormed && name[0] !== ":");
+  return fields.every(({ name, isWellFormed }) => isWellFormed && name[0] !== ":");
 }
 
 /** Takes it. @returns which it is; 0: an unknown one. */

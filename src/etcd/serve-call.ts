@@ -18,7 +18,7 @@ import type { HttpFace } from "./http-frontend.ts";
 import { Inbox, type InboxLimits } from "./inbox.ts";
 import type { ServerLoad } from "./server-load.ts";
 
-export interface Served {
+interface Served {
   readonly methods: ReadonlyMap<string, Method>;
   readonly http: HttpFace;
   readonly clock: Clock;
@@ -90,8 +90,8 @@ class Call implements ServerStream {
     this.#path = path;
   }
 
-  get closed(): boolean {
-    return this.stream.closed;
+  get isClosed(): boolean {
+    return this.stream.isClosed;
   }
 
   get backlogBytes(): number {
@@ -143,7 +143,7 @@ function serveUnary(
   let answered = false;
   let deadline: Timer | undefined;
   const arm = (): void => {
-    if (!stream.closed && head.timeout !== "") deadline ??= armDeadline(served, call, head);
+    if (!stream.isClosed && head.timeout !== "") deadline ??= armDeadline(served, call, head);
   };
   const run = (message: Buffer): void => {
     if (stream.isServerBusy) throw tooManyRequests();
@@ -174,7 +174,7 @@ function serveUnary(
   };
   stream.take = {
     data: (bytes) => {
-      if (answered || stream.closed) return;
+      if (answered || stream.isClosed) return;
       try {
         inbox.push(bytes, take);
       } catch (error) {
@@ -214,7 +214,7 @@ function runLater(
   stream.run(message.length);
   stream.whenTaken(() => {
     stream.rest();
-    if (!stream.closed) orElse(fail, () => run(message));
+    if (!stream.isClosed) orElse(fail, () => run(message));
   });
 }
 
@@ -224,8 +224,8 @@ function tooManyRequests(): GrpcError {
 }
 
 /** In the words of grpc-go, which passes on what its reader says. */
-function endedEarly({ partial }: Inbox): GrpcError {
-  return new GrpcError(Code.unknown, partial ? "unexpected EOF" : "EOF");
+function endedEarly({ hasPartialMessage }: Inbox): GrpcError {
+  return new GrpcError(Code.unknown, hasPartialMessage ? "unexpected EOF" : "EOF");
 }
 
 /** Long waits end a little late, so that the host keeps few timers of different lengths. */
@@ -255,18 +255,18 @@ function serveStream(
   const deadline = armDeadline(served, call, head);
   const take = (message: Buffer): void => {
     stream.messageTaken();
-    if (call.closed) return;
+    if (call.isClosed) return;
     checkRead(stream);
     end.message(message);
   };
   const orFail = (step: () => void): void => {
-    if (!call.closed) orElse(fail, step);
+    if (!call.isClosed) orElse(fail, step);
   };
   stream.take = {
     data: (bytes) => orFail(() => inbox.push(bytes, take)),
     ended: () =>
       orFail(() => {
-        if (inbox.partial) throw new GrpcError(Code.internal, "unexpected EOF");
+        if (inbox.hasPartialMessage) throw new GrpcError(Code.internal, "unexpected EOF");
         end.halfClosed();
       }),
     closed: () => {

@@ -38,7 +38,7 @@ export interface ListenTls {
   readonly refuse?: (certificate: Uint8Array) => string | undefined;
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
@@ -52,7 +52,7 @@ export interface EtcdListening {
   close(): Promise<void>;
 }
 
-export interface ServerDeps {
+interface ServerDeps {
   readonly methods: ReadonlyMap<string, Method>;
   /** What is answered to plain HTTP. */
   readonly http: HttpFace;

@@ -13,7 +13,7 @@ import { MaintenanceService } from "./maintenance.ts";
 import type { SnapshotLimits } from "./snapshot.ts";
 import { WatchService, type WatchLimits } from "./watch.ts";
 
-export interface EtcdDeps {
+interface EtcdDeps {
   readonly store: FullStore;
   readonly clock: Clock;
   readonly random: Random;

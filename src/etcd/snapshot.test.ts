@@ -14,7 +14,7 @@ import { sendSnapshot } from "./snapshot.ts";
 /** A client that takes nothing. */
 class StalledCall implements ServerStream {
   sent = 0;
-  closed = false;
+  isClosed = false;
 
   get backlogBytes(): number {
     return this.sent;
@@ -64,7 +64,7 @@ async function stalled() {
 void test("of a stream that ends while its client takes nothing, compaction no longer waits for it", async () => {
   const { clock, store, call, gone, sending } = await stalled();
   assert.ok(store.stats().versions > 1, "what the snapshot reads is kept");
-  call.closed = true;
+  call.isClosed = true;
   gone.abort();
   await sending;
   await clock.advance(1000);

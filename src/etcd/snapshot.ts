@@ -46,7 +46,7 @@ export async function sendSnapshot(
   };
   try {
     for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) {
-      if (call.closed) return;
+      if (call.isClosed) return;
       hash.update(chunk);
       await send(chunk);
     }

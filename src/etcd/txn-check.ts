@@ -7,7 +7,7 @@
  * The store can change a key twice in one revision.
  */
 import type { DeleteRangeRequest, PutRequest, RequestOp, TxnRequest } from "#wire/etcd-messages.ts";
-import { checkRange, span } from "./range.ts";
+import { checkRangeRequest, span } from "./range.ts";
 import { etcdError } from "./rpc-error.ts";
 
 export function checkPut(request: PutRequest): void {
@@ -37,7 +37,7 @@ function checkSizes(request: TxnRequest, opsMax: number): void {
 }
 
 function checkOp(op: RequestOp, opsMax: number): void {
-  if (op.range !== undefined) checkRange(op.range);
+  if (op.range !== undefined) checkRangeRequest(op.range);
   else if (op.put !== undefined) checkPut(op.put);
   else if (op.deleteRange !== undefined) checkDelete(op.deleteRange);
   else if (op.txn !== undefined) checkSizes(op.txn, opsMax);

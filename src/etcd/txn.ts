@@ -16,25 +16,25 @@ import {
 import { compareBytes, executeRange, span, type RangeAnswer, type ReadView } from "./range.ts";
 import { etcdError } from "./rpc-error.ts";
 
-export interface PutAnswer {
+interface PutAnswer {
   readonly header: { readonly revision: number };
   readonly prevKv: KeyValue | undefined;
 }
 
-export interface DeleteAnswer {
+interface DeleteAnswer {
   readonly header: { readonly revision: number };
   readonly deleted: number;
   readonly prevKvs: readonly KeyValue[];
 }
 
-export interface OpAnswer {
+interface OpAnswer {
   readonly range?: RangeAnswer;
   readonly put?: PutAnswer;
   readonly deleteRange?: DeleteAnswer;
   readonly txn?: TxnAnswer;
 }
 
-export interface TxnAnswer {
+interface TxnAnswer {
   readonly header: { readonly revision: number };
   readonly succeeded: boolean;
   readonly responses: readonly OpAnswer[];

@@ -15,7 +15,7 @@ import { cutResponses, type Cut } from "./watch-responses.ts";
 /** One framed message, as `ServerStream.sendPieces` takes it. Shared: never changed. */
 export type Frame = readonly [Buffer];
 
-export interface FrameContext {
+interface FrameContext {
   /** Other watches may be handed the same commits. */
   readonly shared: boolean;
   /** Previous values of changes at or below this revision are compacted, so they are not sent. */

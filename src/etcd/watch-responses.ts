@@ -17,7 +17,7 @@ export interface Cut {
   readonly fragmentBytes: number;
 }
 
-export interface Response {
+interface Response {
   /** Of the last commit in it: the watch has everything up to here. */
   readonly revision: number;
   readonly events: readonly Buffer[];
@@ -25,7 +25,7 @@ export interface Response {
   readonly fragment: boolean;
 }
 
-export interface CutContext {
+interface CutContext {
   readonly encoder: EventEncoder;
   /** Other watches may be handed the same events. */
   readonly shared: boolean;

@@ -36,7 +36,7 @@ export interface WatchLimits {
   readonly progressMs: number;
 }
 
-export interface WatchDeps {
+interface WatchDeps {
   readonly store: FullStore;
   readonly clock: Clock;
   readonly identity: Identity;

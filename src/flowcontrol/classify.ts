@@ -17,7 +17,7 @@ import type { UserInfo } from "#platform/http.ts";
 export interface FlowFacts {
   readonly verb: string;
   readonly path: string;
-  readonly resourceRequest: boolean;
+  readonly isResourceRequest: boolean;
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
@@ -59,7 +59,7 @@ export function distinguisherOf(schema: FlowSchema, facts: FlowFacts, user: User
 
 function ruleMatches(rule: PolicyRulesWithSubjects, facts: FlowFacts, user: UserInfo): boolean {
   if (!(rule.subjects ?? []).some((subject) => subjectMatches(subject, user))) return false;
-  return facts.resourceRequest
+  return facts.isResourceRequest
     ? (rule.resourceRules ?? []).some((entry) => resourceMatches(entry, facts))
     : (rule.nonResourceRules ?? []).some((entry) => urlMatches(entry, facts));
 }
@@ -103,25 +103,4 @@ function urlMatches(rule: NonResourcePolicyRule, facts: FlowFacts): boolean {
     const stem = url.endsWith("*") ? url.slice(0, -1) : url;
     return facts.path.startsWith(stem.endsWith("/") ? stem : `${stem}/`);
   });
-}
-
-/** The status condition a FlowSchema gets: whether its level exists. */
-export function danglingCondition(
-  schema: FlowSchema,
-  levelNames: ReadonlySet<string>,
-): {
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-} {
-  const level = levelOf(schema);
-  const found = levelNames.has(level);
-  const end = found ? "and it exists" : "but there is no such object";
-  return {
-    type: "Dangling",
-    status: found ? "False" : "True",
-    reason: found ? "Found" : "NotFound",
-    message: `This FlowSchema references the PriorityLevelConfiguration object named "${level}" ${end}`,
-  };
 }

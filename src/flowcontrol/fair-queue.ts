@@ -20,7 +20,7 @@ import type { Clock } from "#platform/clock.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Hash64 } from "./shuffle-shard.ts";
 
-export interface Queuing {
+interface Queuing {
   readonly queues: number;
   readonly handSize: number;
   /** Works per queue. */

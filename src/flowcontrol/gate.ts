@@ -33,7 +33,7 @@ export interface FlowRequest {
   readonly signal: AbortSignal;
 }
 
-export type RejectReason = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
+type RejectReason = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
 
 export type GateAnswer =
   | {
@@ -50,7 +50,7 @@ export type GateAnswer =
     };
 
 /** Callbacks about what happens at the gate; for metrics. */
-export interface GateObserver {
+interface GateObserver {
   /** `seats`: what the request was reckoned to take. */
   seated(level: string, schema: string, waitMs: number, seats: number): void;
   rejected(level: string, schema: string, reason: RejectReason): void;
@@ -295,5 +295,5 @@ function sharesOf(level: PriorityLevelConfiguration): number {
 }
 
 function isLongRunning(info: FlowFacts): boolean {
-  return info.verb === "proxy" || (info.resourceRequest && longRunning.has(info.subresource));
+  return info.verb === "proxy" || (info.isResourceRequest && longRunning.has(info.subresource));
 }

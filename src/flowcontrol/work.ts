@@ -37,7 +37,7 @@ export function estimateWork(
   load: Load | undefined,
   seatsMax: number,
 ): WorkSize {
-  if (load === undefined || !facts.resourceRequest) return one;
+  if (load === undefined || !facts.isResourceRequest) return one;
   const initial = facts.verb === "watch" && query.get("sendInitialEvents") === "true";
   if (facts.verb === "list" || initial) {
     return { ...one, seats: Math.min(listSeats(facts, query, load), seatsMax) };

@@ -7,6 +7,8 @@
  *
  * 10.96.0.0/12, the usual range of Services, is left free.
  */
+import { ipv4Text, parseIpv4 } from "#api/ipv4.ts";
+
 const nodeBase = 10 * 2 ** 24;
 const podBase = nodeBase + 2 ** 23;
 const podBaseMore = 11 * 2 ** 24;
@@ -19,7 +21,7 @@ export interface PodBlock {
 }
 
 export function nodeAddress(index: number): string {
-  return addressText(nodeBase + 1 + index);
+  return ipv4Text(nodeBase + 1 + index);
 }
 
 /** At least 254 pod addresses; more when the node may hold more pods. */
@@ -31,26 +33,16 @@ export function podBlock(index: number, podsMax: number): PodBlock {
 }
 
 export function cidrText(block: PodBlock): string {
-  return `${addressText(block.base)}/${32 - Math.log2(block.size)}`;
+  return `${ipv4Text(block.base)}/${32 - Math.log2(block.size)}`;
 }
 
 /** Undefined for what is no IPv4 range. */
 export function parseCidr(text: string): PodBlock | undefined {
   const match = /^([0-9.]+)\/([0-9]{1,2})$/.exec(text);
-  const base = match === null ? undefined : parseAddress(match[1] ?? "");
+  const base = match === null ? undefined : parseIpv4(match[1] ?? "");
   const bits = Number(match?.[2]);
   if (base === undefined || bits > 30) return undefined;
   return { base, size: 2 ** (32 - bits) };
-}
-
-export function addressText(address: number): string {
-  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
-}
-
-export function parseAddress(text: string): number | undefined {
-  const parts = text.split(".").map(Number);
-  const valid = parts.length === 4 && parts.every((p) => Number.isInteger(p) && p >= 0 && p < 256);
-  return valid ? parts.reduce((sum, part) => sum * 256 + part, 0) : undefined;
 }
 
 /**
@@ -74,7 +66,7 @@ export class PodAddresses {
     const offset = this.#next;
     this.#used.add(offset);
     this.#next = (offset + 1) % count;
-    return addressText(this.#block.base + 1 + offset);
+    return ipv4Text(this.#block.base + 1 + offset);
   }
 
   /** Marks an address found on a pod as taken; one of another block is none of ours. */
@@ -89,7 +81,7 @@ export class PodAddresses {
   }
 
   #offset(text: string): number | undefined {
-    const address = parseAddress(text);
+    const address = parseIpv4(text);
     const offset = address === undefined ? -1 : address - this.#block.base - 1;
     return offset >= 0 && offset < this.#block.size - 2 ? offset : undefined;
   }

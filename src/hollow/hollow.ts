@@ -11,7 +11,7 @@ import { HollowNode } from "./hollow-node.ts";
 import type { HollowOptions } from "./options.ts";
 import { HollowPods } from "./pods.ts";
 
-export interface HollowMetrics {
+interface HollowMetrics {
   readonly nodes: number;
   readonly pods: number;
   readonly podsStarted: number;

@@ -13,35 +13,17 @@
 import type { Pod, PodStatus } from "#api/gen/types.ts";
 import { parseTime } from "#api/time.ts";
 import type { Program } from "./program.ts";
-import type { StatusFacts } from "./pod-status.ts";
+import type { PodRun, StatusFacts } from "./pod-status.ts";
 import { backoffStatus, creatingStatus, finishedStatus, runningStatus } from "./pod-status.ts";
 
-export type PodStage = "accepted" | "creating" | "running" | "backoff" | "finished";
-
-/** What a kubelet keeps of a pod. Times are wall milliseconds, so a restart can read them back. */
-export interface PodRun {
-  readonly stage: PodStage;
-  readonly acceptedMs: number;
-  /** When the containers last started; 0 before. */
-  readonly startedMs: number;
-  /** When the stage `backoff` ends. */
-  readonly resumeMs: number;
-  readonly restarts: number;
-  readonly address: string;
-  /** As last written. */
-  readonly ready: "ready" | "not-ready" | "gates-not-ready";
-  /** When deletion was first seen; 0: not yet. */
-  readonly stoppingMs: number;
-}
-
-export type Step =
+type Step =
   /** Nothing to write; look again after `afterMs`, or only when the pod changes. */
   | { readonly kind: "wait"; readonly afterMs: number | undefined; readonly run: PodRun }
   /** Once `status` is written `run` holds; then look again at once. */
   | { readonly kind: "write"; readonly status: Partial<PodStatus>; readonly run: PodRun }
   | { readonly kind: "delete" };
 
-export interface PlanFacts {
+interface PlanFacts {
   readonly pod: Pod;
   readonly run: PodRun;
   readonly program: Program;
@@ -91,7 +73,7 @@ export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
   };
 }
 
-function adoptStage(pod: Pod, startedMs: number): PodStage {
+function adoptStage(pod: Pod, startedMs: number): PodRun["stage"] {
   const phase = pod.status?.phase;
   if (phase === "Succeeded" || phase === "Failed") return "finished";
   if (phase !== "Running") return "accepted";

@@ -14,7 +14,24 @@ import type {
 } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
 import { hexId } from "./hex-id.ts";
-import type { PodRun } from "./pod-plan.ts";
+
+type PodStage = "accepted" | "creating" | "running" | "backoff" | "finished";
+
+/** What a kubelet keeps of a pod. Times are wall milliseconds, so a restart can read them back. */
+export interface PodRun {
+  readonly stage: PodStage;
+  readonly acceptedMs: number;
+  /** When the containers last started; 0 before. */
+  readonly startedMs: number;
+  /** When the stage `backoff` ends. */
+  readonly resumeMs: number;
+  readonly restarts: number;
+  readonly address: string;
+  /** As last written. */
+  readonly ready: "ready" | "not-ready" | "gates-not-ready";
+  /** When deletion was first seen; 0: not yet. */
+  readonly stoppingMs: number;
+}
 
 export interface StatusFacts {
   readonly pod: Pod;

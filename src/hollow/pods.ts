@@ -18,7 +18,7 @@ import { WorkQueue } from "#client/workqueue.ts";
 import type { HollowNode } from "./hollow-node.ts";
 import type { HollowDeps } from "./nodes.ts";
 import type { HollowOptions } from "./options.ts";
-import type { PodRun } from "./pod-plan.ts";
+import type { PodRun } from "./pod-status.ts";
 import { adoptRun, planPod } from "./pod-plan.ts";
 import { statusPatch } from "./pod-status.ts";
 import { programOf } from "./program.ts";

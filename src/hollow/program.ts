@@ -14,7 +14,7 @@ export interface Program {
   readonly stopMs: number;
 }
 
-export const programAnnotations = {
+const programAnnotations = {
   /** Seconds until the containers exit. */
   run: "pilothouse.dev/run-seconds",
   exitCode: "pilothouse.dev/exit-code",
@@ -24,7 +24,7 @@ export const programAnnotations = {
   stop: "pilothouse.dev/stop-seconds",
 } as const;
 
-export interface ProgramDefaults {
+interface ProgramDefaults {
   readonly startMs: number;
   readonly stopMs: number;
   readonly jobMs: number;

@@ -20,7 +20,7 @@ export interface ProcessFigures {
   readonly arrayBufferBytes: number;
 }
 
-export interface HostMetric {
+interface HostMetric {
   readonly name: string;
   readonly kind: "counter" | "gauge";
   readonly help: string;

@@ -52,7 +52,7 @@ export const spareMemoryDefaults = {
 /** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
 const compactingStep = 2;
 
-export type SpareMemoryOptions = {
+type SpareMemoryOptions = {
   readonly [Name in keyof typeof spareMemoryDefaults]: number;
 };
 

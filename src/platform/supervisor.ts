@@ -14,7 +14,7 @@ import { AssertionError } from "#base/assert.ts";
 import { type Clock, sleep } from "./clock.ts";
 import type { Log } from "./log.ts";
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called with the first bug, once. */

@@ -35,7 +35,7 @@ export interface ResourceCore {
   readonly cache: WatchCache;
 }
 
-export interface CacherDeps {
+interface CacherDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly freshness: Freshness;
@@ -52,8 +52,8 @@ export interface CacherDeps {
   ) => string;
 }
 
-export interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
-  readonly freeze: boolean;
+interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
+  readonly shouldFreeze: boolean;
 }
 
 /** Pods, ResourceSlices ...: kubelets each watch their node's share. */
@@ -155,7 +155,7 @@ export class Cacher {
     return {
       fieldValue: (object, field) => fieldValue(group, resource, object, field),
       memos,
-      freeze: this.#options.freeze,
+      freeze: this.#options.shouldFreeze,
     };
   }
 

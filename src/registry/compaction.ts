@@ -9,7 +9,7 @@ import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Revision, Store } from "#store/store.ts";
 
-export interface CompactionTimer {
+interface CompactionTimer {
   stop(): void;
 }
 

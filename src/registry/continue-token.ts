@@ -12,7 +12,7 @@ const version = "meta.k8s.io/v1";
 /** rv of a token that goes on at the latest revision. */
 export const latestRevision = -1;
 
-export interface ContinueToken {
+interface ContinueToken {
   readonly revision: number;
   readonly start: string;
 }

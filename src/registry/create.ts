@@ -4,9 +4,14 @@
  */
 import type { AnyObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";
-import { dedupOwnerReferences, prepareMetadataForCreate, validateMetadata } from "#api/meta.ts";
+import {
+  checkNamespaceOf,
+  dedupOwnerReferences,
+  prepareMetadataForCreate,
+  validateMetadata,
+} from "#api/meta.ts";
 import { nameValidatorFor } from "#api/names.ts";
-import { alreadyExists, ApiError, badRequest, failure, type FieldError } from "#api/status.ts";
+import { alreadyExists, ApiError, failure, type FieldError } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 import type { ResourceStorage, Written } from "./resource-storage.ts";
@@ -18,7 +23,7 @@ import {
   encodeForStorage,
   uncachedObject,
 } from "./resource-storage.ts";
-import { objectKey } from "./keys.ts";
+import { storageKey } from "./keys.ts";
 import type { WriteOptions } from "./resource-store.ts";
 
 /** Enough for a million names of one base with 0.1 % risk of failing, upstream reckons. */
@@ -47,7 +52,7 @@ export async function prepareCreate(
   object: AnyObject,
   options: WriteOptions,
 ): Promise<AnyObject> {
-  checkNamespace(context, namespace, object);
+  if (context.info.namespaced) checkNamespaceOf(object, namespace);
   const deduped = dedupOwnerReferences(object);
   if (deduped.warning !== undefined) options.warn?.(deduped.warning);
   const filled = prepareMetadataForCreate(deduped.object, {
@@ -75,7 +80,7 @@ export async function storeCreated(
   options: WriteOptions,
 ): Promise<Written> {
   const { name = "", namespace = "", resourceVersion = "" } = next.metadata ?? {};
-  const key = objectKey(namespace, name);
+  const key = storageKey(namespace, name);
   if (options.dryRun) {
     const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };
@@ -88,18 +93,6 @@ export async function storeCreated(
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
   }
   return putObject(context, key, next, 0);
-}
-
-export function checkNamespace(
-  context: ResourceStorage,
-  namespace: string,
-  object: AnyObject,
-): void {
-  const given = object.metadata?.namespace ?? "";
-  if (!context.info.namespaced || given === "" || given === namespace) return;
-  throw badRequest(
-    "the namespace of the provided object does not match the namespace sent on the request",
-  );
 }
 
 function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {

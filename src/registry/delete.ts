@@ -9,7 +9,7 @@
  * One difference: upstream writes "grace 0" into a pod and then removes it, two revisions; here such
  * a pod is removed at once, so its DELETED event shows the state before.
  */
-import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import { isNamespaceResource, type AnyObject, type ObjectMeta } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";
 import { conflict, conflictModified, invalid, notFound } from "#api/status.ts";
 import { formatTime, parseTime } from "#api/time.ts";
@@ -22,8 +22,8 @@ import {
   encodeForStorage,
   uncachedObject,
 } from "./resource-storage.ts";
-import { finalizersForDelete, isNamespace, namespaceFinalizers } from "./finalizers.ts";
-import { objectKey } from "./keys.ts";
+import { finalizersForDelete, namespaceFinalizers } from "./finalizers.ts";
+import { storageKey } from "./keys.ts";
 import type { DeleteOptions, DeleteResult, WriteOptions } from "./resource-store.ts";
 
 const attemptsMax = 100;
@@ -44,7 +44,7 @@ export async function storeDelete(
   write: WriteOptions,
 ): Promise<DeleteResult> {
   checkOptions(options);
-  let current = context.core.cache.state.get(objectKey(at.namespace, at.name));
+  let current = context.core.cache.state.get(storageKey(at.namespace, at.name));
   for (let count = 0; count < attemptsMax; count++) {
     if (current === undefined) throw notFound(groupResource(context), at.name);
     const outcome = await deleteOnce(context, current, options, write);
@@ -131,7 +131,7 @@ function checkPreconditions(
 
 function planDelete(context: ResourceStorage, object: AnyObject, options: DeleteOptions): Plan {
   const meta = object.metadata ?? {};
-  if (isNamespace(context.info)) {
+  if (isNamespaceResource(context.info)) {
     if (meta.deletionTimestamp === undefined) return planNamespace(context, object, options);
     if (namespaceFinalizers(object).length > 0) return { kind: "wait" };
   }

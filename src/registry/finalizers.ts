@@ -2,16 +2,12 @@
  * What holds an object back from going: metadata.finalizers, and of namespaces spec.finalizers too;
  * and what a delete's propagation policy does to them.
  */
-import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import { isNamespaceResource, type AnyObject, type ObjectMeta } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { DeleteOptions } from "./resource-store.ts";
 
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
-
-export function isNamespace(info: ResourceInfo): boolean {
-  return info.group === "" && info.resource === "namespaces";
-}
 
 /** spec.finalizers of a namespace: emptied by its `finalize` subresource. */
 export function namespaceFinalizers(namespace: AnyObject): readonly unknown[] {
@@ -22,7 +18,7 @@ export function namespaceFinalizers(namespace: AnyObject): readonly unknown[] {
 /** True while any finalizer is left. */
 export function isHeld(info: ResourceInfo, object: AnyObject): boolean {
   if ((object.metadata?.finalizers ?? []).length > 0) return true;
-  return isNamespace(info) && namespaceFinalizers(object).length > 0;
+  return isNamespaceResource(info) && namespaceFinalizers(object).length > 0;
 }
 
 /**

@@ -37,7 +37,7 @@ export function resourceOfPrefix(prefix: ResourcePrefix): GroupResource {
 }
 
 /** The key within the resource. */
-export function objectKey(namespace: string, name: string): string {
+export function storageKey(namespace: string, name: string): string {
   return keyOfText(namespace === "" ? name : `${namespace}/${name}`);
 }
 

@@ -3,14 +3,14 @@ import type { AnyObject } from "#api/object.ts";
 import type { Lister } from "#api/lister.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
-import { objectKey } from "./keys.ts";
+import { storageKey } from "./keys.ts";
 import type { OpenRegistry } from "./registry.ts";
 
 /** Resources are named by where they are stored; objects are in their storage version. */
 export function createLister(registry: Pick<OpenRegistry, "cache">): Lister {
   return {
     get: (resource, namespace, name) =>
-      registry.cache(resource).state.get(objectKey(namespace, name))?.object,
+      registry.cache(resource).state.get(storageKey(namespace, name))?.object,
     list(resource, namespace) {
       const objects: AnyObject[] = [];
       const { from, to } = namespaceRange(keyOfText(namespace));

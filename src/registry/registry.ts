@@ -29,7 +29,7 @@ import { resourcePrefix } from "./keys.ts";
 import { Resource } from "./resource.ts";
 import type { Registry, ResourceStore } from "./resource-store.ts";
 
-export interface RegistryDeps {
+interface RegistryDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -66,7 +66,7 @@ export interface RegistryOptions {
   /** Budget of all parsed objects and encodings kept for the next reader. */
   readonly memoBytesMax: number;
   /** Freeze parsed objects: tests. */
-  readonly freeze: boolean;
+  readonly shouldFreeze: boolean;
 }
 
 /** What `cmd` uses unless told otherwise. */
@@ -80,7 +80,7 @@ export const recommendedRegistryOptions: RegistryOptions = {
   ringBytesMax: 16 * 2 ** 20,
   pinnedMax: 16,
   memoBytesMax: 64 * 2 ** 20,
-  freeze: false,
+  shouldFreeze: false,
 };
 
 export interface OpenRegistry extends Registry {

@@ -20,7 +20,7 @@ const cleaningMs = 10_000;
 /** Between steps, so that a pass takes at most a third of the loop. */
 const restMs = 1;
 
-export interface RehomingDeps {
+interface RehomingDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly memos: MemoPool;

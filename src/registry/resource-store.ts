@@ -22,10 +22,7 @@ export interface ReadOptions {
 }
 
 /** Runs after strategy and validation, before the store: validating admission. Throws ApiError. */
-export type Admit = (
-  next: AnyObject | undefined,
-  old: AnyObject | undefined,
-) => void | Promise<void>;
+type Admit = (next: AnyObject | undefined, old: AnyObject | undefined) => void | Promise<void>;
 
 export interface WriteOptions {
   /** Everything but persistence. */
@@ -54,9 +51,9 @@ export type Transform = (current: AnyObject | undefined) => AnyObject | Promise<
 export interface UpdateResult {
   readonly object: CachedObject;
   /** The object did not exist: HTTP 201. */
-  readonly created: boolean;
+  readonly isCreated: boolean;
   /** The update emptied the finalizers of a deleting object: it is gone. */
-  readonly deleted: boolean;
+  readonly isDeleted: boolean;
 }
 
 export interface DeleteOptions {

@@ -10,7 +10,7 @@ import type { ResourceStorage } from "./resource-storage.ts";
 import { groupResource } from "./resource-storage.ts";
 import { storeCreate } from "./create.ts";
 import { storeDelete } from "./delete.ts";
-import { objectKey } from "./keys.ts";
+import { storageKey } from "./keys.ts";
 import { storeList } from "./list.ts";
 import type { AskedVersion } from "./resource-version.ts";
 import { isVersionError, parseVersion } from "./resource-version.ts";
@@ -101,7 +101,7 @@ export class Resource implements ResourceStore {
   }
 
   peek(namespace: string, name: string): CachedObject | undefined {
-    return this.#context.core.cache.state.get(objectKey(this.#scope(namespace), name));
+    return this.#context.core.cache.state.get(storageKey(this.#scope(namespace), name));
   }
 
   peekList(namespace: string): readonly CachedObject[] {

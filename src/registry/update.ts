@@ -6,8 +6,10 @@
  *                                                                    last finalizer gone: delete
  *                                                                    else: put if still current
  */
+import { equalBytes } from "#base/bytes.ts";
 import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from "#api/object.ts";
 import {
+  checkNamespaceOf,
   dedupOwnerReferences,
   prepareMetadataForUpdate,
   validateMetadata,
@@ -29,9 +31,9 @@ import {
   encodeForStorage,
   uncachedObject,
 } from "./resource-storage.ts";
-import { checkNamespace, existsError, prepareCreate, storeCreated } from "./create.ts";
+import { existsError, prepareCreate, storeCreated } from "./create.ts";
 import { isHeld } from "./finalizers.ts";
-import { objectKey, storeKey } from "./keys.ts";
+import { storageKey, storeKey } from "./keys.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
 
 /** Upstream retries until the request's deadline; this many lost races in a row indicate a bug. */
@@ -57,7 +59,7 @@ export async function storeUpdate(
   options: UpdateOptions,
 ): Promise<UpdateResult> {
   const { namespace, name } = at;
-  const key = objectKey(namespace, name);
+  const key = storageKey(namespace, name);
   const attempt: Attempt = { context, namespace, name, key, transform, options };
   let current = context.core.cache.state.get(key);
   for (let count = 0; count < attemptsMax; count++) {
@@ -91,7 +93,7 @@ async function updateByCreating(attempt: Attempt): Promise<Outcome> {
     if (written.actual === undefined) throw existsError(context, next, undefined);
     return written;
   }
-  return done({ object: written.object, created: true, deleted: false });
+  return done({ object: written.object, isCreated: true, isDeleted: false });
 }
 
 async function updateExisting(attempt: Attempt, current: SharedObject): Promise<Outcome> {
@@ -114,16 +116,16 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
   const bytes = encodeForStorage(context, settled);
   if (pace?.isLong === true) await pace.turn();
-  if (sameBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
-    return done({ object: current, created: false, deleted: false });
+  if (equalBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
+    return done({ object: current, isCreated: false, isDeleted: false });
   }
   if (options.dryRun) {
     const object = uncachedObject(context, key, bytes, current.revision);
-    return done({ object, created: false, deleted: false });
+    return done({ object, isCreated: false, isDeleted: false });
   }
   const written = await putObject(context, key, settled, current.revision, bytes);
   if (written.kind === "conflict") return written;
-  return done({ object: written.object, created: false, deleted: false });
+  return done({ object: written.object, isCreated: false, isDeleted: false });
 }
 
 /** The update that takes the last finalizer off a deleting object is its deletion. */
@@ -138,7 +140,7 @@ async function updateByDeleting(
     const removed = await deleteKey(context, key, current.revision);
     if (removed.kind === "conflict") return removed;
   }
-  return done({ object, created: false, deleted: true });
+  return done({ object, isCreated: false, isDeleted: true });
 }
 
 function done(result: UpdateResult): Outcome {
@@ -178,7 +180,7 @@ function versionRequired(context: ResourceStorage, name: string): Error {
 
 function prepareUpdate(attempt: Attempt, wanted: AnyObject, old: AnyObject): AnyObject {
   const { context, namespace, options } = attempt;
-  checkNamespace(context, namespace, wanted);
+  if (context.info.namespaced) checkNamespaceOf(wanted, namespace);
   const deduped = dedupOwnerReferences(wanted);
   if (deduped.warning !== undefined) options.warn?.(deduped.warning);
   const { namespace: _, ...given } = deduped.object.metadata ?? {};
@@ -229,12 +231,6 @@ function withOldTimes(next: AnyObject, old: AnyObject): AnyObject {
 
 function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined): boolean {
   return a === b || jsonEqual({ ...a, time: undefined }, { ...b, time: undefined });
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** Fields in another order make the same object; anything else changes the length or a value. */

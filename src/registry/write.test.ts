@@ -284,7 +284,7 @@ void describe("update", () => {
       ...old,
       metadata: { ...old.metadata, finalizers: [] },
     }));
-    assert.equal(gone.deleted, true);
+    assert.equal(gone.isDeleted, true);
     assert.deepEqual(gone.object.object.metadata?.finalizers, []);
     assert.equal(maps.peek("default", "a"), undefined);
     assert.deepEqual(sink.lines, ["MODIFIED default/a@3", "DELETED default/a@4"]);
@@ -295,7 +295,7 @@ void describe("update", () => {
     const result = await put(resource("configmaps"), "default/a", () => configMap("a"), {
       createIfMissing: true,
     });
-    assert.equal(result.created, true);
+    assert.equal(result.isCreated, true);
     const lease = {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
@@ -303,7 +303,7 @@ void describe("update", () => {
       spec: {},
     };
     const leases = resource("leases.coordination.k8s.io");
-    assert.equal((await put(leases, "default/l", () => lease)).created, true);
+    assert.equal((await put(leases, "default/l", () => lease)).isCreated, true);
   });
 
   void it("of a subresource follows its rules", async () => {
@@ -424,7 +424,7 @@ void describe("delete", () => {
     const result = await put(namespaces, "ns", (old) => ({ ...old, spec: { finalizers: [] } }), {
       subresource: "finalize",
     });
-    assert.equal(result.deleted, true);
+    assert.equal(result.isDeleted, true);
     assert.equal(namespaces.size, 0);
   });
 

@@ -10,7 +10,7 @@ import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
 import type { QueuedPod, SchedulingQueue } from "./queue.ts";
 
-export interface BinderDeps {
+interface BinderDeps {
   readonly client: Client;
   readonly cache: Cache;
   readonly queue: SchedulingQueue;

@@ -12,7 +12,7 @@ import type { Client } from "#client/client.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 
-export interface PodVerdict {
+interface PodVerdict {
   /** Unschedulable or SchedulerError. */
   readonly reason: string;
   readonly message: string;

@@ -12,7 +12,7 @@ export interface FitError {
   readonly plugins: ReadonlySet<PluginName>;
 }
 
-export const noNodesText = "no nodes available to schedule pods";
+const noNodesText = "no nodes available to schedule pods";
 
 export function fitErrorText(error: FitError): string {
   if (error.nodeCount === 0) return noNodesText;
@@ -22,7 +22,7 @@ export function fitErrorText(error: FitError): string {
 }
 
 /** `2 Insufficient cpu`, sorted as texts, as upstream does. */
-export function reasonTexts(counts: ReadonlyMap<number, number>): string[] {
+function reasonTexts(counts: ReadonlyMap<number, number>): string[] {
   const texts = [...counts].map(([id, count]) => `${count} ${reasonOf(id).text}`);
   return texts.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -7,12 +7,13 @@
  * Cost   about 120 bytes a node and per topology key 4 more, the Node object apart.
  */
 import type { Node } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { must } from "#base/assert.ts";
 import { cpuMilli, wholeUnits } from "./amounts.ts";
 import type { Requests } from "./requests.ts";
 
 /** Values of one label over all slots: `ids[slot]` numbers the value, -1 where the label is absent. */
-export interface DomainColumn {
+interface DomainColumn {
   readonly key: string;
   ids: Int32Array;
   readonly names: string[];
@@ -85,7 +86,7 @@ export class NodeTable {
     const old = this.#nodes[slot];
     this.#nodes[slot] = node;
     this.#setMax(slot, node);
-    if (old !== undefined && sameStatic(old, node)) return slot;
+    if (old !== undefined && haveSameStaticFacts(old, node)) return slot;
     this.generation[slot] = ++this.#generations;
     this.staticVersion++;
     for (const column of this.#columns.values()) this.#label(column, slot, node);
@@ -238,10 +239,11 @@ function grown(column: Float64Array, size: number): Float64Array<ArrayBuffer> {
   return next;
 }
 
-function sameStatic(a: Node, b: Node): boolean {
+/** What filters read of a node besides its resources has not changed. */
+export function haveSameStaticFacts(a: Node, b: Node): boolean {
   return (
     a.spec?.unschedulable === b.spec?.unschedulable &&
-    JSON.stringify(a.spec?.taints) === JSON.stringify(b.spec?.taints) &&
-    JSON.stringify(a.metadata?.labels) === JSON.stringify(b.metadata?.labels)
+    jsonEqual(a.spec?.taints, b.spec?.taints) &&
+    jsonEqual(a.metadata?.labels, b.metadata?.labels)
   );
 }

@@ -14,7 +14,7 @@ import { hintsOf } from "./selection.ts";
 /** `anti`: must not come near; `wish`: weight for or against; `follow`: a required affinity, scored. */
 type TermKind = "anti" | "wish" | "follow";
 
-export interface TermGroup {
+interface TermGroup {
   readonly kind: TermKind;
   readonly term: Term;
   /** For `wish` and `follow`: what one Pod having the term adds to the score. */

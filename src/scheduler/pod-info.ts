@@ -29,7 +29,7 @@ export interface Term {
   readonly topologyKey: string;
 }
 
-export interface WeightedTerm extends Term {
+interface WeightedTerm extends Term {
   /** Negative for anti-affinity. */
   readonly weight: number;
 }
@@ -79,14 +79,14 @@ export function podInfo(pod: Pod): PodInfo {
   const namespace = metadata.namespace ?? "";
   const labels = metadata.labels ?? {};
   const ownerUid = metadata.ownerReferences?.find((o) => o.controller === true)?.uid ?? "";
-  const self = { namespace, labels, ownerUid, terminating: false };
+  const self = { namespace, labels, ownerUid, isTerminating: false };
   const requests = podRequests(spec ?? { containers: [] });
   const hostPorts = podHostPorts(pod);
   const tolerations = spec?.tolerations ?? [];
   const priority = spec?.priority ?? 0;
   return {
     ...self,
-    terminating: metadata.deletionTimestamp !== undefined,
+    isTerminating: metadata.deletionTimestamp !== undefined,
     key: keyOf(pod),
     uid: metadata.uid ?? "",
     name: metadata.name ?? "",

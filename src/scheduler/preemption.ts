@@ -13,7 +13,7 @@ import type { Cache } from "./cache.ts";
 import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodInfo } from "./pod-info.ts";
 
-export interface Preemption {
+interface Preemption {
   readonly nodeName: string;
   readonly victims: readonly PodInfo[];
 }
@@ -22,7 +22,7 @@ interface Candidate extends Preemption {
   readonly budgetsBroken: number;
 }
 
-export interface PreemptionDeps {
+interface PreemptionDeps {
   readonly cache: Cache;
   readonly decider: ScheduleAlgorithm;
   /** Budgets of a namespace. */
@@ -53,7 +53,7 @@ export function isRoomComing(cache: Cache, info: PodInfo, nodeName: string): boo
   const slot = cache.nodes.slotOf(nodeName);
   if (slot === undefined) return false;
   for (const other of cache.podsOn(slot)) {
-    if (other.terminating && other.priority < info.priority) return true;
+    if (other.isTerminating && other.priority < info.priority) return true;
   }
   return false;
 }

@@ -32,7 +32,7 @@ export interface QueuedPod {
   rejectors: ReadonlySet<PluginName>;
 }
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly backoffFirstMs: number;
   readonly backoffMostMs: number;
   /** A Pod is tried again after this time though nothing happened: hints may have gaps. */

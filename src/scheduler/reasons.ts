@@ -11,7 +11,7 @@ export type PluginName =
   | "PodTopologySpread"
   | "InterPodAffinity";
 
-export interface Reason {
+interface Reason {
   /** As upstream words it: `Insufficient cpu`. */
   readonly text: string;
   readonly plugin: PluginName;

@@ -23,12 +23,12 @@ import type { PluginName } from "./reasons.ts";
 import { reasonOf } from "./reasons.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
-export type Decision =
+type Decision =
   | { readonly kind: "node"; readonly nodeName: string }
   /** `slots`: nodes where taking Pods away might help. */
   | { readonly kind: "none"; readonly error: FitError; readonly slots: readonly number[] };
 
-export interface ScheduleAlgorithmDeps {
+interface ScheduleAlgorithmDeps {
   readonly cache: Cache;
   readonly random: Random;
   readonly namespaces: NamespaceLabels;

@@ -15,6 +15,7 @@ import type {
   PodDisruptionBudget,
   StorageClass,
 } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { AssertionError } from "#base/assert.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
@@ -27,6 +28,7 @@ import type { Random } from "#platform/random.ts";
 import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
 import { Conditions } from "./conditions.ts";
+import { haveSameStaticFacts } from "./node-table.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
 import { fitErrorText } from "./fit-error.ts";
@@ -42,7 +44,7 @@ import { SchedulingQueue, queueTimes } from "./queue.ts";
 import { reasonOf } from "./reasons.ts";
 import { evictVictim } from "./victims.ts";
 
-export interface SchedulerDeps {
+interface SchedulerDeps {
   readonly client: Client;
   readonly informers: InformerSet;
   readonly clock: Clock;
@@ -50,7 +52,7 @@ export interface SchedulerDeps {
   readonly log: Log;
 }
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   /** Pods that name this scheduler are its own; `default-scheduler`. */
   readonly schedulerName: string;
   readonly bindsInFlightMax: number;
@@ -62,7 +64,7 @@ export const schedulerDefaults: SchedulerOptions = {
   bindsInFlightMax: 256,
 };
 
-export interface SchedulerMetrics {
+interface SchedulerMetrics {
   readonly decisions: number;
   readonly bound: number;
   readonly unschedulable: number;
@@ -208,7 +210,7 @@ class SchedulerShell implements Scheduler {
   #nodeSet(old: Node | undefined, node: Node): void {
     const before = this.#cache.nodes.staticVersion;
     // Heartbeats change conditions only: nothing that any Pod could be waiting for.
-    const same = old !== undefined && sameAllocatable(old, node) && sameStaticFacts(old, node);
+    const same = old !== undefined && sameAllocatable(old, node) && haveSameStaticFacts(old, node);
     const slot = same ? this.#cache.nodes.set(node) : this.#cache.setNode(node);
     if (same) return;
     const isStatic = this.#cache.nodes.staticVersion !== before;
@@ -413,13 +415,5 @@ function isFinished(pod: Pod): boolean {
 }
 
 function sameAllocatable(a: Node, b: Node): boolean {
-  return JSON.stringify(a.status?.allocatable) === JSON.stringify(b.status?.allocatable);
-}
-
-function sameStaticFacts(a: Node, b: Node): boolean {
-  return (
-    a.spec?.unschedulable === b.spec?.unschedulable &&
-    JSON.stringify(a.spec?.taints) === JSON.stringify(b.spec?.taints) &&
-    JSON.stringify(a.metadata?.labels) === JSON.stringify(b.metadata?.labels)
-  );
+  return jsonEqual(a.status?.allocatable, b.status?.allocatable);
 }

@@ -24,7 +24,7 @@ export interface Selectable {
   /** Uid of the controlling owner, "" when none. */
   readonly ownerUid: string;
   /** deletionTimestamp is set: topology spread looks past it, affinity does not. */
-  readonly terminating: boolean;
+  readonly isTerminating: boolean;
 }
 
 /** Labels of a namespace, which only its informer knows. */
@@ -63,7 +63,7 @@ export function spreadSelection(
     hint: selectorHint(selector),
     byNamespaceLabels: false,
     matches: (pod) =>
-      !pod.terminating && pod.namespace === namespace && labelsMatch(selector, pod.labels),
+      !pod.isTerminating && pod.namespace === namespace && labelsMatch(selector, pod.labels),
   };
 }
 
@@ -73,7 +73,7 @@ export function ownerSelection(uid: string): Selection {
     key: `owner|${uid}`,
     hint: ownerHint(uid),
     byNamespaceLabels: false,
-    matches: (pod) => !pod.terminating && pod.ownerUid === uid,
+    matches: (pod) => !pod.isTerminating && pod.ownerUid === uid,
   };
 }
 

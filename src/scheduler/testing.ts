@@ -13,7 +13,7 @@ export const podsRef = { group: "", version: "v1", resource: "pods" };
 export const nodesRef = { group: "", version: "v1", resource: "nodes" };
 const eventsRef = { group: "", version: "v1", resource: "events" };
 
-export interface NodeShape {
+interface NodeShape {
   readonly cpu?: string;
   readonly memory?: string;
   readonly pods?: string;
@@ -69,7 +69,7 @@ export function makePod(name: string, shape: PodShape = {}): Pod {
   };
 }
 
-export interface Rig {
+interface Rig {
   readonly clock: FakeClock;
   readonly api: FakeApi;
   readonly scheduler: Scheduler;

@@ -9,7 +9,7 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { PodInfo } from "./pod-info.ts";
 
-export interface VictimDeps {
+interface VictimDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
@@ -28,7 +28,7 @@ export async function evictVictim(
   nodeName: string,
 ): Promise<void> {
   const { client, clock, events, log } = deps;
-  if (victim.terminating) return;
+  if (victim.isTerminating) return;
   const { namespace, name, uid } = victim;
   const never = new AbortController().signal;
   const condition = {

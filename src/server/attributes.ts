@@ -11,13 +11,13 @@ export function attributesOf(
   { asked }: Target,
   query: URLSearchParams,
 ): Attributes {
-  const { verb, path, resourceRequest, group, version, resource, subresource } = info;
+  const { verb, path, isResourceRequest, group, version, resource, subresource } = info;
   const fieldSelector = selectorOf(info, query);
   return {
     user,
     verb,
     path,
-    resourceRequest,
+    isResourceRequest,
     group,
     version,
     resource,
@@ -31,7 +31,7 @@ export function attributesOf(
 function selectorOf(info: RequestInfo, query: URLSearchParams): FieldSelector | undefined {
   const text = query.get("fieldSelector");
   // As upstream: the prefixed watch of one object takes no selector.
-  if (text === null || text === "" || info.verbInPath || !selective.has(info.verb))
+  if (text === null || text === "" || info.hasVerbInPath || !selective.has(info.verb))
     return undefined;
   try {
     return parseFieldSelector(text);

@@ -103,6 +103,6 @@ export class AuditTrail {
 
   get check(): HealthCheck {
     const check = (): string | undefined => this.#thrown ?? this.#sink.problem?.();
-    return { name: "audit", informational: true, check };
+    return { name: "audit", isInformational: true, check };
   }
 }

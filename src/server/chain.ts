@@ -10,9 +10,9 @@
  * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
  *        signal. Watches and container streams have none here.
  */
-import { failure } from "#api/status.ts";
+import { failure, noSuchPath } from "#api/status.ts";
 import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";
-import { forbiddenError } from "#auth/forbidden.ts";
+import { authorizationError } from "#auth/forbidden.ts";
 import { anonymousName } from "#auth/groups.ts";
 import { impersonate } from "#auth/impersonation.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -31,7 +31,7 @@ import type { Random } from "#platform/random.ts";
 import { attributesOf } from "./attributes.ts";
 import type { AuditTrail } from "./audit.ts";
 import type { AuditNote, RequestContext } from "./context.ts";
-import { runWithDeadline, requestTimeoutMs } from "./deadline.ts";
+import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
 import { type Place, type Scope, targetOf } from "./place.ts";
@@ -40,9 +40,9 @@ import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
 import { Warnings } from "./warnings.ts";
 
-export type Handler = (context: RequestContext) => Promise<PlainResponse>;
+type Handler = (context: RequestContext) => Promise<PlainResponse>;
 
-export interface ChainDeps {
+interface ChainDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -56,7 +56,7 @@ export interface ChainDeps {
   readonly scopeOf: (info: RequestInfo) => Scope | undefined;
 }
 
-export interface ChainOptions {
+interface ChainOptions {
   readonly requestTimeoutMs: number;
 }
 
@@ -123,7 +123,7 @@ function withDeadline(
 ): Promise<PlainResponse> {
   const { request, info, query } = state;
   if (isLongRunning(info)) return runChain(deps, state, request, handler);
-  const limitMs = requestTimeoutMs(query, options.requestTimeoutMs);
+  const limitMs = allowedTimeoutMs(query, options.requestTimeoutMs);
   return runWithDeadline(deps.clock, limitMs, request, (ending) =>
     runChain(deps, state, ending, handler),
   );
@@ -190,7 +190,7 @@ async function runChainIdentity(deps: ChainDeps, state: RequestState): Promise<U
       state.user = wish.user;
       return wish.user;
     case "forbidden":
-      throw forbiddenError(wish.attributes, wish.reason);
+      throw authorizationError(wish.attributes, wish.reason);
     case "bad-request":
       throw failure(400, "BadRequest", wish.message);
     default:
@@ -205,17 +205,13 @@ interface Granted {
 
 function runChainAuthorize(deps: ChainDeps, state: RequestState, user: UserInfo): Granted {
   const { info, query } = state;
-  const target = targetOf(info, info.resourceRequest ? deps.scopeOf(info) : undefined);
+  const target = targetOf(info, info.isResourceRequest ? deps.scopeOf(info) : undefined);
   const attributes = attributesOf(user, info, target, query);
   const decision = deps.authorizer.authorize(attributes);
-  if (!decision.allowed) throw forbiddenError(attributes, decision.reason);
+  if (!decision.allowed) throw authorizationError(attributes, decision.reason);
   state.refusing = false;
   if (target.place === undefined) throw noSuchPath();
   return { place: target.place, attributes };
-}
-
-function noSuchPath(): Error {
-  return failure(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 function unauthorizedError(): Error {

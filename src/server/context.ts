@@ -7,10 +7,7 @@ import type { RequestInfo } from "./request-info.ts";
 import type { Warnings } from "./warnings.ts";
 
 /** Request info without what could be taken for a place: handlers act at `RequestContext.place` only. */
-export type HandlerInfo = Omit<
-  RequestInfo,
-  "namespace" | "inNamespace" | "name" | "pathName" | "parts"
->;
+type HandlerInfo = Omit<RequestInfo, "namespace" | "isInNamespace" | "name" | "pathName" | "parts">;
 
 export interface RequestContext {
   readonly request: PlainRequest;

@@ -1,42 +1,19 @@
 /** The deadline of short requests: a signal for the handler, and 504 for the client when it passes. */
-import { ownEntry } from "#base/own.ts";
+import { parseGoDuration } from "#api/go-duration.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 
 /** ?timeout= as a Go duration, never more than the server's own limit. @throws ApiError 400. */
-export function requestTimeoutMs(query: URLSearchParams, limitMs: number): number {
+export function allowedTimeoutMs(query: URLSearchParams, limitMs: number): number {
   const text = query.get("timeout");
   if (text === null || text === "") return limitMs;
-  const wished = durationMs(text);
+  const wished = parseGoDuration(text);
   if (wished === undefined) {
     throw badRequest(
       `invalid timeout specified in the request URL - time: invalid duration "${text}"`,
     );
   }
   return wished <= 0 ? limitMs : Math.min(wished, limitMs);
-}
-
-const unitMs: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-};
-
-/** A Go duration (`1m30s`, `500ms`, `0`) in milliseconds; undefined when it is none. */
-export function durationMs(text: string): number | undefined {
-  const match = /^([+-]?)((?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text);
-  if (match === null) return undefined;
-  let total = 0;
-  for (const [, digits = "0", unit = "s"] of (match[2] ?? "").matchAll(
-    /([\d.]+)(ns|us|µs|ms|s|m|h)/g,
-  )) {
-    total += Number(digits) * (ownEntry(unitMs, unit) ?? 0);
-  }
-  return match[1] === "-" ? -total : total;
 }
 
 /** A request's end. The AbortSignal is made on first use: most requests never need one. */

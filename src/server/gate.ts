@@ -5,14 +5,14 @@
 import type { Headers, UserInfo } from "#platform/http.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-export interface GateRequest {
+interface GateRequest {
   readonly info: RequestInfo;
   readonly user: UserInfo;
   readonly query: URLSearchParams;
   readonly signal: AbortSignal;
 }
 
-export type GateAnswer =
+type GateAnswer =
   /** `release` is called exactly once: when the answer is ready; for a watch, when it has started. */
   | { readonly kind: "seated"; readonly headers: Headers; release(): void }
   /** 429 as plain text. */

@@ -12,7 +12,7 @@ export interface HealthCheck {
   /** `ping`, `etcd`, `informer-sync`, `poststarthook/...`. */
   readonly name: string;
   /** Shown, and failing at its own path; the group does not fail by it. */
-  readonly informational?: true;
+  readonly isInformational?: true;
   /** Undefined when well, else why not. */
   check(): string | undefined;
 }
@@ -72,7 +72,7 @@ function groupResponse(
 function checkLine(check: HealthCheck, failed: string[]): string {
   const why = check.check();
   if (why === undefined) return `[+]${check.name} ok`;
-  if (check.informational === true) {
+  if (check.isInformational === true) {
     return `[-]${check.name} failed: reason withheld (informational)`;
   }
   failed.push(`${check.name}: ${why}`);

@@ -30,7 +30,7 @@ interface Block {
   readonly bytes: Uint8Array;
 }
 
-export interface ListHead {
+interface ListHead {
   readonly apiVersion: string;
   /** `PodList`. */
   readonly kind: string;

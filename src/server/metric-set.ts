@@ -15,7 +15,7 @@ interface Described {
 }
 
 /** One number by name; a gauge when it does not say. */
-export interface Figure {
+interface Figure {
   readonly name: string;
   readonly kind?: "counter" | "gauge";
   readonly help: string;

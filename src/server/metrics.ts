@@ -11,7 +11,7 @@ const responseBytesBounds = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const readVerbs = new Set(["get", "list", "watch", "head", "options"]);
 
 /** Resource labels come only from requests that found a resource, so a scanner cannot make series. */
-export interface RequestOutcome {
+interface RequestOutcome {
   readonly info: RequestInfo;
   readonly known: boolean;
   readonly method: string;
@@ -116,7 +116,7 @@ const methodVerbs: Readonly<Record<string, string>> = {
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 function whereOf(info: RequestInfo, method: string, known: boolean): readonly string[] {
-  if (!info.resourceRequest || !known) {
+  if (!info.isResourceRequest || !known) {
     return [methods.has(method) ? method : "other", "", "", "", "", "", "apiserver"];
   }
   const scope = info.name !== "" ? "resource" : info.namespace !== "" ? "namespace" : "cluster";

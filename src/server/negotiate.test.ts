@@ -5,7 +5,11 @@ import { contentType, negotiate, type TransformRule } from "./negotiate.ts";
 
 function answer(accept: string, rule: TransformRule = "objects", agent = "go"): string {
   const headers = { accept, "user-agent": agent };
-  const { mediaType, pretty, transform } = negotiate(headers, new URLSearchParams(), rule);
+  const {
+    mediaType,
+    isPretty: pretty,
+    transform,
+  } = negotiate(headers, new URLSearchParams(), rule);
   const as = transform === undefined ? "" : ` as ${transform.kind} ${transform.version}`;
   return `${mediaType}${pretty ? " pretty" : ""}${as}`;
 }

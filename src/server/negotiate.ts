@@ -12,7 +12,7 @@ export const protobufType = "application/vnd.kubernetes.protobuf";
 
 export type MediaType = "application/json" | "application/yaml" | typeof protobufType;
 
-export interface Transform {
+interface Transform {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
   /** Of group meta.k8s.io. */
   readonly version: "v1" | "v1beta1";
@@ -20,7 +20,7 @@ export interface Transform {
 
 export interface Negotiated {
   readonly mediaType: MediaType;
-  readonly pretty: boolean;
+  readonly isPretty: boolean;
   readonly transform?: Transform;
 }
 
@@ -52,7 +52,7 @@ export function negotiate(
 ): Negotiated {
   const pretty = isPretty(headers, query);
   const accept = headers["accept"] ?? "";
-  if (accept === "") return { mediaType: "application/json", pretty };
+  if (accept === "") return { mediaType: "application/json", isPretty: pretty };
   for (const clause of parseAccept(accept)) {
     const transform = clauseTransform(clause, rule);
     if (transform === "refused") continue;
@@ -61,7 +61,7 @@ export function negotiate(
     );
     if (mediaType === undefined) continue;
     const more = clause.params["pretty"] === "1" || pretty;
-    return { mediaType, pretty: more, ...(transform === undefined ? {} : { transform }) };
+    return { mediaType, isPretty: more, ...(transform === undefined ? {} : { transform }) };
   }
   throw notAcceptable(rule === "custom" ? textTypes : served);
 }
@@ -90,7 +90,7 @@ export function negotiateError(
   try {
     return negotiate(headers, query, "none");
   } catch {
-    return { mediaType: "application/json", pretty: true };
+    return { mediaType: "application/json", isPretty: true };
   }
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { runWithDeadline, durationMs } from "./deadline.ts";
+import { runWithDeadline } from "./deadline.ts";
 import { type Health, healthResponse, ping } from "./health.ts";
 import { MetricSet } from "./metric-set.ts";
 import { FrameJoiner } from "./watch-frames.ts";
@@ -18,13 +18,6 @@ test("a warning is said once, quoted, and all together stay short", () => {
   const many = new Warnings();
   for (let i = 0; i < 100; i++) many.add(`${i} ${"x".repeat(500)}`);
   assert.equal(many.headers().length, 16);
-});
-
-test("durations are Go's", () => {
-  assert.equal(durationMs("1m30s"), 90_000);
-  assert.equal(durationMs("0"), 0);
-  assert.equal(durationMs("1.5s"), 1500);
-  assert.equal(durationMs("10"), undefined);
 });
 
 test("a deadline rejects with 504 and aborts; an answer in time cancels it", async () => {

@@ -10,6 +10,7 @@
  *        answered 404 once it is authorised, and reaches no handler.
  * Why a class: only this file can make a place, so no handler can invent one.
  */
+import { isNamespaceResource } from "#api/object.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 export type Scope = "namespaced" | "cluster";
@@ -45,11 +46,11 @@ export class Place {
     const { pathName: name } = info;
     if (!hasServedShape(info)) return undefined;
     if (scope === "cluster") {
-      const isFree = info.namespace === "" && !info.inNamespace;
+      const isFree = info.namespace === "" && !info.isInNamespace;
       return isFree || isNamespaceItself(info) ? new Place("", name) : undefined;
     }
     // `namespaces/NAME` is never an object of a namespaced kind, whatever its group.
-    if (!info.inNamespace && info.namespace !== "") return undefined;
+    if (!info.isInNamespace && info.namespace !== "") return undefined;
     const isNowhere = info.namespace === "" && name !== "";
     return isNowhere ? undefined : new Place(info.namespace, name);
   }
@@ -66,13 +67,13 @@ export interface Target {
 export function targetOf(info: RequestInfo, scope: Scope | undefined): Target {
   const { namespace, name } = info;
   const asked = { namespace, name };
-  if (!info.resourceRequest) return { asked, place: Place.none };
+  if (!info.isResourceRequest) return { asked, place: Place.none };
   return { asked, place: scope === undefined ? undefined : Place.of(info, scope) };
 }
 
 /** The only cluster-scoped kind whose path says a namespace: its own name. */
 function isNamespaceItself(info: RequestInfo): boolean {
-  return !info.inNamespace && info.group === "" && info.resource === "namespaces";
+  return !info.isInNamespace && isNamespaceResource(info);
 }
 
 /** RESOURCE, RESOURCE/NAME, RESOURCE/NAME/SUBRESOURCE, and anything below a proxy. */
@@ -85,6 +86,6 @@ function hasServedShape(info: RequestInfo): boolean {
   const isProxied = subresource === "proxy" && parts[1] !== "";
   if (isProxied) return parts[0] !== "";
   // The prefix names collections and objects, never a part of one.
-  if (parts.length > (info.verbInPath ? 2 : 3)) return false;
+  if (parts.length > (info.hasVerbInPath ? 2 : 3)) return false;
   return parts.every((part) => part !== "");
 }

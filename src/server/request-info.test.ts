@@ -6,7 +6,7 @@ import { requestInfo } from "./request-info.ts";
 function read(method: string, target: string): string {
   const [path = "", query = ""] = target.split("?");
   const info = requestInfo(method, path, new URLSearchParams(query));
-  if (!info.resourceRequest) return `${info.verb} ${info.path}`;
+  if (!info.isResourceRequest) return `${info.verb} ${info.path}`;
   const { verb, group, version, namespace, resource, subresource, name } = info;
   return [verb, group, version, namespace, resource, subresource, name].join("|");
 }

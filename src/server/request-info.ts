@@ -12,19 +12,19 @@
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 
 export interface RequestInfo {
-  readonly resourceRequest: boolean;
+  readonly isResourceRequest: boolean;
   readonly path: string;
   /** get, list, watch, create, update, patch, delete, deletecollection, proxy; else the method, lower case. */
   readonly verb: string;
   /** The verb is `watch` or `proxy` because the path says so, whatever the method. */
-  readonly verbInPath: boolean;
+  readonly hasVerbInPath: boolean;
   /** "api", "apis", or "" for other paths. */
   readonly prefix: string;
   readonly group: string;
   readonly version: string;
   readonly namespace: string;
   /** The path is `namespaces/NAMESPACE/RESOURCE...`; false for `namespaces/NAME[/status|/finalize]`. */
-  readonly inNamespace: boolean;
+  readonly isInNamespace: boolean;
   readonly resource: string;
   readonly subresource: string;
   /** From the path, or from a single-object field selector on list and watch. */
@@ -64,7 +64,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   // As upstream: only a plain GET reads its selector; the prefixed forms have no use for one.
   const selects = !special && verb === "get" ? query : undefined;
   return resourceInfo(
-    { path, prefix, group, version, verb, verbInPath: special },
+    { path, prefix, group, version, verb, hasVerbInPath: special },
     special ? rest.slice(1) : rest,
     selects,
   );
@@ -81,15 +81,15 @@ function trimSlashes(path: string): string {
 
 function nonResource(method: string, path: string): RequestInfo {
   return {
-    resourceRequest: false,
+    isResourceRequest: false,
     path,
     verb: method.toLowerCase(),
-    verbInPath: false,
+    hasVerbInPath: false,
     prefix: "",
     group: "",
     version: "",
     namespace: "",
-    inNamespace: false,
+    isInNamespace: false,
     resource: "",
     subresource: "",
     name: "",
@@ -104,7 +104,7 @@ interface Head {
   readonly group: string;
   readonly version: string;
   readonly verb: string;
-  readonly verbInPath: boolean;
+  readonly hasVerbInPath: boolean;
 }
 
 /** `selects`: the query of a request whose field selector may name its object. */
@@ -123,10 +123,10 @@ function resourceInfo(
   const selected = pathName === "" && selects !== undefined ? selectedName(selects) : "";
   return {
     ...head,
-    resourceRequest: true,
+    isResourceRequest: true,
     verb,
     namespace,
-    inNamespace,
+    isInNamespace: inNamespace,
     resource: parts[0] ?? "",
     subresource,
     name: pathName === "" ? selected : pathName,

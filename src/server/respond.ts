@@ -8,13 +8,10 @@ import { gzip } from "node:zlib";
 import { stringify } from "yaml";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { AnyObject } from "#api/object.ts";
+import { acceptsGzip, gzipBytesMin, gzipLevel } from "./gzip.ts";
 import { type Negotiated, protobufType } from "./negotiate.ts";
 import { objectBytes } from "./protobuf/envelope.ts";
 
-/** Below this a body is not worth compressing (upstream's threshold). */
-const gzipBytesMin = 128 * 1024;
-/** As upstream: speed over size. */
-const gzipLevel = 1;
 const compress = promisify(gzip);
 const encoder = new TextEncoder();
 
@@ -22,7 +19,7 @@ export function encodeObject(object: unknown, form: Negotiated): Uint8Array {
   // Protobuf is negotiated for objects of built-in kinds only.
   if (form.mediaType === protobufType) return objectBytes(object as AnyObject);
   if (form.mediaType === "application/yaml") return encoder.encode(yamlText(object));
-  if (form.pretty) return encoder.encode(JSON.stringify(object, undefined, 2));
+  if (form.isPretty) return encoder.encode(JSON.stringify(object, undefined, 2));
   return encoder.encode(`${JSON.stringify(object)}\n`);
 }
 
@@ -97,9 +94,4 @@ function packedBody(body: readonly Uint8Array[]): Promise<Uint8Array> {
   const packed = packedBodies.get(only) ?? compress(only, { level: gzipLevel });
   packedBodies.set(only, packed);
   return packed;
-}
-
-function acceptsGzip(header: string | undefined): boolean {
-  if (header === undefined) return false;
-  return header.split(",").some((part) => part.trim().split(";")[0] === "gzip");
 }

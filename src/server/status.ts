@@ -15,7 +15,7 @@ export function toStatus(error: unknown): Status {
 }
 
 /** Retry-After mirrors details.retryAfterSeconds. */
-export function statusHeaders(status: Status): Headers {
+function statusHeaders(status: Status): Headers {
   const seconds = status.details?.retryAfterSeconds ?? 0;
   return seconds > 0 ? { "retry-after": String(seconds) } : {};
 }

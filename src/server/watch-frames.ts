@@ -25,7 +25,7 @@ export interface WatchFormat {
   /** Names the form in caches; short and constant: `json`, `table.v1.Metadata`. */
   readonly key: string;
   /** All formats of this key make the same frames: a batch made for one stream is good for all. */
-  readonly shared?: true;
+  readonly isShared?: true;
   event(type: ObjectType, object: CachedObject): Uint8Array;
   bookmark(object: AnyObject): Uint8Array;
   error(error: unknown): Uint8Array;
@@ -53,7 +53,7 @@ export function jsonFormat(
   const keys = { ADDED: `${key}:A`, MODIFIED: `${key}:M`, DELETED: `${key}:D` };
   return {
     key,
-    shared: true,
+    isShared: true,
     event: (type, object) => object.encoded(keys[type], makers[type]),
     bookmark: (object) => plainFrame("BOOKMARK", bookmark(object)),
     error: (error) => plainFrame("ERROR", toStatus(error)),
@@ -78,7 +78,7 @@ export function protobufFormat(
   const keys = { ADDED: `${key}:A`, MODIFIED: `${key}:M`, DELETED: `${key}:D` };
   return {
     key,
-    shared: true,
+    isShared: true,
     event: (event, object) => object.encoded(keys[event], makers[event]),
     bookmark: (object) => watchFrame("BOOKMARK", type, object),
     error: (error) => watchFrame("ERROR", statusType, { ...toStatus(error) }),

@@ -32,7 +32,7 @@ import {
 } from "./watch-frames.ts";
 
 /** What a watch of the registry offers to its reader. */
-export interface StreamSource {
+interface StreamSource {
   resume(): void;
   bookmark(): void;
   close(): void;
@@ -48,7 +48,7 @@ export interface WatchStreamDeps {
   readonly sent: { readonly events: CounterCell; readonly bytes: CounterCell };
 }
 
-export interface WatchStreamOptions {
+interface WatchStreamOptions {
   readonly apiVersion: string;
   readonly kind: string;
   readonly timeoutMs: number;
@@ -231,7 +231,7 @@ class ByteOutlet implements Outlet {
   send(items: readonly StreamItem[]): boolean {
     const { joiner, sent } = this.#deps;
     const format = this.#format;
-    const known = format.shared === true ? joiner.known(format.key, items) : undefined;
+    const known = format.isShared === true ? joiner.known(format.key, items) : undefined;
     const batch = known ?? this.#batch(items);
     sent.events.count += items.length;
     sent.bytes.count += batch.bytes;
@@ -278,7 +278,7 @@ class ByteOutlet implements Outlet {
     }
     if (frames.length > 0) blocks.push([joiner.join(format.key, frames)]);
     const batch = { blocks, bytes };
-    if (format.shared === true) joiner.remember(format.key, items, batch);
+    if (format.isShared === true) joiner.remember(format.key, items, batch);
     return batch;
   }
 

@@ -9,9 +9,9 @@ import { encodeObject, yamlOptions } from "./respond.ts";
 import { wholeList } from "./whole-list.ts";
 
 const forms: readonly Negotiated[] = [
-  { mediaType: "application/json", pretty: false },
-  { mediaType: "application/json", pretty: true },
-  { mediaType: "application/yaml", pretty: false },
+  { mediaType: "application/json", isPretty: false },
+  { mediaType: "application/json", isPretty: true },
+  { mediaType: "application/yaml", isPretty: false },
 ];
 
 const objectAt = (at: number): object => ({
@@ -26,7 +26,7 @@ function encodeWhole(list: object, form: Negotiated): string {
 }
 
 for (const form of forms) {
-  test(`${form.mediaType}${form.pretty ? ", indented" : ""}: the same bytes as at once`, async () => {
+  test(`${form.mediaType}${form.isPretty ? ", indented" : ""}: the same bytes as at once`, async () => {
     for (const count of [0, 1, 3, 600]) {
       const items = Array.from({ length: count }, (_, at) => objectAt(at));
       const head = {

@@ -25,7 +25,7 @@ export async function wholeList(
 ): Promise<readonly Uint8Array[]> {
   if (entries.count === 0) return [encodeObject({ ...head, [field]: [] }, form)];
   const yaml = form.mediaType === "application/yaml";
-  const write = yaml ? yamlEntry : form.pretty ? prettyEntry : plainEntry;
+  const write = yaml ? yamlEntry : form.isPretty ? prettyEntry : plainEntry;
   const perTurn = yaml ? entriesPerTurn.yaml : entriesPerTurn.json;
   const { before, after } = around(head, field, form);
   const chunks: Uint8Array[] = [encoder.encode(before)];

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { SeedReport, WorkerOrder } from "./etcd-worker.ts";
 import { add, type Tally } from "./tally.ts";
 
-export interface CampaignOptions {
+interface CampaignOptions {
   readonly first: number;
   readonly last: number;
   readonly threads: number;

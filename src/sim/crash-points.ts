@@ -6,7 +6,7 @@
  * awaits of whatever the same event set going: over many seeds, between any two of them.
  */
 export const crashPoints = ["disk step", "message in", "message out", "timer"] as const;
-export type CrashPoint = (typeof crashPoints)[number];
+type CrashPoint = (typeof crashPoints)[number];
 
 /** Where a crash fell: right at a point, or awaits after one. */
 export type CrashPlace = CrashPoint | "between";

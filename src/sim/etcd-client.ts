@@ -23,7 +23,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
 /** The server ended before it could tell. */
 const unknown = "etcdserver: server stopped";
 
-export class EtcdClient {
+export class SimEtcdClient {
   readonly name: string;
   readonly #network: GrpcNetwork;
   readonly #recorder: Recorder;
@@ -37,7 +37,7 @@ export class EtcdClient {
 
   /** @returns undefined when no server listens now. */
   connection(): GrpcConnection | undefined {
-    if (this.#connection?.alive !== true) this.#connection = this.#network.connect();
+    if (this.#connection?.isAlive !== true) this.#connection = this.#network.connect();
     return this.#connection;
   }
 

@@ -51,7 +51,7 @@ const diskDelayMsMax = 40;
 const slowNetworkMs = 200;
 const quickNetworkMs = 5;
 
-export interface FaultDeps {
+interface FaultDeps {
   readonly clock: FakeClock;
   readonly random: FakeRandom;
   readonly member: Member;

@@ -23,7 +23,7 @@ import type { GrpcNetwork, Methods } from "./grpc-network.ts";
 import { ProcessClock } from "./process-clock.ts";
 
 /** How a life ends. */
-export type End = "power cut" | "kill" | "failure" | "close";
+type End = "power cut" | "kill" | "failure" | "close";
 
 export interface MemberMarks {
   readonly ends: Record<End, number>;
@@ -72,7 +72,7 @@ export const roomyBytes = 2 ** 20;
 const patienceMs = 60_000;
 const downMsMax = 300;
 
-export interface MemberDeps {
+interface MemberDeps {
   readonly clock: FakeClock;
   readonly network: GrpcNetwork;
   readonly random: FakeRandom;
@@ -118,7 +118,7 @@ export class Member {
     return this.#sizes.quotaBytes;
   }
 
-  get serving(): boolean {
+  get isServing(): boolean {
     return this.#serving;
   }
 

@@ -5,12 +5,12 @@ import * as m from "#wire/etcd-messages.ts";
 import type { Answer, Compare, Event, KeyValue, KvRequest, Request } from "./checkers/history.ts";
 
 /** An answer and the revision in its header. */
-export interface Told {
+interface Told {
   readonly revision: number;
   readonly answer: Answer;
 }
 
-export interface UnaryCall {
+interface UnaryCall {
   readonly path: string;
   readonly bytes: Buffer;
   readonly decode: (bytes: Buffer) => Told;

@@ -2,7 +2,7 @@
  * Two clients that keep working across every crash: an operator that checks for the NOSPACE alarm, makes
  * room and disarms it; and a keeper that renews a lease forever.
  */
-import type { EtcdClient } from "./etcd-client.ts";
+import type { SimEtcdClient } from "./etcd-client.ts";
 import { everything, keys, spanOf, think, type WorkloadDeps } from "./etcd-workload.ts";
 
 const lookPauseMsMax = 250;
@@ -10,7 +10,7 @@ const keepPauseMsMax = 600;
 
 export async function operate(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   untilMs: number,
 ): Promise<void> {
   const { random, clock } = deps;
@@ -23,19 +23,19 @@ export async function operate(
 }
 
 /** Deletes all keys, so that the next put has room under any quota. */
-export async function clearAway(client: EtcdClient): Promise<void> {
+export async function clearAway(client: SimEtcdClient): Promise<void> {
   await isArmed(client);
   const read = await client.ask({ kind: "range", ...everything, revision: 0, limit: 1 });
   await makeRoom(client, everything, read?.kind === "answered" ? read.revision : 0);
 }
 
-async function isArmed(client: EtcdClient): Promise<boolean> {
+async function isArmed(client: SimEtcdClient): Promise<boolean> {
   const told = await client.ask({ kind: "alarms" });
   return told?.kind === "answered" && told.answer.kind === "alarms" && told.answer.armed;
 }
 
 async function makeRoom(
-  client: EtcdClient,
+  client: SimEtcdClient,
   span: { readonly key: string; readonly end: string },
   seen: number,
 ): Promise<void> {
@@ -48,7 +48,7 @@ async function makeRoom(
 /** Renews without end, on whichever server there is; a lease that ended all the same is followed by another. */
 export async function keepLease(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   first: number,
   untilMs: number,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import { check, type Problem } from "./checkers/guarantees.ts";
 import type { History } from "./checkers/history.ts";
 import { crashPlaces, type CrashPlace } from "./crash-points.ts";
-import { EtcdClient } from "./etcd-client.ts";
+import { SimEtcdClient } from "./etcd-client.ts";
 import { faultNames, Faults, type FaultMarks, type FaultName } from "./etcd-faults.ts";
 import { Member, roomyBytes, type MemberMarks, type Planted } from "./etcd-member.ts";
 import { clearAway, keepLease, operate } from "./etcd-operator.ts";
@@ -35,7 +35,7 @@ export interface Marks {
   readonly faults: FaultMarks;
 }
 
-export interface RunResult {
+interface RunResult {
   readonly history: History;
   readonly problems: readonly Problem[];
   readonly marks: Marks;
@@ -98,7 +98,7 @@ class Run {
   async go(): Promise<History> {
     const clock = this.#clock;
     this.#guard(this.#member.run());
-    await this.#until(() => this.#member.serving);
+    await this.#until(() => this.#member.isServing);
     this.#witness.start();
     const untilMs = clock.monotonicMs() + faultMs;
     this.#guard(this.#faults.run(untilMs));
@@ -111,7 +111,7 @@ class Run {
     await this.#lastQuestions();
     await this.#advance(quietMs / 2);
     const { quotaBytes } = this.#member;
-    const history = this.#recorder.history({ quotaBytes, roomy: this.#roomy });
+    const history = this.#recorder.history({ quotaBytes, isRoomy: this.#roomy });
     for (const watcher of this.#watchers) watcher.end();
     this.#member.stop();
     await settle();
@@ -210,8 +210,8 @@ class Run {
     return { ...deps, random: deps.random.fork() };
   }
 
-  #client(name: string): EtcdClient {
-    return new EtcdClient({ network: this.#network, recorder: this.#recorder }, name);
+  #client(name: string): SimEtcdClient {
+    return new SimEtcdClient({ network: this.#network, recorder: this.#recorder }, name);
   }
 
   #watcher(...plans: readonly WatcherPlan[]): Watcher {

@@ -13,7 +13,7 @@ import type { Key } from "#store/store.ts";
 import * as m from "#wire/etcd-messages.ts";
 import type { Restored } from "./checkers/history.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";
-import type { EtcdClient } from "./etcd-client.ts";
+import type { SimEtcdClient } from "./etcd-client.ts";
 import { openStream } from "./grpc-network.ts";
 import { roomyBytes, storeOptions } from "./etcd-member.ts";
 import { plainKv } from "./etcd-messages.ts";
@@ -29,7 +29,7 @@ const sizes = { segmentBytes: 4096, checkpointLogBytes: 4096, freeBytesMin: 0 } 
 
 export async function takeSnapshots(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   recorder: Recorder,
   untilMs: number,
 ): Promise<void> {
@@ -41,12 +41,12 @@ export async function takeSnapshots(
     if (bytes === undefined) continue;
     const taken = recorder.moment();
     const restored = await restore(deps, bytes);
-    recorder.snapshot({ asked, taken, whole: isWhole(bytes), restored });
+    recorder.snapshot({ asked, taken, isWhole: isWhole(bytes), restored });
   }
 }
 
 /** The bytes that arrived until the stream ended for any reason; undefined: no server listens. */
-function download(client: EtcdClient, random: FakeRandom): Promise<Buffer | undefined> {
+function download(client: SimEtcdClient, random: FakeRandom): Promise<Buffer | undefined> {
   const connection = client.connection();
   if (connection === undefined) return Promise.resolve(undefined);
   const enough = random.chance(0.2) ? 1 + random.below(3) : Number.POSITIVE_INFINITY;

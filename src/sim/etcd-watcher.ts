@@ -4,7 +4,7 @@
  */
 import type { FakeRandom } from "#platform/testing/random.ts";
 import * as m from "#wire/etcd-messages.ts";
-import type { EtcdClient } from "./etcd-client.ts";
+import type { SimEtcdClient } from "./etcd-client.ts";
 import { plainEvent } from "./etcd-messages.ts";
 import type { ClientStream } from "#platform/testing/network.ts";
 import { type GrpcNetwork, openStream } from "./grpc-network.ts";
@@ -32,8 +32,8 @@ export interface WatcherMarks {
   fragments: number;
 }
 
-export interface WatcherDeps {
-  readonly client: EtcdClient;
+interface WatcherDeps {
+  readonly client: SimEtcdClient;
   readonly network: GrpcNetwork;
   readonly recorder: Recorder;
   readonly marks: WatcherMarks;

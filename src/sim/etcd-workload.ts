@@ -5,7 +5,7 @@
 import type { FakeRandom } from "#platform/testing/random.ts";
 import type { Compare, KvRequest, Span } from "./checkers/history.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
-import type { EtcdClient } from "./etcd-client.ts";
+import type { SimEtcdClient } from "./etcd-client.ts";
 
 export interface WorkloadDeps {
   readonly clock: FakeClock;
@@ -41,7 +41,7 @@ export function think(deps: WorkloadDeps, ms: number): Promise<void> {
 
 export async function readAndWrite(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   untilMs: number,
 ): Promise<void> {
   const { random, clock } = deps;
@@ -56,7 +56,7 @@ export async function readAndWrite(
 }
 
 /** A request is written down as text in its value, so no two values are the same. */
-export class Requests {
+class Requests {
   readonly #random: FakeRandom;
   readonly #name: string;
   readonly #leases: readonly string[];
@@ -150,7 +150,7 @@ function changedKeys(op: KvRequest): string[] {
 /** Grants a lease, attaches to it, renews it for a while; then lets it end, or ends it. */
 export async function holdLeases(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   first: number,
   untilMs: number,
 ): Promise<void> {
@@ -167,7 +167,7 @@ export async function holdLeases(
 /** Lists leases all the time: a crash must not take back what an answer said of one. */
 export async function listLeases(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   untilMs: number,
 ): Promise<void> {
   const { random, clock, leases } = deps;
@@ -181,7 +181,7 @@ export async function listLeases(
 
 async function holdOne(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   lease: string,
   untilMs: number,
 ): Promise<void> {
@@ -202,7 +202,7 @@ async function holdOne(
 
 export async function compact(
   deps: WorkloadDeps,
-  client: EtcdClient,
+  client: SimEtcdClient,
   untilMs: number,
 ): Promise<void> {
   const { random, clock, seen } = deps;

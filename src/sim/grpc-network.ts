@@ -83,8 +83,8 @@ class GrpcStream implements ServerStream {
     return this.#stream.backlogBytes;
   }
 
-  get closed(): boolean {
-    return this.#stream.closed;
+  get isClosed(): boolean {
+    return this.#stream.isClosed;
   }
 
   send(withHeadroom: Buffer): void {

@@ -68,7 +68,7 @@ export class Recorder {
     this.#quiet = this.moment();
   }
 
-  history(space: Pick<History, "quotaBytes" | "roomy">): History {
+  history(space: Pick<History, "quotaBytes" | "isRoomy">): History {
     for (const id of this.#pending.keys()) this.return(id, { kind: "unknown" });
     const end = this.moment();
     const operations = this.#operations.toSorted((a, b) => a.id - b.id);

@@ -74,7 +74,7 @@ function operationCounts({ operations, snapshots }: History): Tally {
         outcome.answer.ttlSeconds >= 0,
     ),
     "snapshots restored": snapshots.filter(({ restored }) => restored !== undefined).length,
-    "snapshots cut short": snapshots.filter(({ whole }) => !whole).length,
+    "snapshots cut short": snapshots.filter(({ isWhole: whole }) => !whole).length,
     "outcomes unknown": count(({ outcome }) => outcome.kind === "unknown"),
   };
 }

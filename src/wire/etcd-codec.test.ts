@@ -128,7 +128,7 @@ test("messages come out of frames however the bytes are cut", () => {
           at += cut;
         }
         assert.deepEqual(taken, messages);
-        assert.equal(deframer.partial, false);
+        assert.equal(deframer.hasPartialMessage, false);
       },
     ),
   );

@@ -18,7 +18,7 @@ const depthMax = 64;
 type Kind = "int" | "big" | "unsigned" | "bool" | "bytes" | "key" | "text" | "message";
 
 /** `Value` is the type the field has in the decoded message. */
-export interface Field<Value> {
+interface Field<Value> {
   readonly number: number;
   readonly kind: Kind;
   readonly repeated: boolean;
@@ -55,7 +55,7 @@ interface PlanField {
   readonly tag: number;
 }
 
-export interface Plan {
+interface Plan {
   readonly zero: Readonly<Record<string, unknown>>;
   readonly byNumber: readonly (PlanField | undefined)[];
   /** Highest number first: the writer goes back to front. */

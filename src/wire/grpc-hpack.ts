@@ -11,12 +11,12 @@ import { Buffer } from "node:buffer";
 /** The connection is no longer understood, and must end. */
 export class HpackError extends Error {
   /** The block is well-formed, and expands to more than `headerListBytesMax`. */
-  readonly tooLarge: boolean;
+  readonly isTooLarge: boolean;
 
   constructor(message: string, tooLarge: boolean = false) {
     super(message);
     this.name = "HpackError";
-    this.tooLarge = tooLarge;
+    this.isTooLarge = tooLarge;
   }
 }
 
@@ -26,7 +26,7 @@ export interface HeaderField {
   /** As a table and a header list count it: both texts, and 32 bytes. */
   readonly bytes: number;
   /** The name is a lower-case token, with or without a colon before it; the value is one line. */
-  readonly wellFormed: boolean;
+  readonly isWellFormed: boolean;
 }
 
 /** What we announce: HTTP/2's default. */
@@ -145,7 +145,7 @@ function misplacedResize(): HpackError {
 /** Looked at once: a field of a table is asked for many times. */
 function makeField(name: string, value: string): HeaderField {
   const bytes = name.length + value.length + entryOverhead;
-  return { name, value, bytes, wellFormed: nameForm.test(name) && !valueBreak.test(value) };
+  return { name, value, bytes, isWellFormed: nameForm.test(name) && !valueBreak.test(value) };
 }
 
 interface Reader {

@@ -70,7 +70,7 @@ export class Deframer {
   }
 
   /** Whether bytes of an unfinished message are held. */
-  get partial(): boolean {
+  get hasPartialMessage(): boolean {
     return this.#held > 0;
   }
 

@@ -7,9 +7,9 @@
  */
 
 /** Field names, map keys and list indexes down to a value. */
-export type JsonPath = readonly (string | number)[];
+type JsonPath = readonly (string | number)[];
 
-export interface ScannedKey {
+interface ScannedKey {
   readonly path: JsonPath;
   /** Rank of the key among all keys of the text. */
   readonly order: number;

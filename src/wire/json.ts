@@ -23,7 +23,7 @@ export interface JsonLimits {
   readonly keysMax?: number;
 }
 
-export type JsonResult =
+type JsonResult =
   | {
       readonly kind: "ok";
       readonly value: unknown;

@@ -88,7 +88,7 @@ function readBytes(reader: Reader): Uint8Array {
 }
 
 /** The envelope of every Kubernetes object on the wire: magic, then a message. */
-export interface ProtobufEnvelope {
+interface ProtobufEnvelope {
   readonly apiVersion: string;
   readonly kind: string;
   readonly raw: Uint8Array;

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { stableResources } from "#api/schema/resources.ts";
+import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { ask, openPlane, type Plane, request } from "#apiserver/testing/plane.ts";
 import type { Attributes, Authorizer } from "#auth/auth.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";

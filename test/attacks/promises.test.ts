@@ -14,7 +14,7 @@ import { StaticTokens } from "#auth/token-file.ts";
 import { localEngine, serviceAddress } from "#cmd/limits.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
-import { objectKey, resourcePrefix, storeKey } from "#registry/keys.ts";
+import { storageKey, resourcePrefix, storeKey } from "#registry/keys.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { NodeClock } from "#platform/node/clock.ts";
@@ -160,7 +160,7 @@ test("`up` tells at its start of policies in its data directory", async () => {
       spec: {},
     };
     const value = Buffer.from(JSON.stringify(policy));
-    await store.put(storeKey(prefix, objectKey("", "deny-all")), value, {});
+    await store.put(storeKey(prefix, storageKey("", "deny-all")), value, {});
     await store.close();
     const { log, lines } = keptLog();
     const promised = await startPromised({ storeDirectory, log });

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf } from "#api/object.ts";
-import { stableResources } from "#api/schema/resources.ts";
+import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import type { Client } from "#client/client.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import { splitTarget } from "#platform/node/http/http-body.ts";

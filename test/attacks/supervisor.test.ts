@@ -328,7 +328,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
       onDrain: () => {},
       end: () => {},
       fail: () => {},
-      closed: false,
+      isClosed: false,
     });
     const create = { key: "a", rangeEnd: "", progressNotify: true, watchId: 7 };
     opened.message(Buffer.from(m.watchRequest.encode({ create } as never)));

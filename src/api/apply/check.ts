@@ -62,7 +62,7 @@ function checkFields(
   for (const name of Object.keys(object)) {
     if (check.findings.length >= findingsMax) return;
     const declared = shape.kind === "map" ? shape.items : shape.field(name);
-    const field = shape.kind === "struct" && shape.open ? (declared ?? deduced) : declared;
+    const field = shape.kind === "struct" && shape.isOpen ? (declared ?? deduced) : declared;
     check.path.push(fieldElement(name));
     if (field === undefined) find(check, "field not declared in schema");
     else checkMember(object[name], field, check);

@@ -42,7 +42,7 @@ function compareSides(before: Side, after: Side, shape: Shape, different: Differ
   if (before === undefined) return { ...same, added: setOfOneSide(after, shape) };
   if (after === undefined) return { ...same, removed: setOfOneSide(before, shape) };
   // Most of an object is as it was; equality is found far faster than a set of differences is made.
-  if (isEqualNoting(before, after, different)) return same;
+  if (jsonEqual(before, after, different)) return same;
   const form = formOf(shape, before, after);
   if (form.kind === "leaf" || (isVoid(before) && isVoid(after))) return compareLeaf(before, after);
   const members =
@@ -89,32 +89,6 @@ function setOfFields(object: MutableObject, shape: ObjectShape): FieldSet {
     return [fieldElement(name), setOfOneSide(value, fieldShape(shape, name))];
   });
   return setNode(true, fields);
-}
-
-/**
- * As jsonEqual, but whatever holds the difference it finds is noted: asked again one level below, it is
- * not searched again. So the whole comparison walks each value at most twice, however deep it is.
- */
-function isEqualNoting(a: unknown, b: unknown, different: Different): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || a === null || different.has(a)) return false;
-  const isEqual = Array.isArray(a)
-    ? Array.isArray(b) &&
-      a.length === b.length &&
-      a.every((item, at) => isEqualNoting(item, b[at], different))
-    : isJsonObject(b) && sameFields(a as MutableObject, b, different);
-  if (!isEqual) different.add(a);
-  return isEqual;
-}
-
-function sameFields(a: MutableObject, b: MutableObject, different: Different): boolean {
-  for (const field of Object.keys(a)) {
-    if (!isEqualNoting(a[field], getField(b, field), different)) return false;
-  }
-  for (const field of Object.keys(b)) {
-    if (b[field] !== undefined && getField(a, field) === undefined) return false;
-  }
-  return true;
 }
 
 function compareLeaf(before: Side, after: Side): Comparison {

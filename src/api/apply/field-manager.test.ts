@@ -5,7 +5,7 @@ import { convert } from "../convert/convert.ts";
 import type { AnyObject, JsonObject } from "../object.ts";
 import { schemaOf } from "../schema/schema.ts";
 import { ApiError } from "../status.ts";
-import { applyPatch, trackUpdate, withoutTimeChurn } from "./field-manager.ts";
+import { applyPatch, trackUpdate } from "./field-manager.ts";
 import type { FieldManagement } from "./field-manager.ts";
 import { managerName, updateManagersMax } from "./managers.ts";
 import {
@@ -497,19 +497,6 @@ test("kubectl may take over what it applied client-side, and its annotation foll
     () => server.apply("kubectl", deployment({ spec: { paused: true } })),
     failsWith(409, /\.spec\.paused$/),
   );
-});
-
-test("a write that would only move times is none", () => {
-  const server = new Server(deployments);
-  const live = server.update("u", deployment({ spec: { replicas: 1 } }));
-  const [entry] = live.metadata?.managedFields ?? [];
-  const churned = {
-    ...live,
-    metadata: { ...live.metadata, managedFields: [{ ...entry, time: "2030-01-01T00:00:00Z" }] },
-  };
-  assert.deepEqual(withoutTimeChurn(churned, live), live);
-  const other = { ...churned, spec: { replicas: 2 } };
-  assert.equal(withoutTimeChurn(other, live), other);
 });
 
 test("a manager is named by the request or by its user agent up to the slash", () => {

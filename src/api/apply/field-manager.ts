@@ -46,7 +46,7 @@ export interface FieldManagement {
   readonly resetFields: readonly (readonly string[])[];
 }
 
-export interface UpdateRequest {
+interface UpdateRequest {
   readonly live: AnyObject | undefined;
   /** As the client wants it; its managedFields are honoured, `[{}]` resets them. */
   readonly next: AnyObject;
@@ -55,7 +55,7 @@ export interface UpdateRequest {
   readonly nowMs: number;
 }
 
-export interface ApplyRequest {
+interface ApplyRequest {
   readonly live: AnyObject | undefined;
   /** The decoded body, name and namespace filled in. */
   readonly applied: AnyObject;
@@ -64,7 +64,7 @@ export interface ApplyRequest {
   readonly nowMs: number;
 }
 
-export interface ApplyResult {
+interface ApplyResult {
   readonly object: AnyObject;
   /** False: equal to `live` in every field, managedFields and their times included. */
   readonly changed: boolean;
@@ -277,18 +277,4 @@ function resolveConflicts(
     .filter(({ fields }) => !isEmpty(fields));
   if (conflicts.length > 0) throw conflictError(conflicts);
   return result;
-}
-
-/**
- * `next` with the managedFields of `live` when the two differ in nothing but the times of managed
- * fields: a write that changes only those is none.
- */
-export function withoutTimeChurn(next: AnyObject, live: AnyObject): AnyObject {
-  if (!jsonEqual(clearTimes(next), clearTimes(live))) return next;
-  return withEntries(next, live.metadata?.managedFields);
-}
-
-function clearTimes(object: AnyObject): AnyObject {
-  const entries = object.metadata?.managedFields?.map((entry) => ({ ...entry, time: "" }));
-  return withEntries(object, entries);
 }

@@ -11,16 +11,16 @@
  * After  structured-merge-diff fieldpath/set.go.
  */
 export interface FieldSet {
-  readonly member: boolean;
+  readonly isMember: boolean;
   readonly children: ReadonlyMap<string, FieldSet>;
 }
 
 const noChildren: ReadonlyMap<string, FieldSet> = new Map();
-export const emptySet: FieldSet = { member: false, children: noChildren };
-export const memberOnly: FieldSet = { member: true, children: noChildren };
+export const emptySet: FieldSet = { isMember: false, children: noChildren };
+export const memberOnly: FieldSet = { isMember: true, children: noChildren };
 
 export function isEmpty(set: FieldSet): boolean {
-  return !set.member && set.children.size === 0;
+  return !set.isMember && set.children.size === 0;
 }
 
 /** A node without its empty children; the two common nodes are shared. */
@@ -32,7 +32,7 @@ export function setNode(
   for (const [element, child] of children) {
     if (!isEmpty(child)) kept.set(element, child);
   }
-  if (kept.size > 0) return { member, children: kept };
+  if (kept.size > 0) return { isMember: member, children: kept };
   return member ? memberOnly : emptySet;
 }
 
@@ -49,7 +49,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
     const own = children.get(element);
     children.set(element, own === undefined ? child : union(own, child));
   }
-  return setNode(a.member || b.member, children);
+  return setNode(a.isMember || b.isMember, children);
 }
 
 /** Linear in all of them: a union that grows set by set is copied as often as there are sets. */
@@ -64,7 +64,7 @@ export function unionAll(sets: readonly FieldSet[]): FieldSet {
       else same.push(child);
     }
   }
-  const isMember = sets.some((set) => set.member);
+  const isMember = sets.some((set) => set.isMember);
   return setNode(
     isMember,
     [...nodes].map(([element, same]) => [element, unionAll(same)]),
@@ -78,13 +78,13 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
     const other = b.children.get(element);
     if (other !== undefined) shared.push([element, intersection(child, other)]);
   }
-  return setNode(a.member && b.member, shared);
+  return setNode(a.isMember && b.isMember, shared);
 }
 
 /** The paths of `a` that are not in `b`; a path below one of `b` stays. `a` itself if all stay. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a;
-  let changed = a.member && b.member;
+  let changed = a.isMember && b.isMember;
   const children: [string, FieldSet][] = [];
   for (const [element, child] of a.children) {
     const other = b.children.get(element);
@@ -92,23 +92,23 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
     changed ||= rest !== child;
     children.push([element, rest]);
   }
-  return changed ? setNode(a.member && !b.member, children) : a;
+  return changed ? setNode(a.isMember && !b.isMember, children) : a;
 }
 
 /** The paths of `a` that are neither in `b` nor below a path of `b`. */
 export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a;
-  if (b.member) return emptySet;
+  if (b.isMember) return emptySet;
   const children = [...a.children].map(([element, child]): [string, FieldSet] => {
     const other = b.children.get(element);
     return [element, other === undefined ? child : recursiveDifference(child, other)];
   });
-  return setNode(a.member, children);
+  return setNode(a.isMember, children);
 }
 
 export function setsEqual(a: FieldSet, b: FieldSet): boolean {
   if (a === b) return true;
-  if (a.member !== b.member || a.children.size !== b.children.size) return false;
+  if (a.isMember !== b.isMember || a.children.size !== b.children.size) return false;
   for (const [element, child] of a.children) {
     const other = b.children.get(element);
     if (other === undefined || !setsEqual(child, other)) return false;
@@ -144,7 +144,7 @@ function isSorted(elements: readonly string[]): boolean {
 
 /** How many paths the set holds. */
 export function countPaths(set: FieldSet): number {
-  let count = set.member ? 1 : 0;
+  let count = set.isMember ? 1 : 0;
   for (const child of set.children.values()) count += countPaths(child);
   return count;
 }
@@ -160,7 +160,7 @@ function collectPaths(set: FieldSet, path: string[], paths: string[][], max: num
   const elements = sortedElements(set);
   for (const element of elements) {
     if (paths.length >= max) return;
-    if (set.children.get(element)?.member === true) paths.push([...path, element]);
+    if (set.children.get(element)?.isMember === true) paths.push([...path, element]);
   }
   for (const element of elements) {
     if (paths.length >= max) return;

@@ -23,7 +23,7 @@ export function parseFieldsV1(json: unknown, depth = 0): FieldSet | undefined {
     if (element === undefined || child === undefined) return undefined;
     children.set(element, child);
   }
-  if (children.size > 0) return { member: depth > 0 && Object.hasOwn(json, "."), children };
+  if (children.size > 0) return { isMember: depth > 0 && Object.hasOwn(json, "."), children };
   return depth > 0 ? memberOnly : emptySet;
 }
 
@@ -67,7 +67,7 @@ export function keyElement(keys: readonly (readonly [string, unknown])[]): strin
 /** The inverse of parseFieldsV1, in element order. */
 export function formatFieldsV1(set: FieldSet): MutableObject {
   const json: MutableObject = {};
-  if (set.member && set.children.size > 0) json["."] = {};
+  if (set.isMember && set.children.size > 0) json["."] = {};
   for (const element of sortedElements(set)) json[element] = formatFieldsV1(below(set, element));
   return json;
 }

@@ -11,7 +11,7 @@ import type { FieldSet } from "./field-set.ts";
 import type { Typed } from "./updater.ts";
 import { setOfValue } from "./value-set.ts";
 
-export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
+const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
 /** The only manager this is for; others opted out by their name. */
 export const clientSideManager = "kubectl";
 /** Bytes all annotations of an object may have; with more, the annotation goes. */

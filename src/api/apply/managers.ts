@@ -34,7 +34,7 @@ export const noManagers: Managers = new Map();
 export const updateManagersMax = 10;
 const ancientManager = "ancient-changes";
 /** Bytes of a manager's name. */
-export const managerNameMax = 128;
+const managerNameMax = 128;
 
 type Identity = Pick<ManagerSet, "manager" | "operation" | "apiVersion" | "subresource">;
 

@@ -145,7 +145,7 @@ export function removePaths(value: MutableJson, paths: FieldSet, shape: Shape): 
   if (form.kind === "object") return removeFields(objectOf(value), paths, form.shape);
   return listOf(value).flatMap((item) => {
     const at = below(paths, itemElement(form.shape, item));
-    return at.member ? [] : [removePaths(item, at, itemShape(form.shape))];
+    return at.isMember ? [] : [removePaths(item, at, itemShape(form.shape))];
   });
 }
 
@@ -153,7 +153,7 @@ function removeFields(object: MutableObject, paths: FieldSet, shape: ObjectShape
   const kept: MutableObject = {};
   for (const [name, member] of Object.entries(object)) {
     const at = below(paths, fieldElement(name));
-    if (!at.member) setField(kept, name, removePaths(member, at, fieldShape(shape, name)));
+    if (!at.isMember) setField(kept, name, removePaths(member, at, fieldShape(shape, name)));
   }
   return kept;
 }

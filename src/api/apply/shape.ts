@@ -40,7 +40,7 @@ export interface StructShape {
   /** undefined: no such field. */
   field(name: string): Shape | undefined;
   /** Fields that are not declared are allowed, and deduced. */
-  readonly open: boolean;
+  readonly isOpen: boolean;
   /**
    * The value of an unset field: `{}` for Go structs that are not pointers, null for lists without
    * omitempty. undefined for all others, and for custom resources.
@@ -127,7 +127,7 @@ export class ShapeSource {
         if (name === "metadata" && metadata !== undefined) return this.#struct(metadata);
         return typed?.field(name);
       },
-      open: typed === undefined,
+      isOpen: typed === undefined,
       zero: (name) => (name === "metadata" ? {} : typed?.zero(name)),
       dropsNulls: typed?.dropsNulls ?? false,
     };
@@ -153,7 +153,7 @@ export class ShapeSource {
     };
     const zero = (name: string): JsonValue | undefined =>
       builtIn ? zeroOf(schema, name) : undefined;
-    return { kind: "struct", field, open: false, zero, dropsNulls: builtIn };
+    return { kind: "struct", field, isOpen: false, zero, dropsNulls: builtIn };
   }
 
   #shape(field: FieldSchema | undefined): Shape {
@@ -182,7 +182,7 @@ export class ShapeSource {
     if ((field.mapType ?? schema?.mapType) === "atomic") return leaf;
     const open = field.preserveUnknownFields === true;
     if (schema === undefined) return open ? deduced : leaf;
-    return { ...this.#struct(schema), open };
+    return { ...this.#struct(schema), isOpen: open };
   }
 
   #listShape(field: FieldSchema): Shape {

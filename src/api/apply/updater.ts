@@ -79,7 +79,7 @@ function convertTyped(types: ApplyTypes, typed: Typed, apiVersion: string): Type
   return { value: converted as unknown as MutableObject, shape, apiVersion }; // plain JSON
 }
 
-export interface Change {
+interface Change {
   readonly types: ApplyTypes;
   readonly before: Typed;
   readonly after: Typed;
@@ -90,7 +90,7 @@ export interface Change {
   readonly ignored: FieldSet;
 }
 
-export interface Changed {
+interface Changed {
   /** The others, with what the change took from them taken away. */
   readonly managers: Managers;
   readonly comparison: Comparison;

@@ -60,8 +60,8 @@ function nodeOf(value: MutableJson, shape: Shape, isOwn: IsOwn): FieldSet {
 }
 
 function withMember(set: FieldSet, member: boolean): FieldSet {
-  if (!member || set.member) return set;
-  return isEmpty(set) ? memberOnly : { member: true, children: set.children };
+  if (!member || set.isMember) return set;
+  return isEmpty(set) ? memberOnly : { isMember: true, children: set.children };
 }
 
 /** The set with every struct field on the way to a path added: a field in use is itself in use. */
@@ -73,7 +73,7 @@ export function withNamedFields(set: FieldSet, shape: Shape): FieldSet {
     const deeper = withNamedFields(child, known ?? elementShape(shape, element));
     return [element, withMember(deeper, known !== undefined)];
   });
-  return setNode(set.member, children);
+  return setNode(set.isMember, children);
 }
 
 function elementShape(shape: Shape, element: string): Shape {
@@ -106,5 +106,5 @@ export function reconcileSet(set: FieldSet, shape: Shape): FieldSet {
     children ??= new Map(set.children);
     children.set(element, next);
   }
-  return children === undefined ? set : { member: set.member, children };
+  return children === undefined ? set : { isMember: set.isMember, children };
 }

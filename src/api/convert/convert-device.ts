@@ -2,6 +2,7 @@
  * resource.k8s.io/v1beta1 and v1: two shapes differ. A request's device fields stand in the request
  * itself in v1beta1 and under `exactly` in v1; a slice's devices are wrapped in `basic` in v1beta1.
  */
+import { isRecord } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
 
 type Bag = Readonly<Record<string, unknown>>;
@@ -53,7 +54,7 @@ function at(path: readonly string[], change: Change): Change {
   if (first === undefined) return change;
   return (value) => {
     const inner = value[first];
-    if (!isBag(inner)) return value;
+    if (!isRecord(inner)) return value;
     return { ...value, [first]: at(rest, change)(inner) };
   };
 }
@@ -62,7 +63,7 @@ function list(field: string, change: Change): Change {
   return (value) => {
     const items = value[field];
     if (!Array.isArray(items)) return value;
-    return { ...value, [field]: items.map((item) => (isBag(item) ? change(item) : item)) };
+    return { ...value, [field]: items.map((item) => (isRecord(item) ? change(item) : item)) };
   };
 }
 
@@ -79,18 +80,14 @@ function requestToV1(request: Bag): Bag {
 
 function requestToV1beta1(request: Bag): Bag {
   const { exactly, ...others } = request;
-  return isBag(exactly) ? { ...others, ...exactly } : request;
+  return isRecord(exactly) ? { ...others, ...exactly } : request;
 }
 
 function deviceToV1(device: Bag): Bag {
   const { basic, ...others } = device;
-  return isBag(basic) ? { ...others, ...basic } : others;
+  return isRecord(basic) ? { ...others, ...basic } : others;
 }
 
 function deviceToV1beta1({ name, ...basic }: Bag): Bag {
   return { name, basic };
-}
-
-function isBag(value: unknown): value is Bag {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

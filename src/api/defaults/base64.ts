@@ -17,7 +17,7 @@ export function encodeBase64Text(text: string): string {
   return encodeBase64(encoder.encode(text));
 }
 
-export function encodeBase64(bytes: Uint8Array): string {
+function encodeBase64(bytes: Uint8Array): string {
   const out = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
   let to = 0;
   for (let at = 0; at < bytes.length; at += 3) {

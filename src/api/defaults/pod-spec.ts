@@ -28,7 +28,7 @@ function pullPolicy(container: Fields): Fields {
   return set(container, "imagePullPolicy", pullPolicyFor(text(container, "image")));
 }
 
-export const resourceRequirements: Rule = resourceLists("limits", "requests");
+const resourceRequirements: Rule = resourceLists("limits", "requests");
 
 const envVar: Rule = within(
   "valueFrom",
@@ -37,7 +37,7 @@ const envVar: Rule = within(
   within("fileKeyRef", fill({ optional: false })),
 );
 
-export const container: Rule = chain(
+const container: Rule = chain(
   each("ports", fillZero({ protocol: "TCP" })),
   each("env", envVar),
   always("resources", resourceRequirements),
@@ -118,7 +118,7 @@ export function serviceAccountNames(spec: Fields): Fields {
 }
 
 /** Of every pod spec, in pods and in templates. */
-export const podSpec: Rule = chain(
+const podSpec: Rule = chain(
   each("volumes", volume),
   each("initContainers", container),
   each("containers", container),

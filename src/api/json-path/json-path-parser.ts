@@ -22,7 +22,7 @@ export interface SliceBound {
   /** Undefined: not given. */
   readonly value: number | undefined;
   /** The end of a plain index, `start + 1`. */
-  readonly derived: boolean;
+  readonly isDerived: boolean;
 }
 
 export type PathNode =
@@ -207,14 +207,14 @@ function arrayNodes(inside: string): readonly PathNode[] {
 }
 
 function bound(text: string | undefined): SliceBound {
-  if (text === undefined || text === "") return { value: undefined, derived: false };
+  if (text === undefined || text === "") return { value: undefined, isDerived: false };
   if (text === "-") throw new JsonPathError(`array index ${text} is not a number`);
-  return { value: Number(text), derived: false };
+  return { value: Number(text), isDerived: false };
 }
 
 function endBound(start: string, end: string | undefined): SliceBound {
   if (end !== undefined) return bound(end.slice(1));
-  return { value: (bound(start).value ?? 0) + 1, derived: true };
+  return { value: (bound(start).value ?? 0) + 1, isDerived: true };
 }
 
 function path(text: string): readonly PathNode[] {

@@ -10,6 +10,7 @@
  * Differs  members of an object are visited in key order, where Go's order is random; a number counts
  *        as an integer when its value is one, however it was written.
  */
+import { isRecord } from "../json-value.ts";
 import { goValue } from "../go-value.ts";
 import {
   type Action,
@@ -175,18 +176,14 @@ function step(node: PathNode, input: readonly unknown[]): readonly unknown[] {
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function field(value: unknown, name: string): readonly unknown[] {
-  return isObject(value) && Object.hasOwn(value, name) ? [value[name]] : [];
+  return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : [];
 }
 
 /** Go indexes strings as well, byte by byte; that leads nowhere and is left out. */
 function children(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  if (!isObject(value)) return [];
+  if (!isRecord(value)) return [];
   return Object.keys(value)
     .sort()
     .map((key) => value[key]);
@@ -207,7 +204,7 @@ function sliceValues(
   if (!Array.isArray(value)) throw new JsonPathError(`${goType(value)} is not array or slice`);
   const { length } = value;
   const start = fromEnd(startBound.value ?? 0, length, false);
-  const end = fromEnd(endBound.value ?? length, length, endBound.derived);
+  const end = fromEnd(endBound.value ?? length, length, endBound.isDerived);
   if (start === end) return [];
   if (start >= length || start < 0) throw outOfBounds(start, length);
   if (end > length || end < 0) throw outOfBounds(end - 1, length);
@@ -316,7 +313,7 @@ function goType(value: unknown): string {
 /** As encoding/json: members in key order, `<`, `>`, `&` escaped. */
 function goJson(value: object): string {
   const text = JSON.stringify(value, (_key, inner: unknown) =>
-    isObject(inner)
+    isRecord(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
       : inner,
   );

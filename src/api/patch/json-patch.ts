@@ -21,7 +21,7 @@ import { badRequest, failure } from "../status.ts";
 /** Operations of one patch. */
 export const jsonPatchOperationsMax = 10_000;
 /** Bytes of JSON that all `copy` operations of one patch may add. */
-export const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
+const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
 
 type OperationKind = "add" | "remove" | "replace" | "move" | "copy" | "test";
 
@@ -34,7 +34,7 @@ interface Operation {
 }
 
 /** Why an operation does not apply; becomes the `cause` of the 422. */
-export class JsonPatchError extends Error {
+class JsonPatchError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "JsonPatchError";

@@ -21,7 +21,7 @@ import { badRequest, failure } from "../status.ts";
 import { checkElementOrder, mergeOrder, partition } from "./strategic-order.ts";
 
 /** Finds a definition by name; undefined for one that is not known. */
-export type SchemaLookup = (name: string) => ObjectSchema | undefined;
+type SchemaLookup = (name: string) => ObjectSchema | undefined;
 
 const patchDirective = "$patch";
 const retainKeysDirective = "$retainKeys";
@@ -29,7 +29,7 @@ const deleteListPrefix = "$deleteFromPrimitiveList/";
 const elementOrderPrefix = "$setElementOrder/";
 
 /** A patch that is well formed JSON but no strategic merge patch for this object. */
-export class StrategicMergeError extends Error {
+class StrategicMergeError extends Error {
   /** `format`: the directives are misused (400); `object`: the patch does not fit (422). */
   readonly kind: "format" | "object" | "unexplained";
 

@@ -82,31 +82,30 @@ const replicaColumns = [
   selectorColumn,
 ];
 
-export const replicaSets: Printer = printer<ReplicaSet>(
-  replicaColumns,
-  ({ spec, status, ...object }, nowMs) => [
-    nameOf(object),
-    spec?.replicas ?? 0,
-    status?.replicas ?? 0,
-    status?.readyReplicas ?? 0,
-    age(object, nowMs),
-    ...containerCells(spec?.template?.spec?.containers),
-    selectorCell(spec?.selector),
-  ],
+export const replicaSets: Printer = printer<ReplicaSet>(replicaColumns, (object, nowMs) =>
+  replicaCells(object, nowMs, selectorCell(object.spec?.selector)),
 );
 
 export const replicationControllers: Printer = printer<ReplicationController>(
   replicaColumns,
-  ({ spec, status, ...object }, nowMs) => [
+  (object, nowMs) => replicaCells(object, nowMs, formatLabels(object.spec?.selector)),
+);
+
+function replicaCells(
+  { spec, status, ...object }: ReplicaSet | ReplicationController,
+  nowMs: number,
+  selector: string,
+): readonly Cell[] {
+  return [
     nameOf(object),
     spec?.replicas ?? 0,
     status?.replicas ?? 0,
     status?.readyReplicas ?? 0,
     age(object, nowMs),
     ...containerCells(spec?.template?.spec?.containers),
-    formatLabels(spec?.selector),
-  ],
-);
+    selector,
+  ];
+}
 
 export const statefulSets: Printer = printer<StatefulSet>(
   [

@@ -7,7 +7,7 @@ import { QuantityError, canonicalQuantity } from "../quantity.ts";
 import { formatTime, parseTime } from "../time.ts";
 import { base64Length } from "../defaults/base64.ts";
 
-export type DecodedScalar =
+type DecodedScalar =
   | { readonly kind: "ok"; readonly value: unknown }
   /** Wrong JSON type; `literal` when it is a number that the type cannot hold. */
   | { readonly kind: "mismatch"; readonly literal?: string }

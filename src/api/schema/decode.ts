@@ -8,6 +8,7 @@
  * Cost   one walk, no path text unless something is found: about half of what JSON.parse took.
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
  */
+import { isRecord } from "../json-value.ts";
 import type { AnyObject, GroupVersionKind } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
 import { objectLimits } from "../object-limits.ts";
@@ -15,9 +16,9 @@ import { decodeScalar } from "./decode-scalars.ts";
 import { schemaOf } from "./schema.ts";
 
 /** Definition name -> schema; custom kinds bring their own. */
-export type SchemaResolver = (name: string) => ObjectSchema | undefined;
+type SchemaResolver = (name: string) => ObjectSchema | undefined;
 
-export type DecodeResult =
+type DecodeResult =
   | {
       readonly kind: "ok";
       readonly object: AnyObject;
@@ -30,7 +31,7 @@ export type DecodeResult =
   | { readonly kind: "too-many"; readonly message: string };
 
 /** Field names, map keys and list indexes. */
-export type FieldPath = readonly (string | number)[];
+type FieldPath = readonly (string | number)[];
 
 /** Upstream stops counting there too. */
 export const findingsMax = 100;
@@ -70,7 +71,7 @@ export function cannotBeHandled(gvk: GroupVersionKind, message: string): string 
 }
 
 /** What a scan of the text knows of keys that stand twice (`JsonScan` of the wire room). */
-export interface DuplicateKeys {
+interface DuplicateKeys {
   readonly duplicates: readonly { readonly path: FieldPath; readonly order: number }[];
   ordersOf(paths: readonly FieldPath[]): readonly (number | undefined)[];
 }
@@ -414,8 +415,4 @@ function goTypeName(definition: string): string {
 
 function shortName(definition: string): string {
   return definition.slice(definition.lastIndexOf(".") + 1);
-}
-
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

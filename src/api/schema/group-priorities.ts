@@ -58,7 +58,7 @@ const versions: Readonly<Record<string, number>> = {
 
 /** What the controller that registers CRDs as APIServices writes. */
 export const customGroupPriority = 1000;
-export const customVersionPriority = 100;
+const customVersionPriority = 100;
 
 /** `groupPriorityMinimum`; undefined for a group that is not built in. */
 export function groupPriority(group: string): number | undefined {

@@ -6,7 +6,7 @@
  * paths of a real server by `resources.test.ts`.
  */
 
-export interface Row {
+export interface ResourceRow {
   readonly resource: string;
   readonly kind: string;
   readonly cluster?: true;
@@ -30,10 +30,10 @@ export interface SubresourceRow {
   readonly verbs: "update" | "create" | "get" | "connect" | "proxy" | "read-write";
 }
 
-export interface GroupVersionRows {
+interface GroupVersionRows {
   readonly group: string;
   readonly version: string;
-  readonly rows: readonly Row[];
+  readonly rows: readonly ResourceRow[];
 }
 
 const scale: SubresourceRow = {
@@ -45,7 +45,7 @@ const scale: SubresourceRow = {
 const all = ["all"];
 const extensions = ["api-extensions"];
 
-const coreRows: readonly Row[] = [
+const coreRows: readonly ResourceRow[] = [
   { resource: "bindings", kind: "Binding", verbs: "create" },
   {
     resource: "componentstatuses",
@@ -135,7 +135,7 @@ const coreRows: readonly Row[] = [
   },
 ];
 
-function mutatingPolicyRows(storedAs?: string): readonly Row[] {
+function mutatingPolicyRows(storedAs?: string): readonly ResourceRow[] {
   const stored = storedAs === undefined ? {} : { storedAs };
   return [
     {
@@ -155,7 +155,7 @@ function mutatingPolicyRows(storedAs?: string): readonly Row[] {
   ];
 }
 
-const admissionRows: readonly Row[] = [
+const admissionRows: readonly ResourceRow[] = [
   ...mutatingPolicyRows(),
   {
     resource: "mutatingwebhookconfigurations",
@@ -184,7 +184,7 @@ const admissionRows: readonly Row[] = [
   },
 ];
 
-const appsRows: readonly Row[] = [
+const appsRows: readonly ResourceRow[] = [
   { resource: "controllerrevisions", kind: "ControllerRevision" },
   { resource: "daemonsets", kind: "DaemonSet", short: ["ds"], categories: all, status: true },
   {
@@ -213,7 +213,7 @@ const appsRows: readonly Row[] = [
   },
 ];
 
-const autoscalerRow: Row = {
+const autoscalerRow: ResourceRow = {
   resource: "horizontalpodautoscalers",
   kind: "HorizontalPodAutoscaler",
   short: ["hpa"],
@@ -222,18 +222,18 @@ const autoscalerRow: Row = {
   storedAs: "v2",
 };
 
-const serviceNetworkRows: readonly Row[] = [
+const serviceNetworkRows: readonly ResourceRow[] = [
   { resource: "ipaddresses", kind: "IPAddress", cluster: true, short: ["ip"], storedAs: "v1" },
   { resource: "servicecidrs", kind: "ServiceCIDR", cluster: true, status: true, storedAs: "v1" },
 ];
 
-const deviceRows: readonly Row[] = [
+const deviceRows: readonly ResourceRow[] = [
   { resource: "deviceclasses", kind: "DeviceClass", cluster: true, storedAs: "v1" },
   { resource: "resourceclaims", kind: "ResourceClaim", status: true, storedAs: "v1" },
   { resource: "resourceclaimtemplates", kind: "ResourceClaimTemplate", storedAs: "v1" },
   { resource: "resourceslices", kind: "ResourceSlice", cluster: true, storedAs: "v1" },
 ];
-const taintRuleRow: Row = {
+const taintRuleRow: ResourceRow = {
   resource: "devicetaintrules",
   kind: "DeviceTaintRule",
   cluster: true,
@@ -241,18 +241,18 @@ const taintRuleRow: Row = {
   storedAs: "v1beta2",
 };
 
-const bundleRow: Row = {
+const bundleRow: ResourceRow = {
   resource: "clustertrustbundles",
   kind: "ClusterTrustBundle",
   cluster: true,
   storedAs: "v1beta1",
 };
-const candidateRow: Row = {
+const candidateRow: ResourceRow = {
   resource: "leasecandidates",
   kind: "LeaseCandidate",
   storedAs: "v1beta1",
 };
-const attributesClassRow: Row = {
+const attributesClassRow: ResourceRow = {
   resource: "volumeattributesclasses",
   kind: "VolumeAttributesClass",
   cluster: true,

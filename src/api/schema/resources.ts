@@ -1,13 +1,12 @@
 /**
  * The built-in resources: rows of `resource-rows.ts` unfolded, and look-ups by path and by kind.
  *
- * `servedByDefault` is what a server serves unless told otherwise: the stable group-versions.
  * CRDs are not here; the server that serves them adds their rows to these.
  */
 import { must } from "#base/assert.ts";
 import type { GroupVersionKind } from "../object.ts";
 import type { ResourceInfo, SubresourceInfo, Verb } from "./resource-info.ts";
-import { groupVersionRows, type Row, type SubresourceRow } from "./resource-rows.ts";
+import { groupVersionRows, type ResourceRow, type SubresourceRow } from "./resource-rows.ts";
 import { parseApiVersion } from "../object.ts";
 
 const verbsAll: readonly Verb[] = [
@@ -20,7 +19,7 @@ const verbsAll: readonly Verb[] = [
   "update",
   "watch",
 ];
-const verbsRow: Readonly<Record<NonNullable<Row["verbs"]>, readonly Verb[]>> = {
+const verbsRow: Readonly<Record<NonNullable<ResourceRow["verbs"]>, readonly Verb[]>> = {
   create: ["create"],
   read: ["get", "list"],
   "no-collection-delete": verbsAll.filter((verb) => verb !== "deletecollection"),
@@ -54,18 +53,12 @@ const deletedObjects: ReadonlySet<string> = new Set([
 const rows: readonly ResourceInfo[] = groupVersionRows.flatMap((gv) =>
   gv.rows.map((row) => unfold(gv.group, gv.version, row)),
 );
-const stable = rows.filter((row) => /^v[0-9]+$/.test(row.version));
 const byPath = new Map(rows.map((row) => [pathKey(row.group, row.version, row.resource), row]));
 const byKind = new Map(rows.map((row) => [pathKey(row.group, row.version, row.kind), row]));
 
 /** All 95, in discovery order within each group-version. */
 export function builtinResources(): readonly ResourceInfo[] {
   return rows;
-}
-
-/** The resources of stable versions: what is served unless other versions are switched on. */
-export function stableResources(): readonly ResourceInfo[] {
-  return stable;
 }
 
 /** `resource` is the plural name. */
@@ -96,7 +89,7 @@ function pathKey(group: string, version: string, name: string): string {
   return `${group}/${version}/${name}`;
 }
 
-function unfold(group: string, version: string, row: Row): ResourceInfo {
+function unfold(group: string, version: string, row: ResourceRow): ResourceInfo {
   const virtual = row.verbs === "create" || row.verbs === "read";
   return {
     group,
@@ -117,13 +110,13 @@ function unfold(group: string, version: string, row: Row): ResourceInfo {
 function unfoldStorage(
   group: string,
   version: string,
-  row: Row,
+  row: ResourceRow,
 ): NonNullable<ResourceInfo["storage"]> {
   if (group === "events.k8s.io") return { group: "", version: "v1", resource: "events" };
   return { group, version: row.storedAs ?? version, resource: row.resource };
 }
 
-function unfoldSubresources(row: Row): readonly SubresourceInfo[] {
+function unfoldSubresources(row: ResourceRow): readonly SubresourceInfo[] {
   const status: readonly SubresourceRow[] =
     row.status === true ? [{ name: "status", verbs: "read-write" }] : [];
   const listed = [...(row.subresources ?? []), ...status];

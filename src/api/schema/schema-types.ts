@@ -6,17 +6,9 @@
 
 import type { JsonValue } from "../object.ts";
 
-export type FieldType =
-  | "string"
-  | "integer"
-  | "number"
-  | "boolean"
-  | "array"
-  | "map"
-  | "object"
-  | "any";
+type FieldType = "string" | "integer" | "number" | "boolean" | "array" | "map" | "object" | "any";
 
-export type FieldFormat =
+type FieldFormat =
   | "int32"
   | "int64"
   | "double"

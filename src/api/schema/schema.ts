@@ -6,7 +6,7 @@
  * Absent descriptions, which only published documents need; they are a file of their own.
  */
 import type { GroupVersionKind } from "../object.ts";
-import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
+import type { ObjectSchema } from "./schema-types.ts";
 import generated from "../gen/schema.json" with { type: "json" };
 
 // The generator writes exactly this shape; a literal type of 760 definitions would only slow the compiler.
@@ -28,11 +28,6 @@ export function schemaOf(name: string): ObjectSchema | undefined {
 export function schemaOfKind(gvk: GroupVersionKind): ObjectSchema | undefined {
   kinds ??= indexKinds();
   return kinds.get(kindKey(gvk.group, gvk.version, gvk.kind));
-}
-
-/** The schema a field leads to; undefined for scalars, lists, maps and free JSON. */
-export function schemaOfField(field: FieldSchema): ObjectSchema | undefined {
-  return field.type === "object" && field.ref !== undefined ? schemaOf(field.ref) : undefined;
 }
 
 /** Definition names, sorted. */

@@ -105,6 +105,6 @@ export function printFieldSelector(selector: FieldSelector): string {
     .join(",");
 }
 
-export function escapeFieldValue(value: string): string {
+function escapeFieldValue(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll(",", "\\,").replaceAll("=", "\\=");
 }

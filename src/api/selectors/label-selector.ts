@@ -42,7 +42,6 @@ export class SelectorError extends Error {
   }
 }
 
-export const selectEverything: LabelSelector = { requirements: [] };
 /** An `in` without values holds for no label set; only this selector and its copies have one. */
 export const selectNothing: LabelSelector = {
   requirements: [{ key: "", operator: "in", values: [] }],

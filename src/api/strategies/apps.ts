@@ -2,7 +2,7 @@
 import type { AnyObject } from "../object.ts";
 import { part } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
-import type { Row } from "./build.ts";
+import type { StrategyRow } from "./build.ts";
 import { jobs } from "./job.ts";
 
 /** Where apps/v1 shows the counter that older versions had as a field. */
@@ -21,7 +21,7 @@ function countTemplate(next: AnyObject, old: AnyObject): AnyObject {
 
 const spec = ["spec"] as const;
 
-export const appsRows: Readonly<Record<string, Row>> = {
+export const appsRows: Readonly<Record<string, StrategyRow>> = {
   deployments: {
     status: {},
     statusMetadata: "labels",
@@ -48,11 +48,11 @@ export const appsRows: Readonly<Record<string, Row>> = {
   controllerrevisions: {},
 };
 
-export const batchRows: Readonly<Record<string, Row>> = {
+export const batchRows: Readonly<Record<string, StrategyRow>> = {
   jobs,
   cronjobs: { status: {}, generation: spec },
 };
 
-export const autoscalingRows: Readonly<Record<string, Row>> = {
+export const autoscalingRows: Readonly<Record<string, StrategyRow>> = {
   horizontalpodautoscalers: { status: { desiredReplicas: 0 } },
 };

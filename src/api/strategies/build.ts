@@ -24,7 +24,7 @@ export interface Rules {
   readonly warnings?: (object: Fields, old: Fields | undefined) => readonly string[];
 }
 
-export interface Row {
+export interface StrategyRow {
   /** Given: the kind has a status, which starts as this. */
   readonly status?: Fields;
   /** Kinds that report about themselves (nodes): a create may bring its status. */
@@ -49,7 +49,7 @@ export interface Row {
   readonly gracePeriodSeconds?: (object: AnyObject, requested: number | undefined) => number;
 }
 
-export function buildStrategy(row: Row, rules: Rules): Strategy {
+export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {
   const update: UpdateStrategy = {
     prepareForUpdate: (next, old) => prepareUpdate(row, next, old),
     validateUpdate: (next, old) => validateUpdate(rules, next, old),
@@ -73,7 +73,7 @@ function validateUpdate(rules: Rules, next: AnyObject, old: AnyObject): readonly
 }
 
 function buildSubresources(
-  row: Row,
+  row: StrategyRow,
   rules: Rules,
   update: UpdateStrategy,
 ): Readonly<Record<string, UpdateStrategy>> {
@@ -92,7 +92,7 @@ function buildSubresources(
   return built;
 }
 
-function prepareCreate(row: Row, object: AnyObject): AnyObject {
+function prepareCreate(row: StrategyRow, object: AnyObject): AnyObject {
   let next = object;
   if (row.status !== undefined && row.statusOnCreate !== true) {
     next = { ...next, status: row.status };
@@ -103,7 +103,7 @@ function prepareCreate(row: Row, object: AnyObject): AnyObject {
   return row.prepareForCreate?.(next) ?? next;
 }
 
-function prepareUpdate(row: Row, next: AnyObject, old: AnyObject): AnyObject {
+function prepareUpdate(row: StrategyRow, next: AnyObject, old: AnyObject): AnyObject {
   let prepared = row.status === undefined ? next : withStatus(next, old["status"]);
   prepared = row.prepareForUpdate?.(prepared, old) ?? prepared;
   return countGeneration(prepared, old, row.generation ?? []);
@@ -125,7 +125,7 @@ function fieldOf(object: AnyObject, field: string): unknown {
   return field === "annotations" ? (object.metadata?.annotations ?? {}) : object[field];
 }
 
-export function withGeneration(object: AnyObject, generation: number | undefined): AnyObject {
+function withGeneration(object: AnyObject, generation: number | undefined): AnyObject {
   if (object.metadata?.generation === generation) return object;
   const metadata: Record<string, unknown> = { ...object.metadata };
   if (generation === undefined) delete metadata["generation"];
@@ -133,7 +133,7 @@ export function withGeneration(object: AnyObject, generation: number | undefined
   return { ...object, metadata: metadata as ObjectMeta };
 }
 
-export function withStatus(object: AnyObject, status: unknown): AnyObject {
+function withStatus(object: AnyObject, status: unknown): AnyObject {
   if (object["status"] === status) return object;
   if (status !== undefined) return { ...object, status };
   const { status: dropped, ...kept } = object;
@@ -141,7 +141,7 @@ export function withStatus(object: AnyObject, status: unknown): AnyObject {
   return kept;
 }
 
-function prepareStatus(row: Row, next: AnyObject, old: AnyObject): AnyObject {
+function prepareStatus(row: StrategyRow, next: AnyObject, old: AnyObject): AnyObject {
   const status = next["status"] ?? row.status;
   let prepared: AnyObject = { ...old, ...withMetadata(statusMetadata(row, next, old)), status };
   prepared = withGeneration(prepared, old.metadata?.generation);
@@ -152,7 +152,7 @@ function withMetadata(metadata: ObjectMeta | undefined): { readonly metadata?: O
   return metadata === undefined ? {} : { metadata };
 }
 
-function statusMetadata(row: Row, next: AnyObject, old: AnyObject): ObjectMeta | undefined {
+function statusMetadata(row: StrategyRow, next: AnyObject, old: AnyObject): ObjectMeta | undefined {
   if (row.statusMetadata === "reset") return resetMetadataForStatus(next, old).metadata;
   if (row.statusMetadata !== "labels") return next.metadata;
   const metadata: Record<string, unknown> = { ...next.metadata };

@@ -2,7 +2,7 @@
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, items, maybe, part, text, texts } from "../validation/fields.ts";
-import type { Row } from "./build.ts";
+import type { StrategyRow } from "./build.ts";
 import { pods } from "./pod.ts";
 import { services } from "./service.ts";
 
@@ -68,7 +68,7 @@ function stampPhase(volume: AnyObject): AnyObject {
 
 const wantedPending: Fields = { phase: "Pending" };
 
-export const coreRows: Readonly<Record<string, Row>> = {
+export const coreRows: Readonly<Record<string, StrategyRow>> = {
   pods,
   services,
   namespaces: {

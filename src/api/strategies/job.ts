@@ -3,14 +3,14 @@ import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import { flag, part, text, textMap } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
-import type { Row } from "./build.ts";
+import type { StrategyRow } from "./build.ts";
 
 export const controllerUidLabel = "batch.kubernetes.io/controller-uid";
 export const jobNameLabel = "batch.kubernetes.io/job-name";
 export const legacyControllerUidLabel = "controller-uid";
 export const legacyJobNameLabel = "job-name";
 
-export const jobs: Row = {
+export const jobs: StrategyRow = {
   status: {},
   generation: ["spec"],
   orphansByDefault: true,

@@ -18,13 +18,13 @@ import {
   textMap,
   texts,
 } from "../validation/fields.ts";
-import type { Row } from "./build.ts";
+import type { StrategyRow } from "./build.ts";
 import { countGeneration } from "./build.ts";
 import { podQosClass } from "./qos.ts";
 
 const spec = ["spec"] as const;
 
-export const pods: Row = {
+export const pods: StrategyRow = {
   status: {},
   generation: spec,
   prepareForCreate,

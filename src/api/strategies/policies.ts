@@ -2,12 +2,12 @@
 import type { AnyObject } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
 import { flag, items, part, text, texts, without } from "../validation/fields.ts";
-import type { Row } from "./build.ts";
+import type { StrategyRow } from "./build.ts";
 
 const spec = ["spec"] as const;
-const webhooks: Row = { generation: ["webhooks"], unconditionalUpdate: false };
-const policy: Row = { generation: spec, unconditionalUpdate: false };
-const specWithStatus: Row = { status: {}, generation: spec };
+const webhooks: StrategyRow = { generation: ["webhooks"], unconditionalUpdate: false };
+const policy: StrategyRow = { generation: spec, unconditionalUpdate: false };
+const specWithStatus: StrategyRow = { status: {}, generation: spec };
 
 /** The storage version is one of the versions objects may be stored in, from the first moment. */
 function withStoredVersion(definition: AnyObject): AnyObject {
@@ -37,7 +37,7 @@ export function isApproval(condition: Fields): boolean {
 
 const resetStatus = { statusMetadata: "reset" } as const;
 
-export const policyRows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+export const policyRows: Readonly<Record<string, Readonly<Record<string, StrategyRow>>>> = {
   "admissionregistration.k8s.io": {
     mutatingwebhookconfigurations: webhooks,
     validatingwebhookconfigurations: webhooks,

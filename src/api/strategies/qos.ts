@@ -4,7 +4,7 @@ import { addQuantities, compareQuantities, tryParseQuantity, zeroQuantity } from
 import type { Fields } from "../validation/fields.ts";
 import { hasEntries, items, part } from "../validation/fields.ts";
 
-export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
+type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
 const counted = ["cpu", "memory"] as const;
 type Amounts = Partial<Record<(typeof counted)[number], Quantity>>;

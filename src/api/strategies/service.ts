@@ -8,10 +8,10 @@ import { isExternallyAccessible } from "../defaults/core.ts";
 import type { Fields } from "../validation/fields.ts";
 import { has, items, number, part, text, texts, without } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
-import type { Row } from "./build.ts";
+import type { StrategyRow } from "./build.ts";
 import { append } from "../validation/errors.ts";
 
-export const services: Row = {
+export const services: StrategyRow = {
   status: { loadBalancer: {} },
   createOnUpdate: true,
   prepareForCreate: (service) => withSpec(service, clusterIpList(part(service, "spec"))),
@@ -38,7 +38,7 @@ function prepareForUpdate(next: AnyObject, old: AnyObject): AnyObject {
   return released ? { ...service, status: { loadBalancer: {} } } : service;
 }
 
-export function needsClusterIp(spec: Fields): boolean {
+function needsClusterIp(spec: Fields): boolean {
   return text(spec, "type") !== "ExternalName";
 }
 

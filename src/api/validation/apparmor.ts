@@ -3,7 +3,7 @@
  * form, set when the pod is made and never changed, and not at odds with the field that replaces them.
  */
 import type { FieldError } from "../status.ts";
-import { child, forbidden, index, invalidValue, key } from "./errors.ts";
+import { child, forbiddenField, index, invalidValue, key } from "./errors.ts";
 import type { Fields } from "./fields.ts";
 import { items, maybe, part, text } from "./fields.ts";
 
@@ -56,11 +56,11 @@ export function checkAppArmorUnchanged(
 ): void {
   for (const name of profilesIn(old)) {
     if (next[name] === old[name]) continue;
-    out.push(forbidden(key(path, name), "may not remove or update AppArmor annotations"));
+    out.push(forbiddenField(key(path, name), "may not remove or update AppArmor annotations"));
   }
   for (const name of profilesIn(next)) {
     if (old[name] !== undefined) continue;
-    out.push(forbidden(key(path, name), "may not add AppArmor annotations"));
+    out.push(forbiddenField(key(path, name), "may not add AppArmor annotations"));
   }
 }
 
@@ -89,9 +89,9 @@ function checkAgrees(out: FieldError[], annotated: string, profile: Fields, path
   if (type === undefined) return;
   if (text(profile, "type") !== type) {
     const detail = "apparmor type in annotation and field must match";
-    out.push(forbidden(child(path, "type"), detail));
+    out.push(forbiddenField(child(path, "type"), detail));
   } else if (file !== undefined && text(profile, "localhostProfile") !== file) {
     const detail = "apparmor profile in annotation and field must match";
-    out.push(forbidden(child(path, "localhostProfile"), detail));
+    out.push(forbiddenField(child(path, "localhostProfile"), detail));
   }
 }

@@ -7,7 +7,7 @@ import type { Fields } from "./fields.ts";
 import { count, has, items, maybe, maybeNumber, number, part, text } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -116,7 +116,7 @@ function checkMetric(out: FieldError[], metric: Fields, path: string): void {
   if (given.length === 1) return;
   for (const field of given) {
     if (field === expected) continue;
-    out.push(forbidden(child(path, field), "must populate the given metric source only"));
+    out.push(forbiddenField(child(path, field), "must populate the given metric source only"));
   }
 }
 
@@ -141,7 +141,7 @@ function checkSource(out: FieldError[], kind: string, source: Fields, path: stri
       out.push(required(average, detail));
     } else if (both && kind === "external") {
       const detail = "may not set both a target value for metric and a per-pod target";
-      out.push(forbidden(child(at, "value"), detail));
+      out.push(forbiddenField(child(at, "value"), detail));
     }
   }
 }
@@ -161,7 +161,7 @@ function checkResourceSource(out: FieldError[], kind: string, source: Fields, pa
     out.push(required(child(path, "target", "averageUtilization"), detail));
   } else if (utilization && value) {
     const detail = "may not set both a target raw value and a target utilization";
-    out.push(forbidden(child(path, "target", "averageValue"), detail));
+    out.push(forbiddenField(child(path, "target", "averageValue"), detail));
   }
 }
 

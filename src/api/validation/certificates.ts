@@ -7,7 +7,7 @@ import { items, maybeNumber, part, text, texts } from "./fields.ts";
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidValue,
   notSupported,
@@ -156,9 +156,9 @@ function checkUpdate(
   if (!may.approval) for (const type of ["Approved", "Denied"]) checkKept(out, next, old, type);
   if (now === before) return out;
   const path = "status.certificate";
-  if (!may.certificate) out.push(forbidden(path, "updates may not set certificate content"));
+  if (!may.certificate) out.push(forbiddenField(path, "updates may not set certificate content"));
   else if (before !== "") {
-    out.push(forbidden(path, "updates may not modify existing certificate content"));
+    out.push(forbiddenField(path, "updates may not modify existing certificate content"));
   }
   return out;
 }
@@ -184,7 +184,7 @@ function ofType(request: Fields, type: string): readonly Fields[] {
 function checkNotRemoved(out: FieldError[], next: Fields, old: Fields, type: string): void {
   if (ofType(next, type).length >= ofType(old, type).length) return;
   const detail = `updates may not remove a condition of type ${JSON.stringify(type)}`;
-  out.push(forbidden("status.conditions", detail));
+  out.push(forbiddenField("status.conditions", detail));
 }
 
 function checkKept(out: FieldError[], next: Fields, old: Fields, type: string): void {
@@ -193,5 +193,5 @@ function checkKept(out: FieldError[], next: Fields, old: Fields, type: string): 
   if (now.length < before.length || semanticEqual(now, before)) return;
   const verb = now.length > before.length ? "add" : "modify";
   const detail = `updates may not ${verb} a condition of type ${JSON.stringify(type)}`;
-  out.push(forbidden("status.conditions", detail));
+  out.push(forbiddenField("status.conditions", detail));
 }

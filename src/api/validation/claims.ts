@@ -8,7 +8,7 @@ import type { Fields } from "./fields.ts";
 import { has, maybe, maybeText, part, text, textMap, texts } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   invalidEach,
   invalidValue,
   key,
@@ -20,7 +20,7 @@ import { semanticEqual } from "./equal.ts";
 import { describeChange } from "./describe.ts";
 import { checkResourceAmount, readQuantity } from "./resources.ts";
 
-export const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 export const volumeModes = ["Block", "Filesystem"];
 const betaClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 
@@ -32,7 +32,7 @@ export function checkAccessModes(out: FieldError[], modes: readonly string[], pa
   const exclusive = modes.includes("ReadWriteOncePod");
   const others = modes.some((mode) => mode !== "ReadWriteOncePod" && accessModes.includes(mode));
   if (exclusive && others) {
-    out.push(forbidden(path, "may not use ReadWriteOncePod with other access modes"));
+    out.push(forbiddenField(path, "may not use ReadWriteOncePod with other access modes"));
   }
 }
 
@@ -117,7 +117,7 @@ export function validateClaimUpdate(next: Fields, old: Fields): FieldError[] {
     const detail =
       "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims" +
       describeChange(before, masked);
-    out.push(forbidden("spec", detail));
+    out.push(forbiddenField("spec", detail));
   }
   checkShrink(out, spec, old);
   checkAttributesClass(out, spec, before);
@@ -165,7 +165,7 @@ function checkShrink(out: FieldError[], spec: Fields, old: Fields): void {
   const actual = storageOf(part(part(old, "status"), "capacity"));
   if (actual !== undefined && compareQuantities(wanted, actual) > 0) return;
   const path = "spec.resources.requests.storage";
-  out.push(forbidden(path, "field can not be less than status.capacity"));
+  out.push(forbiddenField(path, "field can not be less than status.capacity"));
 }
 
 function storageOf(list: Fields) {
@@ -177,12 +177,12 @@ function checkAttributesClass(out: FieldError[], spec: Fields, before: Fields): 
   if (!has(before, "volumeAttributesClassName")) return;
   const path = "spec.volumeAttributesClassName";
   if (!has(spec, "volumeAttributesClassName")) {
-    out.push(forbidden(path, "update from non-nil value to nil is forbidden"));
+    out.push(forbiddenField(path, "update from non-nil value to nil is forbidden"));
   } else if (
     text(spec, "volumeAttributesClassName") === "" &&
     text(before, "volumeAttributesClassName") !== ""
   ) {
-    out.push(forbidden(path, "update from non-nil value to an empty string is forbidden"));
+    out.push(forbiddenField(path, "update from non-nil value to an empty string is forbidden"));
   }
 }
 

@@ -18,7 +18,7 @@ import {
 } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -32,7 +32,7 @@ import { checkImmutable } from "./immutable.ts";
 import { checkCounters } from "./numbers.ts";
 import { configKeyErrors } from "./text.ts";
 
-export const dataBytesMax = 1024 * 1024;
+const dataBytesMax = 1024 * 1024;
 /** How upstream names the whole object. */
 const wholeObject = "[]";
 
@@ -80,9 +80,10 @@ function checkSealed(
 ): void {
   if (!flag(old, "immutable")) return;
   const detail = "field is immutable when `immutable` is set";
-  if (!flag(next, "immutable")) out.push(forbidden("immutable", detail));
+  if (!flag(next, "immutable")) out.push(forbiddenField("immutable", detail));
   for (const field of fields) {
-    if (!semanticEqual(part(next, field), part(old, field))) out.push(forbidden(field, detail));
+    if (!semanticEqual(part(next, field), part(old, field)))
+      out.push(forbiddenField(field, detail));
   }
 }
 
@@ -197,7 +198,7 @@ export function validateLease(lease: Fields): FieldError[] {
   }
   if (strategy === undefined && text(spec, "preferredHolder") !== "") {
     const detail = "may only be specified when `strategy` is defined";
-    out.push(forbidden("spec.preferredHolder", detail));
+    out.push(forbiddenField("spec.preferredHolder", detail));
   }
   return out;
 }

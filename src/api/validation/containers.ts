@@ -6,11 +6,11 @@ import { flag, has, items, maybe, maybeText, number, part, text } from "./fields
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
-  notFound,
+  notFoundField,
   notSupported,
   required,
   append,
@@ -99,7 +99,7 @@ function checkPorts(out: FieldError[], container: Fields, path: string): void {
   });
 }
 
-export function checkProtocol(out: FieldError[], protocol: string, path: string): void {
+function checkProtocol(out: FieldError[], protocol: string, path: string): void {
   if (protocol === "") out.push(required(path));
   else if (!protocols.includes(protocol)) out.push(notSupported(path, protocol, protocols));
 }
@@ -185,7 +185,7 @@ function checkMounts(
     const point = text(mount, "mountPath");
     if (name === "") out.push(required(child(here, "name")));
     const volume = context.volumes.get(name);
-    if (volume === undefined) out.push(notFound(child(here, "name"), name));
+    if (volume === undefined) out.push(notFoundField(child(here, "name"), name));
     if (point === "") out.push(required(child(here, "mountPath")));
     if (points.has(point)) {
       out.push(invalidValue(child(here, "mountPath"), point, "must be unique"));
@@ -239,7 +239,7 @@ function checkPropagation(out: FieldError[], mount: Fields, container: Fields, p
       !flag(part(container, "securityContext"), "privileged")
     ) {
       const detail = "Bidirectional mount propagation is available only to privileged containers";
-      out.push(forbidden(at, detail));
+      out.push(forbiddenField(at, detail));
     }
   }
   const recursive = maybeText(mount, "recursiveReadOnly");
@@ -248,11 +248,11 @@ function checkPropagation(out: FieldError[], mount: Fields, container: Fields, p
   if (!recursions.includes(recursive)) out.push(notSupported(at1, recursive, recursions));
   else {
     if (!flag(mount, "readOnly")) {
-      out.push(forbidden(at1, "may only be specified when readOnly is true"));
+      out.push(forbiddenField(at1, "may only be specified when readOnly is true"));
     }
     if (propagation !== undefined && propagation !== "None") {
       const detail = "may only be specified when mountPropagation is None or not specified";
-      out.push(forbidden(at1, detail));
+      out.push(forbiddenField(at1, detail));
     }
   }
 }
@@ -275,7 +275,7 @@ function checkDevices(
     const volume = context.volumes.get(name);
     if (name === "") out.push(required(child(here, "name")));
     if (names.has(name)) out.push(invalidValue(child(here, "name"), name, "must be unique"));
-    if (volume === undefined) out.push(notFound(child(here, "name"), name));
+    if (volume === undefined) out.push(notFoundField(child(here, "name"), name));
     else if (!has(volume, "persistentVolumeClaim") && !has(volume, "ephemeral")) {
       const detail =
         "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";

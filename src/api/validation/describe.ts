@@ -2,6 +2,7 @@
  * What changed between two values, for messages that refuse a change: upstream appends a diff of its
  * internal structs there, which no client can read by machine; ours names the fields.
  */
+import { isRecord } from "../json-value.ts";
 import { semanticEqual } from "./equal.ts";
 import { byText } from "./fields.ts";
 import { printValue } from "./errors.ts";
@@ -21,7 +22,7 @@ export function describeChange(before: unknown, after: unknown): string {
 function collect(lines: string[], path: string, before: unknown, after: unknown): void {
   // Twice the bound is enough to know that there is more.
   if (lines.length > 2 * linesMax || semanticEqual(before, after)) return;
-  if (isObject(before) && isObject(after)) {
+  if (isRecord(before) && isRecord(after)) {
     const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
     for (const field of [...fields].sort(byText)) {
       collect(lines, path === "" ? field : `${path}.${field}`, before[field], after[field]);
@@ -34,10 +35,6 @@ function collect(lines: string[], path: string, before: unknown, after: unknown)
   }
   if (before !== undefined) lines.push(`- ${path}: ${shorten(before)}`);
   if (after !== undefined) lines.push(`+ ${path}: ${shorten(after)}`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function shorten(value: unknown): string {

@@ -5,7 +5,7 @@ import { part } from "./fields.ts";
 import { checkImmutable } from "./immutable.ts";
 
 /** A node writes its own slices: with another nodeName they would be another node's. */
-export function validateSliceUpdate(next: Fields, old: Fields): FieldError[] {
+export function validateResourceSliceUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(next, "spec");
   const before = part(old, "spec");
@@ -16,7 +16,7 @@ export function validateSliceUpdate(next: Fields, old: Fields): FieldError[] {
   return out;
 }
 
-export function validateClaimUpdate(next: Fields, old: Fields): FieldError[] {
+export function validateResourceClaimUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   checkImmutable(out, next, old, { field: "spec", path: "" });
   return out;

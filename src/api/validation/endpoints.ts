@@ -8,7 +8,7 @@ import { count, items, maybeText, number, part, text, textMap, texts } from "./f
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   required,
@@ -96,7 +96,7 @@ export function validateSlice(slice: Fields): FieldError[] {
   return out;
 }
 
-export function validateSliceUpdate(next: Fields, old: Fields): FieldError[] {
+export function validateEndpointSliceUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateSlice(next);
   checkImmutable(out, next, old, { field: "addressType", path: "" });
   return out;
@@ -144,7 +144,7 @@ function checkTopology(
   const host = "kubernetes.io/hostname";
   if (labels[host] === undefined) return;
   const detail = "may not be set; use the `nodeName` field instead";
-  out.push(forbidden(`${path}[${host}]`, detail));
+  out.push(forbiddenField(`${path}[${host}]`, detail));
 }
 
 function checkHints(out: FieldError[], endpoint: Fields, path: string): void {

@@ -13,7 +13,7 @@ export function required(field: string, detail = ""): FieldError {
   return makeFinding("FieldValueRequired", field, "Required value", detail);
 }
 
-export function forbidden(field: string, detail: string): FieldError {
+export function forbiddenField(field: string, detail: string): FieldError {
   return makeFinding("FieldValueForbidden", field, "Forbidden", detail);
 }
 
@@ -52,7 +52,7 @@ export function duplicate(field: string, value: unknown, detail = ""): FieldErro
   return makeFinding("FieldValueDuplicate", field, withValue("Duplicate value", value), detail);
 }
 
-export function notFound(field: string, value: unknown, detail = ""): FieldError {
+export function notFoundField(field: string, value: unknown, detail = ""): FieldError {
   return makeFinding("FieldValueNotFound", field, withValue("Not found", value), detail);
 }
 

@@ -56,11 +56,6 @@ export function flag(fields: Fields, key: string): boolean {
   return ownEntry(fields, key) === true;
 }
 
-export function maybeFlag(fields: Fields, key: string): boolean | undefined {
-  const value = ownEntry(fields, key);
-  return typeof value === "boolean" ? value : undefined;
-}
-
 /** The objects of a list; what is not an object reads as an empty one, so indexes stay true. */
 export function items(fields: Fields, key: string): readonly Fields[] {
   const value = ownEntry(fields, key);

@@ -17,7 +17,7 @@ import {
 } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -216,7 +216,7 @@ function checkParameters(out: FieldError[], parameters: Fields, path: string): v
   const given = has(parameters, "namespace");
   if (!scopes.includes(scope)) out.push(notSupported(child(path, "scope"), scope, scopes));
   else if (scope === "Cluster") {
-    if (given) out.push(forbidden(at, "`parameters.scope` is set to 'Cluster'"));
+    if (given) out.push(forbiddenField(at, "`parameters.scope` is set to 'Cluster'"));
   } else if (given) {
     const namespace = text(parameters, "namespace");
     append(out, invalidEach(at, namespace, dnsLabelName(namespace, false)));

@@ -1,13 +1,14 @@
 /** IP addresses and ranges as numbers, and upstream's findings about them. */
+import { parseIpv4 } from "../ipv4.ts";
 import type { FieldError } from "../status.ts";
 import { invalidValue } from "./errors.ts";
 
-export interface Address {
+interface Address {
   readonly family: "IPv4" | "IPv6";
   readonly value: bigint;
 }
 
-export interface Range {
+interface Range {
   readonly address: Address;
   readonly prefixLength: number;
 }
@@ -17,18 +18,9 @@ const invalidRange = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8:
 
 /** Undefined for what is no address. Octets with leading zeros are refused. */
 export function parseAddress(text: string): Address | undefined {
-  return text.includes(":") ? parseIpv6(text) : parseIpv4(text);
-}
-
-function parseIpv4(text: string): Address | undefined {
-  const octets = text.split(".");
-  if (octets.length !== 4) return undefined;
-  let value = 0n;
-  for (const octet of octets) {
-    if (!/^(0|[1-9]\d{0,2})$/.test(octet) || Number(octet) > 255) return undefined;
-    value = (value << 8n) | BigInt(octet);
-  }
-  return { family: "IPv4", value };
+  if (text.includes(":")) return parseIpv6(text);
+  const value = parseIpv4(text);
+  return value === undefined ? undefined : { family: "IPv4", value: BigInt(value) };
 }
 
 function parseIpv6(text: string): Address | undefined {
@@ -54,7 +46,7 @@ function parseGroups(text: string): number[] | undefined {
     if (part.includes(".") && at === parts.length - 1) {
       const last = parseIpv4(part);
       if (last === undefined) return undefined;
-      groups.push(Number(last.value >> 16n), Number(last.value & 0xffffn));
+      groups.push(last >>> 16, last & 0xffff);
     } else if (/^[0-9a-fA-F]{1,4}$/.test(part)) groups.push(Number.parseInt(part, 16));
     else return undefined;
   }

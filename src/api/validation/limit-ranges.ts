@@ -8,7 +8,7 @@ import { hasEntries, has, items, part, sortKeys, text } from "./fields.ts";
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -56,7 +56,7 @@ function checkLimit(out: FieldError[], limit: Fields, path: string): void {
   for (const list of lists) {
     if (type === "Pod" && list.startsWith("default")) {
       if (!hasEntries(limit, list)) continue;
-      out.push(forbidden(child(path, list), "may not be specified when `type` is 'Pod'"));
+      out.push(forbiddenField(child(path, list), "may not be specified when `type` is 'Pod'"));
       continue;
     }
     for (const name of sortKeys(part(limit, list))) {

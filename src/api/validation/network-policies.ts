@@ -6,7 +6,7 @@ import type { Fields } from "./fields.ts";
 import { has, items, maybe, maybeNumber, maybeText, part, text, texts } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -94,7 +94,7 @@ function checkPeer(out: FieldError[], peer: Fields, path: string): void {
   if (block !== undefined) checkBlock(out, block, child(path, "ipBlock"));
   if (given === 0 && block === undefined) out.push(required(path, "must specify a peer"));
   else if (given > 0 && block !== undefined) {
-    out.push(forbidden(path, "may not specify both ipBlock and another peer"));
+    out.push(forbiddenField(path, "may not specify both ipBlock and another peer"));
   }
 }
 

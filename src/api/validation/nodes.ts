@@ -3,7 +3,7 @@ import type { FieldError } from "../status.ts";
 import { labelValueErrors } from "../selectors/label-syntax.ts";
 import type { Fields } from "./fields.ts";
 import { count, items, part, text, texts, without } from "./fields.ts";
-import { child, duplicate, forbidden, index, invalidValue, repeatedAt } from "./errors.ts";
+import { child, duplicate, forbiddenField, index, invalidValue, repeatedAt } from "./errors.ts";
 import { checkOneOf } from "./choices.ts";
 import { semanticEqual, semanticKey } from "./equal.ts";
 import { checkRange, isDualStack } from "./ip.ts";
@@ -27,7 +27,7 @@ export function validateNode(node: Fields): FieldError[] {
   return out;
 }
 
-export function checkTaints(out: FieldError[], taints: readonly Fields[], path: string): void {
+function checkTaints(out: FieldError[], taints: readonly Fields[], path: string): void {
   const seen = new Set<string>();
   taints.forEach((taint, at) => {
     const here = index(path, at);
@@ -60,18 +60,18 @@ export function validateNodeUpdate(next: Fields, old: Fields): FieldError[] {
   const before = part(old, "spec");
   if (count(before, "podCIDRs") > 0 && !semanticEqual(spec["podCIDRs"], before["podCIDRs"])) {
     const detail = 'node updates may not change podCIDR except from "" to valid';
-    out.push(forbidden("spec.podCIDRs", detail));
+    out.push(forbiddenField("spec.podCIDRs", detail));
   }
   const provider = text(before, "providerID");
   if (provider !== "" && text(spec, "providerID") !== provider) {
     const detail = 'node updates may not change providerID except from "" to valid';
-    out.push(forbidden("spec.providerID", detail));
+    out.push(forbiddenField("spec.providerID", detail));
   }
   const free = ["taints", "unschedulable", "configSource", "podCIDR", "podCIDRs", "providerID"];
   if (!semanticEqual(without(spec, free), without(before, free))) {
     const detail =
       "node updates may only change labels, taints, or capacity (or configSource, if the DynamicKubeletConfig feature gate is enabled)";
-    out.push(forbidden("[]", detail));
+    out.push(forbiddenField("[]", detail));
   }
   return out;
 }

@@ -3,7 +3,7 @@
  * whole. One pass: the cost is linear in the text, whatever markers it repeats.
  */
 
-export interface PemBlock {
+interface PemBlock {
   readonly label: string;
   /** RFC 1421 headers: Kubernetes allows none. */
   readonly hasHeaders: boolean;

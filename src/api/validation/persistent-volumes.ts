@@ -6,7 +6,7 @@ import type { Fields } from "./fields.ts";
 import { hasEntries, has, isFields, maybe, maybeText, part, text, texts } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   invalidEach,
   invalidValue,
   notSupported,
@@ -102,7 +102,7 @@ function checkSource(out: FieldError[], spec: Fields): void {
   given.forEach((name, at) => {
     const path = child("spec", name);
     if (at > 0) {
-      out.push(forbidden(path, "may not specify more than 1 volume type"));
+      out.push(forbiddenField(path, "may not specify more than 1 volume type"));
       return;
     }
     const source = part(spec, name);
@@ -113,7 +113,7 @@ function checkSource(out: FieldError[], spec: Fields): void {
   const path = text(part(spec, "hostPath"), "path");
   if (path === "/" && text(spec, "persistentVolumeReclaimPolicy") === "Recycle") {
     const detail = "may not be 'recycle' for a hostPath mount of '/'";
-    out.push(forbidden("spec.persistentVolumeReclaimPolicy", detail));
+    out.push(forbiddenField("spec.persistentVolumeReclaimPolicy", detail));
   }
 }
 
@@ -165,7 +165,7 @@ export function validateVolumeUpdate(next: Fields, old: Fields): FieldError[] {
   const was = sourceOf(before);
   if (!semanticEqual(source, was)) {
     const detail = `spec.persistentvolumesource is immutable after creation${describeChange(was, source)}`;
-    out.push(forbidden("spec.persistentvolumesource", detail));
+    out.push(forbiddenField("spec.persistentvolumesource", detail));
   }
   checkImmutable(out, spec, before, { field: "volumeMode", path: "spec" });
   if (has(before, "nodeAffinity")) {
@@ -191,5 +191,5 @@ function checkAttributes(out: FieldError[], spec: Fields, before: Fields): void 
   const field = "volumeAttributesClassName";
   if (!has(before, field) || has(spec, field)) return;
   const detail = "update from non-nil value to nil is forbidden";
-  out.push(forbidden(child("spec", field), detail));
+  out.push(forbiddenField(child("spec", field), detail));
 }

@@ -23,12 +23,12 @@ import { checkAppArmorAnnotations } from "./apparmor.ts";
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
   key,
-  notFound,
+  notFoundField,
   notSupported,
   required,
   append,
@@ -54,7 +54,7 @@ const int32Max = 2_147_483_647;
 const nameserversMax = 3;
 const searchesMax = 32;
 const searchTextMax = 2048;
-export const restartPolicies = ["Always", "OnFailure", "Never"];
+const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const preemptionPolicies = ["PreemptLowerPriority", "Never"];
 
@@ -193,7 +193,7 @@ function checkInitContainers(
       return;
     }
     for (const field of ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"]) {
-      if (has(container, field)) out.push(forbidden(child(here, field), notForInit));
+      if (has(container, field)) out.push(forbiddenField(child(here, field), notForInit));
     }
   });
 }
@@ -228,7 +228,7 @@ function checkEphemeralContainers(
     names.add(name);
     const target = text(container, "targetContainerName");
     if (target !== "" && !targets.has(target)) {
-      out.push(notFound(child(here, "targetContainerName"), target));
+      out.push(notFoundField(child(here, "targetContainerName"), target));
     }
     checkEphemeralFields(out, container, here);
   });
@@ -238,16 +238,16 @@ function checkEphemeralFields(out: FieldError[], container: Fields, path: string
   for (const field of forbiddenInEphemeral) {
     const value = container[field];
     const given = Array.isArray(value) ? value.length > 0 : has(container, field);
-    if (given) out.push(forbidden(child(path, field), notForEphemeral));
+    if (given) out.push(forbiddenField(child(path, field), notForEphemeral));
   }
   if (Object.keys(part(container, "resources")).length > 0) {
-    out.push(forbidden(child(path, "resources"), notForEphemeral));
+    out.push(forbiddenField(child(path, "resources"), notForEphemeral));
   }
   items(container, "volumeMounts").forEach((mount, at) => {
     for (const field of ["subPath", "subPathExpr"]) {
       if (text(mount, field) === "") continue;
       const here = child(index(child(path, "volumeMounts"), at), field);
-      out.push(forbidden(here, notForEphemeral));
+      out.push(forbiddenField(here, notForEphemeral));
     }
   });
 }
@@ -321,7 +321,7 @@ function checkPolicies(out: FieldError[], spec: Fields, path: string): void {
 }
 
 /** A text of a closed set that may not be empty. */
-export function checkChoice(
+function checkChoice(
   out: FieldError[],
   fields: Fields,
   field: string,
@@ -423,5 +423,5 @@ export function checkPodTemplate(out: FieldError[], holder: Fields, path: string
   checkPodSpec(out, spec, template, child(path, "spec"));
   if (count(spec, "ephemeralContainers") === 0) return;
   const at = child(path, "spec", "ephemeralContainers");
-  out.push(forbidden(at, "ephemeral containers not allowed in pod template"));
+  out.push(forbiddenField(at, "ephemeral containers not allowed in pod template"));
 }

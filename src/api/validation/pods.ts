@@ -21,7 +21,7 @@ import {
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -92,7 +92,7 @@ function checkTokenVolumes(out: FieldError[], spec: Fields): void {
       if (!has(source, "serviceAccountToken")) return;
       const path = index(`${index("spec.volumes", at)}.projected.sources`, i);
       const detail = "must not be specified when serviceAccountName is not set";
-      out.push(forbidden(child(path, "serviceAccountToken"), detail));
+      out.push(forbiddenField(child(path, "serviceAccountToken"), detail));
     });
   });
 }
@@ -103,11 +103,11 @@ export function validatePod(pod: Fields): FieldError[] {
   const spec = part(pod, "spec");
   checkAppArmorAgrees(out, textMap(part(pod, "metadata"), "annotations"), spec);
   if (count(spec, "ephemeralContainers") > 0) {
-    out.push(forbidden("spec.ephemeralContainers", "cannot be set on create"));
+    out.push(forbiddenField("spec.ephemeralContainers", "cannot be set on create"));
   }
   if (text(spec, "nodeName") !== "" && count(spec, "schedulingGates") > 0) {
     const detail = "cannot be set until all schedulingGates have been cleared";
-    out.push(forbidden("spec.nodeName", detail));
+    out.push(forbiddenField("spec.nodeName", detail));
   }
   return out;
 }
@@ -120,7 +120,7 @@ export function validatePodUpdate(next: Fields, old: Fields): FieldError[] {
   const before = part(old, "spec");
   for (const list of ["containers", "initContainers"]) {
     if (count(spec, list) === count(before, list)) continue;
-    out.push(forbidden(child("spec", list), "pod updates may not add or remove containers"));
+    out.push(forbiddenField(child("spec", list), "pod updates may not add or remove containers"));
     return out;
   }
   if (!checkDeadline(out, spec, before)) return out;
@@ -134,7 +134,7 @@ export function validatePodUpdate(next: Fields, old: Fields): FieldError[] {
   const masked = maskUpdatable(out, spec, before);
   if (!semanticEqual(masked, before)) {
     const detail = `pod updates may not change fields other than ${updatable}${describeChange(before, masked)}`;
-    out.push(forbidden("spec", detail));
+    out.push(forbiddenField("spec", detail));
   }
   return out;
 }
@@ -151,7 +151,7 @@ function checkAnnotationChanges(out: FieldError[], next: Fields, old: Fields): v
     before === undefined
       ? "may not add mirror pod annotation"
       : "may not remove or update mirror pod annotation";
-  out.push(forbidden(path, detail));
+  out.push(forbiddenField(path, detail));
 }
 
 /** Nothing to a value, or a value to a smaller one. @returns false when nothing more should be said. */
@@ -181,7 +181,9 @@ function checkOnlyDeletedGates(out: FieldError[], spec: Fields, before: Fields):
     const name = text(gate, "name");
     if (known.has(name)) return;
     const path = child(index("spec.schedulingGates", at), "name");
-    out.push(forbidden(path, `only deletion is allowed, but found new scheduling gate '${name}'`));
+    out.push(
+      forbiddenField(path, `only deletion is allowed, but found new scheduling gate '${name}'`),
+    );
   });
 }
 
@@ -315,7 +317,7 @@ function checkStateChanges(out: FieldError[], status: Fields, before: Fields, sp
       const now = byName.get(text(was, "name"));
       if (now === undefined || has(part(now, "state"), "terminated")) return;
       const path = child(index(child("status", list), at), "state");
-      out.push(forbidden(path, "may not be transitioned to non-terminated state"));
+      out.push(forbiddenField(path, "may not be transitioned to non-terminated state"));
     });
   }
 }
@@ -343,7 +345,7 @@ function checkPodAddresses(out: FieldError[], status: Fields): void {
 export function validateEphemeralContainers(next: Fields, old: Fields): FieldError[] {
   const annotations = textMap(part(old, "metadata"), "annotations");
   if (annotations[mirrorAnnotation] !== undefined) {
-    return [forbidden("[]", "static pods do not support ephemeral containers")];
+    return [forbiddenField("[]", "static pods do not support ephemeral containers")];
   }
   const out: FieldError[] = [];
   checkPod(out, next);
@@ -354,10 +356,12 @@ export function validateEphemeralContainers(next: Fields, old: Fields): FieldErr
     const quoted = JSON.stringify(name);
     const now = wanted.get(name);
     if (now === undefined) {
-      out.push(forbidden(path, `existing ephemeral containers ${quoted} may not be removed\n`));
+      out.push(
+        forbiddenField(path, `existing ephemeral containers ${quoted} may not be removed\n`),
+      );
     } else if (!semanticEqual(now, was)) {
       const detail = `existing ephemeral containers ${quoted} may not be changed${describeChange(was, now)}`;
-      out.push(forbidden(path, detail));
+      out.push(forbiddenField(path, detail));
     }
   }
   return out;
@@ -365,7 +369,7 @@ export function validateEphemeralContainers(next: Fields, old: Fields): FieldErr
 
 export function validateResize(next: Fields, old: Fields): FieldError[] {
   const refused = resizeRefused(next, old);
-  if (refused !== undefined) return [forbidden("[]", refused)];
+  if (refused !== undefined) return [forbiddenField("[]", refused)];
   const out: FieldError[] = [];
   checkPod(out, next);
   const spec = part(next, "spec");
@@ -376,14 +380,14 @@ export function validateResize(next: Fields, old: Fields): FieldError[] {
     out.push(invalidValue("spec", shown, "Pod QOS Class may not change as a result of resizing"));
   }
   if (!supportsResize(part(old, "status"))) {
-    out.push(forbidden("spec", "Pod running on node without support for resize"));
+    out.push(forbiddenField("spec", "Pod running on node without support for resize"));
   }
   const names = (list: readonly Fields[]): string => list.map((c) => text(c, "name")).join("\n");
   for (const list of ["containers", "initContainers"]) {
     const now = items(spec, list);
     const was = items(before, list);
     if (names(now) !== names(was)) {
-      out.push(forbidden("spec", "only cpu and memory resources are mutable"));
+      out.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
       return out;
     }
     was.forEach((container, at) => {
@@ -426,7 +430,7 @@ function checkContainerResize(
   const sidecar = text(old, "restartPolicy") === "Always";
   if (at.list === "initContainers" && !sidecar) {
     if (semanticEqual(resources, before)) return;
-    out.push(forbidden("spec", "resources for non-sidecar init containers are immutable"));
+    out.push(forbiddenField("spec", "resources for non-sidecar init containers are immutable"));
     return;
   }
   for (const [list, what] of [
@@ -434,12 +438,12 @@ function checkContainerResize(
     ["limits", "resource limits"],
   ] as const) {
     const lost = sortKeys(part(before, list)).some((name) => !has(part(resources, list), name));
-    if (lost) out.push(forbidden(child(at.path, list), `${what} cannot be removed`));
+    if (lost) out.push(forbiddenField(child(at.path, list), `${what} cannot be removed`));
   }
   checkMemoryLimit(out, next, old, child(at.path, "limits"));
   if (semanticEqual(withoutCompute(resources), withoutCompute(before))) return;
   const what = sidecar && at.list === "initContainers" ? " for sidecar containers" : "";
-  out.push(forbidden("spec", `only cpu and memory resources${what} are mutable`));
+  out.push(forbiddenField("spec", `only cpu and memory resources${what} are mutable`));
 }
 
 function checkMemoryLimit(out: FieldError[], next: Fields, old: Fields, path: string): void {
@@ -453,9 +457,9 @@ function checkMemoryLimit(out: FieldError[], next: Fields, old: Fields, path: st
   if (now === undefined) return;
   const tail = "unless resizePolicy is RestartContainer";
   if (was === undefined) {
-    out.push(forbidden(key(path, "memory"), `memory limits cannot be added ${tail}`));
+    out.push(forbiddenField(key(path, "memory"), `memory limits cannot be added ${tail}`));
   } else if (compareQuantities(now, was) < 0) {
-    out.push(forbidden(key(path, "memory"), `memory limits cannot be decreased ${tail}`));
+    out.push(forbiddenField(key(path, "memory"), `memory limits cannot be decreased ${tail}`));
   }
 }
 

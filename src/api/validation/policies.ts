@@ -5,7 +5,7 @@ import { dns1123LabelErrors } from "../names.ts";
 import { validateLabelSelector, validateLabels } from "../meta.ts";
 import type { Fields } from "./fields.ts";
 import { flag, has, items, maybe, number, part, text, textMap } from "./fields.ts";
-import { forbidden, invalidEach, invalidValue, required, append } from "./errors.ts";
+import { forbiddenField, invalidEach, invalidValue, required, append } from "./errors.ts";
 import { checkIfGiven, checkOneOf } from "./choices.ts";
 import { checkImmutable } from "./immutable.ts";
 import { checkAtMost100Percent, checkCounters, checkIntOrPercent } from "./numbers.ts";
@@ -54,11 +54,11 @@ export function validatePriorityClass(priority: Fields): FieldError[] {
     const problem = systemClassProblem(name, priority);
     if (problem !== undefined) {
       const detail = `priority class names with '${systemPrefix}' prefix are reserved for system use only. error: ${problem}`;
-      out.push(forbidden("metadata.name", detail));
+      out.push(forbiddenField("metadata.name", detail));
     }
   } else if (value > userPriorityMax) {
     const detail = `maximum allowed value of a user defined priority is ${userPriorityMax}`;
-    out.push(forbidden("value", detail));
+    out.push(forbiddenField("value", detail));
   }
   if (has(priority, "preemptionPolicy")) {
     const policies = ["Never", "PreemptLowerPriority"];
@@ -82,7 +82,7 @@ function systemClassProblem(name: string, priority: Fields): string | undefined 
 export function validatePriorityClassUpdate(next: Fields, old: Fields): FieldError[] {
   const out: FieldError[] = [];
   if (number(next, "value") !== number(old, "value")) {
-    out.push(forbidden("value", "may not be changed in an update."));
+    out.push(forbiddenField("value", "may not be changed in an update."));
   }
   checkImmutable(out, next, old, { field: "preemptionPolicy", path: "" });
   return out;

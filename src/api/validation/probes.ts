@@ -4,7 +4,7 @@ import type { Fields } from "./fields.ts";
 import { count, items, maybe, maybeNumber, number, text } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   invalidEach,
   invalidValue,
   notSupported,
@@ -86,7 +86,7 @@ function checkHandler(
     if (handler === undefined) continue;
     found += 1;
     const here = child(at.path, kind);
-    if (found > 1) out.push(forbidden(here, "may not specify more than 1 handler type"));
+    if (found > 1) out.push(forbiddenField(here, "may not specify more than 1 handler type"));
     else checkAction(out, kind, handler, { path: here, grace: at.grace });
   }
   if (found === 0) out.push(required(at.path, "must specify a handler type"));

@@ -10,12 +10,12 @@ import { items, part, sortKeys, text } from "./fields.ts";
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
   key,
-  notFound,
+  notFoundField,
   notSupported,
   required,
   append,
@@ -57,10 +57,10 @@ const integers = new Set([
   "services.loadbalancers",
 ]);
 
-export const invalidQuantityText =
+const invalidQuantityText =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-export function isHugePage(name: string): boolean {
+function isHugePage(name: string): boolean {
   return name.startsWith("hugepages-");
 }
 
@@ -185,7 +185,7 @@ export function checkContainerResources(
 export function checkPodResources(out: FieldError[], resources: Fields, path: string): void {
   if (items(resources, "claims").length > 0) {
     const detail = "claims cannot be set for Resources at pod-level";
-    out.push(forbidden(child(path, "claims"), detail));
+    out.push(forbiddenField(child(path, "claims"), detail));
   }
   checkRequirements(out, resources, checkPodResourceName, path);
 }
@@ -210,7 +210,7 @@ function checkRequirements(
   const names = [...limits.keys(), ...requests.keys()];
   const computes = names.some((name) => name === "cpu" || name === "memory");
   if (!computes && names.some(isHugePage)) {
-    out.push(forbidden(path, "HugePages require cpu or memory"));
+    out.push(forbiddenField(path, "HugePages require cpu or memory"));
   }
 }
 
@@ -252,7 +252,7 @@ function checkClaims(
     const full = request === "" ? name : `${name}/${request}`;
     if (seen.has(full) || seen.has(name)) out.push(duplicate(here, full));
     seen.add(full);
-    if (!claims.has(name)) out.push(notFound(here, name, missingClaimText(claims)));
+    if (!claims.has(name)) out.push(notFoundField(here, name, missingClaimText(claims)));
   });
 }
 

@@ -12,7 +12,7 @@ import {
   validateDefinitionStatus,
   validateDefinitionUpdate,
 } from "./definitions.ts";
-import { validateClaimUpdate, validateSliceUpdate } from "./devices.ts";
+import { validateResourceClaimUpdate, validateResourceSliceUpdate } from "./devices.ts";
 import {
   validateIngress,
   validateIngressClass,
@@ -105,8 +105,8 @@ const machinery: Readonly<Record<string, Rules>> = {
     validateUpdate: validatePodCertificateUpdate,
     subresources: { status: validatePodCertificateStatus },
   },
-  "resource.k8s.io/resourceslices": { validateUpdate: validateSliceUpdate },
-  "resource.k8s.io/resourceclaims": { validateUpdate: validateClaimUpdate },
+  "resource.k8s.io/resourceslices": { validateUpdate: validateResourceSliceUpdate },
+  "resource.k8s.io/resourceclaims": { validateUpdate: validateResourceClaimUpdate },
   "flowcontrol.apiserver.k8s.io/flowschemas": { validate: validateFlowSchema },
   "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { validate: validatePriorityLevel },
 };

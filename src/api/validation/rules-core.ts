@@ -10,7 +10,7 @@ import {
   validateSecret,
   validateSecretUpdate,
 } from "./config.ts";
-import { validateEndpoints, validateSlice, validateSliceUpdate } from "./endpoints.ts";
+import { validateEndpoints, validateSlice, validateEndpointSliceUpdate } from "./endpoints.ts";
 import { validateCoreEvent, validateEvent, validateEventUpdate } from "./events.ts";
 import { validateLimitRange } from "./limit-ranges.ts";
 import { validateNode, validateNodeStatus, validateNodeUpdate } from "./nodes.ts";
@@ -56,6 +56,6 @@ export const coreRules: Readonly<Record<string, Rules>> = {
   "coordination.k8s.io/leases": { validate: validateLease },
   "discovery.k8s.io/endpointslices": {
     validate: validateSlice,
-    validateUpdate: validateSliceUpdate,
+    validateUpdate: validateEndpointSliceUpdate,
   },
 };

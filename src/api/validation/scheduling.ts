@@ -19,7 +19,7 @@ import {
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -52,7 +52,7 @@ function checkNodeRequirement(
     }
   } else if (operator === "Exists" || operator === "DoesNotExist") {
     const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    if (values.length > 0) out.push(forbidden(at, detail));
+    if (values.length > 0) out.push(forbiddenField(at, detail));
   } else if (operator === "Gt" || operator === "Lt") {
     const detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
     if (values.length !== 1) out.push(required(at, detail));
@@ -156,7 +156,7 @@ function checkLabelKeys(out: FieldError[], term: Fields, path: string): void {
     const keys = texts(term, field);
     const at = child(path, field);
     if (keys.length > 0 && !has(term, "labelSelector")) {
-      out.push(forbidden(at, "must not be specified when labelSelector is not set"));
+      out.push(forbiddenField(at, "must not be specified when labelSelector is not set"));
       continue;
     }
     keys.forEach((name, i) => checkLabelName(out, name, index(at, i)));
@@ -216,7 +216,7 @@ export function checkOnlyAddedTolerations(
   const lost = old.some((before) => !present.has(essence(before)));
   if (lost) {
     const detail = "existing toleration can not be modified except its tolerationSeconds";
-    out.push(forbidden(path, detail));
+    out.push(forbiddenField(path, detail));
     return;
   }
   checkTolerations(out, next, path);
@@ -278,7 +278,7 @@ function checkSpreadKeys(out: FieldError[], constraint: Fields, path: string): v
   if (keys.length === 0) return;
   const selector = maybe(constraint, "labelSelector");
   if (selector === undefined) {
-    out.push(forbidden(path, "must not be specified when labelSelector is not set"));
+    out.push(forbiddenField(path, "must not be specified when labelSelector is not set"));
   }
   const labels = textMap(selector ?? {}, "matchLabels");
   keys.forEach((name, at) => {

@@ -5,7 +5,7 @@ import { flag, has, items, maybe, maybeNumber, maybeText, part, text, texts } fr
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -166,7 +166,7 @@ export function checkHostUsers(out: FieldError[], spec: Fields, path: string): v
     ["hostPID", "HostPID"],
     ["hostIPC", "HostIPC"],
   ] as const) {
-    if (flag(spec, field)) out.push(forbidden(child(path, shown), detail));
+    if (flag(spec, field)) out.push(forbiddenField(child(path, shown), detail));
   }
 }
 
@@ -210,16 +210,18 @@ export function checkOs(out: FieldError[], spec: Fields, path: string): void {
 function checkWindows(out: FieldError[], spec: Fields, path: string): void {
   const detail = "cannot be set for a windows pod";
   for (const field of linuxOnlyPod) {
-    if (has(spec, field) && spec[field] !== false) out.push(forbidden(child(path, field), detail));
+    if (has(spec, field) && spec[field] !== false)
+      out.push(forbiddenField(child(path, field), detail));
   }
   const context = part(spec, "securityContext");
   for (const field of linuxOnlyPodContext) {
-    if (has(context, field)) out.push(forbidden(child(path, "securityContext", field), detail));
+    if (has(context, field))
+      out.push(forbiddenField(child(path, "securityContext", field), detail));
   }
   eachContainer(spec, path, (container, at) => {
     const own = part(container, "securityContext");
     for (const field of linuxOnlyContext) {
-      if (has(own, field)) out.push(forbidden(child(at, "securityContext", field), detail));
+      if (has(own, field)) out.push(forbiddenField(child(at, "securityContext", field), detail));
     }
   });
 }
@@ -228,14 +230,14 @@ function checkLinux(out: FieldError[], spec: Fields, path: string): void {
   const detail = "windows options cannot be set for a linux pod";
   const check = (holder: Fields, at: string): void => {
     if (!has(part(holder, "securityContext"), "windowsOptions")) return;
-    out.push(forbidden(child(at, "securityContext", "windowsOptions"), detail));
+    out.push(forbiddenField(child(at, "securityContext", "windowsOptions"), detail));
   };
   check(spec, path);
   eachContainer(spec, path, check);
 }
 
 /** Init, regular and ephemeral containers, each with its path. */
-export function eachContainer(
+function eachContainer(
   spec: Fields,
   path: string,
   visit: (container: Fields, path: string) => void,

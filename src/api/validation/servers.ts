@@ -6,7 +6,7 @@ import type { Fields } from "./fields.ts";
 import { count, flag, has, items, maybe, number, part, text, texts } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -151,7 +151,7 @@ export function validatePriorityLevel(level: Fields): FieldError[] {
   }
   if (type === "Exempt") {
     if (has(spec, "limited")) {
-      out.push(forbidden("spec.limited", "must be nil if the type is not Limited"));
+      out.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
     }
     checkCounters(out, part(spec, "exempt"), ["nominalConcurrencyShares"], "spec.exempt");
   } else if (type !== "Limited") {
@@ -162,7 +162,7 @@ export function validatePriorityLevel(level: Fields): FieldError[] {
 
 function checkLimited(out: FieldError[], spec: Fields): void {
   if (has(spec, "exempt")) {
-    out.push(forbidden("spec.exempt", "must be nil if the type is Limited"));
+    out.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
   }
   const limited = maybe(spec, "limited");
   if (limited === undefined) {
@@ -176,7 +176,7 @@ function checkLimited(out: FieldError[], spec: Fields): void {
   if (type === "Reject") {
     if (has(response, "queuing")) {
       const detail = "must be nil if limited.limitResponse.type is not Limited";
-      out.push(forbidden(child(path, "queuing"), detail));
+      out.push(forbiddenField(child(path, "queuing"), detail));
     }
   } else if (type === "Queue")
     checkQueuing(out, maybe(response, "queuing"), child(path, "queuing"));

@@ -21,7 +21,7 @@ import {
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -54,7 +54,7 @@ export function validateServiceUpdate(next: Fields, old: Fields): FieldError[] {
   checkClusterIpsUpdate(out, spec, before);
   if (needsHealthCheckPort(before) && needsHealthCheckPort(spec)) {
     if (number(before, "healthCheckNodePort") !== number(spec, "healthCheckNodePort")) {
-      out.push(forbidden("spec.healthCheckNodePort", immutableText));
+      out.push(forbiddenField("spec.healthCheckNodePort", immutableText));
     }
   }
   const isSame = text(spec, "loadBalancerClass") === text(before, "loadBalancerClass");
@@ -102,9 +102,9 @@ function checkType(out: FieldError[], spec: Fields): void {
 function checkExternalName(out: FieldError[], spec: Fields): void {
   const detail = "may not be set for ExternalName services";
   for (const field of ["clusterIPs", "ipFamilies"]) {
-    if (count(spec, field) > 0) out.push(forbidden(child("spec", field), detail));
+    if (count(spec, field) > 0) out.push(forbiddenField(child("spec", field), detail));
   }
-  if (has(spec, "ipFamilyPolicy")) out.push(forbidden("spec.ipFamilyPolicy", detail));
+  if (has(spec, "ipFamilyPolicy")) out.push(forbiddenField("spec.ipFamilyPolicy", detail));
   const name = text(spec, "externalName").replace(/\.$/, "");
   const path = "spec.externalName";
   if (name === "") out.push(required(path));
@@ -166,7 +166,7 @@ function checkAffinity(out: FieldError[], spec: Fields): void {
   checkOneOf(out, affinity, affinities, "spec.sessionAffinity");
   const path = "spec.sessionAffinityConfig";
   if (affinity === "None" && has(spec, "sessionAffinityConfig")) {
-    out.push(forbidden(path, "must not be set when session affinity is None"));
+    out.push(forbiddenField(path, "must not be set when session affinity is None"));
   }
   if (affinity !== "ClientIP") return;
   const detail = "when session affinity type is ClientIP";
@@ -206,7 +206,7 @@ function checkNodePorts(out: FieldError[], spec: Fields): void {
     if (value === 0) return;
     const path = child(index("spec.ports", at), "nodePort");
     if (isType(spec, "ClusterIP")) {
-      out.push(forbidden(path, "may not be used when `type` is 'ClusterIP'"));
+      out.push(forbiddenField(path, "may not be used when `type` is 'ClusterIP'"));
     }
     const name = `${text(port, "protocol")}/${value}`;
     if (taken.has(name)) out.push(duplicate(path, value));
@@ -219,11 +219,11 @@ function checkLoadBalancer(out: FieldError[], service: Fields, spec: Fields): vo
   checkSourceRanges(out, service, spec);
   const path = "spec.allocateLoadBalancerNodePorts";
   const given = has(spec, "allocateLoadBalancerNodePorts");
-  if (given && !balances) out.push(forbidden(path, onlyLoadBalancer));
+  if (given && !balances) out.push(forbiddenField(path, onlyLoadBalancer));
   if (balances && !given) out.push(required("allocateLoadBalancerNodePorts"));
   const name = maybeText(spec, "loadBalancerClass");
   if (name === undefined) return;
-  if (!balances) out.push(forbidden("spec.loadBalancerClass", onlyLoadBalancer));
+  if (!balances) out.push(forbiddenField("spec.loadBalancerClass", onlyLoadBalancer));
   else append(out, invalidEach("spec.loadBalancerClass", name, qualifiedNameErrors(name)));
 }
 
@@ -233,14 +233,14 @@ function checkSourceRanges(out: FieldError[], service: Fields, spec: Fields): vo
   if (ranges.length > 0) {
     // The capital letter is upstream's.
     const path = "spec.LoadBalancerSourceRanges";
-    if (!balances) out.push(forbidden(path, onlyLoadBalancer));
+    if (!balances) out.push(forbiddenField(path, onlyLoadBalancer));
     ranges.forEach((range, at) => checkRange(out, range.trim(), index(path, at)));
     return;
   }
   const given = textMap(part(service, "metadata"), "annotations")[rangesAnnotation];
   if (given === undefined) return;
   const path = key("metadata.annotations", rangesAnnotation);
-  if (!balances) out.push(forbidden(path, onlyLoadBalancer));
+  if (!balances) out.push(forbiddenField(path, onlyLoadBalancer));
   if (given.trim() === "") return;
   for (const range of given.split(",")) checkRange(out, range.trim(), path);
 }
@@ -284,7 +284,7 @@ export function validateServiceStatus(next: Fields): FieldError[] {
   const entries = items(part(part(next, "status"), "loadBalancer"), "ingress");
   if (!isType(part(next, "spec"), "LoadBalancer") && entries.length > 0) {
     const detail = 'may only be used when `spec.type` is "LoadBalancer"';
-    out.push(forbidden(path, detail));
+    out.push(forbiddenField(path, detail));
     return out;
   }
   entries.forEach((entry, at) => checkIngressPoint(out, entry, index(path, at)));
@@ -297,14 +297,14 @@ export function checkIngressPoint(out: FieldError[], entry: Fields, path: string
   if (ip !== "") checkAddress(out, ip, child(path, "ip"));
   const mode = maybeText(entry, "ipMode");
   if (mode !== undefined && ip === "") {
-    out.push(forbidden(child(path, "ipMode"), "may not be specified when `ip` is not set"));
+    out.push(forbiddenField(child(path, "ipMode"), "may not be specified when `ip` is not set"));
   }
   checkIfGiven(out, mode, ["Proxy", "VIP"], child(path, "ipMode"));
   const name = text(entry, "hostname");
   if (name !== "") checkHostName(out, name, child(path, "hostname"));
 }
 
-export function checkHostName(out: FieldError[], name: string, path: string): void {
+function checkHostName(out: FieldError[], name: string, path: string): void {
   append(out, invalidEach(path, name, subdomainErrors(name)));
   if (/^\d{1,3}(\.\d{1,3}){3}$/.test(name)) {
     out.push(invalidValue(path, name, "must be a DNS name, not an IP address"));

@@ -5,7 +5,7 @@ import type { Fields } from "./fields.ts";
 import { has, items, maybe, part, text, without } from "./fields.ts";
 import {
   child,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -122,7 +122,7 @@ export function validateStatefulSetUpdate(next: Fields, old: Fields): FieldError
   const out = validateStatefulSet(next);
   const kept = without(part(next, "spec"), mutable);
   if (!semanticEqual(kept, without(part(old, "spec"), mutable))) {
-    out.push(forbidden("spec", changedText));
+    out.push(forbiddenField("spec", changedText));
   }
   return out;
 }

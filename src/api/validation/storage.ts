@@ -20,7 +20,7 @@ import {
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -109,13 +109,13 @@ function checkTopologies(out: FieldError[], terms: readonly Fields[], path: stri
 export function validateStorageClassUpdate(next: Fields, old: Fields): FieldError[] {
   const out = validateStorageClass(next);
   if (!semanticEqual(part(next, "parameters"), part(old, "parameters"))) {
-    out.push(forbidden("parameters", "updates to parameters are forbidden."));
+    out.push(forbiddenField("parameters", "updates to parameters are forbidden."));
   }
   if (text(next, "provisioner") !== text(old, "provisioner")) {
-    out.push(forbidden("provisioner", "updates to provisioner are forbidden."));
+    out.push(forbiddenField("provisioner", "updates to provisioner are forbidden."));
   }
   if (text(next, "reclaimPolicy") !== text(old, "reclaimPolicy")) {
-    out.push(forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden."));
+    out.push(forbiddenField("reclaimPolicy", "updates to reclaimPolicy are forbidden."));
   }
   checkImmutable(out, next, old, { field: "volumeBindingMode", path: "" });
   return out;
@@ -123,7 +123,7 @@ export function validateStorageClassUpdate(next: Fields, old: Fields): FieldErro
 
 const driverMax = 63;
 
-export function checkDriverName(out: FieldError[], driver: string, path: string): void {
+function checkDriverName(out: FieldError[], driver: string, path: string): void {
   if (driver === "") {
     out.push(required(path));
     return;
@@ -270,7 +270,7 @@ export function validateAttachment(attachment: Fields): FieldError[] {
     );
   } else if (inline && has(source, "persistentVolumeName")) {
     const detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
-    out.push(forbidden(path, detail));
+    out.push(forbiddenField(path, detail));
   } else if (!inline && byName === "") {
     out.push(
       required(child(path, "persistentVolumeName"), "must specify non empty persistentVolumeName"),
@@ -307,7 +307,7 @@ export function validateAttributesClassUpdate(next: Fields, old: Fields): FieldE
   const out = validateAttributesClass(next);
   for (const field of ["driverName", "parameters"]) {
     if (semanticEqual({ [field]: next[field] }, { [field]: old[field] })) continue;
-    out.push(forbidden(field, `updates to ${field} are forbidden.`));
+    out.push(forbiddenField(field, `updates to ${field} are forbidden.`));
   }
   return out;
 }

@@ -9,7 +9,7 @@ import { count, has, items, maybe, maybeNumber, number, part, text } from "./fie
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -35,7 +35,7 @@ function requires(...fields: readonly string[]): SourceCheck {
   };
 }
 
-export function checkMode(out: FieldError[], fields: Fields, name: string, path: string): void {
+function checkMode(out: FieldError[], fields: Fields, name: string, path: string): void {
   const mode = maybeNumber(fields, name);
   if (mode === undefined || (mode >= 0 && mode <= 0o777)) return;
   out.push(invalidValue(child(path, name), mode, modeText));
@@ -52,7 +52,7 @@ const hostPathTypes = [
   "Socket",
 ];
 
-export const checkHostPath: SourceCheck = (out, source, path) => {
+const checkHostPath: SourceCheck = (out, source, path) => {
   const hostPath = text(source, "path");
   if (hostPath === "") {
     out.push(required(child(path, "path")));
@@ -72,7 +72,7 @@ const checkEmptyDir: SourceCheck = (out, source, path) => {
     typeof limit === "string" || typeof limit === "number" ? tryParseQuantity(limit) : undefined;
   if (amount !== undefined && amount.nanos >= 0n) return;
   const detail = "SizeLimit field must be a valid resource quantity";
-  out.push(forbidden(child(path, "sizeLimit"), detail));
+  out.push(forbiddenField(child(path, "sizeLimit"), detail));
 };
 
 const checkKeyToPath: SourceCheck = (out, item, path) => {
@@ -182,7 +182,7 @@ function checkProjection(
   on("clusterTrustBundle", checkTrustBundle);
   on("podCertificate", () => {});
   if (kinds > 1) {
-    out.push(forbidden(at.here, "may not specify more than 1 volume type per source"));
+    out.push(forbiddenField(at.here, "may not specify more than 1 volume type per source"));
   }
 }
 
@@ -324,7 +324,7 @@ function checkSource(out: FieldError[], volume: Fields, pod: PodContext, path: s
     if (source === undefined) continue;
     found += 1;
     const at = child(path, name);
-    if (found > 1) out.push(forbidden(at, "may not specify more than 1 volume type"));
+    if (found > 1) out.push(forbiddenField(at, "may not specify more than 1 volume type"));
     else if (name === "image") checkImage(out, source, pod, at);
     else if (name === "ephemeral") checkEphemeral(out, source, volume, { pod, path });
     else ownEntry(sourceChecks, name)?.(out, source, at);

@@ -7,7 +7,7 @@ import { has, items, maybe, maybeNumber, maybeText, number, text, texts } from "
 import {
   child,
   duplicate,
-  forbidden,
+  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -256,7 +256,7 @@ export function validatePolicyBinding(binding: Fields): FieldError[] {
   const named = text(parameters, "name") !== "";
   const selected = has(parameters, "selector");
   if (named && selected) {
-    out.push(forbidden("spec.paramRef.name", "name and selector are mutually exclusive"));
+    out.push(forbiddenField("spec.paramRef.name", "name and selector are mutually exclusive"));
   } else if (!named && !selected) {
     out.push(required("spec.paramRef", "one of name or selector must be specified"));
   }

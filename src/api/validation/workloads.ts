@@ -2,7 +2,7 @@
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
 import { has, hasEntries, isFields, maybe, maybeNumber, number, part, text } from "./fields.ts";
-import { child, forbidden, invalidValue, notSupported, required, append } from "./errors.ts";
+import { child, forbiddenField, invalidValue, notSupported, required, append } from "./errors.ts";
 import { checkImmutable } from "./immutable.ts";
 import {
   checkAtMost100Percent,
@@ -30,7 +30,7 @@ export function checkEndlessTemplate(out: FieldError[], spec: Fields, kind: stri
   }
   if (has(template, "activeDeadlineSeconds")) {
     const detail = `activeDeadlineSeconds in ${kind} is not Supported`;
-    out.push(forbidden("spec.template.spec.activeDeadlineSeconds", detail));
+    out.push(forbiddenField("spec.template.spec.activeDeadlineSeconds", detail));
   }
 }
 
@@ -66,7 +66,7 @@ function checkStrategy(out: FieldError[], strategy: Fields, path: string): void 
   const type = text(strategy, "type");
   if (type === "Recreate") {
     if (!has(strategy, "rollingUpdate")) return;
-    out.push(forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'"));
+    out.push(forbiddenField(rolling, "may not be specified when strategy `type` is 'Recreate'"));
   } else if (type === "RollingUpdate") {
     const update = maybe(strategy, "rollingUpdate");
     if (update === undefined) {

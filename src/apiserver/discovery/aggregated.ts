@@ -6,7 +6,7 @@ import type { JsonObject } from "#api/object.ts";
 import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
 import { groupsOf, resourcesOf, versionsOf } from "./discovery.ts";
 
-export interface AggregatedInput {
+interface AggregatedInput {
   readonly resources: readonly ResourceInfo[];
   /** `<group>/<version>` of versions whose list may be out of date. */
   readonly stale: ReadonlySet<string>;

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { builtinResources, resourceByPath, stableResources } from "#api/schema/resources.ts";
+import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
+import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./aggregated.ts";
 import {
   apiGroupDocument,

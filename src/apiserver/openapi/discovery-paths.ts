@@ -85,22 +85,9 @@ function discoveryPath(
   tag: string,
   kind: string,
 ): PathModel {
-  return {
-    path,
-    parameters: [],
-    operations: [
-      {
-        method: "get",
-        id,
-        description,
-        tag,
-        consumes: discoveryTypes,
-        produces: discoveryTypes,
-        parameters: [],
-        responses: { "200": { definition: `${meta}.${kind}` } },
-      },
-    ],
-  };
+  const responses = { "200": { definition: `${meta}.${kind}` } };
+  const media = { consumes: discoveryTypes, produces: discoveryTypes };
+  return getPath(path, { id, description, tag, ...media, responses });
 }
 
 function textPath(
@@ -110,20 +97,13 @@ function textPath(
   tag: string,
   produces: string,
 ): PathModel {
-  return {
-    path,
-    parameters: [],
-    operations: [
-      {
-        method: "get",
-        id,
-        description,
-        tag,
-        consumes: [],
-        produces: [produces],
-        parameters: [],
-        responses: { "200": "text" },
-      },
-    ],
-  };
+  const media = { consumes: [], produces: [produces] };
+  return getPath(path, { id, description, tag, ...media, responses: { "200": "text" } });
+}
+
+function getPath(
+  path: string,
+  operation: Omit<PathModel["operations"][number], "method" | "parameters">,
+): PathModel {
+  return { path, parameters: [], operations: [{ method: "get", parameters: [], ...operation }] };
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { stableResources } from "#api/schema/resources.ts";
+import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { openapiV2Document, openapiV3Document, openapiV3Names } from "./documents.ts";
 import type { ApiSurface, CustomDefinition } from "./model.ts";
 import type { EncodedDocument } from "./encoded-document.ts";

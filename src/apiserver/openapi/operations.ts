@@ -4,7 +4,7 @@
  */
 import { ownEntry } from "#base/own.ts";
 import { type GroupVersionKind, apiVersionOf } from "#api/object.ts";
-import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
+import type { ResourceInfo, SubresourceInfo, Verb } from "#api/schema/resource-info.ts";
 import { returnsDeletedObject } from "#api/schema/resources.ts";
 import type { Content, Method, OperationModel, ParameterModel, PathModel } from "./model.ts";
 import {
@@ -21,8 +21,8 @@ import {
 } from "./parameters.ts";
 
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
-export const deleteOptions = `${meta}.DeleteOptions`;
-export const patchBody = `${meta}.Patch`;
+const deleteOptions = `${meta}.DeleteOptions`;
+const patchBody = `${meta}.Patch`;
 const status: Content = { definition: `${meta}.Status` };
 const watchEvent: Content = { definition: `${meta}.WatchEvent` };
 
@@ -123,20 +123,36 @@ function collectionPaths(subject: Subject): readonly PathModel[] {
 function itemPath(subject: Subject): PathModel {
   const { info, scope, namespaced, definition } = subject;
   const id = (verb: string): string => `${verb}${scope}${namespaced}${info.kind}`;
-  const operations: OperationModel[] = [];
   const text = `the specified ${info.kind}`;
-  if (info.verbs.includes("get")) {
-    operations.push(readOperation(subject, id("read"), `read ${text}`, info, definition));
-  }
-  if (info.verbs.includes("update")) {
-    operations.push(replaceOperation(subject, id("replace"), `replace ${text}`, info, definition));
-  }
-  if (info.verbs.includes("patch")) {
-    const words = `partially update ${text}`;
-    operations.push(patchOperation(subject, id("patch"), words, info, definition));
-  }
+  const operations = readWriteOperations(subject, info.verbs, { id, text, gvk: info, definition });
   if (info.verbs.includes("delete")) operations.push(deleteOperation(subject, id("delete")));
   return { path: itemBase(subject), parameters: itemParameters(subject, info.kind), operations };
+}
+
+/** get, update and patch of an object or of its subresource. */
+function readWriteOperations(
+  subject: Subject,
+  verbs: readonly Verb[],
+  of: {
+    readonly id: (verb: string) => string;
+    readonly text: string;
+    readonly gvk: GroupVersionKind;
+    readonly definition: string;
+  },
+): OperationModel[] {
+  const { id, text, gvk, definition } = of;
+  const operations: OperationModel[] = [];
+  if (verbs.includes("get")) {
+    operations.push(readOperation(subject, id("read"), `read ${text}`, gvk, definition));
+  }
+  if (verbs.includes("update")) {
+    operations.push(replaceOperation(subject, id("replace"), `replace ${text}`, gvk, definition));
+  }
+  if (verbs.includes("patch")) {
+    const words = `partially update ${text}`;
+    operations.push(patchOperation(subject, id("patch"), words, gvk, definition));
+  }
+  return operations;
 }
 
 function itemBase({ base, info }: Subject): string {
@@ -310,17 +326,7 @@ function subresourceOperations(
     `${verb}${scope}${namespaced}${info.kind}${capital(sub.name)}`;
   const text = `${sub.name} of the specified ${info.kind}`;
   if (sub.name === "log") return [logOperation(subject, id("read"), `read ${text}`)];
-  const operations: OperationModel[] = [];
-  if (sub.verbs.includes("get")) {
-    operations.push(readOperation(subject, id("read"), `read ${text}`, gvk, definition));
-  }
-  if (sub.verbs.includes("update")) {
-    operations.push(replaceOperation(subject, id("replace"), `replace ${text}`, gvk, definition));
-  }
-  if (sub.verbs.includes("patch")) {
-    const words = `partially update ${text}`;
-    operations.push(patchOperation(subject, id("patch"), words, gvk, definition));
-  }
+  const operations = readWriteOperations(subject, sub.verbs, { id, text, gvk, definition });
   if (sub.verbs.includes("create")) {
     const words = `create ${sub.name} of ${withArticle(info.kind)}`;
     operations.push({

@@ -22,27 +22,27 @@ export function nameParameter(kind: string): ParameterModel {
   return path("name", `name of the ${kind}`);
 }
 
-export const dryRun = query(
+const dryRun = query(
   "dryRun",
   "string",
   "All: every stage of the request runs, but nothing is stored. Other values are refused.",
 );
 
-export const fieldManager = query(
+const fieldManager = query(
   "fieldManager",
   "string",
   "Name of the actor whose changes these are, at most 128 printable characters; by default the " +
     "user agent up to its first slash. Required for apply patches.",
 );
 
-export const fieldValidation = query(
+const fieldValidation = query(
   "fieldValidation",
   "string",
   "What happens with unknown and duplicate fields: Ignore drops them silently, Warn (the default) " +
     "drops them and says so in Warning headers, Strict refuses the request.",
 );
 
-export const force = query(
+const force = query(
   "force",
   "boolean",
   "Apply patches only: take over fields that other managers own instead of reporting a conflict.",

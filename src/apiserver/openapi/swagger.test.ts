@@ -6,7 +6,7 @@ import { builtinResources } from "#api/schema/resources.ts";
 import { definitionNames } from "#api/schema/schema.ts";
 import { builtinDefinition } from "./definitions.ts";
 import { openapiV2Document } from "./documents.ts";
-import { readSwagger, swaggerMissing, type Swagger } from "./swagger-testdata.ts";
+import { readSwagger, swaggerMissing, type Swagger } from "./testing/swagger.ts";
 
 const surface = { version: "v1.36.0", resources: builtinResources(), custom: [] };
 const options = { skip: swaggerMissing };

@@ -1,12 +1,12 @@
 /** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
-import { stableResources } from "#api/schema/resources.ts";
+import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Status } from "#api/status.ts";
-import { alwaysAllow } from "#auth/authorize.ts";
+import { alwaysAllow } from "#auth/testing/always-allow.ts";
 import type { Authenticator, Authorizer } from "#auth/auth.ts";
 import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
@@ -33,7 +33,7 @@ export interface Plane extends RunningPlane {
   readonly clock: FakeClock;
 }
 
-export interface PlaneOptions {
+interface PlaneOptions {
   readonly plugins?: readonly AdmissionPlugin[];
   readonly authorizer?: Authorizer;
   /** Absent: everybody is `tester`. */
@@ -42,7 +42,7 @@ export interface PlaneOptions {
   readonly around?: (registry: Registry) => Registry;
 }
 
-export const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
+const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
 
 const everybodyIsTester: Authenticator = {
   authenticate: () => Promise.resolve({ kind: "user", user: tester }),
@@ -65,7 +65,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
         strategyFor(info.storage?.group ?? info.group, info.storage?.resource ?? info.resource),
       fieldValue,
     },
-    { ...recommendedRegistryOptions, freeze: true },
+    { ...recommendedRegistryOptions, shouldFreeze: true },
   );
   const metrics = new MetricSet();
   const build = { productVersion: "0", commit: "c", date: "d", runtime: "node", platform: "test" };
@@ -153,7 +153,7 @@ export function request(method: string, target: string, options: Ask = {}): Plai
 }
 
 /** An open watch: the lines received so far. */
-export interface Watching {
+interface Watching {
   readonly response: PlainResponse;
   events(): readonly { readonly type: string; readonly object: AnyObject }[];
   readonly ended: boolean;

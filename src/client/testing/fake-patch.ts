@@ -39,7 +39,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function mergePatch(target: unknown, patch: unknown): unknown {
+function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isFields(patch)) return patch;
   const result: Fields = { ...fields(target) };
   for (const [name, value] of Object.entries(patch)) {

@@ -21,7 +21,7 @@ import {
   type ControllerDeps,
   type QueueController,
 } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { findScaledResource } from "../scaling/scale.ts";
 import { planScale, type Rescale } from "./plan.ts";

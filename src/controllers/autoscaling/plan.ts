@@ -16,7 +16,7 @@ export interface Rescale {
   readonly reason: string;
 }
 
-export interface ScalePlan {
+interface ScalePlan {
   /** Absent: the target has as many replicas as it must. */
   readonly rescale?: Rescale;
   readonly scalingActive: Said;

@@ -2,7 +2,7 @@
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 
-export type ClusterRoleSelectors = NonNullable<
+type ClusterRoleSelectors = NonNullable<
   NonNullable<ClusterRole["aggregationRule"]>["clusterRoleSelectors"]
 >;
 

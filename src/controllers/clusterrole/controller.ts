@@ -14,7 +14,7 @@ import {
   type ControllerDeps,
   type QueueController,
 } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { Aggregation } from "./aggregate.ts";
 

@@ -10,7 +10,7 @@ export interface Due {
   /** The latest time that should have run and has not; undefined when there is none. */
   readonly scheduledMs: number | undefined;
   /** More than 100 start times were missed: clock skew, or the controller was down. */
-  readonly tooMany: boolean;
+  readonly hasTooMany: boolean;
   readonly nextMs: number | undefined;
 }
 
@@ -23,7 +23,7 @@ export function dueRun(cron: CronJob, nowMs: number): Due {
   const missed = latestDue(after, earliest, nowMs);
   // `@every` counts from the last run, not from now.
   const from = schedule.kind === "every" ? (missed.latest ?? earliest) : nowMs;
-  return { scheduledMs: missed.latest, tooMany: missed.tooMany, nextMs: after(from) };
+  return { scheduledMs: missed.latest, hasTooMany: missed.tooMany, nextMs: after(from) };
 }
 
 function earliestMs(cron: CronJob, nowMs: number): number {

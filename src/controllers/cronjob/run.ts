@@ -26,7 +26,7 @@ export interface Run {
   readonly nextMs: number | undefined;
 }
 
-export interface RunInput {
+interface RunInput {
   readonly cron: CronJob;
   /** The Jobs it controls. */
   readonly jobs: readonly Job[];
@@ -61,7 +61,7 @@ function findDue({ cron, nowMs }: RunInput): {
   if (zone !== undefined && !isTimeZone(zone)) return { events: [unknownZone(zone)] };
   try {
     const due = dueRun(cron, nowMs);
-    return { due, events: due.tooMany ? [tooManyMissed] : [] };
+    return { due, events: due.hasTooMany ? [tooManyMissed] : [] };
   } catch (error) {
     if (!(error instanceof CronError)) throw error;
     const schedule = JSON.stringify(cron.spec?.schedule ?? "");

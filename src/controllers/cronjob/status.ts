@@ -4,7 +4,7 @@ import { formatTime } from "#api/time.ts";
 import { findCondition } from "../framework/conditions.ts";
 import { isFinishedJob } from "../job/plan.ts";
 
-export interface StatusInput {
+interface StatusInput {
   readonly cron: CronJob;
   readonly jobs: readonly Job[];
   /** The Job this reconcile has started. */

@@ -17,7 +17,7 @@ const onHostNetwork: Toleration = {
   effect: "NoSchedule",
 };
 
-export interface Eligibility {
+interface Eligibility {
   /** The node should get a pod when it has none. */
   readonly shouldRun: boolean;
   /** A pod on the node may stay. */
@@ -47,7 +47,7 @@ function fitsNode(spec: PodSpec, node: Node): boolean {
   return required === undefined || nodeSelectorMatches(required, node);
 }
 
-export function daemonTolerations(spec: PodSpec): readonly Toleration[] {
+function daemonTolerations(spec: PodSpec): readonly Toleration[] {
   return spec.hostNetwork === true ? [...always, onHostNetwork] : always;
 }
 

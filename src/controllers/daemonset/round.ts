@@ -1,6 +1,6 @@
 /** One reconcile of a DaemonSet, pure: what it knows, and which of the two plans it follows. */
 import type { ControllerRevision, Node, Pod } from "#api/gen/types.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { isActive, nextAvailableMs } from "../pods/pod.ts";
 import { revisionHashLabel } from "../pods/revisions.ts";
 import { planDaemons, planUpdate, type DaemonInput, type DaemonPlan } from "./plan.ts";
@@ -10,7 +10,7 @@ export interface Round extends DaemonInput {
   readonly revisions: readonly ControllerRevision[];
 }
 
-export interface RoundPlan extends DaemonPlan {
+interface RoundPlan extends DaemonPlan {
   /** Until the next failed pod may be deleted; undefined when none waits. */
   readonly waitMs: number | undefined;
 }

@@ -3,7 +3,7 @@
  * the annotations with the size the Deployment had when the ReplicaSet was last scaled.
  */
 import type { Deployment, PodTemplateSpec, ReplicaSet } from "#api/gen/types.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 
 export const hashLabel = "pod-template-hash";
 export const revisionAnnotation = "deployment.kubernetes.io/revision";

@@ -84,10 +84,10 @@ test("an endpoint says pod, node, zone, and its name in a headless Service", () 
 
 test("a pod on a node that is not known waits, unless its address is wanted anyway", () => {
   const lost = podOn("a", { spec: { containers: [], nodeName: "n9" } });
-  assert.deepEqual(desired(service(), lost), { groups: [], incomplete: true });
+  assert.deepEqual(desired(service(), lost), { groups: [], isIncomplete: true });
   const anyway = desired(service({ publishNotReadyAddresses: true }), lost);
   assert.equal(anyway.groups.length, 1);
-  assert.equal(anyway.incomplete, false);
+  assert.equal(anyway.isIncomplete, false);
 });
 
 const hints: readonly (readonly [string, object | undefined])[] = [

@@ -22,7 +22,7 @@ export interface Desired {
   /** In a stable order; a Service without matching pods has none. */
   readonly groups: readonly PortGroup[];
   /** A pod was left out because its node is not known (yet): look again. */
-  readonly incomplete: boolean;
+  readonly isIncomplete: boolean;
 }
 
 /** The address families a Service has slices for. */
@@ -56,7 +56,7 @@ export function planGroups(input: DesiredInput): Desired {
   }
   const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const filled = sorted.map(([, group]) => group).filter((group) => group.endpoints.size > 0);
-  return { groups: filled, incomplete };
+  return { groups: filled, isIncomplete: incomplete };
 }
 
 /** Everything in a pod that its endpoints, and the Services that select it, depend on. */

@@ -7,13 +7,13 @@ import type {
   EndpointSubset,
   Service,
 } from "#api/gen/types.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import type { PortGroup } from "./desired.ts";
 import { labelsFrom } from "./labels.ts";
 
 /** Upstream's bound; beyond it the annotation says `truncated`. */
 export const addressesMax = 1000;
-export const overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity";
+const overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity";
 
 const managedLabel = "endpoints.kubernetes.io/managed-by";
 const manager = "endpoint-controller";
@@ -42,7 +42,7 @@ export function planEndpoints(
   return isSameContent(current, next) ? undefined : next;
 }
 
-export interface LegacyEndpoints {
+interface LegacyEndpoints {
   readonly subsets: readonly EndpointSubset[];
   readonly truncated: boolean;
 }

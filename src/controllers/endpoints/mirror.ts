@@ -9,7 +9,7 @@ import type {
   EndpointSlice,
   Service,
 } from "#api/gen/types.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { controllerReference } from "../ownership/owner.ts";
 import { familyOf, portKey, type Family } from "./desired.ts";
 import { isElection, managedLabel, serviceLabel, skipMirrorLabel } from "./labels.ts";
@@ -41,7 +41,7 @@ export interface MirroredSlice extends SliceContent {
   readonly family: Family;
 }
 
-export interface Mirrored {
+interface Mirrored {
   readonly slices: readonly MirroredSlice[];
   /** Addresses beyond the bound. */
   readonly skipped: number;
@@ -102,14 +102,14 @@ function endpointOf(address: NonNullable<Subset["addresses"]>[number], ready: bo
   };
 }
 
-export interface MirrorPlan {
+interface MirrorPlan {
   readonly create: readonly MirroredSlice[];
   readonly update: readonly { readonly slice: EndpointSlice; readonly content: MirroredSlice }[];
   readonly remove: readonly EndpointSlice[];
 }
 
 /** What every mirrored slice has of its Endpoints object. */
-export interface MirrorMarks {
+interface MirrorMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }

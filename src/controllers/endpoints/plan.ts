@@ -37,7 +37,7 @@ export interface ServicePlan {
 }
 
 /** Whole objects, as they are to be written. */
-export interface FamilyPlan {
+interface FamilyPlan {
   readonly create: readonly EndpointSlice[];
   readonly update: readonly EndpointSlice[];
   readonly remove: readonly EndpointSlice[];
@@ -55,7 +55,7 @@ export function planService(round: ServiceRound): ServicePlan {
     families: desired.map((one) => planFamily(service, one, mine)),
     strangers: existing.filter((slice) => !isKept(slice)),
     primary: desired[0]?.groups ?? [],
-    isIncomplete: desired.some(({ incomplete }) => incomplete),
+    isIncomplete: desired.some(({ isIncomplete }) => isIncomplete),
   };
 }
 

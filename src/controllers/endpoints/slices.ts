@@ -9,7 +9,7 @@
  *        a slice that would go is written anew where one would be made.
  */
 import type { DiscoveryEndpointPort, Endpoint, EndpointSlice } from "#api/gen/types.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { portKey, type PortGroup } from "./desired.ts";
 
 /** Upstream's --max-endpoints-per-slice. */
@@ -26,7 +26,7 @@ export interface SliceContent {
   readonly endpoints: readonly Endpoint[];
 }
 
-export interface SliceInput {
+interface SliceInput {
   readonly groups: readonly PortGroup[];
   /** Of this Service and this address family. */
   readonly existing: readonly EndpointSlice[];

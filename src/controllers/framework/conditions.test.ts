@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { withCondition, withReason, type Condition } from "./conditions.ts";
-import { jsonEqual } from "./equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { controllerKey } from "../ownership/owner.ts";
 import { roundDownPercent, roundUpPercent } from "../scaling/percent.ts";
 

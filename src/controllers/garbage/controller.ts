@@ -92,9 +92,9 @@ export class GarbageCollector implements Controller {
   async #reconcile(uid: string, signal: AbortSignal): Promise<ReconcileResult> {
     const node = this.#graph.get(uid);
     if (!isObserved(node)) return;
-    if (node.orphaning) return this.#orphanDependents(node, signal);
-    if (node.waiting) return this.#finishForeground(node);
-    if (node.deleting || node.owners.length === 0) return;
+    if (node.isOrphaning) return this.#orphanDependents(node, signal);
+    if (node.isWaiting) return this.#finishForeground(node);
+    if (node.isDeleting || node.owners.length === 0) return;
     return this.#collect(node, signal);
   }
 
@@ -123,7 +123,7 @@ export class GarbageCollector implements Controller {
   async #finishForeground(node: ObservedNode): Promise<void> {
     const blocking = this.#graph.blocking(node);
     if (blocking.length === 0) return this.#control.removeFinalizer(node, foregroundFinalizer);
-    for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
+    for (const dependent of blocking) if (!dependent.isDeleting) this.#queue.add(dependent.uid);
   }
 
   async #orphanDependents(node: ObservedNode, signal: AbortSignal): Promise<ReconcileResult> {

@@ -11,7 +11,7 @@ import type { GraphNode } from "./graph.ts";
 export type ObservedNode = GraphNode & { readonly ref: ResourceRef };
 
 export function isObserved(node: GraphNode | undefined): node is ObservedNode {
-  return node?.observed === true && node.ref !== undefined;
+  return node?.isObserved === true && node.ref !== undefined;
 }
 
 export class GarbageControl {

@@ -26,7 +26,7 @@ const uids = (nodes: readonly GraphNode[]): readonly string[] =>
 test("an owner known by reference only is there until its dependents are gone", () => {
   const graph = new OwnerGraph();
   assert.deepEqual(uids(graph.observe(ref, object("child", [by("owner")])).collect), ["child"]);
-  assert.equal(graph.get("owner")?.observed, false);
+  assert.equal(graph.get("owner")?.isObserved, false);
   graph.observe(ref, object("child"));
   assert.equal(graph.get("owner"), undefined);
   assert.equal(graph.size, 1);
@@ -97,7 +97,7 @@ test("after any history the graph equals the objects there are, and both directi
           .filter(([, owners]) => owners.includes(uid))
           .map(([one]) => one);
         assert.deepEqual(uids([...(node?.dependents ?? [])]), expected.toSorted());
-        assert.equal(node?.observed ?? false, model.has(uid));
+        assert.equal(node?.isObserved ?? false, model.has(uid));
       }
     }),
   );

@@ -23,12 +23,12 @@ export interface GraphNode {
   owners: readonly OwnerReference[];
   readonly dependents: Set<GraphNode>;
   /** Seen through an informer; false for an owner we only know by reference. */
-  observed: boolean;
-  deleting: boolean;
+  isObserved: boolean;
+  isDeleting: boolean;
   /** Being deleted in the foreground: waits for its blocking dependents. */
-  waiting: boolean;
+  isWaiting: boolean;
   /** Being deleted with the `orphan` finalizer. */
-  orphaning: boolean;
+  isOrphaning: boolean;
   /** The deletion policy its finalizers ask for. */
   policy: "Foreground" | "Orphan" | "Background";
 }
@@ -59,20 +59,20 @@ export class OwnerGraph {
     if (uid === "") return nothing;
     const node = this.#nodes.get(uid) ?? this.#add(uid);
     const before = {
-      deleting: node.deleting,
-      waiting: node.waiting,
-      observed: node.observed,
+      isDeleting: node.isDeleting,
+      isWaiting: node.isWaiting,
+      isObserved: node.isObserved,
       owners: node.owners,
     };
     node.ref = ref;
     node.namespace = meta.namespace ?? "";
     node.name = meta.name ?? "";
     node.resourceVersion = meta.resourceVersion ?? "";
-    node.observed = true;
+    node.isObserved = true;
     node.policy = policyOf(meta.finalizers ?? []);
-    node.deleting = meta.deletionTimestamp !== undefined;
-    node.waiting = node.deleting && (meta.finalizers ?? []).includes(foregroundFinalizer);
-    node.orphaning = node.deleting && (meta.finalizers ?? []).includes(orphanFinalizer);
+    node.isDeleting = meta.deletionTimestamp !== undefined;
+    node.isWaiting = node.isDeleting && (meta.finalizers ?? []).includes(foregroundFinalizer);
+    node.isOrphaning = node.isDeleting && (meta.finalizers ?? []).includes(orphanFinalizer);
     this.#relink(node, meta.ownerReferences ?? []);
     return this.#dirtyAfter(node, before);
   }
@@ -81,14 +81,14 @@ export class OwnerGraph {
   remove(uid: string): Dirty {
     const node = this.#nodes.get(uid);
     if (node === undefined) return nothing;
-    const waiting = this.#ownersOf(node).filter((owner) => owner.waiting);
+    const waiting = this.#ownersOf(node).filter((owner) => owner.isWaiting);
     this.#relink(node, []);
     const dependents = [...node.dependents];
     if (dependents.length === 0) this.#nodes.delete(uid);
-    node.observed = false;
-    node.deleting = false;
-    node.waiting = false;
-    node.orphaning = false;
+    node.isObserved = false;
+    node.isDeleting = false;
+    node.isWaiting = false;
+    node.isOrphaning = false;
     return { collect: [...dependents, ...waiting], orphan: [] };
   }
 
@@ -114,7 +114,7 @@ export class OwnerGraph {
           uid: node.uid,
         });
       }
-      assert(node.observed || node.dependents.size > 0, "virtual node of nobody", {
+      assert(node.isObserved || node.dependents.size > 0, "virtual node of nobody", {
         uid: node.uid,
       });
     }
@@ -130,10 +130,10 @@ export class OwnerGraph {
       policy: "Background",
       owners: [],
       dependents: new Set(),
-      observed: false,
-      deleting: false,
-      waiting: false,
-      orphaning: false,
+      isObserved: false,
+      isDeleting: false,
+      isWaiting: false,
+      isOrphaning: false,
     };
     this.#nodes.set(uid, node);
     return node;
@@ -145,7 +145,7 @@ export class OwnerGraph {
       if (kept.has(uid)) continue;
       const owner = this.#nodes.get(uid);
       owner?.dependents.delete(node);
-      if (owner !== undefined && !owner.observed && owner.dependents.size === 0)
+      if (owner !== undefined && !owner.isObserved && owner.dependents.size === 0)
         this.#nodes.delete(uid);
     }
     for (const { uid } of owners) (this.#nodes.get(uid) ?? this.#add(uid)).dependents.add(node);
@@ -158,20 +158,20 @@ export class OwnerGraph {
 
   #dirtyAfter(
     node: GraphNode,
-    before: Pick<GraphNode, "deleting" | "waiting" | "observed" | "owners">,
+    before: Pick<GraphNode, "isDeleting" | "isWaiting" | "isObserved" | "owners">,
   ): Dirty {
     const collect: GraphNode[] = [];
     const owners = node.owners;
-    const ownersChanged = !before.observed || !sameOwners(before.owners, owners);
+    const ownersChanged = !before.isObserved || !sameOwners(before.owners, owners);
     if (ownersChanged && owners.length > 0) collect.push(node);
     // A released dependent may have been the last one an owner waited for.
     if (ownersChanged)
       for (const { uid } of before.owners) pushWaiting(collect, this.#nodes.get(uid));
-    if (node.waiting) {
+    if (node.isWaiting) {
       collect.push(node);
-      if (!before.waiting) collect.push(...node.dependents);
+      if (!before.isWaiting) collect.push(...node.dependents);
     }
-    return { collect, orphan: node.orphaning ? [node] : [] };
+    return { collect, orphan: node.isOrphaning ? [node] : [] };
   }
 }
 
@@ -181,7 +181,7 @@ function policyOf(finalizers: readonly string[]): GraphNode["policy"] {
 }
 
 function pushWaiting(collect: GraphNode[], owner: GraphNode | undefined): void {
-  if (owner?.waiting === true) collect.push(owner);
+  if (owner?.isWaiting === true) collect.push(owner);
 }
 
 function sameOwners(a: readonly OwnerReference[], b: readonly OwnerReference[]): boolean {

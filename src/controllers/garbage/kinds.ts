@@ -15,7 +15,7 @@ import { discover, type DiscoveredResource, type Discovery } from "../framework/
 /** Never collected: events have no owners, and there are many. */
 const ignored = new Set(["events"]);
 
-export interface KindEvents {
+interface KindEvents {
   readonly onObserved: (ref: ResourceRef, object: KubeObject) => void;
   readonly onDeleted: (object: KubeObject) => void;
 }

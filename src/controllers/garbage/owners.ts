@@ -39,7 +39,7 @@ export class OwnerVerdicts {
 
   async judge(node: GraphNode, owner: OwnerReference): Promise<Verdict> {
     const known = this.#graph.get(owner.uid);
-    if (known?.observed === true) return verdictOfSeen(node, known);
+    if (known?.isObserved === true) return verdictOfSeen(node, known);
     if (this.#absent.has(owner.uid)) return "absent";
     return this.#ask(node, owner);
   }

@@ -29,7 +29,7 @@ export function verdictOfSeen(node: GraphNode, owner: GraphNode): Verdict {
   // A cluster-scoped object with a namespaced owner is an error, and never collected for it.
   if (owner.namespace !== "" && node.namespace === "") return "solid";
   if (owner.namespace !== "" && owner.namespace !== node.namespace) return "absent";
-  return owner.waiting ? "waiting" : "solid";
+  return owner.isWaiting ? "waiting" : "solid";
 }
 
 function keepsAlive(verdict: Verdict | undefined): boolean {
@@ -39,7 +39,7 @@ function keepsAlive(verdict: Verdict | undefined): boolean {
 /** Foreground deletions in a circle would wait for each other: one object must stop blocking its owners. */
 function isInCircle({ owners, dependents }: GraphNode): boolean {
   const blocks = owners.some((owner) => owner.blockOwnerDeletion === true);
-  return blocks && [...dependents].some((dependent) => dependent.waiting);
+  return blocks && [...dependents].some((dependent) => dependent.isWaiting);
 }
 
 function unblock(owners: readonly OwnerReference[]): readonly OwnerReference[] {

@@ -1,9 +1,9 @@
 /** spec.podFailurePolicy, pure: what a failed pod means for its Job. */
 import type { ContainerStatus, Job, Pod, PodFailurePolicyRule } from "#api/gen/types.ts";
 
-export type FailureAction = "Count" | "Ignore" | "FailJob" | "FailIndex";
+type FailureAction = "Count" | "Ignore" | "FailJob" | "FailIndex";
 
-export interface FailureVerdict {
+interface FailureVerdict {
   readonly action: FailureAction;
   /** For the Failed condition when the action is FailJob. */
   readonly message: string;

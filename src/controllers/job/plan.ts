@@ -15,10 +15,10 @@ export interface Ending {
 }
 
 export function isFinishedJob(job: Job): boolean {
-  return isTrue(job, "Complete") || isTrue(job, "Failed");
+  return isConditionTrue(job, "Complete") || isConditionTrue(job, "Failed");
 }
 
-export function isTrue(job: Job, type: string): boolean {
+export function isConditionTrue(job: Job, type: string): boolean {
   return findCondition(job.status?.conditions, type)?.status === "True";
 }
 
@@ -44,7 +44,7 @@ function findDecided(job: Job): Ending | undefined {
     ["SuccessCriteriaMet", "Complete"],
     ["FailureTarget", "Failed"],
   ] as const) {
-    if (!isTrue(job, early)) continue;
+    if (!isConditionTrue(job, early)) continue;
     const { reason = "", message = "" } = findCondition(job.status?.conditions, early) ?? {};
     return { type, reason, message };
   }

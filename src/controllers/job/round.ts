@@ -58,7 +58,7 @@ export interface Outcome {
   readonly error: unknown;
 }
 
-export interface Conclusion {
+interface Conclusion {
   readonly status: JobStatus;
   /** Pods that lose their finalizer once the status is written. */
   readonly release: readonly Pod[];

@@ -7,10 +7,10 @@
 import type { Job, JobCondition, JobStatus } from "#api/gen/types.ts";
 import { findCondition, withCondition } from "../framework/conditions.ts";
 import { formatIndexes, type Indexes } from "./indexes.ts";
-import { isTrue, type Ending } from "./plan.ts";
+import { isConditionTrue, type Ending } from "./plan.ts";
 import { tallyStatus, type Tally } from "./tally.ts";
 
-export interface StatusInput {
+interface StatusInput {
   readonly job: Job;
   readonly tally: Tally;
   readonly ending: Ending | undefined;
@@ -46,10 +46,10 @@ export function jobStatus(input: StatusInput): JobStatus {
 
 /** The ending, once all pods are counted and gone. */
 function finalEnding({ job, tally, ending, counts }: StatusInput): Ending | undefined {
-  if (ending === undefined || !isTrue(job, earlyOf(ending))) return undefined;
+  if (ending === undefined || !isConditionTrue(job, earlyOf(ending))) return undefined;
   const { succeeded, failed } = tally.uncounted;
   const open = succeeded.length + failed.length + counts.active + counts.terminating;
-  return open > 0 || tally.more ? undefined : ending;
+  return open > 0 || tally.hasMore ? undefined : ending;
 }
 
 function earlyOf({ type }: Ending): string {
@@ -61,7 +61,7 @@ function startOf({ job, ending, managed, now }: StatusInput): string | undefined
   const started = job.status?.startTime;
   if (ending !== undefined) return started ?? now;
   if (job.spec?.suspend === true) return managed ? undefined : started;
-  return managed && isTrue(job, "Suspended") ? now : (started ?? now);
+  return managed && isConditionTrue(job, "Suspended") ? now : (started ?? now);
 }
 
 function conditionsOf(input: StatusInput, end: Ending | undefined): readonly JobCondition[] {
@@ -78,7 +78,9 @@ function endConditions(
 ): readonly JobCondition[] {
   const old = input.job.status?.conditions ?? [];
   const type = earlyOf(ending);
-  const early = isTrue(input.job, type) ? old : setCondition(input, old, { ...ending, type });
+  const early = isConditionTrue(input.job, type)
+    ? old
+    : setCondition(input, old, { ...ending, type });
   return end === undefined ? early : setCondition(input, early, { ...ending, type: end.type });
 }
 
@@ -87,7 +89,7 @@ function suspendConditions(
   old: readonly JobCondition[],
 ): readonly JobCondition[] {
   const type = "Suspended";
-  const isSuspended = isTrue(input.job, type);
+  const isSuspended = isConditionTrue(input.job, type);
   if ((input.job.spec?.suspend === true) === isSuspended) return old;
   return isSuspended
     ? setCondition(input, old, { type, reason: "JobResumed", message: "Job resumed" }, "False")
@@ -104,7 +106,7 @@ function setCondition(
   return withCondition(conditions, { type, status, reason, message, ...times });
 }
 
-export interface StatusEvent {
+interface StatusEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;

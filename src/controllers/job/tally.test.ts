@@ -155,7 +155,7 @@ test("a round writes down no more than its bound, and says that there is more", 
   const tally = tallyPods(jobOf(), pods, goingOn);
   assert.equal(tally.uncounted.succeeded.length, uncountedMax);
   assert.equal(tally.release.length, uncountedMax);
-  assert.equal(tally.more, true);
+  assert.equal(tally.hasMore, true);
   assert.equal(tally.total.succeeded, uncountedMax + 7);
 });
 

@@ -41,7 +41,7 @@ export interface Tally {
   /** Pods that may lose the finalizer once the status with this tally is written. */
   readonly release: readonly Pod[];
   /** Some pods did not fit into this round. */
-  readonly more: boolean;
+  readonly hasMore: boolean;
 }
 
 export interface TallyOptions {
@@ -84,7 +84,7 @@ export function tallyPods(job: Job, pods: readonly Pod[], options: TallyOptions)
     newlyFailed: fresh.failed,
     newlySucceeded: fresh.succeeded,
     release: draft.release,
-    more,
+    hasMore: more,
   };
 }
 

@@ -9,7 +9,7 @@ import { ignoreGone, textOf } from "../framework/api-errors.ts";
 import type { DiscoveredResource } from "../framework/discovery.ts";
 import type { Remains } from "./conditions.ts";
 
-export type Left = Omit<Remains, "unread">;
+type Left = Omit<Remains, "unread">;
 
 /** Dependents are collected in the background, in any order. */
 const propagationPolicy = "Background";

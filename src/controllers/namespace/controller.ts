@@ -23,7 +23,7 @@ import {
   type QueueController,
 } from "../framework/controller.ts";
 import { discover } from "../framework/discovery.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { isNothingLeft, namespaceConditions, type Remains } from "./conditions.ts";
 import { NamespaceContents } from "./contents.ts";

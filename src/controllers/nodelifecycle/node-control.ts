@@ -6,7 +6,7 @@ import type { EventRecorder } from "#client/events.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { podCondition } from "../pods/pod.ts";
 import { planTaints, readinessOf, silentConditions } from "./health.ts";

@@ -9,7 +9,7 @@
 import type { Node } from "#api/gen/types.ts";
 import { isExcludedFromZones, readinessOf, zoneOf } from "./health.ts";
 
-export type ZoneState = "normal" | "partial" | "full";
+type ZoneState = "normal" | "partial" | "full";
 
 export interface ZoneCount {
   readonly ready: number;

@@ -21,7 +21,7 @@ export interface PodOwner<T extends KubeObject = KubeObject> {
 }
 
 /** `succeeded` pods were created; `error` is the first one that counts, if any. */
-export interface CreateResult {
+interface CreateResult {
   readonly succeeded: number;
   readonly error: unknown;
 }

@@ -10,7 +10,7 @@ import type { Informer } from "#client/informer.ts";
 import { isAlreadyExists } from "#client/api-errors.ts";
 import type { Adopter } from "../ownership/adopt.ts";
 import { claimCached } from "../ownership/cached.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
 import { templateHash } from "./template-hash.ts";
@@ -20,14 +20,14 @@ export const revisionHashLabel = "controller-revision-hash";
 /** Label of a StatefulSet's revisions: the hash in their name. */
 export const hashLabel = "controller.kubernetes.io/hash";
 
-export interface RevisionOwner extends KubeObject {
+interface RevisionOwner extends KubeObject {
   readonly spec?: {
     readonly template?: PodTemplateSpec;
     readonly revisionHistoryLimit?: number;
   };
 }
 
-export interface RevisionDeps {
+interface RevisionDeps {
   readonly client: Client;
   readonly reference: OwnerReference;
   /** The label that carries the hash. */
@@ -60,7 +60,7 @@ export function claimRevisions(
   return claimCached(informer, { ...adopter, ref: refs.controllerrevisions, matches });
 }
 
-export function byRevision(a: ControllerRevision, b: ControllerRevision): number {
+function byRevision(a: ControllerRevision, b: ControllerRevision): number {
   return a.revision - b.revision || ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1);
 }
 

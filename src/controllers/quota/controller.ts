@@ -23,7 +23,7 @@ import {
   type ControllerDeps,
   type QueueController,
 } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { CountedResources } from "./counted.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";

@@ -14,9 +14,9 @@ import type { InformerSet } from "#client/informer-set.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { ControllerDeps } from "../framework/controller.ts";
 import { discover } from "../framework/discovery.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 
-export interface UsageEvents {
+interface UsageEvents {
   /** Usage is only compared in namespaces that have a quota. */
   readonly isLimited: (namespace: string) => boolean;
   readonly onUsageChange: (evaluator: UsageEvaluator, object: KubeObject) => void;

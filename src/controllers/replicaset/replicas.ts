@@ -10,7 +10,7 @@ import { findCondition, withoutCondition, type Condition } from "../framework/co
 /** Upstream's BurstReplicas: pods created or deleted in one reconcile at the most. */
 export const burstReplicas = 500;
 
-export interface ReplicaPlan {
+interface ReplicaPlan {
   /** Positive: pods to create. */
   readonly create: number;
   /** Pods to delete, in upstream's order. */
@@ -31,7 +31,7 @@ export function planReplicas(
   return { create: 0, remove: order.slice(0, Math.min(-missing, burstReplicas)) };
 }
 
-export interface ReplicaStatus {
+interface ReplicaStatus {
   readonly replicas: number;
   readonly fullyLabeledReplicas?: number;
   readonly readyReplicas?: number;

@@ -15,7 +15,7 @@ import { refs } from "../framework/refs.ts";
 
 const workers = 5;
 
-export interface PerNamespaceOptions<T extends KubeObject> {
+interface PerNamespaceOptions<T extends KubeObject> {
   readonly controllerName: string;
   readonly objects: Informer<T>;
   /** The object's name in every namespace. */

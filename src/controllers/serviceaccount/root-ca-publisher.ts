@@ -4,7 +4,7 @@ import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
 import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import type { Controller, ControllerDeps, QueueController } from "../framework/controller.ts";
-import { jsonEqual } from "../framework/equal.ts";
+import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
 import { ignoreLate, perNamespaceController } from "./per-namespace.ts";
 

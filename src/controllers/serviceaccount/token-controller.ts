@@ -118,7 +118,7 @@ export class TokensController implements Controller {
 }
 
 /** The secret with what it lacks, pure; undefined: it lacks nothing. */
-export function fillSecret(
+function fillSecret(
   secret: Secret,
   account: Account,
   { mint, rootCa }: Pick<LegacyTokens, "mint"> & { readonly rootCa: string },

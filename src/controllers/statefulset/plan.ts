@@ -118,7 +118,7 @@ function revisionFor(
 }
 
 /** Running, ready for long enough, and not being deleted. */
-export function isUp(input: StatefulInput, pod: Pod): boolean {
+function isUp(input: StatefulInput, pod: Pod): boolean {
   return pod.status?.phase === "Running" && isAvailableNow(input, pod);
 }
 

@@ -65,7 +65,7 @@ export class TtlAfterFinishedController implements Controller {
 }
 
 /** When the Job may be deleted, pure; undefined: it is not finished, has no ttl, or is going already. */
-export function expiryMs(job: Job): number | undefined {
+function expiryMs(job: Job): number | undefined {
   const seconds = job.spec?.ttlSecondsAfterFinished;
   if (seconds === undefined || job.metadata?.deletionTimestamp !== undefined) return undefined;
   const end = job.status?.conditions?.find(

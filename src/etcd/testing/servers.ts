@@ -29,7 +29,7 @@ export interface TestServer {
   kill?(): Promise<void>;
 }
 
-export type OurEngine = "memory" | "local";
+type OurEngine = "memory" | "local";
 
 export interface OurOptions extends Partial<EtcdOptions> {
   /** Kept at the end; a temporary one is not. */

@@ -98,7 +98,7 @@ export class Transcript {
   }
 }
 
-export class WatchTranscript {
+class WatchTranscript {
   readonly #transcript: Transcript;
   readonly #stream: EtcdStream<m.WatchRequest, m.WatchResponse>;
   #open: m.WatchResponse | undefined;
@@ -172,7 +172,7 @@ export function bytes(value: string): Uint8Array {
 }
 
 /** Compact, defaults left out, ids and terms too. */
-export function show(value: unknown): string {
+function show(value: unknown): string {
   return JSON.stringify(plain(value)) ?? "nothing";
 }
 

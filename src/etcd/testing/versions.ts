@@ -15,7 +15,7 @@ interface Difference {
   readonly others: string;
 }
 
-export const differences = {
+const differences = {
   "unknown sorts": {
     from: "3.6",
     others: "3.4 sorts by key for an order that is none, and dies of a target that is none",

@@ -17,7 +17,7 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Clock, Timer, TimerName } from "../clock.ts";
 import { asDiskError } from "./disk-error.ts";
 
-export interface LineFileOptions {
+interface LineFileOptions {
   readonly path: string;
   /** Of a file that is made. */
   readonly mode: number;

@@ -8,7 +8,7 @@ import type { Log, LogFields } from "../log.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-export interface NodeLogOptions {
+interface NodeLogOptions {
   readonly level: LogLevel;
   /** Where lines go; a file descriptor (1: standard output, 2: standard error), or a stream. */
   readonly destination: number | DestinationStream;

@@ -9,13 +9,13 @@ import { setImmediate as hostTurn } from "node:timers/promises";
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer, TimerName } from "../clock.ts";
 
-export interface ArmedTimer {
+interface ArmedTimer {
   readonly name: TimerName;
   /** On the monotonic scale. */
   readonly dueMs: number;
 }
 
-export interface FakeClockOptions {
+interface FakeClockOptions {
   /** What the wall clock shows first. */
   readonly startMs: number;
   /** What each look at the monotonic clock costs: code that works until its time is up comes to an end. */

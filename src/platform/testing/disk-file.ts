@@ -22,7 +22,7 @@ interface Descriptor {
   failuresTold: number;
 }
 
-export interface FakeFileDeps {
+interface FakeFileDeps {
   readonly steps: DiskSteps;
   /** Throws ENOSPC when `moreBytes` do not fit. */
   readonly reserve: (path: string, moreBytes: number) => void;

@@ -26,7 +26,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-export type Pass = (point: "message in" | "message out") => void;
+type Pass = (point: "message in" | "message out") => void;
 
 /** The client's end of a stream. */
 export interface StreamClient<M> {
@@ -37,7 +37,7 @@ export interface StreamClient<M> {
 }
 
 /** What the server made of a stream: gets the client's messages. */
-export interface StreamServer {
+interface StreamServer {
   message(bytes: Uint8Array): void;
   closed(): void;
 }
@@ -118,7 +118,7 @@ export class FakeConnection<S> {
     this.#ended = ended;
   }
 
-  get alive(): boolean {
+  get isAlive(): boolean {
     return this.#alive;
   }
 
@@ -254,7 +254,7 @@ export class FakeStream<M> {
     return this.#backlogBytes;
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed;
   }
 

@@ -48,13 +48,13 @@ export function openRegistry(
       strategyFor: (info) => strategyFor(info.group, info.resource),
       fieldValue,
     },
-    { ...recommendedRegistryOptions, freeze: true, ...options },
+    { ...recommendedRegistryOptions, shouldFreeze: true, ...options },
   );
   return { registry, resource: (name) => registry.store(resourceInfo(name)) };
 }
 
 /** `pods`, `deployments.apps`. */
-export function resourceInfo(name: string): ResourceInfo {
+function resourceInfo(name: string): ResourceInfo {
   const [resource, ...group] = name.split(".");
   const info = builtinResources().find(
     (row) => row.resource === resource && row.group === group.join("."),

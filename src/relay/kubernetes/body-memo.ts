@@ -8,6 +8,7 @@
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { gzipLevel } from "#server/gzip.ts";
 
 export interface Body {
   readonly chunks: readonly Uint8Array[];
@@ -17,14 +18,13 @@ export interface Body {
 }
 
 const compress = promisify(gzip);
-const level = 1;
 
 export function bodyOf(chunks: readonly Uint8Array[]): Body {
   let packed: Promise<Uint8Array> | undefined;
   return {
     chunks,
     bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0),
-    packed: () => (packed ??= compress(Buffer.concat(chunks), { level })),
+    packed: () => (packed ??= compress(Buffer.concat(chunks), { level: gzipLevel })),
   };
 }
 

@@ -7,6 +7,7 @@
 import { notFound } from "#api/status.ts";
 import type { Headers } from "#platform/http.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
+import { gzipBytesMin } from "#server/gzip.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "../etag/accept-encoding.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
@@ -16,9 +17,6 @@ import { listKindOf } from "../mirror/mirrored-kind.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
 import { encode, listItem, oneBody, type ReadForm, readForm, table } from "./read-form.ts";
 import { formOf, getVersion, type ListQuery, listQuery } from "./read-query.ts";
-
-/** From this size on a body is worth compressing, as upstream thinks. */
-const gzipBytesMin = 128 * 1024;
 
 export class KubernetesFrontend {
   readonly #deps: FrontendDeps;

@@ -42,7 +42,7 @@ export class MirroredReads {
   }
 
   #mirroredRead(request: PlainRequest, info: RequestInfo): Mirrored | undefined {
-    if (request.method !== "GET" || !info.resourceRequest || info.subresource !== "")
+    if (request.method !== "GET" || !info.isResourceRequest || info.subresource !== "")
       return undefined;
     // A watch over WebSocket is the upstream's.
     if (request.upgrade !== undefined) return undefined;

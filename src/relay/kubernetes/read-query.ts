@@ -130,7 +130,7 @@ export function formOf(
   try {
     const form = negotiate(request.headers, query, hasProtobufForm(kind) ? "objects" : "custom");
     if (form.mediaType === protobufType) return form;
-    return form.mediaType === "application/json" && !form.pretty ? form : "pass";
+    return form.mediaType === "application/json" && !form.isPretty ? form : "pass";
   } catch {
     return "pass";
   }

@@ -8,7 +8,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 
 /** What JSON.rawJSON makes. */
-export interface ExactNumber {
+interface ExactNumber {
   readonly rawJSON: string;
 }
 

@@ -132,7 +132,7 @@ function watch(id: number, changes: Partial<Watch> = {}, told: readonly Event[] 
 const snapshot: Snapshot = {
   asked: { order: 56, ms: 5200 },
   taken: { order: 58, ms: 5300 },
-  whole: true,
+  isWhole: true,
   restored: { revision: 5, kvs: [a3, c5], leases: ["7"] },
 };
 
@@ -141,7 +141,7 @@ const good: History = {
   watches: [watch(0), watch(1)],
   snapshots: [snapshot],
   quotaBytes: 2 ** 20,
-  roomy: true,
+  isRoomy: true,
   quiet: { order: 79, ms: 7900 },
   end: { order: 100, ms: 9000 },
 };

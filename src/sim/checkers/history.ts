@@ -25,7 +25,7 @@ export interface Span {
   readonly end: string;
 }
 
-export type CompareTarget = "version" | "create" | "mod" | "value" | "lease";
+type CompareTarget = "version" | "create" | "mod" | "value" | "lease";
 
 export interface Compare extends Span {
   readonly target: CompareTarget;
@@ -163,7 +163,7 @@ export interface Snapshot {
   /** When its last bytes arrived. */
   readonly taken: Moment;
   /** All bytes arrived, with the right hash. */
-  readonly whole: boolean;
+  readonly isWhole: boolean;
   /** Undefined: it was refused. */
   readonly restored: Restored | undefined;
 }
@@ -174,7 +174,7 @@ export interface History {
   readonly snapshots: readonly Snapshot[];
   readonly quotaBytes: number;
   /** Nothing that was done can have filled the quota or the disk. */
-  readonly roomy: boolean;
+  readonly isRoomy: boolean;
   /** When all faults had stopped and all clients had had time to catch up. */
   readonly quiet: Moment;
   readonly end: Moment;

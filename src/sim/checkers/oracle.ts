@@ -12,14 +12,14 @@ export const emptyState: State = new Map();
 /** An empty store's. */
 export const firstRevision = 1;
 
-export interface Done {
+interface Done {
   readonly kind: "done";
   readonly answer: Answer;
   readonly events: readonly Event[];
   readonly state: State;
 }
 
-export type Effect = Done | { readonly kind: "refused"; readonly why: Refusal };
+type Effect = Done | { readonly kind: "refused"; readonly why: Refusal };
 
 /** What `request` does to `state`; its changes, if any, are in `revision`. */
 export function effect(state: State, revision: number, request: KvRequest): Effect {
@@ -40,7 +40,7 @@ export function stateAfter(state: State, events: readonly Event[]): State {
   return sorted(next);
 }
 
-export function keysIn(state: State, span: Span): KeyValue[] {
+function keysIn(state: State, span: Span): KeyValue[] {
   return [...state.values()].filter(({ key }) => inSpan(span, key));
 }
 

@@ -15,7 +15,10 @@ export function restored(history: History, timeline: Timeline): string[] {
   );
 }
 
-function stateProblems({ asked, whole, restored: made }: Snapshot, timeline: Timeline): string[] {
+function stateProblems(
+  { asked, isWhole: whole, restored: made }: Snapshot,
+  timeline: Timeline,
+): string[] {
   if (made === undefined) return whole ? ["came whole and was refused"] : [];
   const { revision, kvs } = made;
   const floor = timeline.floor(asked);

@@ -16,11 +16,13 @@ export function space(history: History, timeline: Timeline): string[] {
   ];
 }
 
-function refusalProblems({ id, request, outcome }: Operation, { roomy }: History): string[] {
+function refusalProblems({ id, request, outcome }: Operation, { isRoomy }: History): string[] {
   if (outcome.kind !== "refused" || outcome.why !== "no space") return [];
   if (!needsSpace(request, true))
     return [`operation ${id} was refused: a ${request.kind} needs no space`];
-  return roomy ? [`operation ${id} was refused for want of space, of which there was enough`] : [];
+  return isRoomy
+    ? [`operation ${id} was refused for want of space, of which there was enough`]
+    : [];
 }
 
 function quotaProblems(

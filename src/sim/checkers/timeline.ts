@@ -8,17 +8,17 @@ import { inSpan } from "./history.ts";
 import { leaseFacts, mayHaveEnded, type LeaseFacts } from "./lease-facts.ts";
 import { effect, emptyState, firstRevision, keysOf, stateAfter, type State } from "./oracle.ts";
 
-export interface Sighting {
+interface Sighting {
   readonly at: Moment;
   readonly revision: number;
 }
 
 /** What caused a revision. */
-export type Cause =
+type Cause =
   | { readonly kind: "operation"; readonly operation: Operation }
   | { readonly kind: "lease"; readonly lease: string };
 
-export interface Explanation {
+interface Explanation {
   readonly causes: ReadonlyMap<number, Cause>;
   readonly unexplained: readonly number[];
 }
@@ -99,7 +99,7 @@ export function isKv(operation: Operation): operation is Operation & { request: 
 }
 
 /** Compares the changes, ignoring previous values. */
-export function sameEvents(a: readonly Event[], b: readonly Event[]): boolean {
+function sameEvents(a: readonly Event[], b: readonly Event[]): boolean {
   return a.length === b.length && a.every((event, i) => sameEvent(event, b[i]));
 }
 
@@ -180,7 +180,7 @@ function ended(history: History, timeline: Timeline, name: string, revision: num
 }
 
 /** The lease whose keys, all and only, these events delete. */
-export function endedLease(before: State, events: readonly Event[]): string | undefined {
+function endedLease(before: State, events: readonly Event[]): string | undefined {
   const lease = before.get(events[0]?.key ?? "")?.lease ?? "0";
   if (lease === "0" || events.some(({ kv }) => kv !== undefined)) return undefined;
   const keys = keysOf(before, lease);

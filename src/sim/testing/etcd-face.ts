@@ -188,7 +188,7 @@ export class FaceStream implements ServerStream {
     return this.#held.reduce((sum, bytes) => sum + bytes.length, 0);
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#closed;
   }
 

@@ -5,7 +5,7 @@
  */
 import type * as m from "#wire/etcd-messages.ts";
 
-export interface ModelKv {
+interface ModelKv {
   readonly key: string;
   readonly createRevision: number;
   readonly modRevision: number;
@@ -15,7 +15,7 @@ export interface ModelKv {
   readonly lease: bigint;
 }
 
-export type ModelState = ReadonlyMap<string, ModelKv>;
+type ModelState = ReadonlyMap<string, ModelKv>;
 
 export interface ModelEvent {
   readonly revision: number;
@@ -26,7 +26,7 @@ export interface ModelEvent {
   readonly previous: ModelKv | undefined;
 }
 
-export interface ModelLease {
+interface ModelLease {
   readonly ttlSeconds: number;
   dueMs: number;
 }

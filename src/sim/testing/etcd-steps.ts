@@ -29,7 +29,7 @@ export type Step =
   | { readonly kind: "progress" | "stall" | "drain"; readonly stream: number }
   | { readonly kind: "restart"; readonly how: Restart };
 
-export const streamCount = 2;
+const streamCount = 2;
 export const leaseCount = 4;
 
 const keys = ["a", "a/b", "b", "c", "d"];

@@ -16,7 +16,7 @@ import type { Asked, Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
 const limits = { ...relayLimits, pageObjects: 3, flushMs: 0, gapsMax: 8 };
 const everything = compilePredicate({ namespace: "", namespaced: true });
 
-export interface RelayFedOptions {
+interface RelayFedOptions {
   readonly seed: number;
   readonly ringItemsMax: number;
   /** Whether upstreams are asked to keep their order and their history. */

@@ -1,5 +1,5 @@
 /** Watch caches that registries feed from one store, in virtual time. */
-import { objectKey, resourcePrefix, storeKey } from "#registry/keys.ts";
+import { storageKey, resourcePrefix, storeKey } from "#registry/keys.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -13,7 +13,7 @@ const pods = { group: "", resource: "pods" };
 const prefix = resourcePrefix(pods);
 const windowMs = 100;
 
-export interface StoreFedOptions {
+interface StoreFedOptions {
   readonly ringItemsMax: number;
 }
 
@@ -135,7 +135,7 @@ class StoreFed implements Fed {
 
 function keyOf(key: string): ReturnType<typeof storeKey> {
   const [namespace = "", name = ""] = key.split("/");
-  return storeKey(prefix, objectKey(namespace, name));
+  return storeKey(prefix, storageKey(namespace, name));
 }
 
 function podBytes(key: string, label: string): Uint8Array {

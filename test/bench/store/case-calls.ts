@@ -1,5 +1,5 @@
 /** Puts, guarded updates, gets and lists: closed loops on both servers. */
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import { loadOn, startEtcd, startOurs, type Server } from "./servers.ts";
 import { sideBySide, type Point } from "./side-by-side.ts";
 import { progress } from "./table.ts";

@@ -1,6 +1,6 @@
 /** Memory under the worst churn there can be: in process, all keys at full rate, compaction on. */
 import { valueBytes } from "./case-calls.ts";
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import type { ChurnOptions, ChurnSample } from "./churn-inside.ts";
 import { generate } from "./servers.ts";
 import { figure, median, printTable, progress, progressDone } from "./table.ts";

@@ -1,6 +1,6 @@
 /** What one client's put is made of that no store can do without: the disk's write, and the answer. */
 import { valueBytes } from "./case-calls.ts";
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import type { DiskFloor } from "./disk-floor.ts";
 import { generate, loadOn, startNoStore } from "./servers.ts";
 import { median, printTable, progress, progressDone, type Cell } from "./table.ts";

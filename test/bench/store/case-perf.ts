@@ -10,7 +10,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cpuSeconds } from "../process-cost.ts";
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import { startEtcd, startNoStore, startOurs, type Server } from "./servers.ts";
 import { figure, printTable, progress, progressDone, type Cell } from "./table.ts";
 

@@ -4,7 +4,7 @@
  */
 import { cpuSeconds } from "../process-cost.ts";
 import { fill, valueBytes } from "./case-calls.ts";
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import { startEtcd, startOurs, type Core, type Server } from "./servers.ts";
 import { rssMiB } from "./sample.ts";
 import { median, figure, printTable, progress, progressDone, type Cell } from "./table.ts";

@@ -5,7 +5,7 @@
 import { readdirSync } from "node:fs";
 import { EtcdClient } from "../../../src/etcd/client.ts";
 import { fill, valueBytes } from "./case-calls.ts";
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import { generate, loadOn, startEtcd, startOurs, type Server } from "./servers.ts";
 import { rssMiB, sleep, type Sample } from "./sample.ts";
 import type { StreamSample } from "./stream-load.ts";

@@ -1,5 +1,5 @@
 /** Watch fan-out: many watchers over gRPC on both servers, and a firehose inside the process. */
-import type { CaseOptions } from "./cases.ts";
+import type { CaseOptions } from "./case-options.ts";
 import type { Sample } from "./sample.ts";
 import { generate, onCore, startEtcd, startOurs, type Server } from "./servers.ts";
 import { figure, median, printTable, progress, progressDone, type Cell } from "./table.ts";

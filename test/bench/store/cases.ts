@@ -1,20 +1,12 @@
 /** The cases of `npm run bench -- store`, by name, in the order they are run. */
 import { puts, ranges, txns } from "./case-calls.ts";
+import type { CaseOptions } from "./case-options.ts";
 import { churn } from "./case-churn.ts";
 import { floor } from "./case-floor.ts";
 import { perf } from "./case-perf.ts";
 import { restart } from "./case-restart.ts";
 import { size } from "./case-size.ts";
 import { watch } from "./case-watch.ts";
-
-export interface CaseOptions {
-  /** The real etcd beside which ours is measured. */
-  readonly etcd: string | undefined;
-  readonly runs: number;
-  readonly seconds: number;
-  /** Of `etcdctl check perf`. */
-  readonly loads: readonly string[];
-}
 
 export interface BenchCase {
   readonly about: string;

@@ -51,7 +51,7 @@ class Watcher {
 
   data = (payload: Buffer): void => {
     const whole =
-      !this.#deframer.partial &&
+      !this.#deframer.hasPartialMessage &&
       payload.length >= prefixBytes &&
       payload.readUInt32BE(1) === payload.length - prefixBytes;
     if (whole) this.#response(payload, prefixBytes);

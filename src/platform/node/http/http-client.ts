@@ -22,7 +22,7 @@ import type { ByteRequest, ByteResponse, ByteTransport } from "../../byte-transp
 import { headersOf, textOf } from "./header-text.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
-export interface HttpClientLimits {
+interface HttpClientLimits {
   readonly socketsMax: number;
   readonly headMs: number;
   readonly idleMs: number;
@@ -34,7 +34,7 @@ export const httpClientLimits: HttpClientLimits = {
   idleMs: 180_000,
 };
 
-export interface HttpClientOptions {
+interface HttpClientOptions {
   /** `https://host:port`, perhaps with a path that goes before every target. */
   readonly server: string;
   /** A socket in the file system to reach it by; `server` then only names it. */

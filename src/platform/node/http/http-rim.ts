@@ -8,7 +8,7 @@ export class Departure {
   #controller: AbortController | undefined;
   #left = false;
 
-  get left(): boolean {
+  get hasLeft(): boolean {
     return this.#left;
   }
 

@@ -27,7 +27,7 @@ import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
 import { awaitHello } from "./tls-hello.ts";
 
-export interface HttpLimits {
+interface HttpLimits {
   readonly connectionsMax: number;
   /** Streams one HTTP/2 connection may have open at once; a client's watches share one connection. */
   readonly streamsPerConnectionMax: number;
@@ -51,7 +51,7 @@ export const httpLimits: HttpLimits = {
 /** Connections that wait for accept, when many clients reconnect at once. Node's 511 makes SYNs repeat. */
 const backlogMax = 4_096;
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;

@@ -85,7 +85,7 @@ interface Held {
   bytes: number;
 }
 
-export class Http1Connection implements StreamOwner {
+class Http1Connection implements StreamOwner {
   readonly #front: Http1Front;
   readonly #socket: Socket;
   #state: "new" | "idle" | "answering" | "streaming" | "left" = "new";

@@ -5,9 +5,9 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
-import type { Peer, PlainResponse } from "../../http.ts";
+import type { Peer } from "../../http.ts";
 import { headerOf } from "./header-text.ts";
-import { serveHttp1 } from "./http1.ts";
+import { serveHttp1, type Tunnel } from "./http1.ts";
 import { isAnswering } from "./http1-turns.ts";
 import type { Rim } from "./http-rim.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
@@ -43,8 +43,6 @@ export async function serveUpgrade(
     answer.open(new SocketDuplex(socket, head));
   });
 }
-
-export type Tunnel = Extract<PlainResponse, { kind: "tunnel" }>;
 
 function headText({ status, headers }: Tunnel): string {
   const lines = Object.entries(headers).flatMap(([name, value]) =>

@@ -11,13 +11,13 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Writable } from "node:stream";
 import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headersOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
-import type { Tunnel } from "./http1-upgrade.ts";
 import {
   badRequest,
   hostRefusal,
@@ -32,6 +32,8 @@ import { type SocketWriter, socketWriter } from "./socket-writer.ts";
 /** The chunk frame of a block many streams share; dies with the block. */
 const frames = new WeakMap<Uint8Array, Buffer>();
 const crlf = Buffer.from("\r\n");
+
+export type Tunnel = Extract<PlainResponse, { kind: "tunnel" }>;
 
 export async function serveHttp1(
   rim: Rim,
@@ -171,7 +173,7 @@ async function sendBytes(
   if (message.method === "HEAD" || answer.body.length === 0) return void response.end();
   if (answer.body.length === 1) return void response.end(answer.body[0]);
   for (const run of runsOf(answer.body)) {
-    if (gone.left || response.destroyed) return;
+    if (gone.hasLeft || response.destroyed) return;
     if (!writeTogether(response, run)) await untilDrained(response);
   }
   response.end();
@@ -288,7 +290,7 @@ function writeHead(
   response.writeHead(status, { ...more, ...headersOf(headers) });
 }
 
-function untilDrained(response: ServerResponse): Promise<void> {
+export function untilDrained(response: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off("drain", done).off("close", done);
@@ -326,7 +328,7 @@ export function abandon(answer: PlainResponse): void {
   if (answer.kind === "bytes") answer.left?.();
 }
 
-export const closedSink: ByteSink = {
+const closedSink: ByteSink = {
   write: () => true,
   onDrain: () => {},
   end: () => {},

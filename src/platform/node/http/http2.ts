@@ -17,7 +17,7 @@ import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts"
 import { headerOf, textOf } from "./header-text.ts";
 import { impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
-import { closedSink } from "./http1.ts";
+import { abandon, answerOf, untilDrained } from "./http1.ts";
 import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
 import { recallAnswer, rememberAnswer } from "./http2-again.ts";
 import { Departure, type Rim } from "./http-rim.ts";
@@ -44,7 +44,7 @@ export async function serveHttp2(
   const request = plainRequest(stream, headers, rawHeaders, target, peer, gone);
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
-  if (gone.left || stream.destroyed) return abandon(answer);
+  if (gone.hasLeft || stream.destroyed) return abandon(answer);
   if (answer.kind === "bytes" && answer.again !== undefined)
     rememberAnswer(stream, rawHeaders, answer.again);
   await send(rim, stream, answer, request.method);
@@ -58,16 +58,6 @@ function respondAgain(stream: ServerHttp2Stream, { status, headers }: HeadAlone)
 
 /** Node destroys the stream itself; without a listener the error would end the process. */
 function ignoreError(): void {}
-
-async function answerOf(rim: Rim, request: PlainRequest): Promise<PlainResponse> {
-  try {
-    return await rim.handler(request);
-  } catch (error) {
-    rim.log.error("handler failed", { path: request.path, error: String(error) });
-    const body = [Buffer.from("Internal Server Error\n")];
-    return { kind: "bytes", status: 500, headers: { "content-type": "text/plain" }, body };
-  }
-}
 
 function plainRequest(
   stream: ServerHttp2Stream,
@@ -207,16 +197,6 @@ function headOf(status: number, headers: Headers): Record<string, string | numbe
   return head;
 }
 
-function untilDrained(stream: ServerHttp2Stream): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      stream.off("drain", done).off("close", done);
-      resolve();
-    };
-    stream.on("drain", done).on("close", done);
-  });
-}
-
 /** No handler sees it. */
 function refuse(
   rim: Rim,
@@ -246,9 +226,4 @@ function headBytes(rawHeaders: readonly string[]): number {
   let bytes = rawHeaders.length * 16;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
-}
-
-function abandon(answer: PlainResponse): void {
-  if (answer.kind === "stream") answer.open(closedSink)();
-  if (answer.kind === "bytes") answer.left?.();
 }

@@ -1,7 +1,7 @@
 /** For tests of the HTTP rim: a server that says what it was asked, and one call to it. */
 import type { request as httpRequest } from "node:http";
 import type { PlainRequest, PlainResponse } from "../../http.ts";
-import { httpLimits } from "../http/http.ts";
+import { httpLimits, type listen } from "../http/http.ts";
 
 export const text = (status: number, body: string): PlainResponse => ({
   kind: "bytes",
@@ -17,7 +17,11 @@ export async function echo(request: PlainRequest): Promise<PlainResponse> {
   return text(200, line);
 }
 
-export const clear = { host: "127.0.0.1", port: 0, limits: httpLimits } as const;
+export const clear: Parameters<typeof listen>[0] = {
+  host: "127.0.0.1",
+  port: 0,
+  limits: httpLimits,
+};
 
 export interface Answer {
   readonly status: number;

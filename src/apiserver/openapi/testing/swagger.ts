@@ -10,7 +10,7 @@ export interface Swagger {
   readonly paths: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
 }
 
-const root = fileURLToPath(new URL("../../..", import.meta.url));
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const folder = process.env["PILOTHOUSE_TESTDATA"] ?? join(root, "..", "shared", "data");
 const file = join(folder, "kubernetes-1.36", "swagger.json");
 

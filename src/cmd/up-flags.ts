@@ -1,0 +1,14 @@
+/** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
+
+export interface UpFlags {
+  readonly dataDir: string;
+  readonly host: string;
+  readonly port: number;
+  readonly nodes: number;
+  readonly compactEvery: number;
+  readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
+  readonly auditLog?: string;
+  readonly tokenAuthFile?: string;
+  readonly relay?: string;
+  readonly relayResources: string;
+}
