@@ -13,7 +13,6 @@ import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { SimClock } from "#sim/clock.ts";
 import { SimRandom } from "#sim/random.ts";
-import type { PacerOptions } from "#watch/pacer.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { OpenRegistry, RegistryOptions } from "../registry.ts";
 import { createRegistry, recommendedRegistryOptions } from "../registry.ts";
@@ -38,7 +37,7 @@ export async function newWorld(
 
 /** A second process over the same store, as it were. */
 export function openRegistry(
-  deps: { clock: SimClock; random: Random; store: Store; pacer?: PacerOptions },
+  deps: { clock: SimClock; random: Random; store: Store },
   options: Partial<RegistryOptions> = {},
 ): Pick<World, "registry" | "resource"> {
   const registry = createRegistry(
