@@ -36,7 +36,7 @@ export interface DeliveryPolicy {
  */
 export const socketTurns: DeliveryPolicy["turns"] = { cursorsMin: 1_000, cursorsPerTurn: 500 };
 
-export interface DeliveryDeps {
+interface DeliveryDeps {
   readonly clock: Clock;
   /** Brings what was applied to the cursors it concerns, or makes their slices wait. */
   readonly dispatch: () => void;

@@ -29,7 +29,7 @@ import type { TimerName } from "#platform/clock.ts";
 import { Deadlines } from "#platform/deadlines.ts";
 import { silentLog } from "#platform/log.ts";
 import { Supervisor } from "#platform/supervisor.ts";
-import { balance } from "#relay/fleet/balance.ts";
+import { Balance, balance, balanceLimits } from "#relay/fleet/balance.ts";
 import { startCompaction } from "#registry/compaction.ts";
 import { podInfo } from "#scheduler/pod-info.ts";
 import { queueTimes, SchedulingQueue } from "#scheduler/queue.ts";
@@ -465,7 +465,8 @@ describe("work that is not waited for", () => {
         return [];
       });
     };
-    const deps = { clock, peerStreams, own: () => 0, letGo: () => {} };
+    const rule = new Balance(balanceLimits);
+    const deps = { clock, rule, peerStreams, own: () => 0, letGo: () => {} };
     const running = balance({ ...deps, failed: (e) => failed.push(e) }, stopping.signal);
     await clock.advance(35_000);
     assert.equal(asked, 3);

@@ -11,7 +11,7 @@ import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 
-export interface LargeResponseLimits {
+interface LargeResponseLimits {
   readonly herdBytesMax: number;
   /** Answers below this are not worth counting. */
   readonly herdAnswerBytesMin: number;

@@ -14,7 +14,7 @@ import { wholeRevision } from "#watch/cache-event.ts";
 import type { KnownState } from "#watch/cache-state.ts";
 
 /** Positions strictly between, but for those at which a list showed the state held here. */
-export interface Gap {
+interface Gap {
   readonly above: number;
   readonly below: number;
   readonly good: readonly number[];

@@ -43,14 +43,14 @@ const indexedField = "spec.nodeName";
 const part = 2 ** -12;
 const tooOld = "The resourceVersion for the provided watch is too old.";
 
-export interface MirrorDeps {
+interface MirrorDeps {
   readonly clock: Clock;
   readonly memos: MemoPool;
   /** Called after a dispatch with the age of its oldest event since it was received. */
   readonly dispatched?: (ageMs: number) => void;
 }
 
-export interface MirrorCounts {
+interface MirrorCounts {
   events: number;
   duplicates: number;
   reconciled: number;

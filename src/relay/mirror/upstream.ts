@@ -40,7 +40,7 @@ import {
 } from "./object-form.ts";
 import { type BookmarkEvent, OutOfOrderError, type UpstreamEvent } from "./upstream-event.ts";
 
-export interface UpstreamDeps {
+interface UpstreamDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -49,7 +49,7 @@ export interface UpstreamDeps {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-export interface UpstreamCounts {
+interface UpstreamCounts {
   lists: number;
   watches: number;
   watching: number;
@@ -57,7 +57,7 @@ export interface UpstreamCounts {
   failures: number;
 }
 
-export interface Listing {
+interface Listing {
   readonly objects: readonly FormedObject[];
   readonly revision: number;
 }

@@ -5,7 +5,7 @@ import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { ByteSink, PlainRequest } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 import { MetricSet } from "#server/metric-set.ts";
-import type { RelayDeps } from "../relay.ts";
+import type { createRelay } from "../relay.ts";
 
 /** Allows everything to every user. */
 const allowing = {
@@ -24,7 +24,10 @@ const takesAnonymous: ByteTransport = {
   close() {},
 };
 
-export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
+export function relayDeps(
+  clock: FakeClock,
+  upstream: ByteTransport,
+): Parameters<typeof createRelay>[0] {
   return {
     clock,
     random: fakeRandom(3),
