@@ -156,8 +156,12 @@ void it("a closed scheduler serves nothing by a timer", () => {
   scheduler.request(1_000);
   for (const name of ["a", "b"]) scheduler.waitForTurn(world.slice(name, 2));
   scheduler.startTurns();
-  scheduler.waitForWindow(world.slice("c", 1));
   scheduler.close();
   clock.advance(1_000);
   assert.deepEqual(log, ["dispatch@0", "a@0"]);
+  const other = new World({ turns, latest: { windowMs: 100 } });
+  other.scheduler.waitForWindow(other.slice("c", 1));
+  other.scheduler.close();
+  other.clock.advance(1_000);
+  assert.deepEqual(other.log, []);
 });

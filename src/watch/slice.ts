@@ -44,7 +44,7 @@ export class Slice implements CursorSlice {
       if (last === undefined) break;
       if (first.predicate.selective)
         for (const cursor of this.cursors) cursor.serve(events, at, last);
-      else this.#serveAlike(source, first, { events, at, last });
+      else this.#serveAlike(source, events, last);
       this.behindAt = at = last;
     }
     this.behindAt = undefined;
@@ -52,14 +52,14 @@ export class Slice implements CursorSlice {
   }
 
   /** Cursors without selectors see exactly what their slice selects, so their predicates are not evaluated. */
-  #serveAlike(
-    { selection }: SliceSource,
-    first: Cursor,
-    { events, at, last }: { events: readonly CacheEvent[]; at: number; last: number },
-  ): void {
+  #serveAlike(source: SliceSource, events: readonly CacheEvent[], last: number): void {
+    const [first] = this.cursors;
+    if (first === undefined) return;
+    const { selection } = source;
+    const base = this.behindAt ?? source.dispatched;
     const { items, coalesced } = selection.of(events, first);
     for (const cursor of this.cursors) {
-      cursor.offer(items, at, last);
+      cursor.offer(items, base, last);
       if (coalesced > 0 && cursor.live) selection.coalesced += coalesced;
     }
   }

@@ -4,6 +4,7 @@
  * Holds  a cursor that is not here has ended. A bookmark that could not be sent yet, because parts of the
  *        newest revision may be missing, is due until the feed says that they are here.
  */
+import { assert } from "#base/assert.ts";
 import { wholeRevision } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
 import { Cursor, type CursorHome, type CursorSlice, type CursorStart } from "./cursor.ts";
@@ -141,7 +142,7 @@ export class Watchers implements CursorHome {
   }
 
   ended(cursor: Cursor): void {
-    this.#cursors.delete(cursor);
+    assert(this.#cursors.delete(cursor), "a cursor ended twice");
     this.#bookmarksDue.delete(cursor);
     if (cursor.view !== undefined) this.#views.leave(cursor.view);
   }

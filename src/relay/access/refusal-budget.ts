@@ -11,6 +11,7 @@
  * Bounds `refusalAddressesMax` addresses, the one seen longest ago is forgotten; an IPv6 address counts as
  *        its /64, which one host has to itself.
  */
+import { assert } from "#base/assert.ts";
 import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import { hostOf } from "./client-host.ts";
@@ -56,6 +57,7 @@ class Bucket {
   }
 
   take(): void {
+    assert(this.#left >= 1, "nothing is left to take");
     this.#left--;
   }
 
