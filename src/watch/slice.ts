@@ -34,10 +34,12 @@ export class Slice implements CursorSlice {
    * its cursors catch up one by one.
    */
   catchUp(source: SliceSource): void {
+    // Without cursors it is no part of the cache any more: the feed may have begun anew below its position.
+    const [first] = this.cursors;
+    if (first === undefined) return;
     let at = this.behindAt ?? source.dispatched;
     assert(at <= source.dispatched, "a slice is ahead of dispatch");
-    const [first] = this.cursors;
-    while (first !== undefined && at < source.dispatched && this.cursors.size > 0) {
+    while (at < source.dispatched && this.cursors.size > 0) {
       if (at < source.state.floor) return this.#dissolve(at);
       const events = source.state.ringAfter(at, source.dispatched, first.latest);
       const last = events.at(-1)?.revision;
