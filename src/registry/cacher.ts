@@ -3,7 +3,7 @@
  * caches in one synchronous pass, so that an event is decoded and encoded once for all readers.
  *
  * Invariant: after `deliver` returns, every cache holds every revision up to `freshness.revision`.
- * Watchers are served by then too; a crowd in turns and windows (dispatch-window.ts).
+ * Few watchers are served by then too; a crowd as the delivery policy says (watch/delivery-scheduler.ts).
  * A cache is made when its resource is first written or read; unused resources cost nothing.
  * The sink never refuses: what it keeps is bounded by the caches' rings.
  */
@@ -17,11 +17,9 @@ import type { Commit, KeyValue, Revision, Store, StoreEvent, StoreWatch } from "
 import type { Change } from "#watch/cache-state.ts";
 import type { CacheOptions } from "#watch/cache.ts";
 import { WatchCache } from "#watch/cache.ts";
-import type { PacerOptions } from "#watch/pacer.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ObjectSource } from "#watch/shared-object.ts";
 import { SharedObject } from "#watch/shared-object.ts";
-import { DispatchWindow } from "./dispatch-window.ts";
 import type { Freshness } from "./freshness.ts";
 import type { ResourcePrefix } from "./keys.ts";
 import { prefixOfKey, registryRange, resourceOfPrefix } from "./keys.ts";
@@ -41,8 +39,6 @@ interface CacherDeps {
   readonly freshness: Freshness;
   readonly memos: MemoPool;
   readonly log: Log;
-  /** Windows for watchers of the latest state; absent: they are served like all others. */
-  readonly pacer?: PacerOptions;
   /** A selectable field's value, "" when absent. */
   readonly fieldValue: (
     group: string,
@@ -63,13 +59,11 @@ export class Cacher {
   readonly #deps: CacherDeps;
   readonly #options: CacherOptions;
   readonly #cores = new Map<ResourcePrefix, ResourceCore>();
-  readonly #window: DispatchWindow;
   #watch: StoreWatch | undefined;
 
   constructor(deps: CacherDeps, options: CacherOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#window = new DispatchWindow(deps.clock);
     this.#start();
   }
 
@@ -84,8 +78,7 @@ export class Cacher {
 
   close(): void {
     this.#watch?.close();
-    this.#window.close();
-    for (const { cache } of this.#cores.values()) cache.end();
+    for (const { cache } of this.#cores.values()) cache.close();
   }
 
   /** One range over the store, nothing parsed; then follow it. */
@@ -136,12 +129,11 @@ export class Cacher {
     const resource = resourceOfPrefix(prefix);
     const source = this.#source(resource);
     const objects = kvs.map((kv) => sharedObject(source, prefix, kv));
-    const { store, clock, pacer } = this.#deps;
-    const crowd = { nextTurn: (f: () => void) => void clock.after("watch.flush", 0, f) };
+    const { store, clock } = this.#deps;
     const history = new StoreHistory({ store, prefix, source });
     const indexed = selectableFields(resource.group, resource.resource).includes(indexedField);
     const cache = new WatchCache(
-      { history, crowd, ...(pacer === undefined ? {} : { pacer }) },
+      { clock, history },
       { objects, revision },
       { ...this.#options, indexedField: indexed ? indexedField : undefined },
     );
@@ -163,7 +155,7 @@ export class Cacher {
     const touched = new Set<WatchCache>();
     for (const commit of commits) this.#apply(commit, touched);
     const last = must(commits.at(-1), "a batch without commits").revision;
-    this.#window.add(touched);
+    for (const cache of touched) cache.requestDispatch();
     this.#deps.freshness.advance(last);
     return true;
   }

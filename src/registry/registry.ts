@@ -15,8 +15,8 @@ import type { Random } from "#platform/random.ts";
 import type { Store } from "#store/store.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
 import type { WatchCache } from "#watch/cache.ts";
+import { type DeliveryPolicy, socketTurns } from "#watch/delivery-scheduler.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
-import type { PacerOptions } from "#watch/pacer.ts";
 import { namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
 import { startCompaction } from "./compaction.ts";
@@ -34,8 +34,6 @@ interface RegistryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Windows for watchers of the latest state; absent: they are served like all others. */
-  readonly pacer?: PacerOptions;
   /** For built-in and custom resources alike. */
   readonly strategyFor: (info: ResourceInfo) => Strategy;
   /** A selectable field's value, "" when absent. */
@@ -65,6 +63,8 @@ export interface RegistryOptions {
   readonly pinnedMax: number;
   /** Budget of all parsed objects and encodings kept for the next reader. */
   readonly memoBytesMax: number;
+  /** When watchers are served. */
+  readonly delivery: DeliveryPolicy;
   /** Freeze parsed objects: tests. */
   readonly shouldFreeze: boolean;
 }
@@ -80,6 +80,12 @@ export const recommendedRegistryOptions: RegistryOptions = {
   ringBytesMax: 16 * 2 ** 20,
   pinnedMax: 16,
   memoBytesMax: 64 * 2 ** 20,
+  delivery: {
+    // A socket of a crowd gets at most 250 writes a second, as at a relay.
+    gather: { watchersMin: 1_000, windowMs: 4 },
+    turns: socketTurns,
+    latest: undefined,
+  },
   shouldFreeze: false,
 };
 

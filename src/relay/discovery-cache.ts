@@ -21,7 +21,7 @@ interface Kept {
   readonly askedMs: number;
 }
 
-export interface DiscoveryDeps {
+interface DiscoveryDeps {
   readonly clock: Clock;
   readonly http: ByteTransport;
   readonly headers: () => Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ import type { OpenStreams } from "./fleet/open-streams.ts";
 
 export const ownPrefix = "/relay/";
 
-export interface OwnPagesDeps {
+interface OwnPagesDeps {
   readonly metrics: MetricSet;
   /** Of all processes of this relay; absent: this one is the only one. */
   readonly metricsText?: () => Promise<string>;

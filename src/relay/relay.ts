@@ -26,7 +26,7 @@ import { startBookmarks } from "#watch/bookmarks.ts";
 import { MemoPool } from "#watch/memo-pool.ts";
 import { Access, type PeerIdentity } from "./access/access.ts";
 import { RelayAudit } from "./access/audit.ts";
-import { balance } from "./fleet/balance.ts";
+import { Balance, balance, balanceLimits } from "./fleet/balance.ts";
 import { DiscoveryCache } from "./discovery-cache.ts";
 import { innerEntryPoint, publicEntryPoint } from "./access/entry-point.ts";
 import { EtagFrontend } from "./etag/etag-frontend.ts";
@@ -57,7 +57,7 @@ import { reviewDeadlines } from "./access/stream-review.ts";
 import { Upstream } from "./mirror/upstream.ts";
 import type { ViewDefinition } from "./views/view-definition.ts";
 
-export interface RelayDeps {
+interface RelayDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -84,7 +84,7 @@ export interface RelayDeps {
   readonly metricsText?: () => Promise<string>;
 }
 
-export interface RelayOptions {
+interface RelayOptions {
   readonly resources: readonly MirroredKind[];
   /** Of the operator's file; the resource of each is among `resources`. */
   readonly views: readonly ViewOn[];
@@ -288,7 +288,8 @@ class RelayServer implements Relay {
     const letGo = (count: number): void => this.#metrics.moved.add([], this.#streams.move(count));
     const failed = (error: unknown): void =>
       this.#deps.log.warn("balancing with peers failed", { error: String(error) });
-    await balance({ clock, peerStreams, own, letGo, failed }, this.#stopping.signal);
+    const rule = new Balance(balanceLimits);
+    await balance({ clock, rule, peerStreams, own, letGo, failed }, this.#stopping.signal);
   }
 
   #starter(): MirrorSetDeps["start"] {

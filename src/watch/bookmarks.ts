@@ -4,11 +4,11 @@
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 
-export interface BookmarkSource {
+interface BookmarkSource {
   bookmark(slot: number, slots: number): void;
 }
 
-export interface BookmarkTimer {
+interface BookmarkTimer {
   stop(): void;
 }
 

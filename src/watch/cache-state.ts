@@ -129,6 +129,7 @@ export class CacheState {
 
   /** Everything up to `revision` is included. */
   advance(revision: number): void {
+    assert(revision >= this.#revision, "a state goes back", { revision, at: this.#revision });
     this.#revision = revision;
   }
 

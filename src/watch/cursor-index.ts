@@ -12,8 +12,9 @@
  * the cursors in them.
  * Bounds: `labelKeysMax` label keys; cursors that select by another key are found by namespace.
  */
+import { must } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
-import type { Cursor } from "./cursor.ts";
+import type { Cursor, CursorSlice } from "./cursor.ts";
 import type { SharedObject } from "./shared-object.ts";
 import { type Slice, Slices } from "./slice.ts";
 
@@ -65,11 +66,10 @@ export class CursorIndex {
     return bucket;
   }
 
-  remove(cursor: Cursor, slice: Slice): void {
+  remove(cursor: Cursor, slice: CursorSlice): void {
     const place = this.#place(cursor) ?? this.#labelPlaces.get(cursor) ?? this.#namespace(cursor);
     this.#labelPlaces.delete(cursor);
-    const bucket = place === undefined ? this.#all : place.map.get(place.key);
-    if (bucket === undefined) return;
+    const bucket = place === undefined ? this.#all : must(place.map.get(place.key), "no bucket");
     side(bucket, cursor).remove(cursor, slice);
     if (place === undefined || bucket.plain.size + bucket.selective.size > 0) return;
     place.map.delete(place.key);

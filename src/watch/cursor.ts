@@ -1,6 +1,10 @@
 /**
  * One watcher: a position in its resource's history and a predicate. It owns no queue.
  *
+ * Why not a queue per watcher, filled at each event: an event would cost an append for every watcher,
+ * also for those that are slow or gone; each queue needs a bound, and a full one leaves only a cut or a
+ * gap. The ring holds each event once, and a position is one number: a slow watcher costs nothing.
+ *
  *   initial --state sent--> behind --reached the head--> live
  *                            |  ^                         |
  *              below the ring|  |inside the ring again    | sink refused a batch: position = before it
@@ -17,39 +21,43 @@
  * `end(410)`. Work is done on the caller's stack; a call that arrives while one is under way only
  * leaves a note (`#again`), so a sink may call back from inside `deliver`.
  */
+import { assert } from "#base/assert.ts";
 import { expiredError } from "#api/status.ts";
 import type { CacheEvent } from "./cache-event.ts";
-import { watchItem, wholeRevision } from "./cache-event.ts";
+import { watchItem } from "./cache-event.ts";
+import type { KnownState } from "./cache-state.ts";
 import type { History, HistoryReader } from "./history.ts";
 import { InitialEvents, type StateStart } from "./initial-events.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedSelection } from "./shared-selection.ts";
-import type { Slice } from "./slice.ts";
 import type { ViewSum } from "./view-sum.ts";
 import type { ViewState, WatchItem, WatchSink } from "./watch-item.ts";
 
-/** What a cache is to its cursors. */
+/** What a cache is to its cursors: what they read, and who serves the live ones. */
 export interface CursorHome {
-  /** State and ring hold everything up to here. */
-  revision(): number;
-  /** Live cursors have got every event up to here. */
-  delivered(): number;
-  /** False while parts of the newest revision may be missing. */
-  whole(): boolean;
-  /** `cursor` is to get its bookmark when they are all here. */
-  bookmarkDue(cursor: Cursor): void;
-  /** The ring holds every event above this. */
-  floor(): number;
+  /** State and ring: everything that was applied. */
+  readonly state: KnownState;
+  /** Events below the ring. */
   readonly history: History;
+  /** Events as watch items, made once for all cursors with one selection. */
   readonly selection: SharedSelection;
-  /** Whole revisions, as many as one batch takes; `latest`: of one event per key. */
-  ringAfter(after: number, latest: boolean): readonly CacheEvent[];
-  /** From now on dispatch brings events to `cursor`, as to all of its slice; `retire` is the opposite. */
-  enlist(cursor: Cursor): Slice;
-  retire(cursor: Cursor, slice: Slice): void;
-  /** Counts events that were not sent to a watcher because later ones replaced them. */
-  coalesced(events: number): void;
+  /** Live cursors have got every event up to here, unless their slice waits. */
+  readonly dispatched: number;
+  /** From now on dispatch serves `cursor` with its slice; `leave` is the opposite. */
+  join(cursor: Cursor): CursorSlice;
+  leave(cursor: Cursor, slice: CursorSlice): void;
+  /** Whether a bookmark may name `revision` now; if not, `cursor` is asked again when it may. */
+  admitBookmark(cursor: Cursor, revision: number): boolean;
   ended(cursor: Cursor): void;
+}
+
+/** The slice of a live cursor, as the cursor sees it. */
+export interface CursorSlice {
+  readonly cursors: Set<Cursor>;
+  /** Its cursors have got every event up to here; undefined: up to the dispatched position. */
+  readonly behindAt: number | undefined;
+  /** `cursor` gets a bookmark when the slice has reached the dispatched position. */
+  bookmarkLater(cursor: Cursor): void;
 }
 
 export type CursorStart = { readonly kind: "after"; readonly revision: number } | StateStart;
@@ -76,7 +84,7 @@ export class Cursor {
   #busy = false;
   #again = false;
   /** Of a live one. */
-  #slice: Slice | undefined;
+  #slice: CursorSlice | undefined;
 
   constructor(
     deps: { home: CursorHome; predicate: Predicate; sink: WatchSink },
@@ -114,7 +122,7 @@ export class Cursor {
   /** Everything up to here was delivered. */
   get position(): number {
     if (!this.live) return this.#after;
-    return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.delivered());
+    return Math.max(this.#after, this.#slice?.behindAt ?? this.#home.dispatched);
   }
 
   /** Starts, or goes on after the sink refused a batch. */
@@ -141,9 +149,10 @@ export class Cursor {
 
   /** Events of (base, last] from the ring, as `offer`. */
   serve(events: readonly CacheEvent[], base: number, last: number): void {
-    const { items, coalesced } = this.#home.selection.of(events, this);
+    const { selection } = this.#home;
+    const { items, coalesced } = selection.of(events, this);
     this.offer(items, base, last);
-    if (coalesced > 0 && this.#phase === "live") this.#home.coalesced(coalesced);
+    if (coalesced > 0 && this.#phase === "live") selection.coalesced += coalesced;
   }
 
   /** Moves a live cursor that has everything up to `base` to `behind`: it reads the ring later. */
@@ -155,22 +164,16 @@ export class Cursor {
   bookmark(): void {
     this.#leaveHistoryWhenRead();
     if (!this.bookmarks || this.#phase === "initial" || this.#phase === "ended") return;
-    if (this.#slice?.behindAt !== undefined) {
-      this.#slice.bookmarksDue.push(this);
-      return;
-    }
+    if (this.#slice?.behindAt !== undefined) return this.#slice.bookmarkLater(this);
     const revision = this.position;
-    if (!this.#home.whole() && revision >= wholeRevision(this.#home.revision())) {
-      this.#home.bookmarkDue(this);
-      return;
-    }
+    if (!this.#home.admitBookmark(this, revision)) return;
     this.#deliver([{ ...watchItem("BOOKMARK", undefined, revision), ...this.#viewAt(revision) }]);
   }
 
   /** The checksum at the dispatched position. Only valid for a cursor at that position. */
   #viewAt(revision: number): { view?: ViewState } {
     const { view } = this;
-    if (view === undefined || !this.live || this.#after > this.#home.delivered()) return {};
+    if (view === undefined || !this.live || this.#after > this.#home.dispatched) return {};
     return view.position <= revision ? { view: view.state } : {};
   }
 
@@ -201,7 +204,7 @@ export class Cursor {
   }
 
   #leave(): void {
-    if (this.#slice !== undefined) this.#home.retire(this, this.#slice);
+    if (this.#slice !== undefined) this.#home.leave(this, this.#slice);
     this.#slice = undefined;
   }
 
@@ -250,24 +253,32 @@ export class Cursor {
   }
 
   #stepBehind(): boolean {
-    if (this.#after < this.#home.floor()) return this.#openHistory();
-    const events = this.#home.ringAfter(this.#after, this.latest);
+    const { state } = this.#home;
+    if (this.#after < state.floor) return this.#openHistory();
+    const events = state.ringAfter(this.#after, state.revision, this.latest);
     const last = events.at(-1);
     if (last === undefined) {
       this.#phase = "live";
-      this.#after = Math.max(this.#after, this.#home.revision());
-      this.#slice = this.#home.enlist(this);
+      this.#after = Math.max(this.#after, state.revision);
+      this.#slice = this.#home.join(this);
       return false;
     }
     if (!this.#deliverSelected(events)) return false;
-    this.#after = last.revision;
+    this.#passed(last.revision);
     return true;
   }
 
+  /** The sink has got every event of interest up to `revision`. */
+  #passed(revision: number): void {
+    assert(revision > this.#after, "a cursor goes back", { revision, after: this.#after });
+    this.#after = revision;
+  }
+
   #deliverSelected(events: readonly CacheEvent[]): boolean {
-    const { items, coalesced } = this.#home.selection.of(events, this);
+    const { selection } = this.#home;
+    const { items, coalesced } = selection.of(events, this);
     if (items.length > 0 && !this.#deliver(items)) return false;
-    if (coalesced > 0) this.#home.coalesced(coalesced);
+    selection.coalesced += coalesced;
     return true;
   }
 
@@ -288,8 +299,8 @@ export class Cursor {
     if (this.#phase !== "history" || last === undefined) return true;
     if (!this.#deliverSelected(events)) return false;
     if ((this.#phase as Phase) === "ended") return true;
-    this.#after = last.revision;
-    if (this.#after >= this.#home.floor()) this.#leaveHistory();
+    this.#passed(last.revision);
+    if (this.#after >= this.#home.state.floor) this.#leaveHistory();
     return true;
   }
 
@@ -299,7 +310,7 @@ export class Cursor {
    */
   #leaveHistoryWhenRead(): void {
     if (this.#phase !== "history" || this.#busy || this.#reader === undefined) return;
-    const floor = this.#home.floor();
+    const { floor } = this.#home.state;
     if (this.#reader.position < floor) return;
     this.#after = Math.max(this.#after, floor);
     this.#leaveHistory();
@@ -313,6 +324,6 @@ export class Cursor {
   }
 
   #expire(): void {
-    this.end(expiredError(`too old resource version: ${this.#after} (${this.#home.floor()})`));
+    this.end(expiredError(`too old resource version: ${this.#after} (${this.#home.state.floor})`));
   }
 }

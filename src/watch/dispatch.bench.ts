@@ -6,6 +6,7 @@ import type { AnyObject } from "#api/object.ts";
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
+import type { Clock } from "#platform/clock.ts";
 import { WatchCache } from "./cache.ts";
 import { noHistory } from "./history.ts";
 import { MemoPool } from "./memo-pool.ts";
@@ -13,6 +14,7 @@ import { encodeObject, wireJson } from "./object-bytes.ts";
 import { compilePredicate } from "./predicate.ts";
 import type { ObjectSource } from "./shared-object.ts";
 import { SharedObject } from "./shared-object.ts";
+import { testDelivery } from "./testing/feed.ts";
 import type { WatchSink } from "./watch-item.ts";
 
 const objectCount = Number(process.argv[2] ?? 50_000);
@@ -60,7 +62,13 @@ class CountingSink implements WatchSink {
 const values = Array.from({ length: objectCount }, (_, i) => podBytes(i, `node-${i % nodeCount}`));
 const order = values.map((_, i) => i).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 const empty = new Uint8Array();
-let cache = new WatchCache({ history: noHistory }, { objects: [], revision: 1 }, options());
+/** No policy here waits for a timer. */
+const clock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after: () => ({ cancel() {} }),
+};
+let cache = new WatchCache({ clock, history: noHistory }, { objects: [], revision: 1 }, options());
 let revision = 1;
 
 function options(): ConstructorParameters<typeof WatchCache>[2] {
@@ -69,12 +77,13 @@ function options(): ConstructorParameters<typeof WatchCache>[2] {
     ringBytesMax: 16 << 20,
     pinnedMax: 16,
     indexedField: "spec.nodeName",
+    delivery: testDelivery,
   };
 }
 
 timed(`load ${objectCount} objects`, objectCount, () => {
   const objects = order.map((i) => new SharedObject(source, keyOf(i), values[i] ?? empty, 1));
-  cache = new WatchCache({ history: noHistory }, { objects, revision: 1 }, options());
+  cache = new WatchCache({ clock, history: noHistory }, { objects, revision: 1 }, options());
 });
 
 function update(count: number): void {
@@ -147,7 +156,7 @@ function selective(by: string, count: number): void {
   const pods = 10_000;
   const objects = Array.from({ length: pods }, (_, i) => podOf(i, 1));
   objects.sort((a, b) => (a.key < b.key ? -1 : 1));
-  const own = new WatchCache({ history: noHistory }, { objects, revision: 1 }, options());
+  const own = new WatchCache({ clock, history: noHistory }, { objects, revision: 1 }, options());
   const sink = new CountingSink();
   for (let w = 0; w < count; w++) {
     const predicate = compilePredicate({

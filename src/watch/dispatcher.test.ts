@@ -42,6 +42,26 @@ void describe("a crowd", () => {
   });
 });
 
+void describe("a slice that waits", () => {
+  void it("is forgotten with its cursors when the feed begins anew at a lower revision", () => {
+    const feed = new TestFeed({ crowd: 1 });
+    const sinks = [1, 2, 3].map(() => new TestSink());
+    for (const sink of sinks) start(feed, sink, 1);
+    for (const key of ["a/x", "a/y", "a/z"]) feed.write({ key, labels: {} });
+    feed.turn();
+    feed.cache.reset({ objects: [], revision: 1 }, new Error("the feed went back"));
+    while (feed.turn());
+    assert.deepEqual(
+      sinks.map(({ items, ended }) => [items.length, ended]),
+      [
+        [1, true],
+        [3, true],
+        [0, true],
+      ],
+    );
+  });
+});
+
 void describe("watchers of one selector", () => {
   void it("share their batches, and are served in turns when they are a crowd", () => {
     const feed = new TestFeed({ crowd: 1 });

@@ -1,200 +1,174 @@
 /**
- * Delivers the events of a cache to its live cursors: at once, in turns (crowd.ts) or in windows (pacer.ts).
+ * Brings the events of a cache to its live cursors: which cursors an event concerns, in which batches.
+ * When that happens is the scheduler's (delivery-scheduler.ts).
  *
- * In     events of whole revisions in order (`take`), then `dispatch`.
- * Holds  a live cursor has got every event that concerns it up to its slice's position. Slices that do not
- *        wait are at `delivered`. A waiting slice reads the ring; once the ring no longer holds its
- *        position, its cursors catch up one by one.
+ * In     events of whole revisions in order (`take`), then `request` or `dispatch`.
+ * Holds  a live cursor has got every event that concerns it up to its slice's position: `dispatched`, or
+ *        `behindAt` of a slice that waits. `dispatched` <= the state's revision, and never goes back but
+ *        by `reset`.
  * Cost   the buckets of each event and the cursors in them; a slice that waits costs a set entry.
  */
+import { assert } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
-import { Crowd, type CrowdOptions, sliceCursorsMax } from "./crowd.ts";
-import type { Cursor } from "./cursor.ts";
+import type { Cursor, CursorSlice } from "./cursor.ts";
 import { type Bucket, CursorIndex } from "./cursor-index.ts";
+import { type DeliveryPolicy, DeliveryScheduler } from "./delivery-scheduler.ts";
 import { batchBytesMax } from "./event-ring.ts";
-import { Pacer, type PacerOptions } from "./pacer.ts";
 import { SharedSelection } from "./shared-selection.ts";
-import type { Slice, Slices } from "./slice.ts";
+import type { Slice, Slices, SliceSource } from "./slice.ts";
 import type { ViewSums } from "./view-sum.ts";
 import type { WatchItem } from "./watch-item.ts";
 
-export interface DispatcherDeps {
+interface DispatcherDeps {
   readonly state: KnownState;
   readonly views: ViewSums;
-  /** Undefined: `dispatch` serves all cursors before it returns. */
-  readonly crowd: CrowdOptions | undefined;
-  /** Undefined: no windows. */
-  readonly pacer: PacerOptions | undefined;
+  readonly clock: Clock;
+  /** Called after each dispatch. */
+  readonly onDispatched: (() => void) | undefined;
 }
 
-/** Without a turn scheduler, serve all cursors synchronously. */
-const noTurns: CrowdOptions = {
-  nextTurn: (f) => f(),
-  crowdCursorsMin: Number.POSITIVE_INFINITY,
-};
+interface DispatcherOptions {
+  readonly indexedField: string | undefined;
+  readonly delivery: DeliveryPolicy;
+}
 
-export class Dispatcher {
+export class Dispatcher implements SliceSource {
+  readonly state: KnownState;
   readonly selection = new SharedSelection();
-  /** Events that watchers of the latest state were spared. */
-  coalesced = 0;
-  readonly #state: KnownState;
   readonly #views: ViewSums;
+  readonly #onDispatched: (() => void) | undefined;
   readonly #index: CursorIndex;
-  /** Those that are served once per window. */
-  readonly #paced: CursorIndex;
-  readonly #pacer: Pacer | undefined;
-  readonly #crowd: Crowd;
-  #delivered: number;
-  #undelivered: CacheEvent[] = [];
+  /** Watchers of the latest state. */
+  readonly #latestIndex: CursorIndex;
+  readonly #scheduler: DeliveryScheduler;
+  #dispatched: number;
+  #pending: CacheEvent[] = [];
 
   constructor(
-    { state, views, crowd, pacer }: DispatcherDeps,
-    { indexedField }: { readonly indexedField: string | undefined },
+    { state, views, clock, onDispatched }: DispatcherDeps,
+    { indexedField, delivery }: DispatcherOptions,
   ) {
-    this.#state = state;
+    this.state = state;
     this.#views = views;
-    this.#delivered = state.revision;
-    const index = { indexedField, sliceCursorsMax: crowd?.sliceCursorsMax ?? sliceCursorsMax };
+    this.#onDispatched = onDispatched;
+    this.#dispatched = state.revision;
+    const index = { indexedField, sliceCursorsMax: delivery.turns.cursorsPerTurn };
     this.#index = new CursorIndex(index);
-    this.#paced = new CursorIndex(index);
-    this.#crowd = new Crowd(crowd ?? noTurns, (slice) => this.#serve(slice));
-    const window = (due: Iterable<Slice>): void => this.#serveSoon(due);
-    this.#pacer = pacer === undefined ? undefined : new Pacer(pacer, window);
+    this.#latestIndex = new CursorIndex(index);
+    const dispatch = (): void => this.#dispatch();
+    const serve = (slice: Slice): void => slice.catchUp(this);
+    this.#scheduler = new DeliveryScheduler({ clock, dispatch, serve }, delivery);
   }
 
   /** Live cursors have got every event up to here, except those that wait for a turn. */
-  get delivered(): number {
-    return this.#delivered;
+  get dispatched(): number {
+    return this.#dispatched;
   }
 
   /** Events were accepted but not dispatched yet. */
-  get pending(): boolean {
-    return this.#undelivered.length > 0;
+  get hasPending(): boolean {
+    return this.#pending.length > 0;
   }
 
-  get paces(): boolean {
-    return this.#pacer !== undefined;
+  /** Whether a watcher may ask for the latest state only. */
+  get servesLatest(): boolean {
+    return this.#scheduler.hasLatestWindow;
   }
 
-  enlist(cursor: Cursor): Slice {
+  join(cursor: Cursor): Slice {
     return this.#indexOf(cursor).add(cursor);
   }
 
-  retire(cursor: Cursor, slice: Slice): void {
+  leave(cursor: Cursor, slice: CursorSlice): void {
     this.#indexOf(cursor).remove(cursor, slice);
   }
 
   #indexOf(cursor: Cursor): CursorIndex {
-    return cursor.latest ? this.#paced : this.#index;
+    return cursor.latest ? this.#latestIndex : this.#index;
   }
 
-  /** What the state just took. Not seen by watchers before `dispatch`. */
+  /** What the state just took. Watchers do not see it before it is dispatched. */
   take(events: readonly CacheEvent[]): void {
-    this.#undelivered.push(...events);
+    this.#pending.push(...events);
   }
 
   /** The state is at a revision without events. */
   advanced(): void {
-    if (this.#undelivered.length === 0) this.#delivered = this.#state.revision;
+    if (this.#pending.length === 0) this.#dispatched = this.state.revision;
   }
 
   /** The state began anew. */
   reset(): void {
-    this.#undelivered = [];
-    this.#delivered = this.#state.revision;
+    this.#pending = [];
+    this.#dispatched = this.state.revision;
   }
 
-  /** Brings what was applied since the last dispatch to the live cursors it concerns. */
+  /** Dispatches now or when the feed's window ends, as its policy says. */
+  request(watchers: number): void {
+    this.#scheduler.request(watchers);
+  }
+
+  /** Dispatches now. */
   dispatch(): void {
-    const base = this.#delivered;
-    const last = this.#state.revision;
-    const events = this.#undelivered;
-    this.#undelivered = [];
+    this.#scheduler.dispatchNow();
+  }
+
+  close(): void {
+    this.#scheduler.close();
+  }
+
+  #dispatch(): void {
+    const base = this.#dispatched;
+    const last = this.state.revision;
+    assert(base <= last, "dispatch is ahead of the state");
+    const events = this.#pending;
+    this.#pending = [];
     for (let at = 0; at < events.length;) {
       const end = runEnd(events, at);
       const run = at === 0 && end === events.length ? events : events.slice(at, end);
       const to = end === events.length ? last : (events[end - 1]?.revision ?? last);
-      this.#dispatchRun(run, at === 0 ? base : this.#delivered, to);
+      this.#dispatchRun(run, at === 0 ? base : this.#dispatched, to);
       at = end;
     }
-    this.#delivered = Math.max(this.#delivered, last);
+    this.#dispatched = Math.max(this.#dispatched, last);
+    this.#onDispatched?.();
   }
 
   #dispatchRun(events: readonly CacheEvent[], base: number, last: number): void {
     this.#views.take(events, last);
     const buckets = this.#index.assign(events);
-    const crowd = this.#crowd.isCrowd(buckets.reduce((sum, { plain }) => sum + plain.size, 0));
+    const isCrowd = this.#scheduler.isCrowd(
+      buckets.reduce((sum, { plain }) => sum + plain.size, 0),
+    );
     for (const bucket of buckets) {
-      if (crowd) this.#postpone(bucket.plain, base);
-      if (this.#crowd.isCrowd(bucket.selective.size)) this.#postpone(bucket.selective, base);
+      if (isCrowd) this.#postpone(bucket.plain, base);
+      if (this.#scheduler.isCrowd(bucket.selective.size)) this.#postpone(bucket.selective, base);
       dispatchBucket(bucket, base, last);
     }
-    for (const bucket of this.#paced.assign(events)) {
+    for (const bucket of this.#latestIndex.assign(events)) {
       bucket.events.length = 0;
-      this.#pace(bucket.plain, base);
-      this.#pace(bucket.selective, base);
+      this.#postponeToWindow(bucket.plain, base);
+      this.#postponeToWindow(bucket.selective, base);
     }
-    this.#delivered = Math.max(this.#delivered, last);
-    this.#crowd.start();
+    this.#dispatched = Math.max(this.#dispatched, last);
+    this.#scheduler.startTurns();
   }
 
   /** Makes all cursors of these slices wait for a turn. */
   #postpone({ all }: Slices, base: number): void {
     for (const slice of all) {
       slice.behindAt ??= base;
-      this.#crowd.add(slice);
+      this.#scheduler.waitForTurn(slice);
     }
   }
 
-  #pace({ all }: Slices, base: number): void {
+  #postponeToWindow({ all }: Slices, base: number): void {
     for (const slice of all) {
-      if (slice.behindAt !== undefined) continue;
-      slice.behindAt = base;
-      this.#pacer?.add(slice);
+      slice.behindAt ??= base;
+      this.#scheduler.waitForWindow(slice);
     }
-  }
-
-  #serveSoon(slices: Iterable<Slice>): void {
-    for (const slice of slices) this.#crowd.add(slice);
-    this.#crowd.start();
-  }
-
-  /** Serves a slice that waited, up to the dispatched position. */
-  #serve(slice: Slice): void {
-    let at = slice.behindAt ?? this.#delivered;
-    const [first] = slice.cursors;
-    const latest = first?.latest === true;
-    while (at < this.#delivered && slice.cursors.size > 0) {
-      if (at < this.#state.floor) return this.#dissolve(slice, at);
-      const events = this.#state.ringAfter(at, this.#delivered, latest);
-      const last = events.at(-1)?.revision;
-      if (last === undefined) break;
-      if (first?.predicate.selective === false) this.#serveAlike(slice, first, events, last);
-      else for (const cursor of slice.cursors) cursor.serve(events, at, last);
-      slice.behindAt = at = last;
-    }
-    slice.behindAt = undefined;
-    for (const cursor of slice.bookmarksDue.splice(0)) cursor.bookmark();
-  }
-
-  /** Cursors without selectors see exactly what their slice selects, so their predicates are not evaluated. */
-  #serveAlike(slice: Slice, first: Cursor, events: readonly CacheEvent[], last: number): void {
-    const base = slice.behindAt ?? this.#delivered;
-    const { items, coalesced } = this.selection.of(events, first);
-    for (const cursor of slice.cursors) {
-      cursor.offer(items, base, last);
-      if (coalesced > 0 && cursor.live) this.coalesced += coalesced;
-    }
-  }
-
-  /** The ring has forgotten where the slice is: each of its cursors reads on alone. */
-  #dissolve(slice: Slice, at: number): void {
-    const cursors = [...slice.cursors];
-    for (const cursor of cursors) cursor.fallBehind(at);
-    slice.behindAt = undefined;
-    slice.bookmarksDue.length = 0;
-    for (const cursor of cursors) cursor.resume();
   }
 }
 

@@ -5,6 +5,7 @@
  * the events of one revision come or go together.
  * Cost: push O(1) amortised; find O(log n). Memory grows with use up to the bound, not before, and goes when the past is forgotten.
  */
+import { assert } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
 
 /** Bytes of objects handed to one watcher at a time, and a revision more. */
@@ -40,6 +41,8 @@ export class EventRing {
 
   /** All events of one revision, which must be above every earlier one. */
   push(events: readonly CacheEvent[]): void {
+    const newest = this.#events.at(-1)?.revision ?? this.#floor;
+    for (const { revision } of events) assert(revision > newest, "revisions of a ring must rise");
     for (const event of events) {
       this.#events.push(event);
       this.#bytes += event.bytes;
@@ -47,6 +50,10 @@ export class EventRing {
     while (this.length > 0 && (this.length > this.#itemsMax || this.#bytes > this.#bytesMax)) {
       this.#dropOldest();
     }
+    assert(
+      this.#bytes >= 0 && (this.#bytes === 0 || this.length > 0),
+      "a ring counts bytes it has not",
+    );
     if (this.#head > 64 && this.#head > this.length) this.#compact();
   }
 

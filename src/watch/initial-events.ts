@@ -4,6 +4,7 @@
  * Holds  a refused batch is made again from the same key. The bookmark that ends the initial events, if
  *        requested, is part of the last batch.
  */
+import { assert } from "#base/assert.ts";
 import { watchItem } from "./cache-event.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
@@ -53,7 +54,9 @@ export class InitialEvents {
 
   /** The watcher has the batch before `next`. */
   taken(next: string | undefined): void {
-    if (next !== undefined) this.#from = next;
+    if (next === undefined) return;
+    assert(next > this.#from, "initial events go back", { next, from: this.#from });
+    this.#from = next;
   }
 
   #end(): WatchItem {

@@ -47,6 +47,7 @@ export class MemoPool {
     if (held === undefined) this.#queue.push(holder);
     this.#total += added;
     while (this.#total > this.#bytesMax) this.#evict();
+    assert(this.#total >= 0, "memo pool counts bytes nobody holds");
   }
 
   /** Stops charging for `holder`, which has dropped its memo because no further use is expected. */

@@ -27,7 +27,7 @@ const formatJson = 0x7b;
 const closingBrace = 0x7d;
 
 /** A value that is no object in a form we know. The message names the revision, not the content. */
-export class UnreadableValueError extends Error {
+class UnreadableValueError extends Error {
   constructor(revision: number, options?: { cause: unknown }) {
     super(`stored value at revision ${revision} is not readable`, options);
     this.name = "UnreadableValueError";

@@ -14,7 +14,7 @@ import { labelsMatch } from "#api/selectors/label-selector.ts";
 import type { CachedObject } from "./cached-object.ts";
 import { keyOfText } from "./shared-object.ts";
 
-export interface Selection {
+interface Selection {
   /** "" for all namespaces and for cluster-scoped resources. */
   readonly namespace: string;
   readonly namespaced: boolean;
@@ -23,7 +23,7 @@ export interface Selection {
 }
 
 /** Keys in [from, to). */
-export interface KeyRange {
+interface KeyRange {
   readonly from: string;
   readonly to: string;
 }

@@ -17,7 +17,7 @@ interface Reader {
 
 interface Selected {
   readonly items: readonly WatchItem[];
-  /** Items that later ones stand for. */
+  /** Items of these events that later ones replaced. */
   readonly coalesced: number;
 }
 
@@ -28,6 +28,8 @@ interface Kept extends Selected {
 }
 
 export class SharedSelection {
+  /** Items that watchers of the latest state did not get, because later ones replaced them. */
+  coalesced = 0;
   #last: Kept | undefined;
 
   /** Drops the last selection, so that its events can be collected. */

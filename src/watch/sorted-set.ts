@@ -13,7 +13,7 @@
  */
 import { assert } from "#base/assert.ts";
 
-export interface Keyed {
+interface Keyed {
   readonly key: string;
 }
 

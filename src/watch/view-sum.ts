@@ -9,6 +9,7 @@
  *           then per event and view a range check. Without such watchers: nothing.
  * Bounds    `viewsMax` selections per resource; bookmarks of further selections carry no checksum.
  */
+import { assert } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
@@ -80,6 +81,7 @@ export class ViewSum {
     const digest = this.#digestOf(object);
     this.#sum = BigInt.asUintN(128, sign > 0 ? this.#sum + digest : this.#sum - digest);
     this.#count += sign;
+    assert(this.#count >= 0, "more objects left a selection than came");
     this.#state = undefined;
   }
 }
@@ -109,6 +111,7 @@ export class ViewSums {
   }
 
   leave(view: ViewSum): void {
+    assert(view.watchers > 0, "more watchers left a sum than came");
     if (--view.watchers === 0) this.#views.delete(view.predicate.text);
   }
 

@@ -31,9 +31,8 @@ import { Supervisor } from "#platform/supervisor.ts";
 import { changed } from "#platform/testing/changed.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { balance } from "#relay/fleet/balance.ts";
+import { Balance, balance, balanceLimits } from "#relay/fleet/balance.ts";
 import { startCompaction } from "#registry/compaction.ts";
-import { DispatchWindow } from "#registry/dispatch-window.ts";
 import { podInfo } from "#scheduler/pod-info.ts";
 import { queueTimes, SchedulingQueue } from "#scheduler/queue.ts";
 import { createScheduler, schedulerDefaults } from "#scheduler/scheduler.ts";
@@ -45,6 +44,8 @@ import { Leases } from "#store/leases.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { startBookmarks } from "#watch/bookmarks.ts";
+import { DeliveryScheduler } from "#watch/delivery-scheduler.ts";
+import { testDelivery } from "#watch/testing/feed.ts";
 import { root } from "../process/harness.ts";
 import { keptLog } from "./promised-plane.ts";
 
@@ -210,16 +211,30 @@ describe("a periodic loop whose turn throws goes on:", () => {
     });
   }
 
-  test("the dispatch window serves the other resources", async () => {
+  test("a window of watches serves the other resources, and its own in the next window", async () => {
     const s = supervised();
-    const window = new DispatchWindow(s.supervisor.clock);
+    const { clock } = s.supervisor;
+    const delivery = { ...testDelivery, gather: { watchersMin: 0, windowMs: 4 } };
+    const serve = (): void => {};
     let served = 0;
-    const cache = (dispatch: () => void): never => ({ watchers: 5_000, dispatch }) as never;
-    window.add([cache(() => {})]);
-    window.add([cache(once()), cache(() => void served++)]);
+    let isBroken = false;
+    const broken = (): void => {
+      if (isBroken) throw new Error("a sink is broken");
+      served++;
+    };
+    const [one, other] = [broken, () => void served++].map(
+      (dispatch) => new DeliveryScheduler({ clock, dispatch, serve }, delivery),
+    );
+    const request = (): void => [one, other].forEach((scheduler) => scheduler?.request(5_000));
+    request();
+    isBroken = true;
+    request();
     await s.host.advance(1_000);
-    assert.equal(served, 1);
+    assert.equal(served, 3, "the other one was served");
     assert.equal(s.count("watch.flush"), 1);
+    isBroken = false;
+    request();
+    assert.equal(served, 5);
   });
 
   test("pods that wait for their backoff", async () => {
@@ -452,7 +467,8 @@ describe("work that is not waited for", () => {
         return [];
       });
     };
-    const deps = { clock, peerStreams, own: () => 0, letGo: () => {} };
+    const rule = new Balance(balanceLimits);
+    const deps = { clock, rule, peerStreams, own: () => 0, letGo: () => {} };
     const running = balance({ ...deps, failed: (e) => failed.push(e) }, stopping.signal);
     await clock.advance(35_000);
     assert.equal(asked, 3);

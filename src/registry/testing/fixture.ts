@@ -2,6 +2,8 @@
 import { must } from "#base/assert.ts";
 import { silentLog } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources } from "#api/schema/resources.ts";
@@ -11,9 +13,6 @@ import { strategyFor } from "#api/strategies.ts";
 import type { Store } from "#store/store.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
-import { FakeClock } from "#platform/testing/clock.ts";
-import { FakeRandom } from "#platform/testing/random.ts";
-import type { PacerOptions } from "#watch/pacer.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 import type { OpenRegistry, RegistryOptions } from "../registry.ts";
 import { createRegistry, recommendedRegistryOptions } from "../registry.ts";
@@ -38,7 +37,7 @@ export async function newWorld(
 
 /** A second process over the same store, as it were. */
 export function openRegistry(
-  deps: { clock: FakeClock; random: Random; store: Store; pacer?: PacerOptions },
+  deps: { clock: FakeClock; random: Random; store: Store },
   options: Partial<RegistryOptions> = {},
 ): Pick<World, "registry" | "resource"> {
   const registry = createRegistry(

@@ -21,6 +21,7 @@ import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { RelayLimits } from "../limits.ts";
 import { AnonymousPaths, isNobody, type Nobody, nobodyAt } from "./anonymous.ts";
 import { isImpersonating } from "./impersonation.ts";
+import type { Authorizer, Question } from "./question.ts";
 import { RefusalBudget, type RefusalCounts } from "./refusal-budget.ts";
 import { ReviewCache, type ReviewCounts } from "./review-cache.ts";
 
@@ -37,19 +38,6 @@ export interface PeerIdentity {
   recall?(request: PlainRequest): (() => boolean) | undefined;
 }
 
-/** What is asked of the upstream; "" where the request says nothing. */
-export interface Question {
-  readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
-}
-
 interface Answer {
   readonly allowed: boolean;
   readonly reason: string;
@@ -60,7 +48,7 @@ type Extra = Readonly<Record<string, readonly string[]>>;
 const authenticatedGroup = "system:authenticated";
 const cutCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
-export interface AccessDeps {
+interface AccessDeps {
   readonly clock: Clock;
   /** As the relay itself: may create reviews. */
   readonly client: Client;
@@ -69,7 +57,7 @@ export interface AccessDeps {
   readonly peers: PeerIdentity;
 }
 
-export class Access {
+export class Access implements Authorizer {
   readonly #deps: AccessDeps;
   readonly #tokens: ReviewCache<UserInfo | undefined>;
   readonly #decisions: ReviewCache<Answer>;

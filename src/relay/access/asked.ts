@@ -2,9 +2,9 @@
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { type Place, type Target, targetOf } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
-import type { Question } from "./access.ts";
 import type { Caller, EntryPoint } from "./entry-point.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
+import type { Question } from "./question.ts";
 import { reviewStream, type StreamReviewDeps } from "./stream-review.ts";
 
 export interface Asked {
@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** What the upstream is asked about a read, and the place the mirror is read at: of one value. */
-export interface AskedPlace {
+interface AskedPlace {
   readonly question: Question;
   /** Undefined: the path does not fit the scope of the kind. */
   readonly place: Place | undefined;

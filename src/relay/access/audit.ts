@@ -13,14 +13,14 @@ import type { RequestInfo } from "#server/request-info.ts";
 import { isNobody } from "./anonymous.ts";
 import type { CallerNote } from "./entry-point.ts";
 
-export interface RelayAuditDeps {
+interface RelayAuditDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly trail: AuditTrail;
 }
 
 /** What the relay learned of one request. */
-export interface Served {
+interface Served {
   readonly request: PlainRequest;
   readonly info: RequestInfo;
   readonly caller: CallerNote;

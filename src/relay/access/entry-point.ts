@@ -6,9 +6,10 @@
  */
 import { failure } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
-import type { Access, Question } from "./access.ts";
+import type { Access } from "./access.ts";
 import { isNobody } from "./anonymous.ts";
 import { actingUser, isImpersonating, requestedUser } from "./impersonation.ts";
+import type { Question } from "./question.ts";
 
 /** Undefined: the relay itself. */
 export type Caller = UserInfo | undefined;

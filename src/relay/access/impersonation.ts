@@ -10,7 +10,7 @@
 import { ownEntry } from "#base/own.ts";
 import { badRequest, failure } from "#api/status.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
-import type { Access, Question } from "./access.ts";
+import type { Authorizer, Question } from "./question.ts";
 
 const extraPrefix = "impersonate-extra-";
 const anonymousName = "system:anonymous";
@@ -53,7 +53,7 @@ function headerKey(key: string): string {
 
 /** The user the request acts as: `user`, or the one it may impersonate. Throws 400 and 403. */
 export async function actingUser(
-  access: Access,
+  access: Authorizer,
   user: UserInfo,
   request: PlainRequest,
 ): Promise<UserInfo> {

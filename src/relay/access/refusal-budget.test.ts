@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { ApiError } from "#api/status.ts";
-import { hostOf, RefusalBudget, type RefusalLimits } from "./refusal-budget.ts";
+import { hostOf } from "./client-host.ts";
+import { RefusalBudget, type RefusalLimits } from "./refusal-budget.ts";
 
 const seed = Number(process.env["PILOTHOUSE_SEED"] ?? 1);
 const limits: RefusalLimits = {

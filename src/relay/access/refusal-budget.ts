@@ -11,9 +11,10 @@
  * Bounds `refusalAddressesMax` addresses, the one seen longest ago is forgotten; an IPv6 address counts as
  *        its /64, which one host has to itself.
  */
-import { isIPv6 } from "node:net";
+import { assert } from "#base/assert.ts";
 import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
+import { hostOf } from "./client-host.ts";
 
 export interface RefusalLimits {
   readonly refusalBurst: number;
@@ -56,6 +57,7 @@ class Bucket {
   }
 
   take(): void {
+    assert(this.#left >= 1, "nothing is left to take");
     this.#left--;
   }
 
@@ -134,19 +136,4 @@ function tooMany(where: string, waitSeconds: number): Error {
   const text = `too many credentials ${where} that nobody vouches for: try again later`;
   const retryAfterSeconds = Math.ceil(waitSeconds);
   return failure(429, "TooManyRequests", text, { retryAfterSeconds });
-}
-
-/** The host behind an address: an IPv4 address however it is written, the /64 of an IPv6 address. */
-export function hostOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
-  if (mapped !== null) return mapped[1] ?? "";
-  const [plain = ""] = address.split("%");
-  if (!isIPv6(plain)) return address;
-  const [head = "", tail] = plain.split("::");
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
-  const all = [...before, ...Array.from({ length: Math.max(zeros, 0) }, () => "0"), ...after];
-  const short = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${short.join(":")}::/64`;
 }

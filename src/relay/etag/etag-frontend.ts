@@ -32,7 +32,7 @@ import { notModifiedHead, type Poll, pollHeaders } from "./poll-head.ts";
 import { sinceOf, waitMs } from "./poll-query.ts";
 import type { View } from "../views/view.ts";
 
-export interface EtagDeps {
+interface EtagDeps {
   readonly clock: Clock;
   readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;

@@ -3,7 +3,7 @@ import { badRequest, failure, notFound } from "#api/status.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { requestInfo } from "#server/request-info.ts";
 import { textResponse } from "#server/respond.ts";
-import type { Question } from "../access/access.ts";
+import type { Question } from "../access/question.ts";
 import { type Asked, askedPlace, answerReviewed } from "../access/asked.ts";
 import { asksForEvents, type EtagFrontend, type EtagRead } from "./etag-frontend.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
@@ -15,7 +15,7 @@ import { selectorsOf } from "../kubernetes/read-query.ts";
 import type { StreamReviewDeps } from "../access/stream-review.ts";
 import type { View } from "../views/view.ts";
 
-export interface PollsDeps {
+interface PollsDeps {
   readonly mirrors: MirrorSet;
   /** Of the operator's file, those whose resource is mirrored by now; all their names. */
   readonly views: ReadonlyMap<string, NamedView>;

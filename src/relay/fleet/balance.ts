@@ -8,7 +8,7 @@
  */
 import { type Clock, sleep } from "#platform/clock.ts";
 
-export interface BalanceLimits {
+interface BalanceLimits {
   /** Fewer streams than this are not worth moving. */
   readonly streamsMin: number;
   /** Excess over the mean of all relays, as a share of it. */
@@ -53,8 +53,10 @@ export class Balance {
 /** Peers are asked this often. */
 const lookEveryMs = 10_000;
 
-export interface BalancingDeps {
+interface BalancingDeps {
   readonly clock: Clock;
+  /** How many streams to let go. */
+  readonly rule: Balance;
   /** The streams of each peer that answers; one that does not is left out. */
   readonly peerStreams: () => Promise<readonly number[]>;
   readonly own: () => number;
@@ -67,12 +69,11 @@ export interface BalancingDeps {
 /** Looks and lets go until `signal` aborts. */
 export async function balance(deps: BalancingDeps, signal: AbortSignal): Promise<void> {
   const { clock, peerStreams, own, letGo } = deps;
-  const balancing = new Balance(balanceLimits);
   while (!signal.aborted) {
     await sleep(clock, "relay.balance", lookEveryMs, signal);
     try {
       const peers = await peerStreams();
-      const count = balancing.look(clock.monotonicMs(), own(), peers);
+      const count = deps.rule.look(clock.monotonicMs(), own(), peers);
       if (count > 0 && !signal.aborted) letGo(count);
     } catch (error) {
       deps.failed(error);

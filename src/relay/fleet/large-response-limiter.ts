@@ -7,11 +7,12 @@
  * Retry-After grows with the number of recent rejections and is spread at random, so that clients return
  * over the time it takes to serve them, not all at once.
  */
+import { assert } from "#base/assert.ts";
 import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 
-export interface LargeResponseLimits {
+interface LargeResponseLimits {
   readonly herdBytesMax: number;
   /** Answers below this are not worth counting. */
   readonly herdAnswerBytesMin: number;
@@ -50,11 +51,13 @@ export class LargeResponseLimiter {
     if (bytes < herdAnswerBytesMin) return nothing;
     if (this.#bytes > 0 && this.#bytes + bytes > herdBytesMax) throw this.#refusal(bytes);
     this.#bytes += bytes;
+    assert(this.#bytes <= herdBytesMax || this.#bytes === bytes, "too many bytes admitted");
     this.admitted++;
-    let inside = true;
+    let isInside = true;
     return () => {
-      if (inside) this.#bytes -= bytes;
-      inside = false;
+      if (isInside) this.#bytes -= bytes;
+      isInside = false;
+      assert(this.#bytes >= 0, "more bytes left than were admitted");
     };
   }
 

@@ -19,7 +19,7 @@ import type { Counter } from "#server/metric-set.ts";
 import type { Caller } from "../access/entry-point.ts";
 import { impersonationHeaders } from "../access/impersonation.ts";
 
-export interface ShadowDeps {
+interface ShadowDeps {
   readonly http: ByteTransport;
   /** The relay's own credential. */
   readonly headers: () => Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface ShadowDeps {
   readonly looked: Counter;
 }
 
-export interface ShadowOptions {
+interface ShadowOptions {
   /** Of all reads that can be compared, 0 to 1. */
   readonly rate: number;
   readonly shadowsMax: number;
@@ -37,7 +37,7 @@ export interface ShadowOptions {
 }
 
 /** A read that was answered from the mirror. */
-export interface ShadowedRead {
+interface ShadowedRead {
   readonly resource: string;
   readonly verb: string;
   readonly request: PlainRequest;
@@ -149,7 +149,7 @@ interface ReadObject {
   readonly items?: readonly ReadObject[];
 }
 
-export interface Differences {
+interface Differences {
   /** In the upstream's answer only, in ours only, in both with another content. */
   readonly missing: readonly string[];
   readonly extra: readonly string[];
@@ -157,7 +157,7 @@ export interface Differences {
 }
 
 /** Two answers to one question, compared by content: the order of members says nothing. */
-export function differences(ours: ReadObject, theirs: ReadObject): Differences {
+function differences(ours: ReadObject, theirs: ReadObject): Differences {
   const [here, there] = [byName(ours), byName(theirs)];
   const missing = [...there.keys()].filter((name) => !here.has(name));
   const extra = [...here.keys()].filter((name) => !there.has(name));

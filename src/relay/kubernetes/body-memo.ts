@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { gzipLevel } from "#server/gzip.ts";
 
-export interface Body {
+interface Body {
   readonly chunks: readonly Uint8Array[];
   readonly bytes: number;
   /** Compressed on first use. */
@@ -19,7 +19,7 @@ export interface Body {
 
 const compress = promisify(gzip);
 
-export function bodyOf(chunks: readonly Uint8Array[]): Body {
+function bodyOf(chunks: readonly Uint8Array[]): Body {
   let packed: Promise<Uint8Array> | undefined;
   return {
     chunks,

@@ -5,7 +5,7 @@
  */
 const version = "meta.k8s.io/v1";
 
-export interface ContinueToken {
+interface ContinueToken {
   readonly revision: number;
   /** First key not yet served, within the listed prefix. */
   readonly start: string;

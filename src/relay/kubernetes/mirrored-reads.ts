@@ -12,7 +12,7 @@ import type { OpenStreams } from "../fleet/open-streams.ts";
 import type { Shadow } from "../fleet/shadow.ts";
 import type { StreamReviewDeps } from "../access/stream-review.ts";
 
-export interface MirroredReadsDeps {
+interface MirroredReadsDeps {
   readonly clock: Clock;
   readonly mirrors: MirrorSet;
   readonly face: KubernetesFrontend;

@@ -28,7 +28,7 @@ type MetaVersion = NonNullable<Negotiated["transform"]>["version"];
 const encoder = new TextEncoder();
 
 /** Objects whole, apiVersion and kind included: as single objects, and as items of lists of custom ones. */
-export const wholeForm: ItemForm = {
+const wholeForm: ItemForm = {
   key: "json",
   layout: "json",
   bytes: (object) => object.json,
@@ -83,7 +83,7 @@ export function listItem({ kind }: Mirrored, form: Exclude<ReadForm, { kind: "ta
 }
 
 /** The message type of whole objects of `kind`. */
-export function binaryForm(kind: MirroredKind): ItemForm {
+function binaryForm(kind: MirroredKind): ItemForm {
   return protobufForm("pb", kind, exactObject);
 }
 
@@ -130,7 +130,7 @@ export function encode(value: unknown): Uint8Array {
   return encoder.encode(`${JSON.stringify(value)}\n`);
 }
 
-export function partial(object: AnyObject, version: MetaVersion): AnyObject {
+function partial(object: AnyObject, version: MetaVersion): AnyObject {
   return { ...partialObjectMetadata(object, `meta.k8s.io/${version}`) };
 }
 

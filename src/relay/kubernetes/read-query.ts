@@ -166,7 +166,7 @@ export function predicateOf(
   return compilePredicate({ ...selectors, namespace, namespaced: kind.namespaced });
 }
 
-export function isPlain(selectors: Selectors): boolean {
+function isPlain(selectors: Selectors): boolean {
   const { labels, fields } = selectors;
   return (labels?.requirements.length ?? 0) + (fields?.requirements.length ?? 0) === 0;
 }

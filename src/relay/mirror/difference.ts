@@ -7,7 +7,7 @@ import type { Change, KnownState } from "#watch/cache-state.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 
 /** Changes of one resource by revision, in no order. */
-export type Timeline = ReadonlyMap<number, readonly Change[]>;
+type Timeline = ReadonlyMap<number, readonly Change[]>;
 
 /** From `held` to `listed`, a whole list at `revision`. */
 export function diffStates(

@@ -8,6 +8,7 @@
  * list can. Holds: a list that began before a read does not prove anything for it, so for any number of
  * readers at most one list is under way and one is next. Lists of one resource start `verifyEveryMs` apart.
  */
+import { assert } from "#base/assert.ts";
 import { failure } from "#api/status.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import { unconfirmedError } from "./shrink-guard.ts";
@@ -93,7 +94,8 @@ class Shared<T> {
   }
 
   get(): Promise<T> {
-    if (this.#running === undefined) return this.#start();
+    // The next call starts in a microtask: callers before that share it.
+    if (this.#running === undefined) return this.#next ?? this.#start();
     this.#next ??= this.#running.then(
       () => this.#start(),
       () => this.#start(),
@@ -102,6 +104,7 @@ class Shared<T> {
   }
 
   #start(): Promise<T> {
+    assert(this.#running === undefined, "two calls at once");
     this.#next = undefined;
     const running = this.#call().finally(() => {
       if (this.#running === running) this.#running = undefined;

@@ -9,12 +9,13 @@
  *        of the list's revision too. The next event ends it for reads, a gap over it remembers it.
  * Bounds `gapsMax` gaps and proofs; no position below a gap that was forgotten is good.
  */
+import { assert } from "#base/assert.ts";
 import { expiredError } from "#api/status.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
 import type { KnownState } from "#watch/cache-state.ts";
 
 /** Positions strictly between, but for those at which a list showed the state held here. */
-export interface Gap {
+interface Gap {
   readonly above: number;
   readonly below: number;
   readonly good: readonly number[];
@@ -44,7 +45,9 @@ export class KnownPositions {
 
   /** A list at `revision`, above every proof there is, showed the state that is held. */
   prove(revision: number): void {
-    const to = [...this.proofs, revision].slice(-this.#gapsMax);
+    const { proofs } = this;
+    assert(revision > (proofs.at(-1) ?? 0), "proofs must rise", { revision });
+    const to = [...proofs, revision].slice(-this.#gapsMax);
     this.#proof = { at: this.#state.changedAt, to };
   }
 

@@ -33,12 +33,12 @@ export interface MirrorSetDeps {
   readonly changed: () => void;
 }
 
-export interface Started {
+interface Started {
   readonly mirrored: Mirrored;
   readonly ended: Promise<void>;
 }
 
-export interface MirrorSetOptions {
+interface MirrorSetOptions {
   readonly resources: readonly MirroredKind[];
   readonly custom?: CustomChoice;
 }

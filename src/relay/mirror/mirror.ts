@@ -19,14 +19,15 @@ import type { Clock } from "#platform/clock.ts";
 import type { Change } from "#watch/cache-state.ts";
 import { WatchCache } from "#watch/cache.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
+import { type DeliveryPolicy, socketTurns } from "#watch/delivery-scheduler.ts";
 import { noHistory } from "#watch/history.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import { compilePredicate } from "#watch/predicate.ts";
 import { type ObjectSource, SharedObject } from "#watch/shared-object.ts";
 import type { ViewState } from "#watch/watch-item.ts";
 import { ChecksumCheck } from "./checksum-check.ts";
-import { Delivery } from "./delivery.ts";
 import { diffStates } from "./difference.ts";
+import { EventAges } from "./event-ages.ts";
 import { memberHash } from "../views/digest.ts";
 import { isIn, KnownPositions } from "./known-positions.ts";
 import type { RelayLimits } from "../limits.ts";
@@ -42,14 +43,14 @@ const indexedField = "spec.nodeName";
 const part = 2 ** -12;
 const tooOld = "The resourceVersion for the provided watch is too old.";
 
-export interface MirrorDeps {
+interface MirrorDeps {
   readonly clock: Clock;
   readonly memos: MemoPool;
-  /** Called after a delivery with the age of its oldest event since it was received. */
+  /** Called after a dispatch with the age of its oldest event since it was received. */
   readonly dispatched?: (ageMs: number) => void;
 }
 
-export interface MirrorCounts {
+interface MirrorCounts {
   events: number;
   duplicates: number;
   reconciled: number;
@@ -66,7 +67,7 @@ export class Mirror {
   readonly #waiters = new RevisionWaiters();
   readonly #positions: KnownPositions;
   readonly #overlap: Overlap;
-  readonly #delivery: Delivery;
+  readonly #ages: EventAges;
   /** The newest list holds everything at or below. */
   #coveredTo = 0;
   /** The newest revision that something above it has closed; below it all are. */
@@ -85,29 +86,32 @@ export class Mirror {
       memos: deps.memos,
       freeze: false,
     };
-    this.cache = this.#makeCache(deps.clock, limits);
+    this.#ages = new EventAges(deps.clock, limits);
+    this.cache = this.#makeCache(deps, limits);
     this.#positions = new KnownPositions(this.cache.state, limits);
     this.#overlap = new Overlap(deps.clock, limits);
-    const { clock, dispatched } = deps;
-    this.#delivery = new Delivery({ clock, cache: this.cache, dispatched }, limits);
   }
 
-  #makeCache(clock: Clock, limits: RelayLimits): WatchCache {
-    const after = (delayMs: number, f: () => void): void => {
-      clock.after("watch.flush", delayMs, f);
-    };
+  #makeCache({ clock, dispatched }: MirrorDeps, limits: RelayLimits): WatchCache {
     const { group, resource } = this.kind;
     const indexed = selectableFields(group, resource).includes(indexedField);
     return new WatchCache(
       {
+        clock,
         history: noHistory,
-        whole: () => !this.open,
+        isWhole: () => !this.open,
         digestOf: memberHash,
-        crowd: { nextTurn: (f) => after(0, f) },
-        pacer: { windowMs: limits.latestWindowMs, nowMs: () => clock.monotonicMs(), after },
+        onDispatched: () => {
+          const ageMs = this.#ages.dispatched();
+          if (ageMs !== undefined) dispatched?.(ageMs);
+        },
       },
       { objects: [], revision: 0 },
-      { ...limits, indexedField: indexed ? indexedField : undefined },
+      {
+        ...limits,
+        indexedField: indexed ? indexedField : undefined,
+        delivery: deliveryOf(limits),
+      },
     );
   }
 
@@ -225,8 +229,9 @@ export class Mirror {
     try {
       for (let at = 0; at < events.length;) at = this.#applyRevision(events, at);
     } finally {
-      if (this.cache.state.changedAt > before) this.#delivery.news(this.#heardMs);
-      this.#delivery.soon();
+      const { changedAt, revision } = this.cache.state;
+      if (changedAt > before) this.#ages.received(revision, this.#heardMs);
+      this.cache.requestDispatch();
       this.#waiters.reached(this.proven);
     }
     return this.cache.state.revision > before;
@@ -240,12 +245,12 @@ export class Mirror {
 
   /** Brings what was applied to watchers now. */
   flush(): void {
-    this.#delivery.now();
+    this.cache.dispatch();
   }
 
   /** For how long each watcher that is not up to date has been behind, in milliseconds. */
   behindMs(): readonly number[] {
-    return this.#delivery.behindMs();
+    return this.cache.positionsBehind().map((position) => this.#ages.behindMs(position));
   }
 
   /** Calls `done` once the state is that of `revision` or later; the result calls it off. */
@@ -262,8 +267,7 @@ export class Mirror {
 
   close(): void {
     this.#isClosed = true;
-    this.#delivery.stop();
-    this.cache.end();
+    this.cache.close();
   }
 
   /** Whether its state may be served. */
@@ -305,7 +309,7 @@ export class Mirror {
     if (revision <= this.revision) return;
     this.#closedAt = this.revision;
     if (type === "BOOKMARK") this.cache.advance(revision);
-    if (!this.cache.bookmarksDue) return;
+    if (!this.cache.hasBookmarksDue) return;
     this.flush();
     this.cache.payBookmarks();
   }
@@ -374,4 +378,13 @@ export class Mirror {
   #shared({ key, value, revision }: FormedObject): SharedObject {
     return new SharedObject(this.#source, key, value, revision);
   }
+}
+
+/** A relay is there for crowds: it gathers events however few watchers a resource has. */
+function deliveryOf({ flushMs, latestWindowMs }: RelayLimits): DeliveryPolicy {
+  return {
+    gather: { watchersMin: 0, windowMs: flushMs },
+    turns: socketTurns,
+    latest: { windowMs: latestWindowMs },
+  };
 }

@@ -16,7 +16,7 @@ export interface MirroredKind {
   readonly custom?: CustomShape;
 }
 
-export interface CustomShape {
+interface CustomShape {
   /** Changes with the definition. */
   readonly key: string;
   readonly listKind: string;

@@ -13,7 +13,7 @@ interface Heard {
   readonly before: number;
 }
 
-export interface OverlapLimits {
+interface OverlapLimits {
   readonly overlapFrames: number;
   readonly overlapMs: number;
 }

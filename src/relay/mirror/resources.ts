@@ -20,7 +20,7 @@ interface ApiResource {
   readonly verbs: readonly string[];
 }
 
-export interface DiscoveryReader {
+interface DiscoveryReader {
   /** Parsed JSON of a discovery path. */
   read(path: string): Promise<unknown>;
   /** A group version that cannot be read. */

@@ -10,6 +10,7 @@
  *        list may run beside the watch when readers need proof of freshness (`list`, freshness.ts).
  * Bounds a page `pageBytesMax`, a frame `frameBytesMax`; failures wait with full jitter, and beyond what a 429 asks for.
  */
+import { assert } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
 import { Backoff } from "#client/backoff.ts";
@@ -40,7 +41,7 @@ import {
 } from "./object-form.ts";
 import { type BookmarkEvent, OutOfOrderError, type UpstreamEvent } from "./upstream-event.ts";
 
-export interface UpstreamDeps {
+interface UpstreamDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -49,7 +50,7 @@ export interface UpstreamDeps {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-export interface UpstreamCounts {
+interface UpstreamCounts {
   lists: number;
   watches: number;
   watching: number;
@@ -57,7 +58,7 @@ export interface UpstreamCounts {
   failures: number;
 }
 
-export interface Listing {
+interface Listing {
   readonly objects: readonly FormedObject[];
   readonly revision: number;
 }
@@ -212,6 +213,7 @@ export class Upstream {
     const response = await this.#send(query, signal);
     this.#answered();
     this.counts.watches++;
+    assert(this.counts.watching === 0, "two watches of one resource");
     this.counts.watching++;
     this.mirror.heard();
     try {

@@ -27,7 +27,7 @@ export interface FakeEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
 }
 
-export interface FakeObject {
+interface FakeObject {
   readonly label: string;
   readonly uid: string;
   readonly revision: number;

@@ -7,7 +7,7 @@ import { silentLog } from "#platform/log.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#server/metric-set.ts";
-import type { RelayDeps } from "../relay.ts";
+import type { createRelay } from "../relay.ts";
 
 /** Allows everything to every user. */
 const allowing = {
@@ -17,7 +17,10 @@ const allowing = {
 /** An upstream that takes requests without credentials, and says no more than that. */
 const takesAnonymous: ByteTransport = new FakeHttpServer(() => wholeAnswer(403));
 
-export function relayDeps(clock: FakeClock, upstream: ByteTransport): RelayDeps {
+export function relayDeps(
+  clock: FakeClock,
+  upstream: ByteTransport,
+): Parameters<typeof createRelay>[0] {
   return {
     clock,
     random: new FakeRandom(3),

@@ -137,7 +137,7 @@ export interface Json {
   readonly deleted?: readonly { readonly name: string }[];
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;

@@ -6,6 +6,7 @@
  *        names no position.
  * Cost   a change O(log n + one block); the next read of the body pays for the changed blocks.
  */
+import { assert } from "#base/assert.ts";
 import type { HeadAlone } from "#platform/http.ts";
 import { BodyPart, PartedBody } from "../etag/body-part.ts";
 import { digestText, sum } from "./digest.ts";
@@ -73,6 +74,7 @@ export class ViewContent {
     if (before !== undefined && before.place !== after?.place) this.#blocks.delete(before.place);
     if (after !== undefined) this.#blocks.set(after);
     this.#count += Number(after !== undefined) - Number(before !== undefined);
+    assert(this.#count >= 0, "more rows left a view than came");
     this.#digest = sum(this.#digest, (after?.hash ?? 0n) - (before?.hash ?? 0n));
   }
 

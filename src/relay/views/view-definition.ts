@@ -43,7 +43,7 @@ export interface ViewDefinition {
   readonly zone: ZoneRule | undefined;
 }
 
-export type ViewShape =
+type ViewShape =
   | { readonly kind: "objects" }
   | { readonly kind: "fields"; readonly rules: readonly FieldRule[] }
   | { readonly kind: "text"; readonly template: JsonPathTemplate };

@@ -1,8 +1,12 @@
 /** Watch caches that registries feed from one store, in virtual time. */
-import { storageKey, resourcePrefix, storeKey } from "#registry/keys.ts";
-import type { OpenRegistry } from "#registry/registry.ts";
-import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
+import { storageKey, resourcePrefix, storeKey } from "#registry/keys.ts";
+import {
+  type OpenRegistry,
+  recommendedRegistryOptions,
+  type RegistryOptions,
+} from "#registry/registry.ts";
+import { newWorld, openRegistry, type World } from "#registry/testing/fixture.ts";
 import type { FullStore } from "#store/full-store.ts";
 import type { LeaseId, Revision } from "#store/store.ts";
 import { encodeObject } from "#watch/object-bytes.ts";
@@ -18,7 +22,8 @@ interface StoreFedOptions {
 }
 
 export async function storeFed(options: StoreFedOptions): Promise<Fed> {
-  const registryOptions = { ...options, pinnedMax: 2 };
+  const delivery = { ...recommendedRegistryOptions.delivery, latest: { windowMs } };
+  const registryOptions = { ...options, pinnedMax: 2, delivery };
   const world = await newWorld(registryOptions);
   return new StoreFed(world, registryOptions);
 }
@@ -32,11 +37,11 @@ class StoreFed implements Fed {
   readonly windowMs = windowMs;
   readonly #world: World;
   readonly #store: FullStore;
-  readonly #options: { readonly ringItemsMax: number; readonly pinnedMax: number };
+  readonly #options: Partial<RegistryOptions>;
   readonly #registries: OpenRegistry[];
   readonly #labels = new Map<string, string>();
 
-  constructor(world: World, options: { ringItemsMax: number; pinnedMax: number }) {
+  constructor(world: World, options: Partial<RegistryOptions>) {
     this.#world = world;
     this.#store = world.store as FullStore;
     this.#options = options;
@@ -114,13 +119,7 @@ class StoreFed implements Fed {
 
   #open(): OpenRegistry {
     const { clock, store } = this.#world;
-    const pacer = {
-      windowMs,
-      nowMs: () => clock.monotonicMs(),
-      after: (delayMs: number, f: () => void) => void clock.after("watch.flush", delayMs, f),
-    };
-    const deps = { clock, store, random: new FakeRandom(3), pacer };
-    return openRegistry(deps, this.#options).registry;
+    return openRegistry({ clock, store, random: new FakeRandom(3) }, this.#options).registry;
   }
 
   #record(key: string, label: string | undefined): void {

@@ -6,11 +6,13 @@ import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 import { parseLabelSelector } from "#api/selectors/label-selector.ts";
 import type { AnyObject } from "#api/object.ts";
 import { plainFieldValue } from "#api/selectors/selectable-fields.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Change } from "../cache-state.ts";
 import type { CacheOptions } from "../cache.ts";
 import { WatchCache } from "../cache.ts";
 import { CacheEvent } from "../cache-event.ts";
 import type { Cursor } from "../cursor.ts";
+import type { DeliveryPolicy } from "../delivery-scheduler.ts";
 import type { History, HistoryReader, HistorySink } from "../history.ts";
 import { MemoPool } from "../memo-pool.ts";
 import { encodeObject } from "../object-bytes.ts";
@@ -32,7 +34,18 @@ export const testSource: ObjectSource = {
   freeze: true,
 };
 
-export const testCacheOptions: CacheOptions = {
+/** All cursors are served before dispatch returns. */
+const noTurns = { cursorsMin: Number.POSITIVE_INFINITY, cursorsPerTurn: 500 };
+
+/** Nothing is gathered, nothing waits. */
+export const testDelivery: DeliveryPolicy = {
+  gather: { watchersMin: 0, windowMs: 0 },
+  turns: noTurns,
+  latest: undefined,
+};
+
+const testCacheOptions: CacheOptions = {
+  delivery: testDelivery,
   ringItemsMax: 1000,
   ringBytesMax: 1 << 20,
   pinnedMax: 4,
@@ -79,28 +92,36 @@ export class TestFeed implements History {
   readonly #state = new Map<string, SharedObject>();
   readonly #readers = new Set<TestReader>();
 
-  /** Turns of a crowd that are due. */
+  /** Turns and windows that are due: all timers of the cache. */
   readonly #turns: (() => void)[] = [];
 
   /**
    * `crowd`: from two watchers on they are served in slices of this size, one per turn. `turn` runs a turn
-   * and opens a window for watchers of the latest state.
+   * or opens a window for watchers of the latest state.
    */
   constructor(options: Partial<CacheOptions> & { readonly crowd?: number } = {}) {
-    const nextTurn = (f: () => void): void => void this.#turns.push(f);
-    const sliceCursorsMax = options.crowd ?? 0;
-    const crowd = { nextTurn, sliceCursorsMax, crowdCursorsMin: 2 };
-    const pacer = { windowMs: 1, nowMs: () => 0, after: (_: number, f: () => void) => nextTurn(f) };
+    const cursorsPerTurn = options.crowd ?? 0;
+    const turns = cursorsPerTurn > 0 ? { cursorsMin: 2, cursorsPerTurn } : noTurns;
+    const delivery = { ...testDelivery, turns, latest: { windowMs: 1 } };
     this.cache = new WatchCache(
-      {
-        history: this,
-        digestOf: testDigest,
-        pacer,
-        ...(sliceCursorsMax > 0 ? { crowd } : {}),
-      },
+      { clock: this.#clock(), history: this, digestOf: testDigest },
       { objects: [], revision: 1 },
-      { ...testCacheOptions, ...options },
+      { ...testCacheOptions, delivery, ...options },
     );
+  }
+
+  /** Timers fire in the order in which they were set, one per `turn`. */
+  #clock(): Clock {
+    const after: Clock["after"] = (_name, _delayMs, f) => {
+      this.#turns.push(f);
+      return { cancel: () => this.#drop(f) };
+    };
+    return { nowMs: () => 0, monotonicMs: () => 0, after };
+  }
+
+  #drop(f: () => void): void {
+    const at = this.#turns.indexOf(f);
+    if (at >= 0) this.#turns.splice(at, 1);
   }
 
   get revision(): number {

@@ -1,8 +1,8 @@
 /**
- * When each revision arrived, to the nearest half second: tells how long a watcher at some position has
- * been behind, without a timestamp in every event.
+ * How late a mirror's watchers are: the age of the oldest event when it is dispatched, and for how long a
+ * watcher at some position has been behind, without a timestamp in every event.
  *
- * Bounds  `passedMax` notes; a position older than all of them counts as old as the oldest.
+ * Bounds  a note per half second, `passedMax` of them; a position older than all counts as old as the oldest.
  */
 import { Ring } from "#base/ring.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -15,24 +15,34 @@ interface Note {
   readonly ms: number;
 }
 
-export class PassedRevisions {
+export class EventAges {
   readonly #clock: Clock;
   readonly #notes: Ring<Note>;
+  /** When the oldest event that is not dispatched was received. */
+  #waitingSinceMs: number | undefined;
 
   constructor(clock: Clock, options: { readonly passedMax: number }) {
     this.#clock = clock;
     this.#notes = new Ring(options.passedMax);
   }
 
-  /** `revision` is the newest. */
-  note(revision: number): void {
+  /** Events up to `revision`, the newest, were received at `receivedMs`. */
+  received(revision: number, receivedMs: number): void {
+    this.#waitingSinceMs ??= receivedMs;
     const ms = this.#clock.monotonicMs();
     const last = this.#notes.get(this.#notes.next - 1);
     if (last === undefined || ms - last.ms >= noteEveryMs) this.#notes.push({ revision, ms });
   }
 
+  /** Everything received was dispatched. @returns how old the oldest was; undefined: there was nothing. */
+  dispatched(): number | undefined {
+    const sinceMs = this.#waitingSinceMs;
+    this.#waitingSinceMs = undefined;
+    return sinceMs === undefined ? undefined : this.#clock.monotonicMs() - sinceMs;
+  }
+
   /** How long ago the first event after `position` arrived, as far as the notes reach. */
-  ageMs(position: number): number {
+  behindMs(position: number): number {
     let low = this.#notes.oldest;
     let high = this.#notes.next;
     while (low < high) {

@@ -1,0 +1,17 @@
+/** What counts as one client when addresses are counted. */
+import { isIPv6 } from "node:net";
+
+/** The host behind an address: an IPv4 address however it is written, the /64 of an IPv6 address. */
+export function hostOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped !== null) return mapped[1] ?? "";
+  const [plain = ""] = address.split("%");
+  if (!isIPv6(plain)) return address;
+  const [head = "", tail] = plain.split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  const all = [...before, ...Array.from({ length: Math.max(zeros, 0) }, () => "0"), ...after];
+  const short = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${short.join(":")}::/64`;
+}

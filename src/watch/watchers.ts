@@ -1,0 +1,149 @@
+/**
+ * All watchers of one cache: their cursors, bookmarks and checksums. To its cursors it is their home.
+ *
+ * Holds  a cursor that is not here has ended. A bookmark that could not be sent yet, because parts of the
+ *        newest revision may be missing, is due until the feed says that they are here.
+ */
+import { assert } from "#base/assert.ts";
+import { wholeRevision } from "./cache-event.ts";
+import type { KnownState } from "./cache-state.ts";
+import { Cursor, type CursorHome, type CursorSlice, type CursorStart } from "./cursor.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { History } from "./history.ts";
+import type { Predicate } from "./predicate.ts";
+import type { SharedSelection } from "./shared-selection.ts";
+import type { ViewSum, ViewSums } from "./view-sum.ts";
+import type { WatchSink } from "./watch-item.ts";
+
+export interface WatchOptions {
+  readonly predicate: Predicate;
+  readonly bookmarks: boolean;
+  /** Where to start: strictly after a revision, or with the current state as ADDED events. */
+  readonly start: { readonly after: number } | "state";
+  /** Close the initial events with a marked bookmark; absent: when bookmarks are wanted. */
+  readonly marker?: boolean;
+  /** Bookmarks say what the view holds: count and checksum. */
+  readonly checksums?: boolean;
+  /** At most one event per key and window, as `latest.ts` says. */
+  readonly latest?: boolean;
+}
+
+interface WatchersDeps {
+  readonly state: KnownState;
+  readonly history: History;
+  readonly dispatcher: Dispatcher;
+  readonly views: ViewSums;
+  /** False while parts of the newest revision may be missing. */
+  readonly isWhole: () => boolean;
+}
+
+export class Watchers implements CursorHome {
+  readonly state: KnownState;
+  readonly history: History;
+  readonly selection: SharedSelection;
+  readonly #dispatcher: Dispatcher;
+  readonly #views: ViewSums;
+  readonly #isWhole: () => boolean;
+  readonly #cursors = new Set<Cursor>();
+  readonly #bookmarksDue = new Set<Cursor>();
+  #startedCount = 0;
+
+  constructor({ state, history, dispatcher, views, isWhole }: WatchersDeps) {
+    this.state = state;
+    this.history = history;
+    this.selection = dispatcher.selection;
+    this.#dispatcher = dispatcher;
+    this.#views = views;
+    this.#isWhole = isWhole;
+  }
+
+  get count(): number {
+    return this.#cursors.size;
+  }
+
+  /** The positions of watchers that have not got everything: parked, catching up, or waiting for a turn. */
+  positionsBehind(): readonly number[] {
+    const positions: number[] = [];
+    for (const cursor of this.#cursors) if (cursor.isBehind) positions.push(cursor.position);
+    return positions;
+  }
+
+  /** Starts at once: initial events may reach the sink before this returns. */
+  watch(options: WatchOptions, sink: WatchSink): Cursor {
+    const { predicate, bookmarks } = options;
+    const latest = options.latest === true && this.#dispatcher.servesLatest;
+    const view =
+      options.checksums === true
+        ? this.#views.join(predicate, () => this.state.snapshot())
+        : undefined;
+    const cursor = new Cursor(
+      { home: this, predicate, sink },
+      { id: this.#startedCount++, bookmarks, latest, view, start: this.#start(options, view) },
+    );
+    this.#cursors.add(cursor);
+    cursor.resume();
+    return cursor;
+  }
+
+  #start(options: WatchOptions, view: ViewSum | undefined): CursorStart {
+    if (options.start !== "state") return { kind: "after", revision: options.start.after };
+    const isNow = !this.#dispatcher.hasPending || view?.position === this.state.revision;
+    const marker = options.marker ?? options.bookmarks;
+    return {
+      kind: "state",
+      ...this.state.snapshot(),
+      marker,
+      view: isNow ? view?.state : undefined,
+    };
+  }
+
+  /** Bookmarks for the cursors of one of `slots` equal shares. */
+  bookmark(slot: number, slots: number): void {
+    for (const cursor of this.#cursors) if (cursor.id % slots === slot) cursor.bookmark();
+  }
+
+  get hasBookmarksDue(): boolean {
+    return this.#bookmarksDue.size > 0;
+  }
+
+  /** All of the newest revision is here, and dispatched. */
+  payBookmarks(): void {
+    const due = [...this.#bookmarksDue];
+    this.#bookmarksDue.clear();
+    for (const cursor of due) cursor.bookmark();
+  }
+
+  /** Ends the watches that began at a `lost` position. */
+  expireStarts(lost: (position: number) => boolean, error: Error): void {
+    for (const cursor of this.#cursors) if (lost(cursor.startedAfter)) cursor.end(error);
+  }
+
+  /** Ends every watch; `error` as WatchSink.end. */
+  end(error?: Error): void {
+    for (const cursor of this.#cursors) cursor.end(error);
+  }
+
+  get dispatched(): number {
+    return this.#dispatcher.dispatched;
+  }
+
+  join(cursor: Cursor): CursorSlice {
+    return this.#dispatcher.join(cursor);
+  }
+
+  leave(cursor: Cursor, slice: CursorSlice): void {
+    this.#dispatcher.leave(cursor, slice);
+  }
+
+  admitBookmark(cursor: Cursor, revision: number): boolean {
+    if (revision < wholeRevision(this.state.revision) || this.#isWhole()) return true;
+    this.#bookmarksDue.add(cursor);
+    return false;
+  }
+
+  ended(cursor: Cursor): void {
+    assert(this.#cursors.delete(cursor), "a cursor ended twice");
+    this.#bookmarksDue.delete(cursor);
+    if (cursor.view !== undefined) this.#views.leave(cursor.view);
+  }
+}
