@@ -1,4 +1,5 @@
 /** Schedules: which texts are refused, and when the others fire. */
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { CronError, isTimeZone, nextAfter, parseCron } from "./cron.ts";
@@ -51,6 +52,18 @@ test("The next time is the first one the zone's calendar shows", () => {
     const next = nextAfter(parseCron(spec), Date.parse(from), zone);
     assert.ok(next !== undefined, spec);
     assert.equal(new Date(next).toISOString(), new Date(expected).toISOString(), `${spec} ${from}`);
+  }
+});
+
+test("The next times are those of upstream's library, around changes of clocks too", () => {
+  const recorded = readFileSync(new URL("testdata/cron-next.txt", import.meta.url), "utf8");
+  const lines = recorded.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  assert.equal(lines.length, 300);
+  for (const line of lines) {
+    const [spec = "", zone = "", after = "", expected = ""] = line.split(" | ");
+    const next = nextAfter(parseCron(spec), Date.parse(after), zone);
+    const wanted = expected === "none" ? undefined : Date.parse(expected);
+    assert.equal(next, wanted, line);
   }
 });
 

@@ -13,15 +13,16 @@ const facts = {
   serviceCidr: "10.96.0.0/12",
   clientCa: "PEM",
 };
+const options = { controllerRoles: [] };
 
 test("bootstrap makes every object once, and a second run changes nothing", async () => {
   const plane = await openPlane();
   const deps = { catalog: plane.server.catalog, clock: plane.clock, log: silentLog };
-  await bootstrap(deps, facts);
+  await bootstrap(deps, facts, options);
   const version = async (): Promise<string | undefined> =>
     (await ask(plane, "GET", "/api/v1/namespaces")).json.metadata?.resourceVersion;
   const before = await version();
-  await bootstrap(deps, facts);
+  await bootstrap(deps, facts, options);
   assert.equal(await version(), before);
   const service = await ask(plane, "GET", "/api/v1/namespaces/default/services/kubernetes");
   assert.equal((service.json["spec"] as { clusterIP?: string }).clusterIP, "10.96.0.1");
@@ -46,10 +47,10 @@ test("another address moves the endpoints, a loopback address makes none", async
   const plane = await openPlane();
   const deps = { catalog: plane.server.catalog, clock: plane.clock, log: silentLog };
   const path = "/api/v1/namespaces/default/endpoints/kubernetes";
-  await bootstrap(deps, { ...facts, advertise: { host: "127.0.0.1", port: 1 } });
+  await bootstrap(deps, { ...facts, advertise: { host: "127.0.0.1", port: 1 } }, options);
   assert.equal((await ask(plane, "GET", path)).status, 404);
-  await bootstrap(deps, facts);
-  await bootstrap(deps, { ...facts, advertise: { host: "192.0.2.8", port: 6443 } });
+  await bootstrap(deps, facts, options);
+  await bootstrap(deps, { ...facts, advertise: { host: "192.0.2.8", port: 6443 } }, options);
   assert.match((await ask(plane, "GET", path)).text, /192\.0\.2\.8/);
   await plane.close();
 });

@@ -12,7 +12,7 @@ import type { AnyObject } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";
 import { resourceByKind } from "#api/schema/resources.ts";
 import { ApiError } from "#api/status.ts";
-import { bootstrapPolicy, reconcilePolicy } from "#auth/bootstrap-policy.ts";
+import { type AccountRole, bootstrapPolicy, reconcilePolicy } from "#auth/bootstrap-policy.ts";
 import { must } from "#base/assert.ts";
 import {
   bootstrapFlowSchemas,
@@ -43,19 +43,28 @@ interface BootstrapDeps {
   readonly log: Log;
 }
 
+export interface BootstrapOptions {
+  /** Of the controllers that run with this server, for the RBAC policy. */
+  readonly controllerRoles: readonly AccountRole[];
+}
+
 /** What to store when `current` is there: undefined to leave it. */
 type Reconcile = (wanted: AnyObject, current: AnyObject) => AnyObject | undefined;
 
 const keep: Reconcile = () => undefined;
 
 /** Resolves when every object is durable. Rejects with the first refusal, naming the object. */
-export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Promise<void> {
+export async function bootstrap(
+  deps: BootstrapDeps,
+  facts: BootstrapFacts,
+  options: BootstrapOptions,
+): Promise<void> {
   const { catalog } = deps;
   const now = formatTime(deps.clock.nowMs());
   const endpoints = isLoopbackHost(facts.advertise.host)
     ? []
     : [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)];
-  const policy = bootstrapPolicy();
+  const policy = bootstrapPolicy(options.controllerRoles);
   const namespaced = (object: AnyObject): boolean => object.metadata?.namespace !== undefined;
   await ensureAll(deps, [
     [namespaceObjects(), keep],

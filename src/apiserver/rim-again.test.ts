@@ -4,9 +4,10 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
 import { test, type TestContext } from "node:test";
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
-import type { Again, PlainHandler } from "#platform/http.ts";
+import type { PlainHandler } from "#platform/http.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { silentLog } from "#platform/log.ts";
+import type { Replay, ReplayableResponse } from "#platform/replay.ts";
 
 const issue = {
   validity: { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2049, 0) },
@@ -67,12 +68,11 @@ class Polled {
 
   readonly #handler: PlainHandler = ({ path }) => {
     this.requests++;
-    const again: Again = () =>
-      this.known
-        ? { status: 304, headers: { "x-way": `${path} again` }, http1: new Uint8Array(0) }
-        : undefined;
-    const headers = { "x-way": path };
-    return Promise.resolve({ kind: "bytes", status: 304, headers, body: [none], again });
+    const again: Replay = () =>
+      this.known ? { status: 304, headers: { "x-way": `${path} again` } } : undefined;
+    const head = { kind: "bytes", status: 304, headers: { "x-way": path } } as const;
+    const answer: ReplayableResponse = { ...head, body: [none], again };
+    return Promise.resolve(answer);
   };
 }
 

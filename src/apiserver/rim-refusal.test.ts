@@ -2,12 +2,24 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { test } from "node:test";
+import { test as runTest, type TestContext } from "node:test";
 import type { ByteSink, PlainHandler, RefusedRequest } from "#platform/http.ts";
 import { silentLog } from "#platform/log.ts";
 import { httpLimits, listen } from "#platform/node/http/http.ts";
 
 type Context = { after(f: () => unknown): void };
+
+/** Who serves HTTP/1.1 in the test that runs: node:http as for the API server, or our own code as for a relay. */
+let ownHttp1 = false;
+
+function test(name: string, run: (context: TestContext) => Promise<void>): void {
+  for (const own of [false, true]) {
+    void runTest(`${name} (${own ? "own HTTP/1.1" : "node:http"})`, (context) => {
+      ownHttp1 = own;
+      return run(context);
+    });
+  }
+}
 
 class Served {
   readonly refused: RefusedRequest[] = [];
@@ -18,9 +30,13 @@ class Served {
     this.refused = refused;
   }
 
-  static async start(context: Context, handler: PlainHandler): Promise<Served> {
+  static async start(
+    context: Context,
+    handler: PlainHandler,
+    limits = httpLimits,
+  ): Promise<Served> {
     const refused: RefusedRequest[] = [];
-    const at = { host: "127.0.0.1", port: 0, limits: httpLimits };
+    const at = { host: "127.0.0.1", port: 0, limits, ownHttp1 };
     const told = { refused: (request: RefusedRequest) => void refused.push(request) };
     const server = await listen({ ...at, ...told }, handler, silentLog);
     context.after(() => server.close(0));
@@ -162,4 +178,12 @@ test("a client that is answered while it still sends its body reads the answer",
   socket.on("data", (chunk: Buffer) => (all += String(chunk))).on("error", () => {});
   await once(socket, "close");
   assert.match(all, /^HTTP\/1\.1 401 Unauthorized[\s\S]*refused unread$/);
+});
+
+test("a connection that sends no head, or a part of one, is told 408 and closed", async (context) => {
+  const limits = { ...httpLimits, headMs: 30 };
+  const served = await Served.start(context, () => Promise.resolve(text("never")), limits);
+  for (const sent of ["", "GET / HTTP/1.1\r\nHo"]) {
+    assert.match(await served.answers(sent), /^HTTP\/1\.1 408 Request Timeout\r\n/);
+  }
 });

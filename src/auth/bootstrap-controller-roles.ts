@@ -1,12 +1,13 @@
 /**
- * The rules of `system:controller:*` (without the prefix), one per controller, and
- * of the roles in kube-system and kube-public.
+ * The rules of `system:controller:*` (without the prefix) for upstream's controllers that do not run
+ * here, and of the roles in kube-system and kube-public. A controller that runs here declares its role
+ * beside its code (`controllers/framework/role.ts`).
  *
  * One rule per line: `verbs | groups | resources [| names]`, or `verbs | URLs`. `core` is the group "",
  * `read`, `write` and `readwrite` stand for their verbs, `events` for the rule to write events; a
  * deeper line goes on with the one above. Facts of Kubernetes 1.36 with its default feature gates.
  */
-export const controllerRoleRules = `
+export const absentControllerRules = `
 attachdetach-controller
   list,watch | core | persistentvolumeclaims,persistentvolumes
   read | core | nodes
@@ -26,63 +27,12 @@ certificate-controller
       kubernetes.io/legacy-unknown
   create | authorization.k8s.io | subjectaccessreviews
   events
-clusterrole-aggregation-controller
-  escalate,get,list,patch,update,watch | rbac.authorization.k8s.io | clusterroles
-cronjob-controller
-  get,list,update,watch | batch | cronjobs
-  create,delete,get,list,patch,update,watch | batch | jobs
-  update | batch | cronjobs/status
-  update | batch | cronjobs/finalizers
-  delete,list,watch | core | pods
-  events
-daemon-set-controller
-  read | apps,extensions | daemonsets
-  update | apps,extensions | daemonsets/status
-  update | apps,extensions | daemonsets/finalizers
-  list,watch | core | nodes
-  create,delete,list,patch,watch | core | pods
-  create | core | pods/binding
-  create,delete,get,list,patch,update,watch | apps | controllerrevisions
-  events
-deployment-controller
-  get,list,update,watch | apps,extensions | deployments
-  update | apps,extensions | deployments/status
-  update | apps,extensions | deployments/finalizers
-  create,delete,get,list,patch,update,watch | apps,extensions | replicasets
-  get,list,update,watch | core | pods
-  events
 device-taint-eviction-controller
   delete,get,list,watch | core | pods
   patch,update | core | pods/status
   read | resource.k8s.io | resourceclaims
   read | resource.k8s.io | resourceslices
   read | resource.k8s.io | deviceclasses
-  events
-disruption-controller
-  read | apps,extensions | deployments
-  read | apps,extensions | replicasets
-  read | core | replicationcontrollers
-  read | policy | poddisruptionbudgets
-  read | apps | statefulsets
-  update | policy | poddisruptionbudgets/status
-  patch,update | core | pods/status
-  get | * | */scale
-  events
-endpoint-controller
-  read | core | pods,services
-  create,delete,get,list,update,watch | core | endpoints
-  create | core | endpoints/restricted
-  events
-endpointslice-controller
-  read | core | nodes,pods,services
-  update | core | services/finalizers
-  create,delete,get,list,update,watch | discovery.k8s.io | endpointslices
-  events
-endpointslicemirroring-controller
-  read | core | endpoints,services
-  update | core | services/finalizers
-  update | core | endpoints/finalizers
-  create,delete,get,list,update,watch | discovery.k8s.io | endpointslices
   events
 ephemeral-volume-controller
   read | core | pods
@@ -94,37 +44,9 @@ expand-controller
   patch,update | core | persistentvolumeclaims/status
   read | core | persistentvolumeclaims
   events
-generic-garbage-collector
-  delete,get,list,patch,update,watch | * | *
-  events
-horizontal-pod-autoscaler
-  read | autoscaling | horizontalpodautoscalers
-  update | autoscaling | horizontalpodautoscalers/status
-  get,update | * | */scale
-  list,watch | core | pods
-  list,watch | metrics.k8s.io | pods
-  read | custom.metrics.k8s.io | *
-  read | external.metrics.k8s.io | *
-  events
-job-controller
-  get,list,patch,update,watch | batch | jobs
-  update | batch | jobs/status
-  update | batch | jobs/finalizers
-  create,delete,list,patch,watch | core | pods
-  events
 legacy-service-account-token-cleaner
   get | core | configmaps | kube-apiserver-legacy-service-account-token-tracking
   delete,patch | core | secrets
-namespace-controller
-  delete,get,list,watch | core | namespaces
-  update | core | namespaces/finalize,namespaces/status
-  delete,deletecollection,get,list,watch | * | *
-node-controller
-  delete,get,list,patch,update,watch | core | nodes
-  patch,update | core | nodes/status
-  patch,update | core | pods/status
-  delete,get,list,watch | core | pods
-  events
 persistent-volume-binder
   create,delete,get,list,update,watch | core | persistentvolumes
   update | core | persistentvolumes/status
@@ -135,30 +57,6 @@ persistent-volume-binder
   list,watch | core | nodes
   events
   watch | core | events
-pod-garbage-collector
-  delete,list,watch | core | pods
-  read | core | nodes
-  patch | core | pods/status
-pv-protection-controller
-  get,list,update,watch | core | persistentvolumes
-  events
-pvc-protection-controller
-  get,list,update,watch | core | persistentvolumeclaims
-  update | core | persistentvolumeclaims/status
-  read | core | pods
-  events
-replicaset-controller
-  get,list,update,watch | apps,extensions | replicasets
-  update | apps,extensions | replicasets/status
-  update | apps,extensions | replicasets/finalizers
-  create,delete,list,patch,watch | core | pods
-  events
-replication-controller
-  get,list,update,watch | core | replicationcontrollers
-  update | core | replicationcontrollers/status
-  update | core | replicationcontrollers/finalizers
-  create,delete,list,patch,watch | core | pods
-  events
 resource-claim-controller
   read | core | pods
   update | core | pods/finalizers
@@ -167,13 +65,6 @@ resource-claim-controller
   patch,update | core | pods/status
   events
   patch,update | resource.k8s.io | resourceclaims/binding
-resourcequota-controller
-  list,watch | * | *
-  update | core | resourcequotas/status
-  events
-root-ca-cert-publisher
-  create,update | core | configmaps
-  events
 route-controller
   list,watch | core | nodes
   patch | core | nodes/status
@@ -184,9 +75,6 @@ selinux-warning-controller
   read | core | persistentvolumeclaims
   read | core | pods
   read | storage.k8s.io | csidrivers
-service-account-controller
-  create | core | serviceaccounts
-  events
 service-cidrs-controller
   get,list,patch,update,watch | networking.k8s.io | servicecidrs
   patch,update | networking.k8s.io | servicecidrs/finalizers
@@ -197,20 +85,6 @@ service-controller
   read | core | services
   patch,update | core | services/status
   list,watch | core | nodes
-  events
-statefulset-controller
-  list,watch | core | pods
-  read | apps | statefulsets
-  update | apps | statefulsets/status
-  update | apps | statefulsets/finalizers
-  create,delete,get,patch,update | core | pods
-  create,delete,get,list,patch,update,watch | apps | controllerrevisions
-  create,get,list,watch | core | persistentvolumeclaims
-  delete,update | core | persistentvolumeclaims
-  update | core | pods/finalizers
-  events
-ttl-after-finished-controller
-  delete,get,list,watch | batch | jobs
   events
 ttl-controller
   list,patch,update,watch | core | nodes

@@ -9,13 +9,13 @@
  *        rbac.authorization.kubernetes.io/autoupdate=false keeps an object as the operator made it.
  */
 import { ownEntry } from "#base/own.ts";
-import { must } from "#base/assert.ts";
+import { assert, must } from "#base/assert.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { PolicyRule } from "#api/policy-rules.ts";
 import { uncoveredParts } from "#api/policy-cover.ts";
 import { clusterRoleRules } from "./bootstrap-cluster-roles.ts";
-import { controllerRoleRules, namespaceRoleRules } from "./bootstrap-controller-roles.ts";
+import { absentControllerRules, namespaceRoleRules } from "./bootstrap-controller-roles.ts";
 import { groups } from "./groups.ts";
 
 const apiGroup = "rbac.authorization.k8s.io";
@@ -112,10 +112,19 @@ const namespaceBindings: readonly {
   },
 ];
 
-/** Fresh objects on each call; namespaces kube-system and kube-public must exist before they are written. */
-export function bootstrapPolicy(): readonly AnyObject[] {
+/** What a controller declares beside its code: the rules of its service account, one per text. */
+export interface AccountRole {
+  readonly account: string;
+  readonly rules: readonly string[];
+}
+
+/**
+ * Fresh objects on each call; namespaces kube-system and kube-public must exist before they are written.
+ * `running` are the roles of the controllers that run here; those of upstream's others are known.
+ */
+export function bootstrapPolicy(running: readonly AccountRole[]): readonly AnyObject[] {
   const roles = parseRoles(clusterRoleRules);
-  const controllers = parseRoles(controllerRoleRules);
+  const controllers = assembleControllers(running);
   return [
     ...aggregated.map((role) => makeAggregatedRole(role, roles)),
     ...[...roles].map(([name, rules]) => clusterRole(name, rules, aggregationLabel(name))),
@@ -186,6 +195,18 @@ function subjectKey(subject: Subject): string {
 
 function sameSize(a: object, b: object | undefined): boolean {
   return Object.keys(a).length === Object.keys(b ?? {}).length;
+}
+
+/** account -> rules, by name: upstream's order. */
+function assembleControllers(
+  running: readonly AccountRole[],
+): ReadonlyMap<string, readonly PolicyRule[]> {
+  const roles = new Map(parseRoles(absentControllerRules));
+  for (const { account, rules } of running) {
+    assert(!roles.has(account), "a service account has one role", { account });
+    roles.set(account, rules.map(parseRule));
+  }
+  return new Map([...roles].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** name -> rules, in the order of the text. */

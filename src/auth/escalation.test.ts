@@ -8,7 +8,7 @@ import { FakeLookup } from "./testing.ts";
 
 const apiVersion = "rbac.authorization.k8s.io/v1";
 const lookup = new FakeLookup([
-  ...bootstrapPolicy(),
+  ...bootstrapPolicy([]),
   {
     apiVersion,
     kind: "RoleBinding",
@@ -81,7 +81,7 @@ test("an aggregated role needs all of it", () => {
 });
 
 test("reconciling adds what is missing and keeps what the operator did", () => {
-  const wanted = bootstrapPolicy().find((o) => o.metadata?.name === "system:discovery");
+  const wanted = bootstrapPolicy([]).find((o) => o.metadata?.name === "system:discovery");
   assert.ok(wanted !== undefined && wanted.kind === "ClusterRole");
   const asObject = wanted as Parameters<typeof reconcilePolicy>[0];
   assert.equal(reconcilePolicy(asObject, undefined), asObject);

@@ -137,9 +137,14 @@ test("masters pass without a single role", () => {
   assert.ok(!chain.authorize(attributes(user)).allowed);
 });
 
+const replicaSets = {
+  account: "replicaset-controller",
+  rules: ["create,delete,list,patch,watch | core | pods", "events"],
+};
+
 test("the bootstrap policy lets each do its work and no more", () => {
   const lookup = new FakeLookup([
-    ...bootstrapPolicy(),
+    ...bootstrapPolicy([replicaSets]),
     binding("e", { kind: "ClusterRole", name: "edit" }, [{ kind: "User", name: "ed" }], "ns"),
     binding("v", { kind: "ClusterRole", name: "view" }, [{ kind: "User", name: "vi" }], "ns"),
     binding("a", { kind: "ClusterRole", name: "admin" }, [{ kind: "User", name: "ad" }], "ns"),

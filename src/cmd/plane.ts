@@ -26,6 +26,7 @@ import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
+import { controllerRoles } from "#controllers/manager.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import { createLister } from "#registry/lister.ts";
@@ -117,7 +118,8 @@ async function startOn(
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
   const listening = await listenTls(host, options, server);
-  await bootstrap({ ...host, catalog: server.catalog }, bootstrapFacts(options, listening));
+  const facts = bootstrapFacts(options, listening);
+  await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;

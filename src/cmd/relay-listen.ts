@@ -47,7 +47,7 @@ export function listenTo(
   const curves =
     flags.tlsCurvePreferences === undefined ? {} : { curves: flags.tlsCurvePreferences };
   return listen(
-    { ...address, ...secure, ...clientCa, ...curves, limits: relayHttpLimits },
+    { ...address, ...secure, ...clientCa, ...curves, limits: relayHttpLimits, ownHttp1: true },
     running.handler,
     log,
   );

@@ -125,7 +125,7 @@ async function ownForWorkers(
   if (made === undefined) return socket.remove();
   const { innerHandler } = made.running;
   const at = { host: "", port: 0, socketPath: socket.path };
-  const listening = await listen({ ...at, limits: httpLimits }, innerHandler, log);
+  const listening = await listen({ ...at, limits: httpLimits, ownHttp1: true }, innerHandler, log);
   await made.running.untilReady(stopping);
   const address = await workers.start(flags.servingWorkers, stopping);
   if (address !== undefined) {

@@ -56,7 +56,7 @@ export async function startRelayBeside(
   const mirrors = { resources, reads: "verify", logLevel } as const;
   const made = await makeRelay(mirrors, upstream, ends.signal, more);
   if (made === undefined) throw new Error("a relay that nobody stopped was not made");
-  const options = { ...at, ...keys, limits: relayHttpLimits };
+  const options = { ...at, ...keys, limits: relayHttpLimits, ownHttp1: true };
   const listening = await listen(options, made.running.handler, host.log).catch(async (error) => {
     await endRelay(made);
     throw error;

@@ -12,31 +12,50 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
-import { HorizontalPodAutoscalerController } from "./autoscaling/controller.ts";
-import { ClusterRoleAggregationController } from "./clusterrole/controller.ts";
-import { CronJobController } from "./cronjob/controller.ts";
-import { DaemonSetController } from "./daemonset/controller.ts";
-import { DeploymentController } from "./deployment/controller.ts";
-import { DisruptionController } from "./disruption/controller.ts";
-import { EndpointSliceController } from "./endpoints/controller.ts";
-import { EndpointSliceMirroringController } from "./endpoints/mirroring.ts";
+import {
+  HorizontalPodAutoscalerController,
+  horizontalPodAutoscalerRole,
+} from "./autoscaling/controller.ts";
+import {
+  ClusterRoleAggregationController,
+  clusterRoleAggregationRole,
+} from "./clusterrole/controller.ts";
+import { CronJobController, cronJobRole } from "./cronjob/controller.ts";
+import { DaemonSetController, daemonSetRole } from "./daemonset/controller.ts";
+import { DeploymentController, deploymentRole } from "./deployment/controller.ts";
+import { DisruptionController, disruptionRole } from "./disruption/controller.ts";
+import { EndpointSliceController, endpointSliceRole } from "./endpoints/controller.ts";
+import { endpointsRole } from "./endpoints/endpoints-control.ts";
+import {
+  EndpointSliceMirroringController,
+  endpointSliceMirroringRole,
+} from "./endpoints/mirroring.ts";
 import type { Controller, ControllerDeps } from "./framework/controller.ts";
-import { GarbageCollector } from "./garbage/controller.ts";
-import { JobController } from "./job/controller.ts";
-import { NamespaceController } from "./namespace/controller.ts";
-import { NodeLifecycleController } from "./nodelifecycle/controller.ts";
+import type { ControllerRole } from "./framework/role.ts";
+import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
+import { JobController, jobRole } from "./job/controller.ts";
+import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
+import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
-import { PodGarbageCollector } from "./podgc/controller.ts";
-import { ClaimProtectionController } from "./protection/claim-controller.ts";
-import { VolumeProtectionController } from "./protection/volume-controller.ts";
-import { ResourceQuotaController } from "./quota/controller.ts";
+import { PodGarbageCollector, podGarbageCollectorRole } from "./podgc/controller.ts";
+import { ClaimProtectionController, claimProtectionRole } from "./protection/claim-controller.ts";
+import {
+  VolumeProtectionController,
+  volumeProtectionRole,
+} from "./protection/volume-controller.ts";
+import { ResourceQuotaController, resourceQuotaRole } from "./quota/controller.ts";
 import { ReplicaSetController } from "./replicaset/controller.ts";
-import { replicaSetKind, replicationControllerKind } from "./replicaset/kinds.ts";
-import { ServiceAccountController } from "./serviceaccount/controller.ts";
-import { RootCaPublisher } from "./serviceaccount/root-ca-publisher.ts";
+import {
+  replicaSetKind,
+  replicationControllerKind,
+  replicaSetRole,
+  replicationControllerRole,
+} from "./replicaset/kinds.ts";
+import { ServiceAccountController, serviceAccountRole } from "./serviceaccount/controller.ts";
+import { RootCaPublisher, rootCaPublisherRole } from "./serviceaccount/root-ca-publisher.ts";
 import { type LegacyTokens, TokensController } from "./serviceaccount/token-controller.ts";
-import { StatefulSetController } from "./statefulset/controller.ts";
-import { TtlAfterFinishedController } from "./ttl/controller.ts";
+import { StatefulSetController, statefulSetRole } from "./statefulset/controller.ts";
+import { TtlAfterFinishedController, ttlAfterFinishedRole } from "./ttl/controller.ts";
 
 interface ManagerDeps {
   /** A client that acts as this service account of kube-system: each controller has its own rights. */
@@ -64,81 +83,73 @@ export interface ControllerManager {
 
 type Factory = (deps: ControllerDeps, options: ManagerOptions) => Controller;
 
-/** Name as it appears in events, the service account that acts (upstream's), and the factory. */
-type NamedFactory = readonly [component: string, account: string, factory: Factory];
+/** Name as it appears in events, the role of the service account that acts, and the factory. */
+type NamedFactory = readonly [component: string, role: ControllerRole, factory: Factory];
 
 const factories: readonly NamedFactory[] = [
-  ["namespace-controller", "namespace-controller", (deps) => new NamespaceController(deps)],
-  ["garbage-collector", "generic-garbage-collector", (deps) => new GarbageCollector(deps)],
-  ["deployment-controller", "deployment-controller", (deps) => new DeploymentController(deps)],
+  ["namespace-controller", namespaceRole, (deps) => new NamespaceController(deps)],
+  ["garbage-collector", garbageRole, (deps) => new GarbageCollector(deps)],
+  ["deployment-controller", deploymentRole, (deps) => new DeploymentController(deps)],
   [
     "replicaset-controller",
-    "replicaset-controller",
+    replicaSetRole,
     (deps) => new ReplicaSetController(deps, replicaSetKind),
   ],
   [
     "replication-controller",
-    "replication-controller",
+    replicationControllerRole,
     (deps) => new ReplicaSetController(deps, replicationControllerKind),
   ],
-  ["statefulset-controller", "statefulset-controller", (deps) => new StatefulSetController(deps)],
-  ["daemonset-controller", "daemon-set-controller", (deps) => new DaemonSetController(deps)],
-  ["job-controller", "job-controller", (deps) => new JobController(deps)],
-  ["cronjob-controller", "cronjob-controller", (deps) => new CronJobController(deps)],
+  ["statefulset-controller", statefulSetRole, (deps) => new StatefulSetController(deps)],
+  ["daemonset-controller", daemonSetRole, (deps) => new DaemonSetController(deps)],
+  ["job-controller", jobRole, (deps) => new JobController(deps)],
+  ["cronjob-controller", cronJobRole, (deps) => new CronJobController(deps)],
   [
     "ttl-after-finished-controller",
-    "ttl-after-finished-controller",
+    ttlAfterFinishedRole,
     (deps) => new TtlAfterFinishedController(deps),
   ],
-  [
-    "endpoint-slice-controller",
-    "endpointslice-controller",
-    (deps) => new EndpointSliceController(deps),
-  ],
+  ["endpoint-slice-controller", endpointSliceRole, (deps) => new EndpointSliceController(deps)],
   [
     "endpoint-slice-mirroring-controller",
-    "endpointslicemirroring-controller",
+    endpointSliceMirroringRole,
     (deps) => new EndpointSliceMirroringController(deps),
   ],
-  [
-    "resourcequota-controller",
-    "resourcequota-controller",
-    (deps) => new ResourceQuotaController(deps),
-  ],
+  ["resourcequota-controller", resourceQuotaRole, (deps) => new ResourceQuotaController(deps)],
   [
     "clusterrole-aggregation-controller",
-    "clusterrole-aggregation-controller",
+    clusterRoleAggregationRole,
     (deps) => new ClusterRoleAggregationController(deps),
   ],
-  [
-    "pvc-protection-controller",
-    "pvc-protection-controller",
-    (deps) => new ClaimProtectionController(deps),
-  ],
+  ["pvc-protection-controller", claimProtectionRole, (deps) => new ClaimProtectionController(deps)],
   [
     "pv-protection-controller",
-    "pv-protection-controller",
+    volumeProtectionRole,
     (deps) => new VolumeProtectionController(deps),
   ],
   [
     "horizontal-pod-autoscaler",
-    "horizontal-pod-autoscaler",
+    horizontalPodAutoscalerRole,
     (deps) => new HorizontalPodAutoscalerController(deps),
   ],
-  [
-    "serviceaccount-controller",
-    "service-account-controller",
-    (deps) => new ServiceAccountController(deps),
-  ],
+  ["serviceaccount-controller", serviceAccountRole, (deps) => new ServiceAccountController(deps)],
   [
     "root-ca-certificate-publisher",
-    "root-ca-cert-publisher",
+    rootCaPublisherRole,
     (deps, options) => new RootCaPublisher(deps, options),
   ],
-  ["pod-garbage-collector", "pod-garbage-collector", (deps) => new PodGarbageCollector(deps)],
-  ["disruption-controller", "disruption-controller", (deps) => new DisruptionController(deps)],
-  ["node-controller", "node-controller", (deps) => new NodeLifecycleController(deps)],
-  ["taint-eviction-controller", "node-controller", (deps) => new TaintEvictionController(deps)],
+  ["pod-garbage-collector", podGarbageCollectorRole, (deps) => new PodGarbageCollector(deps)],
+  ["disruption-controller", disruptionRole, (deps) => new DisruptionController(deps)],
+  ["node-controller", nodeRole, (deps) => new NodeLifecycleController(deps)],
+  ["taint-eviction-controller", nodeRole, (deps) => new TaintEvictionController(deps)],
+];
+
+/** Of other service accounts that a controller acts as in part. */
+const furtherRoles: readonly ControllerRole[] = [endpointsRole];
+
+/** For the API server's bootstrap policy: each role once. */
+export const controllerRoles: readonly ControllerRole[] = [
+  ...new Set([...factories.map(([, role]) => role), ...furtherRoles]),
 ];
 
 export function createControllerManager(
@@ -159,15 +170,15 @@ export function createControllerManager(
 function tokensFactories({ rootCa, legacyTokens }: ManagerOptions): readonly NamedFactory[] {
   if (legacyTokens === undefined) return [];
   const factory: Factory = (deps) => new TokensController(deps, { ...legacyTokens, rootCa });
-  return [["serviceaccount-token-controller", "service-account-controller", factory]];
+  return [["serviceaccount-token-controller", serviceAccountRole, factory]];
 }
 
 function createController(
   deps: ManagerDeps,
   options: ManagerOptions,
-  [component, account, factory]: NamedFactory,
+  [component, role, factory]: NamedFactory,
 ): Controller {
-  const client = deps.clientFor(account);
+  const client = deps.clientFor(role.account);
   const recorder = createEventRecorder({ ...deps, client }, { component });
   const log = deps.log.child({ controller: component });
   return factory({ ...deps, client, recorder, log }, options);

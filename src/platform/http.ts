@@ -99,26 +99,12 @@ export interface ObjectEventSink {
   end(): void;
 }
 
-export type Again = () => HeadAlone | undefined;
-
-export interface HeadAlone {
-  readonly status: number;
-  readonly headers: Headers;
-  /** The whole of it on HTTP/1.1, with a date. */
-  readonly http1: Uint8Array;
-}
-
 export type PlainResponse =
   | {
       readonly kind: "bytes";
       readonly status: number;
       readonly headers: Headers;
       readonly body: readonly Uint8Array[];
-      /**
-       * Answers the very same request, sent again on its connection: an answer without body, or undefined
-       * when it must go the usual way. Synchronous; a rim may never call it.
-       */
-      readonly again?: Again;
       /** Called when the answer has left or its client has; perhaps twice. For what is worth counting. */
       readonly left?: () => void;
     }

@@ -3,6 +3,7 @@
  * queue: bound Pods leave the queue, others are forgotten and tried again after backoff.
  */
 import { ApiError } from "#api/status.ts";
+import { assert } from "#base/assert.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import { retryAfterMs } from "#client/api-errors.ts";
@@ -36,6 +37,8 @@ export class Binder {
 
   /** The Pod must be assumed on `nodeName`. */
   bind(pod: QueuedPod, nodeName: string): void {
+    const isAssumed = this.#deps.cache.isAssumed(pod.info.uid);
+    assert(isAssumed, "a Pod is assumed before its bind", { pod: pod.info.key });
     this.inFlight++;
     void this.#bind(pod, nodeName).finally(() => {
       this.inFlight--;

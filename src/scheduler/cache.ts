@@ -31,7 +31,7 @@ export class Cache {
   readonly counts: SelectionCounts;
   readonly terms: PlacedTerms;
   readonly #placed = new Map<string, Placed>();
-  readonly #bySlot: Map<string, Placed>[] = [];
+  readonly #bySlot: (Map<string, Placed> | undefined)[] = [];
   readonly #waiting = new Map<string, Set<Placed>>();
   readonly #ports = new Map<number, HostPort[]>();
   /** Grows when something changed that may let a Pod fit that did not: nodes, or Pods leaving. */
@@ -149,8 +149,10 @@ export class Cache {
     this.terms.change(info, slot, sign);
     if (info.hostPorts.length > 0) this.#changePorts(slot, info.hostPorts, sign);
     const onNode = (this.#bySlot[slot] ??= new Map());
+    const pods = onNode.size;
     if (sign > 0) onNode.set(info.uid, placed);
     else onNode.delete(info.uid);
+    if (onNode.size !== pods + sign) assert(false, "a Pod counts once", { pod: info.key, sign });
   }
 
   #changePorts(slot: number, ports: readonly HostPort[], sign: 1 | -1): void {
@@ -173,8 +175,9 @@ export class Cache {
     if (waiting?.size === 0) this.#waiting.delete(placed.nodeName);
   }
 
+  /** By node, so that a what-if counts as it stands: without Pods lifted, with those put on. */
   *#counted(): Generator<PlacedPod> {
-    for (const placed of this.#placed.values()) if (placed.slot >= 0) yield placed;
+    for (const onNode of this.#bySlot) if (onNode !== undefined) yield* onNode.values();
   }
 }
 

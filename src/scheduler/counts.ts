@@ -6,6 +6,7 @@
  * Cost   adding or removing a Pod: one look-up per label, and one match per selection found by it.
  *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go.
  */
+import { assert } from "#base/assert.ts";
 import type { NamespaceLabels, Selectable, Selection } from "./selection.ts";
 import { hintsOf } from "./selection.ts";
 
@@ -93,6 +94,7 @@ export class SelectionCounts {
 /** Adds to a sparse count; a zero is not kept. */
 export function bump(counts: Map<number, number>, slot: number, amount: number): void {
   const next = (counts.get(slot) ?? 0) + amount;
+  if (next < 0) assert(false, "no more Pods leave a node than came", { slot, next });
   if (next === 0) counts.delete(slot);
   else counts.set(slot, next);
 }

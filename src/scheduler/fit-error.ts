@@ -1,5 +1,4 @@
 /** Why no node took a Pod, in upstream's words: what people read in `kubectl describe pod`. */
-import type { PluginName } from "./reasons.ts";
 import { reasonOf } from "./reasons.ts";
 
 export interface FitError {
@@ -9,7 +8,7 @@ export interface FitError {
   /** Set when the Pod was refused as a whole, before any node was looked at. */
   readonly whole: string | undefined;
   /** The plugins whose word must change before it is worth trying again. */
-  readonly plugins: ReadonlySet<PluginName>;
+  readonly plugins: ReadonlySet<string>;
 }
 
 const noNodesText = "no nodes available to schedule pods";

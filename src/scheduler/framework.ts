@@ -1,116 +1,197 @@
 /**
- * The scheduling framework: one Cycle per Pod and try, and the plugins that narrow and rank its nodes.
+ * The scheduling framework: runs the extension points of all plugins in the order of their registry.
  *
- * Plugins work on all nodes at once (a pass over columns) instead of being called per node: the same
- * decisions as upstream's per-node plugins at a fraction of the calls.
- * Holds  `feasible[0..count)` are the slots no filter has refused yet; each refused slot has at least
- *        one reason and was refused by exactly one plugin.
+ * Holds  names are unique; plugins with `nodeFilter` stand before those with other filters, because
+ *        all node filters are one pass over the class's verdicts; every reason belongs to a plugin.
+ * Cost   one pass over the nodes for all node filters, one for all room filters and scores.
+ * After  k/k pkg/scheduler/framework/runtime; plugins are called per pass, not per node.
  */
-import type { Cache } from "./cache.ts";
-import type { PodClass, PodClasses } from "./pod-class.ts";
+import { assert, must } from "#base/assert.ts";
+import type { Cycle } from "./cycle.ts";
+import { normalize } from "./cycle.ts";
+import type { ClusterEvent } from "./hints.ts";
+import type { Plugin, PluginDeps, PluginFactory } from "./plugin.ts";
+import type { ClassRules, NodeScore } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
-import { reasonOf } from "./reasons.ts";
 
-export interface FilterPlugin {
+interface FilterStep {
   readonly name: string;
-  /** Keeps the slots that pass: see Cycle.keep. */
-  filter(cycle: Cycle): void;
+  readonly run: (cycle: Cycle) => void;
 }
 
-export interface ScorePlugin {
-  readonly name: string;
-  readonly weight: number;
-  /**
-   * Writes 0..100 for each feasible slot into `scores[slot]`.
-   * @returns false when the plugin has nothing to say of this Pod; what it wrote is then ignored.
-   */
-  score(cycle: Cycle, scores: Float64Array): boolean;
+export interface PreFilterRefusal {
+  readonly plugin: string;
+  readonly text: string;
 }
 
-export class Cycle {
-  readonly info: PodInfo;
-  readonly cache: Cache;
-  readonly classes: PodClasses;
-  readonly podClass: PodClass;
-  readonly feasible: Int32Array;
-  count: number;
-  /** Nodes by reason id. */
-  readonly reasons = new Map<number, number>();
-  /** Slots where taking Pods away might help. */
-  readonly resolvable: number[] = [];
+export class Framework {
+  /** What PodClasses keep by class and node. */
+  readonly classRules: ClassRules;
+  readonly #byName: ReadonlyMap<string, Plugin>;
+  readonly #plugins: readonly Plugin[];
+  readonly #filters: readonly FilterStep[];
 
-  /** `slots[0..count)` are the nodes in question; given, and narrowed in place. */
-  constructor(
-    deps: { cache: Cache; classes: PodClasses },
-    info: PodInfo,
-    slots: Int32Array,
-    count: number,
-  ) {
-    this.info = info;
-    this.cache = deps.cache;
-    this.classes = deps.classes;
-    this.podClass = deps.classes.of(info);
-    this.feasible = slots;
-    this.count = count;
+  constructor(factories: readonly PluginFactory[], deps: PluginDeps) {
+    this.#plugins = factories.map((make) => make(deps));
+    this.#byName = new Map(this.#plugins.map((plugin) => [plugin.name, plugin]));
+    assert(this.#byName.size === this.#plugins.length, "plugins have unique names");
+    this.#filters = filterSteps(this.#plugins);
+    this.classRules = {
+      nodeFilters: this.#plugins.flatMap((p) => p.nodeFilter ?? []),
+      nodeScores: this.#plugins.flatMap((p) => p.nodeScore ?? []),
+      roomFilters: this.#plugins.flatMap((p) => p.roomFilter ?? []),
+      roomScores: this.#plugins.flatMap((p) => p.roomScore ?? []),
+    };
   }
 
-  /** Keeps the feasible slots for which `verdict` is negative; others are refused for that reason id. */
-  keep(verdict: (slot: number) => number): void {
-    const { feasible } = this;
-    let kept = 0;
-    for (let i = 0; i < this.count; i++) {
-      const slot = feasible[i] ?? 0;
-      const reason = verdict(slot);
-      if (reason < 0) feasible[kept++] = slot;
-      else this.refuse(slot, reason);
+  runPreFilters(info: PodInfo): PreFilterRefusal | undefined {
+    for (const plugin of this.#plugins) {
+      const text = plugin.preFilter?.(info);
+      if (text !== undefined) return { plugin: plugin.name, text };
     }
-    this.count = kept;
+    return undefined;
   }
 
-  refuse(slot: number, reason: number): void {
-    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
-    if (reasonOf(reason).resolvable) this.resolvable.push(slot);
+  runFilters(cycle: Cycle): void {
+    let last = "";
+    for (const step of this.#filters) {
+      if (cycle.count === 0) break;
+      step.run(cycle);
+      last = step.name;
+    }
+    cycle.assertWhole(last);
   }
 
-  /** A further reason for a slot that `refuse` or `keep` has refused. */
-  alsoRefuse(reason: number): void {
-    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
-  }
-}
-
-export function runFilters(cycle: Cycle, plugins: readonly FilterPlugin[]): void {
-  for (const plugin of plugins) {
-    if (cycle.count === 0) return;
-    plugin.filter(cycle);
-  }
-}
-
-/** The weighted sum of all scores by slot, in `total`. `scores` is scratch of the same length. */
-export function runScores(
-  cycle: Cycle,
-  plugins: readonly ScorePlugin[],
-  total: Float64Array,
-  scores: Float64Array,
-): void {
-  const { feasible, count } = cycle;
-  for (let i = 0; i < count; i++) total[feasible[i] ?? 0] = 0;
-  for (const plugin of plugins) {
-    if (!plugin.score(cycle, scores)) continue;
+  /** The weighted sum of all scores by slot, in `total`. `scores` is scratch of the same length. */
+  runScores(cycle: Cycle, total: Float64Array, scores: Float64Array): void {
+    const { feasible, count, podClass } = cycle;
+    // The room filters have brought these up to date for every feasible slot.
     for (let i = 0; i < count; i++) {
       const slot = feasible[i] ?? 0;
-      total[slot] = (total[slot] ?? 0) + plugin.weight * (scores[slot] ?? 0);
+      total[slot] = podClass.roomScore[slot] ?? 0;
     }
+    this.classRules.nodeScores.forEach((score, i) => {
+      if (copyNodeScore(cycle, score, i, scores)) addScores(cycle, total, scores, score.weight);
+    });
+    for (const { score } of this.#plugins) {
+      if (score?.run(cycle, scores) === true) addScores(cycle, total, scores, score.weight);
+    }
+  }
+
+  /** Whether the refusals of all these plugins hold for the Pod's class, not just for the Pod. */
+  areSharedByClass(names: Iterable<string>): boolean {
+    for (const name of names) {
+      const { preFilter, filter, isSharedByClass } = this.#plugin(name);
+      const onlyByClass = preFilter === undefined && filter === undefined;
+      if (!onlyByClass && isSharedByClass !== true) return false;
+    }
+    return true;
+  }
+
+  /** Equal for two Pods of a class that every plugin judges alike. */
+  sign(info: PodInfo): string {
+    let signature = "";
+    for (const plugin of this.#plugins) {
+      const part = plugin.sign?.(info) ?? "";
+      if (part !== "") signature += `${plugin.name}=${part};`;
+    }
+    return signature;
+  }
+
+  /** Whether the event may let a Pod fit that these plugins refused; `passes` asks all filters. */
+  mayHelp(
+    event: ClusterEvent,
+    info: PodInfo,
+    rejectors: ReadonlySet<string>,
+    passes: (info: PodInfo, slot: number) => boolean,
+  ): boolean {
+    // Without a node there was nobody to refuse the Pod.
+    let ifFits = rejectors.size === 0 && event.kind === "node";
+    for (const name of rejectors) {
+      const hint = this.#plugin(name).hint?.(event, info) ?? "queue";
+      if (hint === "queue") return true;
+      ifFits ||= hint === "queue-if-fits";
+    }
+    const slot = "slot" in event ? event.slot : undefined;
+    return ifFits && slot !== undefined && passes(info, slot);
+  }
+
+  #plugin(name: string): Plugin {
+    return must(this.#byName.get(name), "a reason names a registered plugin");
   }
 }
 
-/** Scales raw scores to 0..100 by the largest; `reverse` makes the largest the worst. */
-export function normalize(cycle: Cycle, scores: Float64Array, reverse: boolean): void {
-  const { feasible, count } = cycle;
-  let most = 0;
-  for (let i = 0; i < count; i++) most = Math.max(most, scores[feasible[i] ?? 0] ?? 0);
+/** Node filters first, as one step; all room filters as one step where the first of them stands. */
+function filterSteps(plugins: readonly Plugin[]): FilterStep[] {
+  const steps: FilterStep[] = [{ name: "node filters", run: filterByNode }];
+  let hasRoomStep = false;
+  for (const { name, filter, nodeFilter, roomFilter, roomScore } of plugins) {
+    const isFirst = steps.length === 1;
+    assert(nodeFilter === undefined || isFirst, "node filters stand first", { name });
+    if (!hasRoomStep && (roomFilter !== undefined || roomScore !== undefined)) {
+      steps.push({ name: "room filters", run: filterByRoom });
+      hasRoomStep = true;
+    }
+    if (filter !== undefined) steps.push({ name, run: filter });
+  }
+  return steps;
+}
+
+function filterByNode(cycle: Cycle): void {
+  const { classes, podClass } = cycle;
+  // A what-if about one node must not bring the verdicts on all of them up to date.
+  if (cycle.count === 1) cycle.keep((slot) => classes.verdict(podClass, slot));
+  else if (!classes.check(podClass).allFit) keepFitting(cycle, podClass.verdict);
+}
+
+function keepFitting(cycle: Cycle, verdict: Int32Array): void {
+  cycle.keep((slot) => verdict[slot] ?? -1);
+}
+
+function filterByRoom(cycle: Cycle): void {
+  const { classes, feasible, podClass } = cycle;
+  const { room, roomGeneration } = podClass;
+  const current = cycle.cache.nodes.roomGeneration;
+  let kept = 0;
+  for (let i = 0; i < cycle.count; i++) {
+    const slot = feasible[i] ?? 0;
+    if (roomGeneration[slot] !== current[slot]) classes.judgeRoom(podClass, slot);
+    if (room[slot] === 1) feasible[kept++] = slot;
+    else refuseForRoom(cycle, slot);
+  }
+  cycle.count = kept;
+}
+
+/** Gives every reason that the node lacks room for, not only the first. */
+function refuseForRoom(cycle: Cycle, slot: number): void {
+  const [first, ...rest] = cycle.classes.lackOf(cycle.info.requests, slot);
+  if (first === undefined) assert(false, "a class's room is that of its Pods", { slot });
+  else cycle.refuse(slot, first);
+  for (const reason of rest) cycle.alsoRefuse(reason);
+}
+
+/** @returns false when the score is 0 on every node. */
+function copyNodeScore(
+  cycle: Cycle,
+  score: NodeScore,
+  index: number,
+  scores: Float64Array,
+): boolean {
+  const { classes, podClass, feasible, count } = cycle;
+  if (classes.check(podClass).anyScore[index] !== true) return false;
+  const raw = must(podClass.nodeScores[index], "a column per node score");
   for (let i = 0; i < count; i++) {
     const slot = feasible[i] ?? 0;
-    const share = most === 0 ? 0 : Math.floor((100 * (scores[slot] ?? 0)) / most);
-    scores[slot] = reverse ? 100 - share : share;
+    scores[slot] = raw[slot] ?? 0;
+  }
+  normalize(cycle, scores, score.isReversed);
+  return true;
+}
+
+function addScores(cycle: Cycle, total: Float64Array, scores: Float64Array, weight: number): void {
+  const { feasible, count } = cycle;
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    total[slot] = (total[slot] ?? 0) + weight * (scores[slot] ?? 0);
   }
 }

@@ -1,12 +1,8 @@
 /**
- * Requeue hints: whether something that happened may let a waiting Pod fit. A wrong yes costs a try,
- * a wrong no costs the Pod up to five minutes; so doubtful cases say yes.
+ * Queueing hints: what may happen in a cluster, and what a plugin answers when asked whether it may let
+ * a Pod fit that the plugin refused. Upstream's QueueingHintFn.
  */
-import type { Cache } from "./cache.ts";
-import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodInfo } from "./pod-info.ts";
-import type { QueuedPod } from "./queue.ts";
-import type { PluginName } from "./reasons.ts";
 
 export type ClusterEvent =
   /** A node was added, or its capacity, labels or taints changed. */
@@ -18,31 +14,14 @@ export type ClusterEvent =
   | { readonly kind: "volumes" }
   | { readonly kind: "namespaces" };
 
-export function mayHelp(
-  deps: { readonly cache: Cache; readonly decider: ScheduleAlgorithm },
-  event: ClusterEvent,
-  pod: QueuedPod,
-): boolean {
-  const was = (...names: PluginName[]): boolean => names.some((n) => pod.rejectors.has(n));
-  switch (event.kind) {
-    case "node":
-      // A new domain changes what is balanced everywhere, not only on this node.
-      if (event.isStatic && was("PodTopologySpread", "InterPodAffinity")) return true;
-      return deps.decider.passes(pod.info, event.slot);
-    case "node-gone":
-      return was("PodTopologySpread");
-    case "pod-gone":
-      if (was("PodTopologySpread", "InterPodAffinity")) return true;
-      if (event.slot === undefined || !was("NodeResourcesFit", "NodePorts")) return false;
-      return deps.decider.passes(pod.info, event.slot);
-    case "pod-placed":
-      if (was("PodTopologySpread")) return true;
-      return was("InterPodAffinity") && pod.info.affinity.length > 0;
-    case "volumes":
-      return was("VolumeBinding");
-    case "namespaces":
-      return was("InterPodAffinity");
-    default:
-      return event satisfies never;
-  }
+/**
+ * Whether an event may let a Pod fit that the plugin refused. A wrong "queue" costs one try, a wrong
+ * "skip" costs the Pod up to five minutes: when in doubt, "queue". "queue-if-fits" runs all filters on
+ * the event's node first; it is "skip" for an event without one.
+ */
+export type Hint = "queue" | "queue-if-fits" | "skip";
+
+/** For plugins that look at Node objects alone: only a change of that node can help. */
+export function hintByNode(event: ClusterEvent): Hint {
+  return event.kind === "node" ? "queue-if-fits" : "skip";
 }

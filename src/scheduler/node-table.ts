@@ -8,7 +8,7 @@
  */
 import type { Node } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { must } from "#base/assert.ts";
+import { assert, must } from "#base/assert.ts";
 import { cpuMilli, wholeUnits } from "./amounts.ts";
 import type { Requests } from "./requests.ts";
 
@@ -97,12 +97,14 @@ export class NodeTable {
   delete(name: string): void {
     const slot = this.#slots.get(name);
     if (slot === undefined) return;
+    assert(this.podsUsed[slot] === 0, "a node goes after its Pods", { name });
     this.#slots.delete(name);
     this.#nodes[slot] = undefined;
     this.generation[slot] = ++this.#generations;
     this.staticVersion++;
     for (const column of this.#columns.values()) column.ids[slot] = -1;
     const position = this.#position[slot] ?? 0;
+    assert(this.live[position] === slot, "a slot is where its position says", { slot, position });
     const last = this.live[--this.#size] ?? 0;
     if (last !== slot) {
       this.live[position] = last;

@@ -2,7 +2,8 @@
  * Nominated Pods: they preempted others on a node and wait for the room to get free. Until they are
  * placed, Pods of no higher priority must leave that room alone.
  */
-import type { Cycle } from "./framework.ts";
+import { assert } from "#base/assert.ts";
+import type { Cycle } from "./cycle.ts";
 import type { PodInfo } from "./pod-info.ts";
 
 export class Nominations {
@@ -30,7 +31,8 @@ export class Nominations {
     if (nodeName === undefined) return;
     this.#nodeOf.delete(uid);
     const onNode = this.#byNode.get(nodeName);
-    onNode?.delete(uid);
+    const wasThere = onNode?.delete(uid) === true;
+    assert(wasThere, "a nominated Pod is listed on its node", { uid, nodeName });
     if (onNode?.size === 0) this.#byNode.delete(nodeName);
   }
 

@@ -2,68 +2,91 @@
  * Pod classes: Pods alike in all that static filters read share the verdicts on every node.
  *
  * Holds  a verdict of a class on a slot counts only while the slot's generation is the one it was made at.
- * Cost   a static filter runs once per class and node, not once per Pod and node; room and its score
- *        are worked out again only for nodes that changed: after a placement, for one. 45 bytes per slot
- *        and class. Bounds: `bytesMax` over all classes, least recently used go.
+ * Cost   a node filter runs once per class and node, not once per Pod and node; room and its score
+ *        are worked out again only for nodes that changed: after a placement, for one. 29 bytes per slot
+ *        and class, and 8 per node score. Bounds: `bytesMax` over all classes, least recently used go.
  */
 import type { Node } from "#api/gen/types.ts";
+import { assert } from "#base/assert.ts";
 import type { FitError } from "./fit-error.ts";
-import {
-  labelsInclude,
-  nodeSelectorMatches,
-  nodeTermMatches,
-  tolerates,
-  unschedulableTaint,
-} from "#api/selectors/node-match.ts";
 import type { NodeTable } from "./node-table.ts";
 import type { PodInfo } from "./pod-info.ts";
-import { reasonId } from "./reasons.ts";
+import type { Requests } from "./requests.ts";
+
+/** A reason id, or `fits`; of the Pod's class and the Node object alone. */
+export type NodeFilter = (info: PodInfo, node: Node) => number;
+
+/** A score of the Pod's class and the Node object alone; scaled to 0..100 over the feasible nodes. */
+export interface NodeScore {
+  readonly weight: number;
+  /** The largest raw value is the worst. */
+  readonly isReversed: boolean;
+  readonly raw: (info: PodInfo, node: Node) => number;
+}
+
+/** Reason ids of all that is missing; of the class's requests and the node's sums alone. */
+export type RoomFilter = (nodes: NodeTable, requests: Requests, slot: number) => readonly number[];
+
+/** 0..100, of the class's requests and the node's sums alone. */
+export interface RoomScore {
+  readonly weight: number;
+  readonly score: (nodes: NodeTable, requests: Requests, slot: number) => number;
+}
+
+export interface ClassRules {
+  readonly nodeFilters: readonly NodeFilter[];
+  readonly nodeScores: readonly NodeScore[];
+  readonly roomFilters: readonly RoomFilter[];
+  readonly roomScores: readonly RoomScore[];
+}
 
 export interface PodClass {
   /** A Pod of the class: its spec stands for all. */
   readonly sample: PodInfo;
   /** Verdict by slot: `fits` or a reason id. */
   verdict: Int32Array;
-  /** For scoring, by slot: PreferNoSchedule taints that are not tolerated. */
-  taints: Float64Array;
-  /** For scoring, by slot: sum of the weights of preferred node affinity terms that match. */
-  affinity: Float64Array;
-  /** Node generation the three were made at, by slot. */
+  /** Raw values by node score, by slot. */
+  nodeScores: readonly Float64Array[];
+  /** Node generation the two were made at, by slot. */
   generation: Float64Array;
-  /** As of this static version every verdict is up to date, and: do all fit, has any a score. */
-  checked: { version: number; allFit: boolean; anyTaints: boolean; anyAffinity: boolean };
-  /** Whether requests and host ports find room, by slot: 1 or 0. */
+  /** As of this static version every verdict is up to date, and: do all fit, has any node a score. */
+  checked: Checked;
+  /** Whether no room filter misses anything, by slot: 1 or 0. */
   room: Uint8Array;
-  /** LeastAllocated + BalancedAllocation, by slot: 0..200. */
+  /** The weighted sum of the room scores, by slot; 0 without room. */
   roomScore: Float64Array;
   /** Room generation the two were made at, by slot. */
   roomGeneration: Float64Array;
-  /** Domains with an eligible node, by spread constraint; see spread.ts. */
+  /** Domains with an eligible node, by spread constraint; see pod-topology-spread.ts. */
   domains: Map<string, { readonly version: number; readonly eligible: ReadonlySet<number> }>;
-  /** The last refusal that time alone cannot change; see cycle.ts. */
+  /** The last refusal that time alone cannot change; see schedule-algorithm.ts. */
   refused: { readonly loosened: number; readonly error: FitError } | undefined;
   /** The last time preemption found nothing, as a cache version. */
   preemptionFutile: number;
 }
 
+interface Checked {
+  readonly version: number;
+  readonly allFit: boolean;
+  /** By node score: whether any node's raw value differs from 0. */
+  readonly anyScore: readonly boolean[];
+}
+
 export const fits = -1;
 const bytesMax = 128 * 1024 * 1024;
-const bytesPerSlot = 45;
+/** verdict 4, generation 8, room 1, roomScore 8, roomGeneration 8. */
+const bytesPerSlot = 29;
+const bytesPerScore = 8;
 const classesMin = 16;
-
-const unschedulable = reasonId("NodeUnschedulable", "node(s) were unschedulable", false);
-const affinityMismatch = reasonId(
-  "NodeAffinity",
-  "node(s) didn't match Pod's node affinity/selector",
-  false,
-);
 
 export class PodClasses {
   readonly #nodes: NodeTable;
+  readonly #rules: ClassRules;
   readonly #classes = new Map<string, PodClass>();
 
-  constructor(deps: { nodes: NodeTable }) {
+  constructor(deps: { nodes: NodeTable }, rules: ClassRules) {
     this.#nodes = deps.nodes;
+    this.#rules = rules;
   }
 
   of(info: PodInfo): PodClass {
@@ -74,9 +97,11 @@ export class PodClasses {
       this.#fitSize(known);
       return known;
     }
-    const made = newClass(info, this.#nodes.capacity);
+    const scoreCount = this.#rules.nodeScores.length;
+    const made = newClass(info, this.#nodes.capacity, scoreCount);
     this.#classes.set(info.classKey, made);
-    const budget = Math.floor(bytesMax / (bytesPerSlot * this.#nodes.capacity));
+    const bytes = bytesPerSlot + scoreCount * bytesPerScore;
+    const budget = Math.floor(bytesMax / (bytes * this.#nodes.capacity));
     if (this.#classes.size > Math.max(classesMin, budget)) {
       const oldest = this.#classes.keys().next();
       if (oldest.done !== true) this.#classes.delete(oldest.value);
@@ -88,7 +113,7 @@ export class PodClasses {
   verdict(podClass: PodClass, slot: number): number {
     const generation = this.#nodes.generation[slot] ?? 0;
     if (podClass.generation[slot] !== generation) {
-      judge(podClass, slot, this.#nodes.node(slot));
+      this.#judge(podClass, slot);
       podClass.generation[slot] = generation;
     }
     return podClass.verdict[slot] ?? fits;
@@ -99,77 +124,85 @@ export class PodClasses {
     const nodes = this.#nodes;
     if (podClass.checked.version === nodes.staticVersion) return podClass.checked;
     let allFit = true;
-    let anyTaints = false;
-    let anyAffinity = false;
+    const anyScore = podClass.nodeScores.map(() => false);
     for (let i = 0; i < nodes.size; i++) {
       const slot = nodes.live[i] ?? 0;
       allFit = this.verdict(podClass, slot) === fits && allFit;
-      anyTaints ||= podClass.taints[slot] !== 0;
-      anyAffinity ||= podClass.affinity[slot] !== 0;
+      podClass.nodeScores.forEach((column, score) => {
+        if (column[slot] !== 0) anyScore[score] = true;
+      });
     }
-    podClass.checked = { version: nodes.staticVersion, allFit, anyTaints, anyAffinity };
+    podClass.checked = { version: nodes.staticVersion, allFit, anyScore };
     return podClass.checked;
+  }
+
+  /** Brings room and its score on one slot up to date. */
+  judgeRoom(podClass: PodClass, slot: number): void {
+    const nodes = this.#nodes;
+    const { requests } = podClass.sample;
+    podClass.roomGeneration[slot] = nodes.roomGeneration[slot] ?? 0;
+    const hasRoom = this.lackOf(requests, slot).length === 0;
+    podClass.room[slot] = hasRoom ? 1 : 0;
+    let sum = 0;
+    if (hasRoom) {
+      for (const { weight, score } of this.#rules.roomScores) {
+        sum += weight * score(nodes, requests, slot);
+      }
+    }
+    podClass.roomScore[slot] = sum;
+  }
+
+  /** The reason ids of all that room filters miss on the slot. */
+  lackOf(requests: Requests, slot: number): readonly number[] {
+    const { roomFilters } = this.#rules;
+    const lack = roomFilters[0]?.(this.#nodes, requests, slot) ?? lacksNothing;
+    if (roomFilters.length <= 1) return lack;
+    const more = roomFilters.slice(1).flatMap((filter) => filter(this.#nodes, requests, slot));
+    return [...lack, ...more];
+  }
+
+  #judge(podClass: PodClass, slot: number): void {
+    const { sample } = podClass;
+    const node = this.#nodes.node(slot);
+    podClass.verdict[slot] = this.#verdictOf(sample, node);
+    this.#rules.nodeScores.forEach((score, i) => {
+      const raw = score.raw(sample, node);
+      assert(Number.isFinite(raw) && raw >= 0, "raw scores are finite, from 0", { raw });
+      const column = podClass.nodeScores[i];
+      if (column !== undefined) column[slot] = raw;
+    });
+  }
+
+  #verdictOf(sample: PodInfo, node: Node): number {
+    for (const filter of this.#rules.nodeFilters) {
+      const reason = filter(sample, node);
+      if (reason !== fits) return reason;
+    }
+    return fits;
   }
 
   #fitSize(podClass: PodClass): void {
     const size = this.#nodes.capacity;
     if (podClass.verdict.length === size) return;
-    Object.assign(podClass, emptyColumns(size));
+    Object.assign(podClass, emptyColumns(size, this.#rules.nodeScores.length));
   }
 }
 
-function newClass(sample: PodInfo, size: number): PodClass {
+const lacksNothing: readonly number[] = [];
+
+function newClass(sample: PodInfo, size: number, scoreCount: number): PodClass {
   const memory = { domains: new Map(), refused: undefined, preemptionFutile: -1 };
-  return { sample, ...emptyColumns(size), ...memory };
+  return { sample, ...emptyColumns(size, scoreCount), ...memory };
 }
 
-function emptyColumns(size: number) {
+function emptyColumns(size: number, scoreCount: number) {
   return {
     verdict: new Int32Array(size),
-    taints: new Float64Array(size),
-    affinity: new Float64Array(size),
+    nodeScores: Array.from({ length: scoreCount }, () => new Float64Array(size)),
     generation: new Float64Array(size),
-    checked: { version: 0, allFit: false, anyTaints: false, anyAffinity: false },
+    checked: { version: 0, allFit: false, anyScore: [] },
     room: new Uint8Array(size),
     roomScore: new Float64Array(size),
     roomGeneration: new Float64Array(size),
   };
-}
-
-function judge(podClass: PodClass, slot: number, node: Node): void {
-  const { sample } = podClass;
-  podClass.verdict[slot] = staticVerdict(sample, node);
-  let taints = 0;
-  for (const taint of node.spec?.taints ?? []) {
-    // Only tolerations for this effect, or for all of them, count here.
-    if (taint.effect === "PreferNoSchedule" && !tolerates(sample.tolerations, taint)) taints++;
-  }
-  podClass.taints[slot] = taints;
-  const affinity = sample.pod.spec?.affinity?.nodeAffinity;
-  let weight = 0;
-  for (const wish of affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []) {
-    if (nodeTermMatches(wish.preference, node)) weight += wish.weight;
-  }
-  podClass.affinity[slot] = weight;
-}
-
-function staticVerdict(info: PodInfo, node: Node): number {
-  const { tolerations } = info;
-  if (node.spec?.unschedulable === true && !tolerates(tolerations, unschedulableTaint)) {
-    return unschedulable;
-  }
-  for (const taint of node.spec?.taints ?? []) {
-    if (taint.effect === "PreferNoSchedule" || tolerates(tolerations, taint)) continue;
-    const text = `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ""}}`;
-    return reasonId("TaintToleration", text, false);
-  }
-  return nodeAffinityHolds(info, node) ? fits : affinityMismatch;
-}
-
-/** Node selector and required node affinity; also decides which nodes topology spread looks at. */
-export function nodeAffinityHolds(info: PodInfo, node: Node): boolean {
-  const spec = info.pod.spec;
-  if (!labelsInclude(spec?.nodeSelector, node.metadata?.labels)) return false;
-  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return required === undefined || nodeSelectorMatches(required, node);
 }

@@ -8,6 +8,7 @@
  * After  k/k pkg/scheduler/framework/preemption; no extenders, no sampling below `candidatesMax` nodes.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
+import { assert } from "#base/assert.ts";
 import { labelsMatch, selectorFromLabelSelector } from "#api/selectors/label-selector.ts";
 import type { Cache } from "./cache.ts";
 import type { ScheduleAlgorithm } from "./schedule-algorithm.ts";
@@ -63,6 +64,7 @@ function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Candida
   const lower: PodInfo[] = [];
   for (const pod of cache.podsOn(slot)) if (pod.priority < info.priority) lower.push(pod);
   if (lower.length === 0) return undefined;
+  const podsBefore = cache.nodes.podsUsed[slot];
   for (const pod of lower) cache.lift(pod, slot);
   const away = new Set(lower);
   try {
@@ -84,6 +86,7 @@ function candidateOn(deps: PreemptionDeps, info: PodInfo, slot: number): Candida
     return { nodeName: cache.nodes.name(slot), victims, budgetsBroken };
   } finally {
     for (const pod of away) cache.putBack(pod, slot);
+    assert(cache.nodes.podsUsed[slot] === podsBefore, "what was lifted is put back", { slot });
   }
 }
 

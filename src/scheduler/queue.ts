@@ -9,13 +9,13 @@
  *             └── backoff over
  *
  * Holds  active Pods are popped by priority, then by arrival; gated Pods wait apart and are never popped.
- * Cost   add, pop O(log n); an event is asked once per class of waiting Pods, not once per Pod.
+ * Cost   add, pop O(log n); an event is asked once per signature of waiting Pods, not once per Pod.
  * Bounds as many entries as there are unbound Pods of this scheduler.
  */
+import { assert } from "#base/assert.ts";
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { PodInfo } from "./pod-info.ts";
-import type { PluginName } from "./reasons.ts";
 
 type Place = "active" | "backoff" | "unschedulable" | "gated" | "out";
 
@@ -28,8 +28,10 @@ export interface QueuedPod {
   readonly addedMs: number;
   /** When the last try ended; backoff and the five minutes count from here. */
   triedMs: number;
-  /** What refused it last. */
-  rejectors: ReadonlySet<PluginName>;
+  /** The plugins that refused it last. */
+  rejectors: ReadonlySet<string>;
+  /** Waiting Pods with the same one are judged alike by every event. */
+  signature: string;
 }
 
 interface QueueOptions {
@@ -46,7 +48,7 @@ export const queueTimes: QueueOptions = {
 };
 
 const flushEveryMs = 30_000;
-const noRejectors: ReadonlySet<PluginName> = new Set();
+const noRejectors: ReadonlySet<string> = new Set();
 
 interface Due {
   readonly pod: QueuedPod;
@@ -102,6 +104,7 @@ export class SchedulingQueue {
         addedMs: nowMs,
         triedMs: nowMs,
         rejectors: noRejectors,
+        signature: "",
       };
       this.#pods.set(info.uid, pod);
       if (gated) pod.place = "gated";
@@ -115,17 +118,10 @@ export class SchedulingQueue {
     else this.#retry(known);
   }
 
-  /** The same Pod with a newer object that changes nothing for scheduling. */
-  refresh(info: PodInfo): void {
-    const known = this.#pods.get(info.uid);
-    if (known !== undefined) known.info = info;
-  }
-
   delete(uid: string): void {
     const known = this.#pods.get(uid);
     if (known === undefined) return;
     this.#leave(known);
-    known.place = "out";
     this.#pods.delete(uid);
   }
 
@@ -143,15 +139,16 @@ export class SchedulingQueue {
     }
   }
 
-  /** No node fits: waits for something to change. */
-  refused(pod: QueuedPod, rejectors: ReadonlySet<PluginName>): void {
+  /** No node fits: waits for something to change. `podSignature` is that of ScheduleAlgorithm. */
+  refused(pod: QueuedPod, rejectors: ReadonlySet<string>, podSignature: string): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
+    assert(pod.place === "out", "only a Pod under decision is refused", { place: pod.place });
     pod.triedMs = this.#clock.monotonicMs();
     pod.rejectors = rejectors;
     pod.place = "unschedulable";
-    const { classKey } = pod.info;
-    const siblings = this.#unschedulable.get(classKey);
-    if (siblings === undefined) this.#unschedulable.set(classKey, new Set([pod]));
+    pod.signature = `${podSignature}|${[...rejectors].join()}`;
+    const siblings = this.#unschedulable.get(pod.signature);
+    if (siblings === undefined) this.#unschedulable.set(pod.signature, new Set([pod]));
     else siblings.add(pod);
     this.#armFlush();
   }
@@ -159,16 +156,17 @@ export class SchedulingQueue {
   /** The bind failed: the Pod is retried after backoff; no event is needed. */
   failed(pod: QueuedPod, notBeforeMs = 0): void {
     if (this.#pods.get(pod.info.uid) !== pod) return;
+    this.#leave(pod);
     pod.triedMs = this.#clock.monotonicMs() + notBeforeMs;
     this.#retry(pod);
   }
 
-  /** Asks, for one Pod of each waiting class, whether the event may help; if so, requeues the class. */
+  /** Asks, for one Pod of each signature, whether the event may help; if so, requeues them all. */
   moveAllToActiveOrBackoffQueue(mayHelp: (pod: QueuedPod) => boolean): void {
-    for (const [classKey, siblings] of this.#unschedulable) {
+    for (const [signature, siblings] of this.#unschedulable) {
       const sample = siblings.values().next();
       if (sample.done === true || !mayHelp(sample.value)) continue;
-      this.#unschedulable.delete(classKey);
+      this.#unschedulable.delete(signature);
       for (const pod of siblings) this.#retry(pod);
     }
   }
@@ -180,6 +178,7 @@ export class SchedulingQueue {
   }
 
   #activate(pod: QueuedPod): void {
+    assert(pod.place !== "active", "a Pod is active once", { pod: pod.info.key });
     pod.place = "active";
     this.#active.push(pod);
     if (this.#activeCount++ === 0) this.#wake();
@@ -201,11 +200,14 @@ export class SchedulingQueue {
   }
 
   #leave(pod: QueuedPod): void {
-    if (pod.place === "active") this.#activeCount--;
-    if (pod.place !== "unschedulable") return;
-    const siblings = this.#unschedulable.get(pod.info.classKey);
-    siblings?.delete(pod);
-    if (siblings?.size === 0) this.#unschedulable.delete(pod.info.classKey);
+    const { place } = pod;
+    pod.place = "out";
+    if (place === "active") this.#activeCount--;
+    if (place !== "unschedulable") return;
+    const siblings = this.#unschedulable.get(pod.signature);
+    const wasWaiting = siblings?.delete(pod) === true;
+    assert(wasWaiting, "an unschedulable Pod waits under its signature", { pod: pod.info.key });
+    if (siblings?.size === 0) this.#unschedulable.delete(pod.signature);
   }
 
   #armBackoff(): void {
@@ -244,13 +246,13 @@ export class SchedulingQueue {
 
   #flush(): void {
     const beforeMs = this.#clock.monotonicMs() - this.#options.unschedulableMostMs;
-    for (const [classKey, siblings] of this.#unschedulable) {
+    for (const [signature, siblings] of this.#unschedulable) {
       for (const pod of siblings) {
         if (pod.triedMs > beforeMs) continue;
         siblings.delete(pod);
         this.#retry(pod);
       }
-      if (siblings.size === 0) this.#unschedulable.delete(classKey);
+      if (siblings.size === 0) this.#unschedulable.delete(signature);
     }
   }
 }

@@ -1,20 +1,10 @@
 /** Why a node was refused, as small numbers: a cycle over thousands of nodes counts, it does not join texts. */
 
-export type PluginName =
-  | "NodeUnschedulable"
-  | "NodeName"
-  | "TaintToleration"
-  | "NodeAffinity"
-  | "NodePorts"
-  | "NodeResourcesFit"
-  | "VolumeBinding"
-  | "PodTopologySpread"
-  | "InterPodAffinity";
-
-interface Reason {
+export interface Reason {
   /** As upstream words it: `Insufficient cpu`. */
   readonly text: string;
-  readonly plugin: PluginName;
+  /** The plugin that refuses for it. */
+  readonly plugin: string;
   /** Taking Pods away from the node could help. */
   readonly resolvable: boolean;
 }
@@ -26,7 +16,7 @@ const reasons: Reason[] = [];
 const ids = new Map<string, number>();
 
 /** The same id for the same plugin and text, for the life of the process. */
-export function reasonId(plugin: PluginName, text: string, resolvable: boolean): number {
+export function reasonId(plugin: string, text: string, resolvable: boolean): number {
   const key = `${plugin}|${text}`;
   const known = ids.get(key);
   if (known !== undefined) return known;

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { Node, Pod, PodAffinityTerm, PodSpec } from "#api/gen/types.ts";
 import { Cache } from "./cache.ts";
+import { defaultPlugins } from "./default-plugins.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
@@ -168,7 +169,9 @@ function checkSeed(seed: number): void {
     claimInUse: () => false,
   };
   const nominations = new Nominations();
-  const decider = new ScheduleAlgorithm({ cache, random, namespaces, volumes, nominations });
+  const plugins = defaultPlugins;
+  const deps = { cache, random, namespaces, volumes, nominations, plugins };
+  const decider = new ScheduleAlgorithm(deps);
   const nodes = Array.from({ length: 8 }, (_, i) => randomNode(random, i));
   for (const node of nodes) cache.setNode(node);
   const world: World = { nodes, placed: new Map() };

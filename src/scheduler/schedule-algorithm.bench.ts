@@ -4,6 +4,7 @@
  */
 import { FakeRandom } from "#platform/testing/random.ts";
 import { Cache } from "./cache.ts";
+import { defaultPlugins } from "./default-plugins.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
@@ -54,6 +55,7 @@ function bench(name: string, shape: PodShape): void {
     namespaces,
     volumes,
     nominations,
+    plugins: defaultPlugins,
   });
   for (let i = 0; i < nodeCount; i++) {
     cache.setNode(makeNode(`n${i}`, { cpu: "64", memory: "256Gi", zone: `z${i % 10}` }));

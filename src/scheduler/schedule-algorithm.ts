@@ -4,22 +4,19 @@
  *
  * Every node is looked at and every feasible one scored (no sampling); among equals a random one.
  */
+import { assert } from "#base/assert.ts";
 import type { Random } from "#platform/random.ts";
 import type { Cache } from "./cache.ts";
+import type { VolumeLookup } from "./claims.ts";
+import { Cycle } from "./cycle.ts";
 import type { FitError } from "./fit-error.ts";
-import type { FilterPlugin, ScorePlugin } from "./framework.ts";
-import { Cycle, runFilters, runScores } from "./framework.ts";
+import type { PreFilterRefusal } from "./framework.ts";
+import { Framework } from "./framework.ts";
 import type { Nominations } from "./nominations.ts";
+import type { ClusterEvent } from "./hints.ts";
+import type { PluginFactory } from "./plugin.ts";
 import { PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
-import { interPodFilter, interPodScore } from "./plugins/inter-pod.ts";
-import { portsFilter } from "./plugins/ports.ts";
-import { resourcesFilter, resourcesScore } from "./plugins/resources.ts";
-import { spreadFilter, spreadScore } from "./plugins/spread.ts";
-import { nodeAffinityScore, staticFilter, taintScore } from "./plugins/static.ts";
-import type { VolumeLookup } from "./plugins/volumes.ts";
-import { volumesFilter, volumesRefusal } from "./plugins/volumes.ts";
-import type { PluginName } from "./reasons.ts";
 import { reasonOf } from "./reasons.ts";
 import type { NamespaceLabels } from "./selection.ts";
 
@@ -34,56 +31,39 @@ interface ScheduleAlgorithmDeps {
   readonly namespaces: NamespaceLabels;
   readonly volumes: VolumeLookup;
   readonly nominations: Nominations;
+  /** In the order in which they filter; `defaultPlugins` but for tests. */
+  readonly plugins: readonly PluginFactory[];
 }
-
-/** Reasons that depend on the class and on nodes and sums alone, so that the class may share them. */
-const sharedPlugins: ReadonlySet<PluginName> = new Set<PluginName>([
-  "NodeUnschedulable",
-  "NodeName",
-  "TaintToleration",
-  "NodeAffinity",
-  "NodePorts",
-  "NodeResourcesFit",
-]);
 
 export class ScheduleAlgorithm {
   readonly #deps: ScheduleAlgorithmDeps;
   readonly #classes: PodClasses;
-  readonly #filters: readonly FilterPlugin[];
-  readonly #scores: readonly ScorePlugin[];
+  readonly #framework: Framework;
   #slots = new Int32Array(0);
   #total = new Float64Array(0);
   #scratch = new Float64Array(0);
 
   constructor(deps: ScheduleAlgorithmDeps) {
     this.#deps = deps;
-    this.#classes = new PodClasses({ nodes: deps.cache.nodes });
-    this.#filters = [
-      staticFilter,
-      portsFilter,
-      resourcesFilter,
-      volumesFilter(deps.volumes),
-      spreadFilter,
-      interPodFilter(deps.namespaces),
-    ];
-    this.#scores = [taintScore, nodeAffinityScore, resourcesScore, spreadScore, interPodScore];
+    this.#framework = new Framework(deps.plugins, deps);
+    this.#classes = new PodClasses({ nodes: deps.cache.nodes }, this.#framework.classRules);
   }
 
   decide(info: PodInfo): Decision {
     const { cache } = this.#deps;
     const podClass = this.#classes.of(info);
-    const whole = wholeRefusal(info, this.#deps.volumes);
+    const whole = this.#framework.runPreFilters(info);
     if (whole !== undefined) return this.#refusedWhole(whole);
     // What refused one Pod of the class refuses the next while nothing got looser.
     if (podClass.refused?.loosened === cache.loosened) {
       return { kind: "none", error: podClass.refused.error, slots: this.#resolvable(info) };
     }
     const cycle = this.#cycleOfAll(info);
-    runFilters(cycle, this.#filters);
+    this.#framework.runFilters(cycle);
     this.#deps.nominations.exclude(cycle, (slot) => this.#verdictWithNominated(info, slot));
     if (cycle.count > 0) return { kind: "node", nodeName: cache.nodes.name(this.#best(cycle)) };
     const error = fitErrorOf(cycle);
-    if ([...error.plugins].every((name) => sharedPlugins.has(name))) {
+    if (this.#framework.areSharedByClass(error.plugins)) {
       podClass.refused = { loosened: cache.loosened, error };
     }
     return { kind: "none", error, slots: cycle.resolvable };
@@ -98,9 +78,20 @@ export class ScheduleAlgorithm {
   #verdict(info: PodInfo, slot: number): number {
     const deps = { cache: this.#deps.cache, classes: this.#classes };
     const cycle = new Cycle(deps, info, Int32Array.of(slot), 1);
-    runFilters(cycle, this.#filters);
+    this.#framework.runFilters(cycle);
     const first = cycle.reasons.keys().next();
     return first.done === true ? -1 : first.value;
+  }
+
+  /** Whether the event may let a waiting Pod fit that these plugins refused. */
+  mayHelp(event: ClusterEvent, info: PodInfo, rejectors: ReadonlySet<string>): boolean {
+    const passes = (pod: PodInfo, slot: number) => this.passes(pod, slot);
+    return this.#framework.mayHelp(event, info, rejectors, passes);
+  }
+
+  /** Equal for two Pods that every plugin judges alike, now and after any event. */
+  signatureOf(info: PodInfo): string {
+    return `${info.classKey}|${this.#framework.sign(info)}`;
   }
 
   /** Whether preemption was tried for this class in just this state of the cluster, in vain. */
@@ -108,7 +99,9 @@ export class ScheduleAlgorithm {
     return this.#classes.of(info).preemptionFutile === this.#deps.cache.version;
   }
 
+  /** Says nothing of the class when a plugin looks at more of the Pod than its class. */
   notePreemptionFutile(info: PodInfo): void {
+    if (this.#framework.sign(info) !== "") return;
     this.#classes.of(info).preemptionFutile = this.#deps.cache.version;
   }
 
@@ -124,14 +117,14 @@ export class ScheduleAlgorithm {
   #resolvable(info: PodInfo): readonly number[] {
     if (this.preemptionIsFutile(info)) return [];
     const cycle = this.#cycleOfAll(info);
-    runFilters(cycle, this.#filters);
+    this.#framework.runFilters(cycle);
     return cycle.resolvable;
   }
 
-  #refusedWhole(whole: string): Decision {
+  #refusedWhole({ plugin, text }: PreFilterRefusal): Decision {
     const nodeCount = this.#deps.cache.nodes.size;
-    const plugins = new Set<PluginName>(["VolumeBinding"]);
-    return { kind: "none", error: { nodeCount, counts: new Map(), whole, plugins }, slots: [] };
+    const error = { nodeCount, counts: new Map(), whole: text, plugins: new Set([plugin]) };
+    return { kind: "none", error, slots: [] };
   }
 
   /** Room is kept for Pods of at least this priority that preempted others to get it. */
@@ -152,7 +145,7 @@ export class ScheduleAlgorithm {
       this.#total = new Float64Array(size);
       this.#scratch = new Float64Array(size);
     }
-    runScores(cycle, this.#scores, this.#total, this.#scratch);
+    this.#framework.runScores(cycle, this.#total, this.#scratch);
     return this.#pick(feasible, count);
   }
 
@@ -168,6 +161,7 @@ export class ScheduleAlgorithm {
         ties = 1;
       } else if (score === top) ties++;
     }
+    assert(ties > 0, "every feasible node has a score that is a number", { count });
     let skip = ties > 1 ? this.#deps.random.below(ties) : 0;
     for (let i = 0; i < count; i++) {
       const slot = feasible[i] ?? 0;
@@ -177,17 +171,8 @@ export class ScheduleAlgorithm {
   }
 }
 
-/** What this scheduler must not guess about, and what no node can cure. */
-function wholeRefusal(info: PodInfo, volumes: VolumeLookup): string | undefined {
-  const spec = info.pod.spec;
-  if ((spec?.resourceClaims ?? []).length > 0) {
-    return "pod asks for resource claims, which this scheduler does not support yet";
-  }
-  return spec?.volumes === undefined ? undefined : volumesRefusal(info.pod, volumes);
-}
-
 function fitErrorOf(cycle: Cycle): FitError {
-  const plugins = new Set<PluginName>();
+  const plugins = new Set<string>();
   for (const id of cycle.reasons.keys()) plugins.add(reasonOf(id).plugin);
   const nodeCount = cycle.cache.nodes.size;
   return { nodeCount, counts: cycle.reasons, whole: undefined, plugins };

@@ -27,17 +27,17 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
+import { claimNames } from "./claims.ts";
 import { Conditions } from "./conditions.ts";
 import { haveSameStaticFacts } from "./node-table.ts";
+import { defaultPlugins } from "./default-plugins.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { FitError } from "./fit-error.ts";
 import { fitErrorText } from "./fit-error.ts";
-import type { ClusterEvent } from "./hints.ts";
-import { mayHelp } from "./hints.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo, sameForScheduling } from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
-import { claimNames } from "./plugins/volumes.ts";
+import type { ClusterEvent } from "./hints.ts";
 import { findPreemption, isRoomComing } from "./preemption.ts";
 import type { QueuedPod } from "./queue.ts";
 import { SchedulingQueue, queueTimes } from "./queue.ts";
@@ -134,7 +134,8 @@ class SchedulerShell implements Scheduler {
     this.#cache = new Cache({ namespaces });
     this.#queue = new SchedulingQueue({ clock, wake: () => this.#wake() }, queueTimes);
     const nominations = this.#nominations;
-    const shared = { cache: this.#cache, random, namespaces, nominations };
+    const plugins = defaultPlugins;
+    const shared = { cache: this.#cache, random, namespaces, nominations, plugins };
     this.#decider = new ScheduleAlgorithm({ ...shared, volumes: this.#volumeLookup() });
     this.#events = createEventRecorder(deps, { component: options.schedulerName });
     this.#conditions = new Conditions({ client, clock, log });
@@ -272,8 +273,9 @@ class SchedulerShell implements Scheduler {
   }
 
   #happened(event: ClusterEvent): void {
-    const deps = { cache: this.#cache, decider: this.#decider };
-    this.#queue.moveAllToActiveOrBackoffQueue((pod) => mayHelp(deps, event, pod));
+    this.#queue.moveAllToActiveOrBackoffQueue((pod) =>
+      this.#decider.mayHelp(event, pod.info, pod.rejectors),
+    );
   }
 
   #dropNomination(uid: string): void {
@@ -332,7 +334,7 @@ class SchedulerShell implements Scheduler {
     this.#unschedulable++;
     const preempted = this.#preempt(pod.info, decision.error, decision.slots);
     const text = [fitErrorText(decision.error), preempted.text].filter((t) => t !== "").join(" ");
-    this.#queue.refused(pod, decision.error.plugins);
+    this.#queue.refused(pod, decision.error.plugins, this.#decider.signatureOf(pod.info));
     this.#events.event(pod.info.pod, "Warning", "FailedScheduling", text);
     const { nominatedNodeName } = preempted;
     this.#conditions.write(pod.info.pod, {

@@ -79,7 +79,7 @@ export class RelayedPlane {
       key: pki.server.privateKey,
       clientCa: pki.authority.certificate,
     };
-    const at = { host: "127.0.0.1", port: 0, limits: httpLimits };
+    const at = { host: "127.0.0.1", port: 0, limits: httpLimits, ownHttp1: true };
     const listening = await listen({ ...at, ...keys }, made.running.handler, silentLog);
     await made.running.untilReady(ends.signal);
     return new RelayedPlane({

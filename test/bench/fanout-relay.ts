@@ -127,7 +127,7 @@ const tls =
           : { clientCa: readFileSync(values.clientCa, "utf8") }),
       };
 const listening = await listen(
-  { host: "127.0.0.1", port: 0, limits, ...tls },
+  { host: "127.0.0.1", port: 0, limits, ownHttp1: true, ...tls },
   relay.handler,
   silentLog,
 );

@@ -136,7 +136,7 @@ const pem = Object.fromEntries(
     ([name, file]) => (file === undefined ? [] : [[name, readFileSync(file, "utf8")]]),
   ),
 );
-const at = { host: "127.0.0.1", port: 0, limits, ...pem };
+const at = { host: "127.0.0.1", port: 0, limits, ownHttp1: true, ...pem };
 const listening = await listen(at, relay.handler, silentLog);
 await relay.untilReady(new AbortController().signal);
 console.log(listening.address.port);

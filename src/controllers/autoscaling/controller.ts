@@ -23,6 +23,7 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { findScaledResource } from "../scaling/scale.ts";
 import { planScale, type Rescale } from "./plan.ts";
 import {
@@ -33,6 +34,20 @@ import {
   updatedScale,
   type Outcome,
 } from "./status.ts";
+
+export const horizontalPodAutoscalerRole: ControllerRole = {
+  account: "horizontal-pod-autoscaler",
+  rules: [
+    "read | autoscaling | horizontalpodautoscalers",
+    "update | autoscaling | horizontalpodautoscalers/status",
+    "get,update | * | */scale",
+    "list,watch | core | pods",
+    "list,watch | metrics.k8s.io | pods",
+    "read | custom.metrics.k8s.io | *",
+    "read | external.metrics.k8s.io | *",
+    "events",
+  ],
+};
 
 const workers = 5;
 /** Upstream's --horizontal-pod-autoscaler-sync-period. */

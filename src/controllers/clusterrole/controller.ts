@@ -16,7 +16,13 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { Aggregation } from "./aggregate.ts";
+
+export const clusterRoleAggregationRole: ControllerRole = {
+  account: "clusterrole-aggregation-controller",
+  rules: ["escalate,get,list,patch,update,watch | rbac.authorization.k8s.io | clusterroles"],
+};
 
 const workers = 5;
 /** Each is matched against each role: a step of some 10 ms with a hundred roles. */

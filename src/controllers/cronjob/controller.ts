@@ -19,12 +19,25 @@ import {
 import { jsonEqual } from "#api/json-value.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { indexByController, listControlled } from "../ownership/cached.ts";
 import { controllerKey } from "../ownership/owner.ts";
 import { JobControl } from "./job-control.ts";
 import { beyondHistory, goneFromActive } from "./plan.ts";
 import { gvk, planRun, type CronEvent, type Run } from "./run.ts";
 import { cronStatus } from "./status.ts";
+
+export const cronJobRole: ControllerRole = {
+  account: "cronjob-controller",
+  rules: [
+    "get,list,update,watch | batch | cronjobs",
+    "create,delete,get,list,patch,update,watch | batch | jobs",
+    "update | batch | cronjobs/status",
+    "update | batch | cronjobs/finalizers",
+    "delete,list,watch | core | pods",
+    "events",
+  ],
+};
 
 const workers = 5;
 /** Start a little late rather than a little early. */

@@ -22,6 +22,7 @@ import { jsonEqual } from "#api/json-value.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { claimCached, indexForClaims } from "../ownership/cached.ts";
 import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
@@ -35,6 +36,20 @@ import { DaemonControl, gvk } from "./daemon-control.ts";
 import { eligibility } from "./eligible.ts";
 import { daemonStatus } from "./plan.ts";
 import { isNodeChanged, nextRoundMs, planRound, revisionsInUse, type Round } from "./round.ts";
+
+export const daemonSetRole: ControllerRole = {
+  account: "daemon-set-controller",
+  rules: [
+    "read | apps,extensions | daemonsets",
+    "update | apps,extensions | daemonsets/status",
+    "update | apps,extensions | daemonsets/finalizers",
+    "list,watch | core | nodes",
+    "create,delete,list,patch,watch | core | pods",
+    "create | core | pods/binding",
+    "create,delete,get,list,patch,update,watch | apps | controllerrevisions",
+    "events",
+  ],
+};
 
 const workers = 5;
 

@@ -22,6 +22,7 @@ import {
 import { jsonEqual } from "#api/json-value.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import {
   claimCached,
   indexByController,
@@ -37,6 +38,18 @@ import { ReplicaSetControl } from "./replicaset-control.ts";
 import { gvk } from "./replicaset.ts";
 import { findNewReplicaSet, revisionAnnotation } from "./revision.ts";
 import { deadlineInMs } from "./status.ts";
+
+export const deploymentRole: ControllerRole = {
+  account: "deployment-controller",
+  rules: [
+    "get,list,update,watch | apps,extensions | deployments",
+    "update | apps,extensions | deployments/status",
+    "update | apps,extensions | deployments/finalizers",
+    "create,delete,get,list,patch,update,watch | apps,extensions | replicasets",
+    "get,list,update,watch | core | pods",
+    "events",
+  ],
+};
 
 const replicaSetGvk = { group: "apps", kind: "ReplicaSet" };
 const workers = 20;

@@ -27,11 +27,27 @@ import {
 import { jsonEqual } from "#api/json-value.ts";
 import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { selectorOf } from "../ownership/selectors.ts";
 import { budgetStatus, needsExpected, recheckInMs, type BudgetStatus } from "./budget.ts";
 import { ExpectedPods, type Expected } from "./expected.ts";
 import { isDisruptionTarget, StaleDisruptions } from "./stale.ts";
 import { countedStatus, failedStatus } from "./status.ts";
+
+export const disruptionRole: ControllerRole = {
+  account: "disruption-controller",
+  rules: [
+    "read | apps,extensions | deployments",
+    "read | apps,extensions | replicasets",
+    "read | core | replicationcontrollers",
+    "read | policy | poddisruptionbudgets",
+    "read | apps | statefulsets",
+    "update | policy | poddisruptionbudgets/status",
+    "patch,update | core | pods/status",
+    "get | * | */scale",
+    "events",
+  ],
+};
 
 const workers = 5;
 /** No watch reports when a controller of another kind appears or gets a scale, so retry. */

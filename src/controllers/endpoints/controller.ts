@@ -24,6 +24,7 @@ import { jsonEqual } from "#api/json-value.ts";
 import { unsatisfied } from "../framework/expectations.ts";
 import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { memoSelector } from "../ownership/selectors.ts";
 import { endpointView } from "./desired.ts";
 import { EndpointsControl } from "./endpoints-control.ts";
@@ -31,6 +32,16 @@ import { serviceIndex, serviceKeys } from "./labels.ts";
 import { isManagedEndpoints } from "./legacy.ts";
 import { isManaged, planService, type ServicePlan, type ServiceRound } from "./plan.ts";
 import { SliceControl } from "./slice-control.ts";
+
+export const endpointSliceRole: ControllerRole = {
+  account: "endpointslice-controller",
+  rules: [
+    "read | core | nodes,pods,services",
+    "update | core | services/finalizers",
+    "create,delete,get,list,update,watch | discovery.k8s.io | endpointslices",
+    "events",
+  ],
+};
 
 const workers = 10;
 /** Retry delay for a pod on an unknown node: the node will appear, or the pod will be collected. */

@@ -6,9 +6,20 @@ import { isAlreadyExists, isNotFound } from "#client/api-errors.ts";
 import type { ControllerDeps } from "../framework/controller.ts";
 import { Expectations } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import type { PortGroup } from "./desired.ts";
 import { isElection } from "./labels.ts";
 import { planEndpoints } from "./legacy.ts";
+
+export const endpointsRole: ControllerRole = {
+  account: "endpoint-controller",
+  rules: [
+    "read | core | pods,services",
+    "create,delete,get,list,update,watch | core | endpoints",
+    "create | core | endpoints/restricted",
+    "events",
+  ],
+};
 
 export class EndpointsControl {
   readonly #client: Client;
@@ -19,7 +30,7 @@ export class EndpointsControl {
     { clientFor, clock }: Pick<ControllerDeps, "clientFor" | "clock">,
     endpoints: Informer<Endpoints>,
   ) {
-    this.#client = clientFor("endpoint-controller");
+    this.#client = clientFor(endpointsRole.account);
     this.#endpoints = endpoints;
     this.#expectations = new Expectations(endpoints, clock);
   }

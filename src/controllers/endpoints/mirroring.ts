@@ -20,6 +20,7 @@ import {
 } from "../framework/controller.ts";
 import { unsatisfied } from "../framework/expectations.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { serviceIndex, serviceKeys } from "./labels.ts";
 import {
   createSlice,
@@ -33,6 +34,17 @@ import {
   type MirroredSlice,
 } from "./mirror.ts";
 import { SliceControl } from "./slice-control.ts";
+
+export const endpointSliceMirroringRole: ControllerRole = {
+  account: "endpointslicemirroring-controller",
+  rules: [
+    "read | core | endpoints,services",
+    "update | core | services/finalizers",
+    "update | core | endpoints/finalizers",
+    "create,delete,get,list,update,watch | discovery.k8s.io | endpointslices",
+    "events",
+  ],
+};
 
 const workers = 5;
 

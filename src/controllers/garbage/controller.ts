@@ -15,6 +15,7 @@ import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
 import { WorkQueue, type WorkQueueMetrics } from "#client/workqueue.ts";
 import { sleep, type Clock } from "#platform/clock.ts";
 import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import {
   foregroundFinalizer,
   orphanFinalizer,
@@ -26,6 +27,11 @@ import { WatchedKinds } from "./kinds.ts";
 import { OwnerVerdicts } from "./owners.ts";
 import { planCollect, type CollectPlan, type Verdict } from "./plan.ts";
 import { GarbageControl, isObserved, type ObservedNode } from "./garbage-control.ts";
+
+export const garbageRole: ControllerRole = {
+  account: "generic-garbage-collector",
+  rules: ["delete,get,list,patch,update,watch | * | *", "events"],
+};
 
 const workers = 20;
 /** Calls about one object under way at once. */

@@ -22,6 +22,7 @@ import { jsonEqual } from "#api/json-value.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { claimCached, indexForClaims, listControlled } from "../ownership/cached.ts";
 import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
 import { selectorOf } from "../ownership/selectors.ts";
@@ -32,6 +33,17 @@ import { gvk, JobPodControl } from "./pod-control.ts";
 import { concludeRound, findEnding, gatherRound, planPods, type Round } from "./round.ts";
 import { eventsOf } from "./status.ts";
 import { isTracked, trackingFinalizer } from "./tracked.ts";
+
+export const jobRole: ControllerRole = {
+  account: "job-controller",
+  rules: [
+    "get,list,patch,update,watch | batch | jobs",
+    "update | batch | jobs/status",
+    "update | batch | jobs/finalizers",
+    "create,delete,list,patch,watch | core | pods",
+    "events",
+  ],
+};
 
 const workers = 10;
 const ownName = "kubernetes.io/job-controller";

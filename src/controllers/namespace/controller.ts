@@ -25,8 +25,18 @@ import {
 import { discover } from "../framework/discovery.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { isNothingLeft, namespaceConditions, type Remains } from "./conditions.ts";
 import { NamespaceContents } from "./contents.ts";
+
+export const namespaceRole: ControllerRole = {
+  account: "namespace-controller",
+  rules: [
+    "delete,get,list,watch | core | namespaces",
+    "update | core | namespaces/finalize,namespaces/status",
+    "delete,deletecollection,get,list,watch | * | *",
+  ],
+};
 
 const workers = 10;
 const finalizer = "kubernetes";

@@ -22,10 +22,22 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { isGivenUp, readinessOf } from "./health.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { NodeControl } from "./node-control.ts";
 import { ZonePace } from "./zone-pace.ts";
+
+export const nodeRole: ControllerRole = {
+  account: "node-controller",
+  rules: [
+    "delete,get,list,patch,update,watch | core | nodes",
+    "patch,update | core | nodes/status",
+    "patch,update | core | pods/status",
+    "delete,get,list,watch | core | pods",
+    "events",
+  ],
+};
 
 const workers = 8;
 const everyMs = 5_000;

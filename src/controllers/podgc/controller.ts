@@ -20,9 +20,15 @@ import {
   type QueueController,
 } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { isFinished } from "../pods/pod.ts";
 import { nodeOf, planGarbage, type PodGarbage } from "./garbage.ts";
 import { MissingNodes } from "./missing-nodes.ts";
+
+export const podGarbageCollectorRole: ControllerRole = {
+  account: "pod-garbage-collector",
+  rules: ["delete,list,watch | core | pods", "read | core | nodes", "patch | core | pods/status"],
+};
 
 const everyMs = 20_000;
 /** Finished pods kept; upstream's --terminated-pod-gc-threshold. */

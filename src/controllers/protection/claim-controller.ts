@@ -17,8 +17,19 @@ import {
   type QueueController,
 } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { claimsOf, usesClaim } from "./claims.ts";
 import { FinalizerControl, needsWork } from "./finalizer-control.ts";
+
+export const claimProtectionRole: ControllerRole = {
+  account: "pvc-protection-controller",
+  rules: [
+    "get,list,update,watch | core | persistentvolumeclaims",
+    "update | core | persistentvolumeclaims/status",
+    "read | core | pods",
+    "events",
+  ],
+};
 
 const workers = 5;
 const finalizer = "kubernetes.io/pvc-protection";

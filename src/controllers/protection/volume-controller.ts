@@ -10,7 +10,13 @@ import {
   type QueueController,
 } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { FinalizerControl, needsWork } from "./finalizer-control.ts";
+
+export const volumeProtectionRole: ControllerRole = {
+  account: "pv-protection-controller",
+  rules: ["get,list,update,watch | core | persistentvolumes", "events"],
+};
 
 const workers = 5;
 const finalizer = "kubernetes.io/pv-protection";

@@ -25,8 +25,14 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { CountedResources } from "./counted.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";
+
+export const resourceQuotaRole: ControllerRole = {
+  account: "resourcequota-controller",
+  rules: ["list,watch | * | *", "update | core | resourcequotas/status", "events"],
+};
 
 const workers = 5;
 const resyncMs = 5 * 60_000;

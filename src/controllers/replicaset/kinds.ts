@@ -9,6 +9,7 @@ import type { GroupVersionKind, KubeObject } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";
 import type { Condition } from "../framework/conditions.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { memoSelector } from "../ownership/selectors.ts";
 
 /** A ReplicaSet or a ReplicationController. */
@@ -33,6 +34,17 @@ export interface ReplicaKind {
   readonly countsTerminating: boolean;
 }
 
+export const replicaSetRole: ControllerRole = {
+  account: "replicaset-controller",
+  rules: [
+    "get,list,update,watch | apps,extensions | replicasets",
+    "update | apps,extensions | replicasets/status",
+    "update | apps,extensions | replicasets/finalizers",
+    "create,delete,list,patch,watch | core | pods",
+    "events",
+  ],
+};
+
 export const replicaSetKind: ReplicaKind = {
   name: "replicaset-controller",
   gvk: { group: "apps", version: "v1", kind: "ReplicaSet" },
@@ -44,6 +56,17 @@ export const replicaSetKind: ReplicaKind = {
       selectorFromLabelSelector((owner.spec?.selector ?? {}) as LabelSelectorSpec),
     ),
   countsTerminating: true,
+};
+
+export const replicationControllerRole: ControllerRole = {
+  account: "replication-controller",
+  rules: [
+    "get,list,update,watch | core | replicationcontrollers",
+    "update | core | replicationcontrollers/status",
+    "update | core | replicationcontrollers/finalizers",
+    "create,delete,list,patch,watch | core | pods",
+    "events",
+  ],
 };
 
 export const replicationControllerKind: ReplicaKind = {

@@ -5,7 +5,13 @@ import type { Informer } from "#client/informer.ts";
 import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import type { Controller, ControllerDeps, QueueController } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { ignoreLate, perNamespaceController } from "./per-namespace.ts";
+
+export const serviceAccountRole: ControllerRole = {
+  account: "service-account-controller",
+  rules: ["create | core | serviceaccounts", "events"],
+};
 
 const accountName = "default";
 

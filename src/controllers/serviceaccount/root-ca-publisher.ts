@@ -6,7 +6,13 @@ import type { WorkQueueMetrics } from "#client/workqueue.ts";
 import type { Controller, ControllerDeps, QueueController } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { ignoreLate, perNamespaceController } from "./per-namespace.ts";
+
+export const rootCaPublisherRole: ControllerRole = {
+  account: "root-ca-cert-publisher",
+  rules: ["create,update | core | configmaps", "events"],
+};
 
 const mapName = "kube-root-ca.crt";
 /** Upstream's annotation on the ConfigMap. */

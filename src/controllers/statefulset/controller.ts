@@ -21,6 +21,7 @@ import { jsonEqual } from "#api/json-value.ts";
 import { Expectations, unsatisfied } from "../framework/expectations.ts";
 import { addGathered } from "../framework/gather.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
 import { slowStart } from "../framework/slow-start.ts";
 import { claimCached, indexForClaims } from "../ownership/cached.ts";
 import { controllerKey, controllerOf, controllerReference } from "../ownership/owner.ts";
@@ -31,6 +32,22 @@ import { ordinalOf } from "./identity.ts";
 import { planStateful, revisionsInUse, type StatefulInput } from "./plan.ts";
 import { gvk, StatefulPodControl } from "./pod-control.ts";
 import { statefulStatus } from "./status.ts";
+
+export const statefulSetRole: ControllerRole = {
+  account: "statefulset-controller",
+  rules: [
+    "list,watch | core | pods",
+    "read | apps | statefulsets",
+    "update | apps | statefulsets/status",
+    "update | apps | statefulsets/finalizers",
+    "create,delete,get,patch,update | core | pods",
+    "create,delete,get,list,patch,update,watch | apps | controllerrevisions",
+    "create,get,list,watch | core | persistentvolumeclaims",
+    "delete,update | core | persistentvolumeclaims",
+    "update | core | pods/finalizers",
+    "events",
+  ],
+};
 
 const workers = 10;
 /** A leftover claim is deleted by the next step of the garbage collector. */

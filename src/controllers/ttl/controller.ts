@@ -14,6 +14,12 @@ import {
   type QueueController,
 } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
+
+export const ttlAfterFinishedRole: ControllerRole = {
+  account: "ttl-after-finished-controller",
+  rules: ["delete,get,list,watch | batch | jobs", "events"],
+};
 
 const workers = 5;
 

@@ -6,8 +6,9 @@
  *        304 given again on its connection each time. The line of a poll says the list it stands for.
  */
 import type { Clock } from "#platform/clock.ts";
-import type { Again, ByteSink, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
+import type { ByteSink, PlainRequest, PlainResponse, UserInfo } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
+import { type Replay, type ReplayableResponse, replayOf } from "#platform/replay.ts";
 import type { AuditTrail } from "#server/audit.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import { isNobody } from "./anonymous.ts";
@@ -44,8 +45,8 @@ export class RelayAudit {
         return { ...response, open: this.#opened(served, response) };
       case "bytes": {
         this.#record(served, response.status, response);
-        const { again } = response;
-        return again === undefined ? response : { ...response, again: this.#again(served, again) };
+        const again = replayOf(response);
+        return again === undefined ? response : this.#repeatable(served, response, again);
       }
       case "object":
       case "events":
@@ -73,14 +74,19 @@ export class RelayAudit {
     };
   }
 
-  #again(served: Served, again: Again): Again {
-    return () => {
+  #repeatable(
+    served: Served,
+    response: Extract<PlainResponse, { kind: "bytes" }>,
+    again: Replay,
+  ): ReplayableResponse {
+    const audited: Replay = () => {
       const receivedMs = this.#deps.clock.nowMs();
       const startedMs = this.#deps.clock.monotonicMs();
       const head = again();
       if (head !== undefined) this.#record({ ...served, receivedMs, startedMs }, head.status, head);
       return head;
     };
+    return { ...response, again: audited };
   }
 
   #record(served: Served, code: number, { headers }: Pick<PlainResponse, "headers">): void {

@@ -17,7 +17,8 @@
  */
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
-import type { Again, PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import type { Replay, ReplayableResponse } from "#platform/replay.ts";
 import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import { chooseCoding } from "./accept-encoding.ts";
 import type { Coding } from "./body-part.ts";
@@ -89,7 +90,7 @@ export class EtagFrontend {
     const content = view.content(read.zone);
     const coding = chooseCoding(read.request.headers["accept-encoding"]);
     const tag = coding === undefined ? content.etag : `${content.etag}+${coding}`;
-    return { clock: this.#deps.clock, mirror: read.resource.mirror, view, content, tag, coding };
+    return { mirror: read.resource.mirror, view, content, tag, coding };
   }
 
   #isUnchanged(read: EtagRead, now: Moment, since: number | undefined): boolean {
@@ -118,12 +119,14 @@ export class EtagFrontend {
     const headers = pollHeaders(now);
     const plain = { kind: "bytes", status: 304, headers, body: [] } as const;
     // A poll that waits must look at its clock each time.
-    return read.query.has("wait") ? plain : { ...plain, again: this.#again(read, now) };
+    if (read.query.has("wait")) return plain;
+    const repeatable: ReplayableResponse = { ...plain, again: this.#again(read, now) };
+    return repeatable;
   }
 
   /** The same poll once more: its head, as long as caller and content are the same. */
-  #again(read: EtagRead, { mirror, tag, coding }: Moment): Again {
-    const { metrics, clock } = this.#deps;
+  #again(read: EtagRead, { mirror, tag, coding }: Moment): Replay {
+    const { metrics } = this.#deps;
     const { zone } = read;
     return () => {
       if (!mirror.serving || !read.allowed()) return undefined;
@@ -133,7 +136,7 @@ export class EtagFrontend {
       const current = coding === undefined ? content.etag : `${content.etag}+${coding}`;
       if (current !== tag) return undefined;
       metrics.repeated();
-      return notModifiedHead({ clock, mirror, view, content, tag });
+      return notModifiedHead({ mirror, view, content, tag });
     };
   }
 

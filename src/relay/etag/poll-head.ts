@@ -1,15 +1,13 @@
 /**
- * Heads of the answers to polls: plain data for the usual way, and for a 304 that is given again and
- * again its bytes, made once a second for the whole crowd.
+ * Heads of the answers to polls. That of a 304 which is given again and again is one object for the whole
+ * crowd, as long as it says the same: the listener makes its bytes once a second.
  */
-import type { HeadAlone } from "#platform/http.ts";
-import type { Clock } from "#platform/clock.ts";
+import type { ReplayHead } from "#platform/replay.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { View } from "../views/view.ts";
 import type { ViewContent } from "../views/view-content.ts";
 
 export interface Poll {
-  readonly clock: Clock;
   readonly mirror: Mirror;
   readonly view: View;
   readonly content: ViewContent;
@@ -32,17 +30,12 @@ export function pollHeaders(poll: Poll): Readonly<Record<string, string>> {
   };
 }
 
-export function notModifiedHead(poll: Poll): HeadAlone {
-  const { clock, mirror, view, content, tag } = poll;
-  const second = Math.floor(clock.nowMs() / 1000);
-  const at = `${second} ${view.revision} ${ageText(mirror)}`;
+export function notModifiedHead(poll: Poll): ReplayHead {
+  const { mirror, view, content, tag } = poll;
+  const at = `${view.revision} ${ageText(mirror)}`;
   const known = content.heads.get(tag);
   if (known?.at === at) return known.head;
-  const headers = pollHeaders(poll);
-  const lines = ["HTTP/1.1 304 Not Modified", `date: ${new Date(second * 1000).toUTCString()}`];
-  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
-  const http1 = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
-  const head = { status: 304, headers, http1 };
+  const head = { status: 304, headers: pollHeaders(poll) };
   content.heads.set(tag, { at, head });
   return head;
 }

@@ -7,7 +7,7 @@
  * Cost   a change O(log n + one block); the next read of the body pays for the changed blocks.
  */
 import { assert } from "#base/assert.ts";
-import type { HeadAlone } from "#platform/http.ts";
+import type { ReplayHead } from "#platform/replay.ts";
 import { BodyPart, PartedBody } from "../etag/body-part.ts";
 import { digestText, sum } from "./digest.ts";
 import { type Row, RowBlocks } from "./row-blocks.ts";
@@ -23,7 +23,7 @@ export interface Frame {
 
 export class ViewContent {
   /** 304 answers of this content, by ETag; made and stored by poll-head.ts. */
-  readonly heads = new Map<string, { readonly at: string; readonly head: HeadAlone }>();
+  readonly heads = new Map<string, { readonly at: string; readonly head: ReplayHead }>();
   readonly #frame: readonly [BodyPart, BodyPart, BodyPart];
   readonly #separates: boolean;
   readonly #blocks: RowBlocks;

@@ -65,6 +65,11 @@ interface ListenOptions {
   /** PEM of the authorities whose client certificates count. */
   readonly clientCa?: string | readonly string[];
   readonly limits: HttpLimits;
+  /**
+   * Serves plain GETs, polls and watches over HTTP/1.1 without node:http (http1-connection.ts): for a
+   * crowd of readers. Absent: node:http serves all of HTTP/1.1 (ADR 0040).
+   */
+  readonly ownHttp1?: boolean;
   /** Is told of requests that the handler never sees, as their heads could not be read. */
   readonly refused?: TakeRefused;
 }
@@ -148,6 +153,8 @@ function http1Options(limits: HttpLimits): object {
   return {
     maxHeaderSize: limits.headBytesMax,
     headersTimeout: limits.headMs,
+    // How often late heads are looked for; Node's 30 s would let a silent connection stay four times as long.
+    connectionsCheckingInterval: limits.headMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
     noDelay: true,
@@ -183,7 +190,9 @@ function clearServer(options: ListenOptions, rim: Rim): Server {
     kind: "socket",
     address: socket.remoteAddress ?? "",
   });
-  inFront(server, "connection", { rim, peerOf, ...options.limits }, () => true);
+  if (options.ownHttp1 === true) {
+    inFront(server, "connection", { rim, peerOf, ...options.limits }, () => true);
+  }
   return server;
 }
 
@@ -257,7 +266,9 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
   });
   const front = { rim, peerOf: (socket: Socket) => peerOf(peers, socket, socket as TLSSocket) };
   const isHttp1 = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol !== "h2";
-  inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
+  if (options.ownHttp1 === true) {
+    inFront(server, "secureConnection", { ...front, ...options.limits }, isHttp1);
+  }
   // Before whatever reads from the connection.
   server.prependListener("secureConnection", forgetVerification);
   const behind = listenersTaken(server, "connection");

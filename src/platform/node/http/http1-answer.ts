@@ -1,6 +1,7 @@
 /** The head of an answer on HTTP/1.1, as node:http would write it. */
 import { STATUS_CODES } from "node:http";
 import type { Headers } from "../../http.ts";
+import type { ReplayHead } from "../../replay.ts";
 import { headerOf } from "./header-text.ts";
 
 /** What would end a line, or is no byte: an answer that holds it is a bug of its maker, never sent. */
@@ -47,6 +48,24 @@ export function isLast(headers: Headers): boolean {
 function line(name: string, value: string): string {
   if (!token.test(name) || refused.test(value)) throw new Error(`not a header: ${name}`);
   return `${name}: ${value}\r\n`;
+}
+
+interface Repeated {
+  readonly date: string;
+  readonly bytes: Buffer;
+}
+
+/** Heads that are given to a crowd, as bytes; they go with the head. */
+const repeated = new WeakMap<ReplayHead, Repeated>();
+
+/** The whole answer; made once a second for all connections that are given this head. */
+export function replayBytes(head: ReplayHead): Uint8Array {
+  const date = dateText();
+  const known = repeated.get(head);
+  if (known?.date === date) return known.bytes;
+  const bytes = Buffer.from(answerHead(head.status, head.headers, {}, ""), "latin1");
+  repeated.set(head, { date, bytes });
+  return bytes;
 }
 
 let second = 0;

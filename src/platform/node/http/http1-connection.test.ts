@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import type { Again, PlainHandler, PlainRequest, PlainResponse } from "../../http.ts";
+import type { PlainHandler, PlainRequest, PlainResponse } from "../../http.ts";
 import { silentLog } from "../../log.ts";
+import type { Replay, ReplayableResponse } from "../../replay.ts";
 import { httpLimits, listen, type Listening } from "./http.ts";
 
-const options = { host: "127.0.0.1", port: 0, limits: httpLimits };
+const options = { host: "127.0.0.1", port: 0, limits: httpLimits, ownHttp1: true };
 const poll = 'GET /a HTTP/1.1\r\nHost: relay\r\nIf-None-Match: "1"\r\n\r\n';
-const shortWay = Buffer.from('HTTP/1.1 304 Not Modified\r\netag: "short"\r\n\r\n');
+const shortWay = { status: 304, headers: { etag: '"short"' } };
 
 /** A server whose every answer is a 304 that says how to give it again, and one raw client. */
 class Served {
@@ -70,9 +71,10 @@ class Served {
     const { body, path } = request;
     if (path === "/slow") await this.slow.promise;
     if (body.kind === "bytes") await body.read(1_000);
-    const head = { status: 304, headers: {}, http1: shortWay };
-    const again: Again = () => (this.known ? head : undefined);
-    return { kind: "bytes", status: 304, headers: { "x-path": path }, body: [], again };
+    const again: Replay = () => (this.known ? shortWay : undefined);
+    const head = { kind: "bytes", status: 304, headers: { "x-path": path } } as const;
+    const answer: ReplayableResponse = { ...head, body: [], again };
+    return answer;
   };
 }
 

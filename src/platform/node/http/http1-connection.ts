@@ -6,7 +6,7 @@
  *   idle ───────────────► answering ───────► idle           a body was written
  *    │ ▲                      └────────────► streaming      a watch is open
  *    │ └──────────────────────────────────────── its end
- *    ├─ the last poll again, byte by byte ─► `again` ─► idle      (platform/http.ts)
+ *    ├─ the last poll again, byte by byte ─► `again` ─► idle      (platform/replay.ts)
  *    └─ anything else ─► node:http, for good
  *
  * Holds  bytes are read as a request only at a request boundary with no answer under way. Bytes that arrive
@@ -17,11 +17,12 @@
  * Left   a client that ends its direction counts as disconnected, as for node:http.
  */
 import type { Socket } from "node:net";
-import type { Again, Peer, PlainRequest, PlainResponse } from "../../http.ts";
+import type { Peer, PlainRequest, PlainResponse } from "../../http.ts";
+import { type Replay, replayOf } from "../../replay.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { noBody } from "./http-body.ts";
 import { abandon, answerOf } from "./http1.ts";
-import { answerHead, hasBody, isLast, lengthOf } from "./http1-answer.ts";
+import { answerHead, hasBody, isLast, lengthOf, replayBytes } from "./http1-answer.ts";
 import { type PlainHead, plainHead } from "./http1-head.ts";
 import { Http1Stream, type StreamOwner } from "./http1-stream.ts";
 import { Departure, type Rim } from "./http-rim.ts";
@@ -74,7 +75,7 @@ const listeners = Object.entries({
 
 interface Known {
   readonly request: Buffer;
-  readonly again: Again;
+  readonly again: Replay;
 }
 
 type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
@@ -166,7 +167,7 @@ class Http1Connection implements StreamOwner {
     const head = known.again();
     if (head === undefined) return false;
     this.#writer ??= socketWriter(this.#socket);
-    this.#writer.write(head.http1);
+    this.#writer.write(replayBytes(head));
     return true;
   }
 
@@ -206,9 +207,11 @@ class Http1Connection implements StreamOwner {
 
   async #send(read: Buffer, { method, path }: PlainHead, answer: PlainResponse): Promise<void> {
     switch (answer.kind) {
-      case "bytes":
-        if (answer.again !== undefined) this.#known = { request: read, again: answer.again };
+      case "bytes": {
+        const again = replayOf(answer);
+        if (again !== undefined) this.#known = { request: read, again };
         return this.#sendBytes(method, answer);
+      }
       case "stream":
         return this.#sendStream(method, answer);
       case "object":

@@ -19,7 +19,7 @@ const runs = Number(process.env["PILOTHOUSE_RUNS"] ?? 1_000);
 let server: Listening;
 
 before(async () => {
-  const options = { host: "127.0.0.1", port: 0, limits: httpLimits };
+  const options = { host: "127.0.0.1", port: 0, limits: httpLimits, ownHttp1: true };
   server = await listen(options, answer, silentLog);
 });
 after(() => server.close(0));

@@ -21,7 +21,7 @@ class Watched {
 
   static async start(context: TestContext, limits = httpLimits): Promise<Watched> {
     const watched = new Watched();
-    const options = { host: "127.0.0.1", port: 0, limits };
+    const options = { host: "127.0.0.1", port: 0, limits, ownHttp1: true };
     watched.server = await listen(options, watched.#handler, silentLog);
     const port = watched.server.address.port;
     watched.socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });

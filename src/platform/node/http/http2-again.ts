@@ -1,11 +1,11 @@
 /**
- * Polls over HTTP/2 that are answered again without a request being made of them (`again`, platform/http.ts):
+ * Polls over HTTP/2 that are answered again without a request being made of them (`again`, platform/replay.ts):
  * the same fields in the same order on the same connection, without a body.
  *
  * Bounds `knownMax` requests a connection, with their fields; the one remembered longest ago goes.
  */
 import type { ServerHttp2Stream } from "node:http2";
-import type { Again } from "../../http.ts";
+import type { Replay } from "../../replay.ts";
 
 /** Resources that a client polls on one connection. */
 const knownMax = 4;
@@ -13,7 +13,7 @@ const knownMax = 4;
 interface Known {
   /** Names and values by turns, as Node tells them. */
   readonly fields: readonly string[];
-  readonly again: Again;
+  readonly again: Replay;
 }
 
 /** By session. */
@@ -23,7 +23,7 @@ const polls = new WeakMap<object, Known[]>();
 export function rememberAnswer(
   stream: ServerHttp2Stream,
   fields: readonly string[],
-  again: Again,
+  again: Replay,
 ): void {
   const { session } = stream;
   if (session === undefined || !stream.endAfterHeaders) return;
@@ -35,7 +35,7 @@ export function rememberAnswer(
 export function recallAnswer(
   stream: ServerHttp2Stream,
   fields: readonly string[],
-): ReturnType<Again> {
+): ReturnType<Replay> {
   const { session } = stream;
   const known = session === undefined ? undefined : polls.get(session);
   if (known === undefined || !stream.endAfterHeaders) return undefined;

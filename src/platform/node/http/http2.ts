@@ -4,14 +4,8 @@
  */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
-import type {
-  ByteSink,
-  HeadAlone,
-  Headers,
-  Peer,
-  PlainRequest,
-  PlainResponse,
-} from "../../http.ts";
+import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../../http.ts";
+import { type ReplayHead, replayOf } from "../../replay.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headerOf, textOf } from "./header-text.ts";
@@ -45,12 +39,12 @@ export async function serveHttp2(
   const answer = await answerOf(rim, request);
   if (answer.kind === "bytes" && answer.left !== undefined) stream.once("close", answer.left);
   if (gone.hasLeft || stream.destroyed) return abandon(answer);
-  if (answer.kind === "bytes" && answer.again !== undefined)
-    rememberAnswer(stream, rawHeaders, answer.again);
+  const again = replayOf(answer);
+  if (again !== undefined) rememberAnswer(stream, rawHeaders, again);
   await send(rim, stream, answer, request.method);
 }
 
-function respondAgain(stream: ServerHttp2Stream, { status, headers }: HeadAlone): void {
+function respondAgain(stream: ServerHttp2Stream, { status, headers }: ReplayHead): void {
   stream.on("error", ignoreError);
   if (stream.destroyed) return;
   stream.respond(headOf(status, headers), { endStream: true });

@@ -5,35 +5,57 @@
  * Cost   per term O(nodes that hold a Pod it concerns) to mark domains, O(feasible) to judge.
  */
 import type { SlotCounts } from "../counts.ts";
-import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
+import type { Cycle } from "../cycle.ts";
 import type { NodeTable } from "../node-table.ts";
-import type { Term } from "../pod-info.ts";
+import type { ClusterEvent, Hint } from "../hints.ts";
+import type { Plugin, PluginDeps } from "../plugin.ts";
+import type { PodInfo, Term } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
 import { allSelections } from "../selection.ts";
 import type { NamespaceLabels } from "../selection.ts";
 
-const plugin = "InterPodAffinity";
-const affinityMissed = reasonId(plugin, "node(s) didn't match pod affinity rules", false);
-const antiAffinityMet = reasonId(plugin, "node(s) didn't match pod anti-affinity rules", true);
+const name = "InterPodAffinity";
+const affinityMissed = reasonId(name, "node(s) didn't match pod affinity rules", false);
+const antiAffinityMet = reasonId(name, "node(s) didn't match pod anti-affinity rules", true);
 const existingAntiAffinity = reasonId(
-  plugin,
+  name,
   "node(s) didn't satisfy existing pods anti-affinity rules",
   true,
 );
 
-export function interPodFilter(namespaces: NamespaceLabels): FilterPlugin {
+export function interPodAffinity({ namespaces }: PluginDeps): Plugin {
   return {
-    name: plugin,
-    filter(cycle) {
-      filterAffinity(cycle, namespaces);
-      for (const term of cycle.info.antiAffinity) {
-        keepOut(cycle, term, cycle.cache.counts.at(term.selection), antiAffinityMet);
-      }
-      for (const group of cycle.cache.terms.concerning(cycle.info)) {
-        if (group.kind === "anti") keepOut(cycle, group.term, group.perSlot, existingAntiAffinity);
-      }
-    },
+    name,
+    filter: (cycle) => filterTerms(cycle, namespaces),
+    score: { weight: 2, run: scorePreferred },
+    hint: interPodHint,
   };
+}
+
+function interPodHint(event: ClusterEvent, info: PodInfo): Hint {
+  switch (event.kind) {
+    case "node":
+      // A node in another domain may bring Pods that match near, or take them away.
+      return event.isStatic ? "queue" : "queue-if-fits";
+    case "pod-gone":
+    case "namespaces":
+      return "queue";
+    case "pod-placed":
+      return info.affinity.length > 0 ? "queue" : "skip";
+    case "node-gone":
+    case "volumes":
+      return "skip";
+  }
+}
+
+function filterTerms(cycle: Cycle, namespaces: NamespaceLabels): void {
+  filterAffinity(cycle, namespaces);
+  for (const term of cycle.info.antiAffinity) {
+    keepOut(cycle, term, cycle.cache.counts.at(term.selection), antiAffinityMet);
+  }
+  for (const group of cycle.cache.terms.concerning(cycle.info)) {
+    if (group.kind === "anti") keepOut(cycle, group.term, group.perSlot, existingAntiAffinity);
+  }
 }
 
 function keepOut(cycle: Cycle, term: Term, counts: SlotCounts, reason: number): void {
@@ -78,24 +100,20 @@ function markDomains(ids: Int32Array, counts: SlotCounts): Set<number> {
   return marked;
 }
 
-export const interPodScore: ScorePlugin = {
-  name: plugin,
-  weight: 2,
-  score(cycle, scores) {
-    const { nodes, counts, terms } = cycle.cache;
-    const sums: Sums = new Map();
-    for (const term of cycle.info.preferred) {
-      addWeights(nodes, sums, term.topologyKey, counts.at(term.selection), term.weight);
-    }
-    for (const group of terms.concerning(cycle.info)) {
-      if (group.kind === "anti") continue;
-      addWeights(nodes, sums, group.term.topologyKey, group.perSlot, group.weight);
-    }
-    if (sums.size === 0) return false;
-    spanScores(cycle, sums, scores);
-    return true;
-  },
-};
+function scorePreferred(cycle: Cycle, scores: Float64Array): boolean {
+  const { nodes, counts, terms } = cycle.cache;
+  const sums: Sums = new Map();
+  for (const term of cycle.info.preferred) {
+    addWeights(nodes, sums, term.topologyKey, counts.at(term.selection), term.weight);
+  }
+  for (const group of terms.concerning(cycle.info)) {
+    if (group.kind === "anti") continue;
+    addWeights(nodes, sums, group.term.topologyKey, group.perSlot, group.weight);
+  }
+  if (sums.size === 0) return false;
+  spanScores(cycle, sums, scores);
+  return true;
+}
 
 /** By topology key, by domain. */
 type Sums = Map<string, Map<number, number>>;

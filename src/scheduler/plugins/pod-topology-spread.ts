@@ -4,31 +4,50 @@
  *
  * Cost   per constraint O(nodes that hold a matching Pod) to sum domains, O(feasible) to judge.
  */
+import { tolerates } from "#api/selectors/node-match.ts";
+import type { Cycle } from "../cycle.ts";
 import type { NodeTable } from "../node-table.ts";
-import type { Cycle, FilterPlugin, ScorePlugin } from "../framework.ts";
-import { fits, nodeAffinityHolds } from "../pod-class.ts";
+import type { ClusterEvent, Hint } from "../hints.ts";
+import type { Plugin } from "../plugin.ts";
+import { fits } from "../pod-class.ts";
 import type { Spread } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
-import { tolerates } from "#api/selectors/node-match.ts";
+import { nodeAffinityHolds } from "./node-affinity.ts";
 
+const name = "PodTopologySpread";
 const missingLabel = reasonId(
-  "PodTopologySpread",
+  name,
   "node(s) didn't match pod topology spread constraints (missing required label)",
   false,
 );
-const skewed = reasonId(
-  "PodTopologySpread",
-  "node(s) didn't match pod topology spread constraints",
-  true,
-);
+const skewed = reasonId(name, "node(s) didn't match pod topology spread constraints", true);
 
-export const spreadFilter: FilterPlugin = {
-  name: "PodTopologySpread",
-  filter(cycle) {
-    const constraints = cycle.info.spreadHard;
-    for (const spread of constraints) filterOne(cycle, spread, constraints);
-  },
-};
+export function podTopologySpread(): Plugin {
+  return {
+    name,
+    filter(cycle) {
+      const constraints = cycle.info.spreadHard;
+      for (const spread of constraints) filterOne(cycle, spread, constraints);
+    },
+    score: { weight: 2, run: scoreSoft },
+    hint: spreadHint,
+  };
+}
+
+function spreadHint(event: ClusterEvent): Hint {
+  switch (event.kind) {
+    case "node":
+      // A new domain changes what is balanced everywhere, not only on this node.
+      return event.isStatic ? "queue" : "queue-if-fits";
+    case "node-gone":
+    case "pod-gone":
+    case "pod-placed":
+      return "queue";
+    case "volumes":
+    case "namespaces":
+      return "skip";
+  }
+}
 
 function filterOne(cycle: Cycle, spread: Spread, all: readonly Spread[]): void {
   if (cycle.count === 0) return;
@@ -109,21 +128,17 @@ function policiesHold(cycle: Cycle, nodes: NodeTable, slot: number, spread: Spre
  * As upstream: per constraint, count × log(domains + 2) + maxSkew − 1; lowest sum is 100. A node
  * without one of the keys scores 0, unless the constraints are the default ones, which ask no label.
  */
-export const spreadScore: ScorePlugin = {
-  name: "PodTopologySpread",
-  weight: 2,
-  score(cycle, scores) {
-    const constraints = cycle.info.spreadSoft;
-    if (constraints.length === 0 || cycle.count <= 1) return false;
-    const { feasible, count } = cycle;
-    for (let i = 0; i < count; i++) scores[feasible[i] ?? 0] = 0;
-    let any = false;
-    const strict = cycle.info.spreadByDefault ? [] : constraints;
-    for (const spread of constraints) any = scoreOne(cycle, spread, strict, scores) || any;
-    if (any) invert(cycle, scores);
-    return any;
-  },
-};
+function scoreSoft(cycle: Cycle, scores: Float64Array): boolean {
+  const constraints = cycle.info.spreadSoft;
+  if (constraints.length === 0 || cycle.count <= 1) return false;
+  const { feasible, count } = cycle;
+  for (let i = 0; i < count; i++) scores[feasible[i] ?? 0] = 0;
+  let any = false;
+  const strict = cycle.info.spreadByDefault ? [] : constraints;
+  for (const spread of constraints) any = scoreOne(cycle, spread, strict, scores) || any;
+  if (any) invert(cycle, scores);
+  return any;
+}
 
 /** @returns false when the constraint tells no node from another. */
 function scoreOne(

@@ -1,0 +1,13 @@
+/**
+ * What a controller's service account may do: the ClusterRole `system:controller:ACCOUNT`, bound to the
+ * account of kube-system. The API server writes the roles of all controllers at its start.
+ */
+export interface ControllerRole {
+  /** Upstream's name of the service account. */
+  readonly account: string;
+  /**
+   * `verbs | groups | resources [| names]`, each a list with commas. `core` is the group "", `read` is
+   * get, list and watch, `events` alone the rule to write events. They are upstream's, in its order.
+   */
+  readonly rules: readonly string[];
+}

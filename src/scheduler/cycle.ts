@@ -1,0 +1,89 @@
+/**
+ * One Cycle per Pod and try: the nodes that are still feasible, and why the others are not.
+ *
+ * Plugins work on all nodes at once (a pass over columns) instead of being called per node: the same
+ * decisions as upstream's per-node plugins at a fraction of the calls.
+ * Holds  `feasible[0..count)` are the slots no filter has refused yet; each refused slot has at least
+ *        one reason and was refused by exactly one plugin. Asserted by `assertWhole`.
+ */
+import { assert } from "#base/assert.ts";
+import type { Cache } from "./cache.ts";
+import type { PodClass, PodClasses } from "./pod-class.ts";
+import type { PodInfo } from "./pod-info.ts";
+import { reasonOf } from "./reasons.ts";
+
+export class Cycle {
+  readonly info: PodInfo;
+  readonly cache: Cache;
+  readonly classes: PodClasses;
+  readonly podClass: PodClass;
+  readonly feasible: Int32Array;
+  count: number;
+  /** Nodes by reason id. */
+  readonly reasons = new Map<number, number>();
+  /** Slots where taking Pods away might help. */
+  readonly resolvable: number[] = [];
+  readonly #considered: number;
+  /** Reasons beyond the first of their slot. */
+  #furtherReasons = 0;
+
+  /** `slots[0..count)` are the nodes in question; given, and narrowed in place. */
+  constructor(
+    deps: { cache: Cache; classes: PodClasses },
+    info: PodInfo,
+    slots: Int32Array,
+    count: number,
+  ) {
+    this.info = info;
+    this.cache = deps.cache;
+    this.classes = deps.classes;
+    this.podClass = deps.classes.of(info);
+    this.feasible = slots;
+    this.count = count;
+    this.#considered = count;
+  }
+
+  /** Keeps the feasible slots for which `verdict` is negative; others are refused for that reason id. */
+  keep(verdict: (slot: number) => number): void {
+    const { feasible } = this;
+    let kept = 0;
+    for (let i = 0; i < this.count; i++) {
+      const slot = feasible[i] ?? 0;
+      const reason = verdict(slot);
+      if (reason < 0) feasible[kept++] = slot;
+      else this.refuse(slot, reason);
+    }
+    this.count = kept;
+  }
+
+  refuse(slot: number, reason: number): void {
+    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
+    if (reasonOf(reason).resolvable) this.resolvable.push(slot);
+  }
+
+  /** A further reason for a slot that `refuse` or `keep` has refused. */
+  alsoRefuse(reason: number): void {
+    this.#furtherReasons++;
+    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
+  }
+
+  /** Every node in question is either feasible or was refused, by one plugin; `after` is the last one. */
+  assertWhole(after: string): void {
+    let refused = -this.#furtherReasons;
+    for (const nodes of this.reasons.values()) refused += nodes;
+    const isWhole = this.count + refused === this.#considered;
+    if (!isWhole) assert(false, "a filter lost or refused a node twice", { after, refused });
+  }
+}
+
+/** Scales raw scores to 0..100 by the largest; `isReversed` makes the largest the worst. */
+export function normalize(cycle: Cycle, scores: Float64Array, isReversed: boolean): void {
+  const { feasible, count } = cycle;
+  let most = 0;
+  for (let i = 0; i < count; i++) most = Math.max(most, scores[feasible[i] ?? 0] ?? 0);
+  for (let i = 0; i < count; i++) {
+    const slot = feasible[i] ?? 0;
+    const share = most === 0 ? 0 : Math.floor((100 * (scores[slot] ?? 0)) / most);
+    scores[slot] = isReversed ? 100 - share : share;
+  }
+}

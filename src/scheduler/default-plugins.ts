@@ -1,0 +1,32 @@
+/**
+ * The registry: every plugin, in upstream's order, which decides the reason a node is refused for. A
+ * new plugin is its file in `plugins/` and its line here. SchedulingGates, PrioritySort (queue.ts),
+ * DefaultPreemption (preemption.ts) and DefaultBinder (bind.ts) are parts of the scheduler itself.
+ * After  k/k pkg/scheduler/apis/config/v1/default_plugins.go.
+ */
+import type { PluginFactory } from "./plugin.ts";
+import { dynamicResources } from "./plugins/dynamic-resources.ts";
+import { interPodAffinity } from "./plugins/inter-pod-affinity.ts";
+import { nodeAffinity } from "./plugins/node-affinity.ts";
+import { nodePorts } from "./plugins/node-ports.ts";
+import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
+import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
+import { nodeUnschedulable } from "./plugins/node-unschedulable.ts";
+import { podTopologySpread } from "./plugins/pod-topology-spread.ts";
+import { taintToleration } from "./plugins/taint-toleration.ts";
+import { volumeBinding } from "./plugins/volume-binding.ts";
+import { volumeRestrictions } from "./plugins/volume-restrictions.ts";
+
+export const defaultPlugins: readonly PluginFactory[] = [
+  nodeUnschedulable,
+  taintToleration,
+  nodeAffinity,
+  nodePorts,
+  nodeResourcesFit,
+  volumeRestrictions,
+  volumeBinding,
+  podTopologySpread,
+  interPodAffinity,
+  nodeResourcesBalancedAllocation,
+  dynamicResources,
+];

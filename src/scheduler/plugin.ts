@@ -1,0 +1,59 @@
+/**
+ * What a scheduler plugin declares: its extension points, its weights, and which events may help a Pod
+ * that it refused. One file in `plugins/` and one line in `default-plugins.ts` make a plugin.
+ *
+ * The narrower an extension point, the cheaper: `nodeFilter` and `nodeScore` run once per class of Pods
+ * and change of a node, `roomFilter` and `roomScore` once per class and change of a node's sums, `filter`
+ * and `score` once per decision over all nodes.
+ */
+import type { VolumeLookup } from "./claims.ts";
+import type { Cycle } from "./cycle.ts";
+import type { ClusterEvent, Hint } from "./hints.ts";
+import type { NodeFilter, NodeScore, RoomFilter, RoomScore } from "./pod-class.ts";
+import type { PodInfo } from "./pod-info.ts";
+import type { NamespaceLabels } from "./selection.ts";
+
+export interface Plugin {
+  /** Upstream's name; unique. The reasons of its refusals carry it (`reasonId`). */
+  readonly name: string;
+
+  /** Why no node can take the Pod, in upstream's words; undefined when nodes are to be asked. */
+  readonly preFilter?: (info: PodInfo) => string | undefined;
+  /** A reason id, or -1 when the node passes. Reads nothing but the Pod's class and the Node object. */
+  readonly nodeFilter?: NodeFilter;
+  /** The reason ids of all that the node lacks. Reads nothing but the class's requests and the sums. */
+  readonly roomFilter?: RoomFilter;
+  /** Keeps the slots that pass: see Cycle.keep. It must not walk Pods. */
+  readonly filter?: (cycle: Cycle) => void;
+
+  readonly nodeScore?: NodeScore;
+  readonly roomScore?: RoomScore;
+  readonly score?: Score;
+
+  /**
+   * `filter` reads the Pod's class, nodes and what is placed on them, so a refusal holds for the class
+   * until something got looser (`Cache.loosened`). True by itself of `nodeFilter` and `roomFilter`.
+   */
+  readonly isSharedByClass?: boolean;
+  /** What its verdict depends on beyond the Pod's class, as text; "" when nothing. Upstream's SignPod. */
+  readonly sign?: (info: PodInfo) => string;
+  /** Upstream's QueueingHintFn. Absent for plugins that refuse nothing. */
+  readonly hint?: (event: ClusterEvent, info: PodInfo) => Hint;
+}
+
+export interface Score {
+  readonly weight: number;
+  /**
+   * Writes 0..100 for each feasible slot into `scores[slot]`.
+   * @returns false when the plugin has nothing to say of this Pod; what it wrote is then ignored.
+   */
+  readonly run: (cycle: Cycle, scores: Float64Array) => boolean;
+}
+
+/** Plugins are made once per scheduler. */
+export type PluginFactory = (deps: PluginDeps) => Plugin;
+
+export interface PluginDeps {
+  readonly namespaces: NamespaceLabels;
+  readonly volumes: VolumeLookup;
+}

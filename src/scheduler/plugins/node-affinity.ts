@@ -1,0 +1,39 @@
+/** NodeAffinity: nodeSelector and required node affinity filter, preferred node affinity scores. */
+import type { Node } from "#api/gen/types.ts";
+import { labelsInclude, nodeSelectorMatches, nodeTermMatches } from "#api/selectors/node-match.ts";
+import type { Plugin } from "../plugin.ts";
+import { hintByNode } from "../hints.ts";
+import type { PodInfo } from "../pod-info.ts";
+import { reasonId } from "../reasons.ts";
+
+const name = "NodeAffinity";
+const mismatch = reasonId(name, "node(s) didn't match Pod's node affinity/selector", false);
+
+export function nodeAffinity(): Plugin {
+  return {
+    name,
+    nodeFilter: (info, node) => (nodeAffinityHolds(info, node) ? -1 : mismatch),
+    nodeScore: {
+      weight: 2,
+      isReversed: false,
+      raw(info, node) {
+        const preferred =
+          info.pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
+        let weight = 0;
+        for (const wish of preferred ?? []) {
+          if (nodeTermMatches(wish.preference, node)) weight += wish.weight;
+        }
+        return weight;
+      },
+    },
+    hint: hintByNode,
+  };
+}
+
+/** Node selector and required node affinity; also decides which nodes topology spread looks at. */
+export function nodeAffinityHolds(info: PodInfo, node: Node): boolean {
+  const spec = info.pod.spec;
+  if (!labelsInclude(spec?.nodeSelector, node.metadata?.labels)) return false;
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return required === undefined || nodeSelectorMatches(required, node);
+}

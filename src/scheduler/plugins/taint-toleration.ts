@@ -1,0 +1,39 @@
+/**
+ * TaintToleration: taints NoSchedule and NoExecute keep Pods away that do not tolerate them; the
+ * fewer PreferNoSchedule taints are not tolerated, the better.
+ */
+import type { Taint } from "#api/gen/types.ts";
+import { tolerates } from "#api/selectors/node-match.ts";
+import type { Plugin } from "../plugin.ts";
+import { hintByNode } from "../hints.ts";
+import { reasonId } from "../reasons.ts";
+
+const name = "TaintToleration";
+const isPreference = (taint: Taint): boolean => taint.effect === "PreferNoSchedule";
+
+export function taintToleration(): Plugin {
+  return {
+    name,
+    nodeFilter(info, node) {
+      for (const taint of node.spec?.taints ?? []) {
+        if (isPreference(taint) || tolerates(info.tolerations, taint)) continue;
+        const text = `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ""}}`;
+        return reasonId(name, text, false);
+      }
+      return -1;
+    },
+    nodeScore: {
+      weight: 3,
+      isReversed: true,
+      raw(info, node) {
+        let count = 0;
+        for (const taint of node.spec?.taints ?? []) {
+          // Only tolerations for this effect, or for all of them, count here.
+          if (isPreference(taint) && !tolerates(info.tolerations, taint)) count++;
+        }
+        return count;
+      },
+    },
+    hint: hintByNode,
+  };
+}
