@@ -283,7 +283,7 @@ export class EmbeddedStore implements FullStore {
   }
 
   #publish(revision: number): void {
-    this.#mvcc.commitRevision = revision;
+    this.#mvcc.commit(revision);
     this.#watches.publish(revision);
   }
 
@@ -299,7 +299,7 @@ export class EmbeddedStore implements FullStore {
   #compacted(revision: number): void {
     // Two compactions may be in one batch, in either order.
     if (revision <= this.#mvcc.compactRevision) return;
-    this.#mvcc.compactRevision = revision;
+    this.#mvcc.compact(revision);
     this.#watches.compacted();
     this.#maintenance.wake();
   }

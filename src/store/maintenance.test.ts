@@ -86,7 +86,7 @@ function history(revisions: number): Mvcc {
   for (let revision = 2; revision <= revisions; revision++) {
     mvcc.log.appendOne(revision, mvcc.addDelete(`k${revision % 997}`, revision));
   }
-  mvcc.commitRevision = revisions;
+  mvcc.commit(revisions);
   return mvcc;
 }
 
@@ -105,7 +105,7 @@ void test("a slice ends when its time is up, and the loop is left alone for twic
   const clock = new SteppedClock(0.1);
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
-  mvcc.compactRevision = 20_000;
+  mvcc.compact(20_000);
   maintenance.wake();
   let slices = 1;
   for (let before = 1; clock.timer !== undefined; slices++) {
@@ -124,7 +124,7 @@ void test("under a clock that stands a slice still ends", () => {
   const mvcc = history(40_000);
   const clock = new SteppedClock(0);
   const maintenance = maintenanceOf(mvcc, clock, steppedEngine());
-  mvcc.compactRevision = 40_000;
+  mvcc.compact(40_000);
   maintenance.wake();
   assert.ok(mvcc.pruning.revision < 40_000);
   assert.notEqual(clock.timer, undefined);
@@ -136,7 +136,7 @@ void test("a checkpoint begins only when all is pruned, one at a time, and a clo
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
   engine.wanted = true;
-  mvcc.compactRevision = 10_000;
+  mvcc.compact(10_000);
   maintenance.wake();
   while (clock.timer !== undefined) {
     assert.equal(engine.source, undefined);
@@ -144,7 +144,7 @@ void test("a checkpoint begins only when all is pruned, one at a time, and a clo
   }
   await Promise.resolve();
   assert.equal(engine.source?.revision, 10_000);
-  mvcc.compactRevision = 20_000;
+  mvcc.compact(20_000);
   maintenance.wake();
   const closed = maintenance.close();
   assert.equal(clock.timer, undefined);
@@ -165,10 +165,10 @@ void test("history goes on to be forgotten while a checkpoint is under way, but 
   const settle = (): void => {
     while (clock.timer !== undefined) clock.fire();
   };
-  mvcc.compactRevision = 1000;
+  mvcc.compact(1000);
   maintenance.wake();
   settle();
-  mvcc.compactRevision = 2000;
+  mvcc.compact(2000);
   const pin = maintenance.pin(1500);
   maintenance.wake();
   settle();
