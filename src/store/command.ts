@@ -42,18 +42,18 @@ export interface EndLeaseCommand {
   readonly id: bigint;
 }
 
-export interface CompactCommand {
+interface CompactCommand {
   readonly kind: "compact";
   readonly revision: number;
 }
 
 /** The first record of an opening: from here on the log is of this epoch. */
-export interface EpochCommand {
+interface EpochCommand {
   readonly kind: "epoch";
 }
 
 /** Changes nothing. Its answer says that everything submitted before it is durable. */
-export interface BarrierCommand {
+interface BarrierCommand {
   readonly kind: "barrier";
 }
 
@@ -69,16 +69,16 @@ export type Command =
 
 export type Stopped = Extract<WriteRefused, { readonly kind: "stopped" }>;
 
-export type TransactResult<Result> =
+type TransactResult<Result> =
   | { readonly kind: "done"; readonly answer: Result }
   /** The transaction's function threw; nothing was changed. */
   | { readonly kind: "threw"; readonly error: unknown }
   | WriteRefused;
 
 /** `isThere`: there was a lease of that id before the command. */
-export type LeaseResult = { readonly kind: "lease"; readonly isThere: boolean } | Stopped;
+type LeaseResult = { readonly kind: "lease"; readonly isThere: boolean } | Stopped;
 
-export type DurableResult = { readonly kind: "durable" } | Stopped;
+type DurableResult = { readonly kind: "durable" } | Stopped;
 
 export type Answer =
   | PutResult

@@ -109,8 +109,23 @@ void test("a command that is submitted while a batch is published joins the next
     if (revision < 5) answers.push(committer.submit(put(`key-${revision}`)));
   });
   await committer.submit(put("first"));
-  while (published.length < 4) await committer.submit({ kind: "barrier" });
+  for (let i = 0; i < 10; i++) await committer.submit({ kind: "barrier" });
   const kinds = (await Promise.all(answers)).map(({ kind }) => kind);
   assert.deepEqual(kinds, ["committed", "committed", "committed"]);
   assert.deepEqual(published, [2, 3, 4, 5]);
+});
+
+void test("a batch that could not be published is not acknowledged", async () => {
+  const { committer, failed } = await newCommitter(3, () => {
+    throw new Error("a watcher threw");
+  });
+  const answers = await Promise.all(["a", "b"].map((name) => committer.submit(put(name))));
+  assert.deepEqual(
+    answers.map(({ kind }) => kind),
+    ["stopped", "stopped"],
+  );
+  assert.deepEqual(
+    failed.map(({ message }) => message),
+    ["a watcher threw"],
+  );
 });

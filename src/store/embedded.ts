@@ -42,7 +42,7 @@ import type {
 import type { Transaction } from "./transaction.ts";
 import { Watches } from "./watches.ts";
 
-export interface EmbeddedDeps {
+interface EmbeddedDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;

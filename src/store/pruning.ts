@@ -14,7 +14,7 @@ import { noRow } from "./versions.ts";
 import type { Row, Versions } from "./versions.ts";
 
 /** The state that is pruned, as far as pruning sees it. `rebase` of the state replaces its tables. */
-export interface PrunedState {
+interface PrunedState {
   readonly versions: Versions;
   /** Newest row of each key. */
   readonly index: BTree<Row>;

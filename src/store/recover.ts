@@ -1,5 +1,5 @@
 /**
- * Replays records into an empty state: the other half of the sequencer.
+ * Replays records into an empty state: the other half of `state-writer.ts`.
  *
  * R1  The state after replay equals the state the writer had when the last replayed record was
  *     sequenced: same revisions, versions, leases, attachments.

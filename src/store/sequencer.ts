@@ -33,7 +33,7 @@ import { Staging } from "./transaction.ts";
 import type { Change } from "./transaction.ts";
 import type { Row } from "./versions.ts";
 
-export interface SequencerOptions {
+interface SequencerOptions {
   readonly epoch: number;
   readonly quotaBytes: number;
   readonly valueBytesMax: number;

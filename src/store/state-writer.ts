@@ -25,6 +25,13 @@ interface Fields {
   readonly lease: bigint;
 }
 
+/** Of a record within a group. */
+interface ChangeHeader extends Omit<Fields, "kind"> {
+  readonly epoch: number;
+  readonly batchOffset: number;
+  readonly place: number;
+}
+
 const noFields = { createRevision: 0, version: 0, lease: 0n } as const;
 
 export class StateWriter {
@@ -146,47 +153,32 @@ export class StateWriter {
     const size = headerBytes + changes.reduce((sum, change) => sum + changeSize(change), 0);
     const slab = slabs.room(size);
     const start = slab.used;
-    const header = { ...noFields, epoch: this.#epoch, batchOffset: batch.bytes, revision };
-    const rows = this.#groupRecords(changes, slab, start + headerBytes, {
-      ...header,
-      batchOffset: batch.bytes + headerBytes,
-    });
+    const rows = this.#groupRecords(batch, changes, revision, slab);
     const body = slab.bytes.subarray(start + headerBytes, start + size);
-    const fields = { ...header, kind: RecordKind.group, version: changes.length };
-    writeRecord(slab, start, fields, "", body);
+    const fields = { ...noFields, kind: RecordKind.group, version: changes.length, revision };
+    const header = { ...fields, epoch: this.#epoch, batchOffset: batch.bytes };
+    writeRecord(slab, start, header, "", body);
     batch.extend(slab, start, size, revision);
     slab.used += size;
     log.append(revision, rows);
   }
 
-  /** The changes' records from `start` on; `header` is that of the first. */
-  #groupRecords(
-    changes: readonly Change[],
-    slab: Slab,
-    start: number,
-    header: Omit<Fields, "kind"> & { readonly epoch: number; readonly batchOffset: number },
-  ): Row[] {
+  /** The changes' records, behind where the group's header will be. */
+  #groupRecords(batch: Batch, changes: readonly Change[], revision: number, slab: Slab): Row[] {
     const rows: Row[] = [];
-    let offset = start;
+    const fields = { ...noFields, epoch: this.#epoch, revision };
+    let batchOffset = batch.bytes + headerBytes;
     for (const change of changes) {
-      const batchOffset = header.batchOffset + offset - start;
-      const place = rows.length;
-      rows.push(this.#groupRecord(change, slab, offset, { ...header, batchOffset, place }));
-      offset += changeSize(change);
+      const offset = slab.used + batchOffset - batch.bytes;
+      rows.push(
+        this.#groupRecord(change, slab, offset, { ...fields, batchOffset, place: rows.length }),
+      );
+      batchOffset += changeSize(change);
     }
     return rows;
   }
 
-  #groupRecord(
-    change: Change,
-    slab: Slab,
-    offset: number,
-    header: Omit<Fields, "kind"> & {
-      readonly epoch: number;
-      readonly batchOffset: number;
-      readonly place: number;
-    },
-  ): Row {
+  #groupRecord(change: Change, slab: Slab, offset: number, header: ChangeHeader): Row {
     const { revision } = header;
     if (change.kind === "delete") {
       writeRecord(slab, offset, { ...header, kind: RecordKind.delete }, change.key, empty);
@@ -202,6 +194,6 @@ export class StateWriter {
 }
 
 function changeSize(change: Change): number {
-  const valueLength = change.kind === "put" ? change.kv.value.length : 0;
-  return recordSize((change.kind === "put" ? change.kv.key : change.key).length, valueLength);
+  if (change.kind === "delete") return recordSize(change.key.length, 0);
+  return recordSize(change.kv.key.length, change.kv.value.length);
 }
