@@ -19,8 +19,6 @@ export interface GraphFinding {
 export interface Permits {
   /** Files whose exports are for programs outside of the tree. */
   readonly entryPoints: readonly string[];
-  /** Rooms (`src/store/`) whose exports are not looked at. */
-  readonly roomsUnderWork: readonly string[];
   /** By reason, the exports only tests import: `src/a/b.ts name`. */
   readonly testOnly: Readonly<Record<string, readonly string[]>>;
   /** Each the files of one cycle, sorted, joined by a space. */
@@ -137,9 +135,9 @@ function staleFinding(entry: string): GraphFinding {
   return { rule: "stale-permit", path: "tools/tidy-permits.ts", message };
 }
 
-function isLookedAt(path: string, { entryPoints, roomsUnderWork }: Permits): boolean {
+function isLookedAt(path: string, { entryPoints }: Permits): boolean {
   if (!path.startsWith("src/") || path.includes("/gen/") || !path.endsWith(".ts")) return false;
-  return !entryPoints.includes(path) && !roomsUnderWork.some((room) => path.startsWith(room));
+  return !entryPoints.includes(path);
 }
 
 /** The simulation is a program like any other (`npm run sim`): it counts as a user. */

@@ -43,7 +43,7 @@ interface BootstrapDeps {
   readonly log: Log;
 }
 
-export interface BootstrapOptions {
+interface BootstrapOptions {
   /** Of the controllers that run with this server, for the RBAC policy. */
   readonly controllerRoles: readonly AccountRole[];
 }

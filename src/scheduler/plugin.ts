@@ -41,7 +41,7 @@ export interface Plugin {
   readonly hint?: (event: ClusterEvent, info: PodInfo) => Hint;
 }
 
-export interface Score {
+interface Score {
   readonly weight: number;
   /**
    * Writes 0..100 for each feasible slot into `scores[slot]`.

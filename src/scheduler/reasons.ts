@@ -1,6 +1,6 @@
 /** Why a node was refused, as small numbers: a cycle over thousands of nodes counts, it does not join texts. */
 
-export interface Reason {
+interface Reason {
   /** As upstream words it: `Insufficient cpu`. */
   readonly text: string;
   /** The plugin that refuses for it. */

@@ -1,15 +1,17 @@
 /**
- * A batch: the records of one commit, in slabs, and the answers that wait until it is durable.
+ * Batches of records on their way to the engine, and what waits until each is durable. No I/O.
  *
- * Its extents are views of the slabs' own bytes; nothing is copied to be written.
+ *   filling ── begin ─▶ in flight ── end ─▶ durable
+ *
+ * B1  At most one batch is in flight, and batches become durable in order.
+ * B2  A batch holds all revisions from the last batch's to its own `lastRevision`.
+ *
+ * A batch's extents are views of the slabs' own bytes; nothing is copied to be written.
  */
+import { assert } from "#base/assert.ts";
+import type { After, Effect } from "./command.ts";
 import type { Slab } from "./slabs.ts";
-
-/** An answer, held back until the revision it names is durable. Called exactly once. */
-export interface Settlement {
-  durable(): void;
-  stopped(error: Error): void;
-}
+import type { Submission } from "./submission.ts";
 
 interface Extent {
   readonly slab: Slab;
@@ -18,7 +20,9 @@ interface Extent {
 }
 
 export class Batch {
-  readonly settlements: Settlement[] = [];
+  /** Carried out before the callers are answered. */
+  readonly effects: Effect[] = [];
+  readonly submissions: Submission[] = [];
   readonly #extents: Extent[] = [];
   bytes = 0;
   items = 0;
@@ -29,17 +33,96 @@ export class Batch {
     this.lastRevision = lastRevision;
   }
 
-  /** Counts in a record just written at the end of `slab`. */
-  extend(slab: Slab, start: number, size: number): void {
+  /** Counts in a record that was just written at the end of `slab`; `revision` is the head with it. */
+  extend(slab: Slab, start: number, size: number, revision: number): void {
     const last = this.#extents.at(-1);
     if (last !== undefined && last.slab === slab && last.end === start) last.end += size;
     else this.#extents.push({ slab, start, end: start + size });
     this.bytes += size;
     this.items++;
+    this.lastRevision = revision;
   }
 
   /** The records, in order, as few buffers as may be. Shared; never changed. */
   buffers(): Uint8Array[] {
     return this.#extents.map(({ slab, start, end }) => slab.bytes.subarray(start, end));
+  }
+}
+
+interface BatchLimits {
+  readonly batchBytesMax: number;
+  readonly batchItemsMax: number;
+}
+
+/** Of the durable batches. */
+interface BatchTotals {
+  readonly batches: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+export class Batches {
+  readonly #limits: BatchLimits;
+  #filling: Batch;
+  #inFlight: Batch | undefined;
+  #durable: number;
+  #totals = { batches: 0, records: 0, bytes: 0 };
+
+  constructor(headRevision: number, limits: BatchLimits) {
+    this.#limits = limits;
+    this.#durable = headRevision;
+    this.#filling = new Batch(headRevision);
+  }
+
+  get filling(): Batch {
+    return this.#filling;
+  }
+
+  get inFlight(): Batch | undefined {
+    return this.#inFlight;
+  }
+
+  get totals(): BatchTotals {
+    return this.#totals;
+  }
+
+  isFull(): boolean {
+    const { bytes, items } = this.#filling;
+    return bytes >= this.#limits.batchBytesMax || items >= this.#limits.batchItemsMax;
+  }
+
+  /** The batch that makes `after` durable; undefined when it is durable. */
+  find(after: After): Batch | undefined {
+    const filling = this.#filling;
+    const inFlight = this.#inFlight;
+    if (after === "all") return filling.items > 0 ? filling : inFlight;
+    if (after <= this.#durable) return undefined;
+    assert(after <= filling.lastRevision, "an answer depends on a revision that is not sequenced");
+    return inFlight !== undefined && after <= inFlight.lastRevision ? inFlight : filling;
+  }
+
+  /** The filling batch goes to the engine, and the next one fills. */
+  begin(): Batch {
+    assert(this.#inFlight === undefined, "two batches would be in flight");
+    const batch = this.#filling;
+    this.#inFlight = batch;
+    this.#filling = new Batch(batch.lastRevision);
+    return batch;
+  }
+
+  /** `batch` is durable, and published. */
+  end(batch: Batch): void {
+    assert(this.#inFlight === batch, "a batch became durable out of turn");
+    assert(batch.lastRevision >= this.#durable, "revisions became durable out of order");
+    this.#inFlight = undefined;
+    this.#durable = batch.lastRevision;
+    this.#totals.batches++;
+    this.#totals.records += batch.items;
+    this.#totals.bytes += batch.bytes;
+  }
+
+  /** Those that are sequenced and not answered. */
+  unanswered(): readonly Submission[] {
+    return [...(this.#inFlight?.submissions ?? []), ...this.#filling.submissions];
   }
 }

@@ -19,7 +19,7 @@ import type { Key } from "./store.ts";
 
 const emptyRevision = 1;
 
-export interface FileReport {
+interface FileReport {
   readonly file: string;
   readonly bytes: number;
   readonly records: number;

@@ -1,44 +1,59 @@
 /**
- * Group commit: one append per batch; the next batch fills while the disk is busy.
+ * One command's way through the store. Everything that changes the store takes it, in one queue.
  *
- *   submit -> [waiting] -> sequenced into `filling` -> in flight -> durable -> settled
+ *   submit(command) ─── waits here while the batch is full
+ *     ▼
+ *   sequence(batch, command) ─▶ decision     sequencer.ts: guard, next revision, record, index
+ *     │   the answer waits until what it depends on is durable (batch.ts)
+ *     ▼
+ *   engine.append(batch)                     engines/*: one durable write; the next batch fills
+ *     ▼
+ *   publish(revision, effects)               embedded.ts: reads see the batch, watchers get it, effects
+ *     ▼
+ *   answers
+ *
+ * The sequencer decides, this class carries out: it owns the order of the steps, and knows nothing of
+ * keys. Nothing below calls back into it. A watcher's sink may `submit`: that joins the next batch.
  *
  * C1  At most one batch is in flight, and batches become durable in order.
- * C2  `commitRevision` moves only when a batch is durable. Watchers get the batch before any writer is
- *     answered, and no answer names a revision above `commitRevision`.
- * C3  An idle store writes at once: a batch starts in the microtask after its first write, delayed
- *     only while more writes arrive within the same host turn (at most `hopsMax` microtasks).
- * C4  A batch holds at most batchBytesMax and batchItemsMax; further writes wait in order, unsequenced.
- * C5  After a failed append the committer is stopped for good: all unsettled and all later writes get
- *     the error. The batch in flight may or may not be there after the next start.
+ * C2  `publish` gets durable revisions only, before any caller of the batch is answered; and no answer
+ *     names a revision that is not published.
+ * C3  An idle store writes at once: a batch starts in the microtask after its first record, delayed
+ *     only while more commands arrive within the same host turn (at most `hopsMax` microtasks).
+ * C4  A batch takes commands until it holds batchBytesMax or batchItemsMax; further ones wait in order,
+ *     unsequenced.
+ * C5  After a failed append, and after a bug, the store is stopped for good: all unanswered and all
+ *     later commands answer `stopped`. The batch in flight may or may not be there after a restart.
  *
- * The waiting queue has no bound of its own: each entry is a caller that holds a promise, and the
- * faces above the store bound their callers.
+ * The queue has no bound of its own: each entry is a caller that holds a promise, and the services
+ * above the store bound their callers.
  */
-import { assert, AssertionError } from "#base/assert.ts";
+import { AssertionError } from "#base/assert.ts";
 import type { Log } from "#platform/log.ts";
-import { Batch } from "./batch.ts";
-import type { Settlement } from "./batch.ts";
+import { Batches } from "./batch.ts";
+import type { Batch } from "./batch.ts";
+import type { Answer, Command, Decision, Effect, Submit } from "./command.ts";
 import type { Engine } from "./engines/engine.ts";
+import { Submission } from "./submission.ts";
 
-/** More writes of the same turn join within one or two microtasks; this many bounds the wait. */
+/** More commands of the same turn join within one or two microtasks; this many bounds the wait. */
 const hopsMax = 16;
 
-/** A write that has not been sequenced yet. */
-export interface Submission {
-  /** Sequences into the filling batch. Called once, or not at all if `stopped` was. */
-  sequence(): void;
-  stopped(error: Error): void;
+interface CommitDeps {
+  /** Decides a command and adds its record to the batch. Has no effect but on batch and state. */
+  readonly sequence: (batch: Batch, command: Command) => Decision;
+  readonly engine: Engine;
+  /** Everything up to `revision` is durable: carries out what follows from it. */
+  readonly publish: (revision: number, effects: readonly Effect[]) => void;
+  readonly onFailed: (error: Error) => void;
+  readonly log: Log;
 }
 
-export interface CommitOptions {
+interface CommitOptions {
   readonly epoch: number;
+  readonly headRevision: number;
   readonly batchBytesMax: number;
   readonly batchItemsMax: number;
-  readonly headRevision: number;
-  /** Called with the new commit revision, before anyone is settled. */
-  readonly publish: (revision: number) => void;
-  readonly onFailed: (error: Error) => void;
 }
 
 export interface CommitStats {
@@ -49,100 +64,72 @@ export interface CommitStats {
 }
 
 export class Committer {
-  readonly #engine: Engine;
-  readonly #log: Log;
-  readonly #options: CommitOptions;
-  #filling: Batch;
-  #inFlight: Batch | undefined;
-  #scheduled = false;
+  readonly #deps: CommitDeps;
+  readonly #epoch: number;
+  readonly #batches: Batches;
   #waiting: Submission[] = [];
+  #isScheduled = false;
   #stopped: Error | undefined;
-  #idle: (() => void)[] = [];
-  #batches = 0;
-  #records = 0;
-  #bytes = 0;
-  #durable: number;
 
-  constructor(deps: { readonly engine: Engine; readonly log: Log }, options: CommitOptions) {
-    this.#engine = deps.engine;
-    this.#log = deps.log;
-    this.#options = options;
-    this.#durable = options.headRevision;
-    this.#filling = new Batch(options.headRevision);
+  constructor(deps: CommitDeps, options: CommitOptions) {
+    this.#deps = deps;
+    this.#epoch = options.epoch;
+    this.#batches = new Batches(options.headRevision, options);
   }
 
   get stopped(): Error | undefined {
     return this.#stopped;
   }
 
-  /** The batch that records go into. Sequence, `extend`, then `wake`, without awaiting between. */
-  get filling(): Batch {
-    return this.#filling;
-  }
-
   stats(): CommitStats {
-    const waiting = this.#waiting.length;
-    return { batches: this.#batches, records: this.#records, bytes: this.#bytes, waiting };
+    return { ...this.#batches.totals, waiting: this.#waiting.length };
   }
 
-  /** Sequences at once, or in turn once there is room. */
-  submit(submission: Submission): void {
+  /** Resolves with the command's answer, once what it depends on is durable. Never rejects. */
+  readonly submit: Submit = (command: Command) => {
+    const answer = new Promise<Answer>((resolve) => this.#take(new Submission(command, resolve)));
+    // The sequencer gives each kind of command its own kind of answer, as `Submit` says.
+    return answer as Promise<never>;
+  };
+
+  /** As `submit`, for a command without a caller. */
+  post(command: Command): void {
+    this.#take(new Submission(command, () => undefined));
+  }
+
+  #take(submission: Submission): void {
     if (this.#stopped !== undefined) submission.stopped(this.#stopped);
-    else if (this.#waiting.length > 0 || this.#full()) this.#waiting.push(submission);
-    else submission.sequence();
+    else if (this.#waiting.length > 0 || this.#batches.isFull()) this.#waiting.push(submission);
+    else this.#sequence(submission);
   }
 
-  /** Records were added to `filling`. */
-  wake(): void {
-    if (this.#scheduled || this.#inFlight !== undefined) return;
-    this.#scheduled = true;
+  #sequence(submission: Submission): void {
+    const batch = this.#batches.filling;
+    try {
+      const { answer, after, effect } = this.#deps.sequence(batch, submission.command);
+      submission.answer = answer;
+      if (effect !== undefined) batch.effects.push(effect);
+      const awaited = this.#batches.find(after);
+      if (awaited === undefined) submission.durable();
+      else awaited.submissions.push(submission);
+    } catch (error) {
+      // State and batch may disagree now: the store stops, and answers this caller with the others.
+      batch.submissions.push(submission);
+      this.#threw(error);
+    }
+    if (batch.items > 0) this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#batches.inFlight !== undefined) return;
+    this.#isScheduled = true;
     this.#hop(0, hopsMax);
-  }
-
-  /** Settles once `revision` is durable: at once if it is. */
-  settleAfter(revision: number, settlement: Settlement): void {
-    if (this.#stopped !== undefined) settlement.stopped(this.#stopped);
-    else if (revision <= this.#durable) settlement.durable();
-    else if (this.#inFlight !== undefined && revision <= this.#inFlight.lastRevision) {
-      this.#inFlight.settlements.push(settlement);
-    } else this.#filling.settlements.push(settlement);
-  }
-
-  /** Settles once everything sequenced so far is durable. */
-  settleAfterAll(settlement: Settlement): void {
-    if (this.#stopped !== undefined) settlement.stopped(this.#stopped);
-    else if (this.#filling.items > 0) this.#filling.settlements.push(settlement);
-    else if (this.#inFlight !== undefined) this.#inFlight.settlements.push(settlement);
-    else settlement.durable();
-  }
-
-  /** Resolves when nothing is waiting, filling or in flight. */
-  drain(): Promise<void> {
-    if (this.#isIdle()) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.push(resolve));
-  }
-
-  /** Fails all unsettled writes with `error`; nothing is appended any more. */
-  stop(error: Error): void {
-    if (this.#stopped !== undefined) return;
-    this.#stopped = error;
-    const unsettled = [...(this.#inFlight?.settlements ?? []), ...this.#filling.settlements];
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const settlement of unsettled) settlement.stopped(error);
-    for (const submission of waiting) submission.stopped(error);
-    this.#drained();
-  }
-
-  #full(): boolean {
-    const { bytes, items } = this.#filling;
-    return bytes >= this.#options.batchBytesMax || items >= this.#options.batchItemsMax;
   }
 
   #hop(itemsBefore: number, left: number): void {
     const hop = (): void => {
-      const items = this.#filling.items;
-      if (left > 0 && items > itemsBefore && !this.#full()) this.#hop(items, left - 1);
+      const { items } = this.#batches.filling;
+      if (left > 0 && items > itemsBefore && !this.#batches.isFull()) this.#hop(items, left - 1);
       else this.#start();
     };
     Promise.resolve()
@@ -151,83 +138,62 @@ export class Committer {
   }
 
   #start(): void {
-    this.#scheduled = false;
-    if (this.#stopped !== undefined || this.#filling.items === 0) return;
-    const batch = this.#filling;
-    this.#inFlight = batch;
-    this.#filling = new Batch(batch.lastRevision);
-    const append = this.#engine.append({
-      epoch: this.#options.epoch,
-      lastRevision: batch.lastRevision,
-      buffers: batch.buffers(),
-      bytes: batch.bytes,
-      records: batch.items,
-    });
-    // A throw while it is published leaves readers behind for good: the store stops by it, too.
-    append.then(() => this.#appended(batch)).catch((error: unknown) => this.#threw(error));
+    this.#isScheduled = false;
+    if (this.#stopped !== undefined) return;
+    const batch = this.#batches.begin();
+    const { lastRevision, bytes, items: records } = batch;
+    const buffers = batch.buffers();
+    this.#deps.engine
+      .append({ epoch: this.#epoch, lastRevision, buffers, bytes, records })
+      .then(() => this.#appended(batch))
+      .catch((error: unknown) => this.#threw(error));
     this.#admit();
   }
 
+  /** When `publish` throws, the batch is still in flight: its callers are answered with `stopped`. */
   #appended(batch: Batch): void {
     if (this.#stopped !== undefined) return;
-    assert(this.#inFlight === batch, "a batch became durable out of turn");
-    this.#inFlight = undefined;
-    this.#durable = batch.lastRevision;
-    this.#batches++;
-    this.#records += batch.items;
-    this.#bytes += batch.bytes;
-    this.#publish(batch);
-    for (const settlement of batch.settlements) settlement.durable();
+    this.#deps.publish(batch.lastRevision, batch.effects);
+    this.#batches.end(batch);
+    for (const submission of batch.submissions) submission.durable();
     this.#admit();
-    if (this.#filling.items > 0) this.wake();
-    else this.#drained();
+    if (this.#batches.filling.items > 0) this.#schedule();
   }
 
-  #publish(batch: Batch): void {
-    try {
-      this.#options.publish(batch.lastRevision);
-    } catch (error) {
-      // Its writers get the error of the stopped store with the others.
-      this.#inFlight = batch;
-      throw error;
+  /** Sequences what waits, as far as the batch has room. */
+  #admit(): void {
+    const waiting = this.#waiting;
+    let admitted = 0;
+    while (admitted < waiting.length && !this.#batches.isFull() && this.#stopped === undefined) {
+      this.#sequence(waiting[admitted++] as Submission);
     }
+    if (admitted > 0 && this.#stopped === undefined) this.#waiting = waiting.slice(admitted);
+  }
+
+  /** Answers everything that is unanswered with `stopped`; nothing is appended any more. */
+  stop(error: Error): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = error;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const submission of this.#batches.unanswered()) submission.stopped(error);
+    for (const submission of waiting) submission.stopped(error);
   }
 
   /** A bug is for the owner of the process, after the store has stopped. */
   #threw(error: unknown): void {
-    this.#failed(error);
+    if (this.#stopped === undefined) this.#fail(error);
     if (error instanceof AssertionError) throw error;
   }
 
-  #failed(error: unknown): void {
+  #fail(error: unknown): void {
     const cause = error instanceof Error ? error : new Error(String(error));
-    this.#log.error("the store stops: a commit could not be made durable", {
+    this.#deps.log.error("the store stops: a commit could not be made durable", {
       error: cause.message,
       code: (cause as { readonly code?: unknown }).code,
-      revision: this.#inFlight?.lastRevision,
+      revision: this.#batches.inFlight?.lastRevision,
     });
     this.stop(cause);
-    this.#options.onFailed(cause);
-  }
-
-  #admit(): void {
-    let admitted = 0;
-    const waiting = this.#waiting;
-    while (admitted < waiting.length && !this.#full()) {
-      (waiting[admitted++] as Submission).sequence();
-    }
-    if (admitted > 0) this.#waiting = waiting.slice(admitted);
-  }
-
-  #isIdle(): boolean {
-    if (this.#stopped !== undefined) return true;
-    return this.#waiting.length === 0 && this.#filling.items === 0 && this.#inFlight === undefined;
-  }
-
-  #drained(): void {
-    if (!this.#isIdle()) return;
-    const idle = this.#idle;
-    this.#idle = [];
-    for (const resolve of idle) resolve();
+    this.#deps.onFailed(cause);
   }
 }

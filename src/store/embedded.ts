@@ -1,12 +1,15 @@
 /**
- * The store over any engine: wires sequencer, committer, watches, leases and compaction together.
+ * The store over any engine: calls become commands to the committer or reads of the state, and what
+ * is durable is published.
  *
- * All state is in Mvcc; this class only decides in which order the parts hear of things. The order
- * when a batch is durable: commit revision, then watchers, then writers.
+ * Reads and watches take no turn: they see the state at the commit revision. Order when a batch is
+ * durable: commit revision, watchers, effects (here, `#publish`), then writers (`commit.ts`).
  */
+import { must, unreachable } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
+import type { Effect, Stopped } from "./command.ts";
 import { Committer } from "./commit.ts";
 import type { Engine, Room } from "./engines/engine.ts";
 import { StoreStoppedError } from "./full-store.ts";
@@ -20,7 +23,6 @@ import { Sequencer } from "./sequencer.ts";
 import { openSnapshot } from "./snapshot.ts";
 import { storedVersions } from "./stored-versions.ts";
 import type { StoredVersion } from "./stored-versions.ts";
-import { inTurn, submitWrite, whenDurable } from "./submissions.ts";
 import type {
   CommitSink,
   DeleteResult,
@@ -40,7 +42,7 @@ import type {
 import type { Transaction } from "./transaction.ts";
 import { Watches } from "./watches.ts";
 
-export interface EmbeddedDeps {
+interface EmbeddedDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -57,7 +59,6 @@ export class EmbeddedStore implements FullStore {
   readonly #mvcc: Mvcc;
   readonly #leases: Leases;
   readonly #committer: Committer;
-  readonly #sequencer: Sequencer;
   readonly #watches: Watches;
   readonly #maintenance: Maintenance;
   #closing = false;
@@ -70,31 +71,24 @@ export class EmbeddedStore implements FullStore {
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
     this.#watches = new Watches(deps, { batchCommitsMax: options.watchBatchCommitsMax });
-    this.#committer = new Committer(deps, {
-      epoch,
-      batchBytesMax: options.batchBytesMax,
-      batchItemsMax: options.batchItemsMax,
-      headRevision: deps.mvcc.headRevision,
-      publish: (revision) => this.#publish(revision),
-      onFailed: (error) => this.#onFailed(error, failed.resolve),
-    });
-    const parts = { mvcc: this.#mvcc, leases: this.#leases, committer: this.#committer };
-    this.#sequencer = new Sequencer(parts, {
-      epoch,
-      quotaBytes: options.quotaBytes,
-      refusePut: (key, value) => tooLarge(key, value, options.valueBytesMax),
-    });
-    this.#maintenance = new Maintenance({
-      ...deps,
-      settled: () => whenDurable(this.#committer),
-    });
+    const sequencer = new Sequencer(deps, { ...options, epoch });
+    this.#committer = new Committer(
+      {
+        engine: deps.engine,
+        log: deps.log,
+        sequence: (batch, command) => sequencer.sequence(batch, command),
+        publish: (revision, effects) => this.#publish(revision, effects),
+        onFailed: (error) => this.#onFailed(error, failed.resolve),
+      },
+      { ...options, epoch, headRevision: deps.mvcc.headRevision },
+    );
+    this.#maintenance = new Maintenance({ ...deps, settled: () => this.settled() });
   }
 
   /** Makes the epoch durable, then starts lease time. Once, before anything else. */
   async start(): Promise<void> {
-    this.#sequencer.markEpoch();
-    await whenDurable(this.#committer);
-    this.#leases.start((id) => this.#expireLease(id));
+    this.#unlessStopped(await this.#committer.submit({ kind: "epoch" }));
+    this.#leases.start((id) => this.#committer.post({ kind: "end-lease", id }));
     this.#maintenance.wake();
   }
 
@@ -129,16 +123,14 @@ export class EmbeddedStore implements FullStore {
     return this.#inRoom((room) => {
       const refused = tooLarge(key, value, this.#options.valueBytesMax) ?? noSpace(room);
       if (refused !== undefined) return Promise.resolve(refused);
-      const lease = options.lease ?? (0n as LeaseId);
-      return submitWrite(this.#committer, () =>
-        this.#sequencer.put(key, value, options.guard, lease),
-      );
+      const { guard, lease = noLease } = options;
+      return this.#committer.submit({ kind: "put", key, value, guard, lease });
     });
   }
 
   delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult> {
     if (this.#closing) return Promise.resolve(stopped(closedError()));
-    return submitWrite(this.#committer, () => this.#sequencer.delete(key, options.guard));
+    return this.#committer.submit({ kind: "delete", key, guard: options.guard });
   }
 
   watch(
@@ -164,8 +156,8 @@ export class EmbeddedStore implements FullStore {
     if (revision <= this.compactRevision) {
       return { kind: "compacted", compactRevision: this.compactRevision };
     }
-    await this.#admitted(() => this.#sequencer.compact(revision));
-    await whenDurable(this.#committer, () => this.#compacted(revision));
+    this.#refuseClosed();
+    this.#unlessStopped(await this.#committer.submit({ kind: "compact", revision }));
     return { kind: "ok" };
   }
 
@@ -181,25 +173,15 @@ export class EmbeddedStore implements FullStore {
         `too many leases: ${this.#leases.size} alive, at most ${this.#options.leasesMax}`,
       );
     }
-    let granted = false;
-    await this.#admitted(() => {
-      granted = !this.#leases.has(id);
-      if (granted) this.#sequencer.grantLease(id, Math.ceil(ttlSeconds * 1000));
-    });
-    await whenDurable(this.#committer, () => {
-      if (granted) this.#leases.startTime(id);
-    });
-    return granted;
+    this.#refuseClosed();
+    const ttlMs = Math.ceil(ttlSeconds * 1000);
+    const answer = await this.#committer.submit({ kind: "grant-lease", id, ttlMs });
+    return !this.#unlessStopped(answer).isThere;
   }
 
   async revokeLease(id: LeaseId): Promise<boolean> {
-    let there = false;
-    await this.#admitted(() => {
-      there = this.#leases.has(id);
-      this.#sequencer.endLease(id);
-    });
-    await whenDurable(this.#committer);
-    return there;
+    this.#refuseClosed();
+    return this.#unlessStopped(await this.#committer.submit({ kind: "end-lease", id })).isThere;
   }
 
   renewLease(id: LeaseId): boolean {
@@ -218,8 +200,8 @@ export class EmbeddedStore implements FullStore {
     return [...this.#leases.all()].map(({ id }) => this.#leases.info(id) as LeaseInfo);
   }
 
-  settled(): Promise<void> {
-    return whenDurable(this.#committer);
+  async settled(): Promise<void> {
+    this.#unlessStopped(await this.#committer.submit({ kind: "barrier" }));
   }
 
   versions(revision: number): readonly StoredVersion[] {
@@ -230,19 +212,21 @@ export class EmbeddedStore implements FullStore {
     return openSnapshot({ ...this.#deps, pins: this.#maintenance });
   }
 
-  transact<Answer>(
+  async transact<Answer>(
     run: (transaction: Transaction) => Answer,
   ): Promise<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
-    return this.#inRoom((room) =>
-      submitWrite(this.#committer, () => this.#sequencer.transact(run, noSpace(room))),
+    const result = await this.#inRoom((room) =>
+      this.#committer.submit({ kind: "transact", run, noSpace: noSpace(room) }),
     );
+    if (result.kind === "threw") throw result.error;
+    return result;
   }
 
   async close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
     this.#leases.stop();
-    await this.#committer.drain();
+    await this.#committer.submit({ kind: "barrier" });
     this.#watches.closeAll();
     await this.#maintenance.close();
     this.#committer.stop(closedError());
@@ -277,33 +261,51 @@ export class EmbeddedStore implements FullStore {
     return engine.lookForRoom().then((seen) => (this.#closing ? refused() : write(seen)));
   }
 
-  #admitted(sequence: () => void): Promise<void> {
-    if (this.#closing) return Promise.reject(new StoreStoppedError(closedError()));
-    return inTurn(this.#committer, sequence);
+  #refuseClosed(): void {
+    if (this.#closing) throw new StoreStoppedError(closedError());
   }
 
-  #publish(revision: number): void {
-    this.#mvcc.commitRevision = revision;
+  #unlessStopped<Result extends { readonly kind: string }>(
+    answer: Result | Stopped,
+  ): Exclude<Result, Stopped> {
+    if (answer.kind !== "stopped") return answer as Exclude<Result, Stopped>;
+    throw new StoreStoppedError(must(this.#committer.stopped, "stopped for no reason"));
+  }
+
+  #publish(revision: number, effects: readonly Effect[]): void {
+    this.#mvcc.commit(revision);
     this.#watches.publish(revision);
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: Effect): void {
+    switch (effect.kind) {
+      case "lease-granted":
+        return this.#leases.startTime(effect.id);
+      case "lease-ended":
+        return this.#leases.ended(effect.lease);
+      case "compacted":
+        return this.#compacted(effect.revision);
+      default:
+        return unreachable(effect);
+    }
+  }
+
+  #compacted(revision: number): void {
+    // Two compactions may be on their way at once, in either order.
+    if (revision <= this.#mvcc.compactRevision) return;
+    this.#mvcc.compact(revision);
+    this.#watches.compacted();
+    this.#maintenance.wake();
   }
 
   #onFailed(error: Error, resolve: (error: Error) => void): void {
     this.#leases.stop();
     resolve(error);
   }
-
-  #expireLease(id: bigint): void {
-    this.#committer.submit({ sequence: () => this.#sequencer.endLease(id), stopped: () => {} });
-  }
-
-  #compacted(revision: number): void {
-    // Two compactions may be in one batch, in either order.
-    if (revision <= this.#mvcc.compactRevision) return;
-    this.#mvcc.compactRevision = revision;
-    this.#watches.compacted();
-    this.#maintenance.wake();
-  }
 }
+
+const noLease = 0n as LeaseId;
 
 function closedError(): Error {
   return new Error("the store is closed");

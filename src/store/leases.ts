@@ -6,6 +6,7 @@
  *        never early. Deadlines are on the monotonic clock, so a jump of the wall clock is nothing.
  * Cost   one set entry per attached key; one heap entry per lease.
  */
+import { assert, must } from "#base/assert.ts";
 import { Heap } from "#base/heap.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
@@ -20,6 +21,9 @@ interface Lease {
   /** Moved by a renewal; the heap entry still has the old time and is corrected when it is popped. */
   dueMs: number;
 }
+
+/** A lease that ended, until that is durable. Only `Leases` looks into it. */
+export type EndingLease = Lease;
 
 /** A lease as its owner may ask about it. */
 export interface LeaseInfo {
@@ -115,13 +119,17 @@ export class Leases {
     this.#byId.delete(id);
   }
 
-  /** As `end`. @returns what to call once that is durable. */
-  beginEnd(id: bigint): () => void {
-    const lease = this.#byId.get(id);
-    if (lease === undefined) return () => undefined;
+  /** As `end`, but `allOfDurable` has the lease until `ended`. There is such a lease. */
+  beginEnd(id: bigint): EndingLease {
+    const lease = must(this.#byId.get(id), "a lease ended that is not there");
     this.end(id);
     this.#ending.add(lease);
-    return () => this.#ending.delete(lease);
+    return lease;
+  }
+
+  /** Its end is durable. */
+  ended(lease: EndingLease): void {
+    assert(this.#ending.delete(lease), "a lease ended twice");
   }
 
   /** A key's newest version changed from lease `before` to lease `after`; 0n is none. */

@@ -53,7 +53,7 @@ function history(revisions: number): Mvcc {
   for (let revision = 2; revision <= revisions; revision++) {
     mvcc.log.appendOne(revision, mvcc.addDelete(`k${revision % 997}`, revision));
   }
-  mvcc.commitRevision = revisions;
+  mvcc.commit(revisions);
   return mvcc;
 }
 
@@ -78,7 +78,7 @@ void test("a slice ends when its time is up, and the loop is left alone for twic
   const clock = new FakeClock({ readMs: 0.1 });
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
-  mvcc.compactRevision = 20_000;
+  mvcc.compact(20_000);
   maintenance.wake();
   let slices = 1;
   for (let before = 1; clock.nextMs() !== undefined; slices++) {
@@ -98,7 +98,7 @@ void test("under a clock that stands a slice still ends", () => {
   const mvcc = history(40_000);
   const clock = new FakeClock({ readMs: 0 });
   const maintenance = maintenanceOf(mvcc, clock, steppedEngine());
-  mvcc.compactRevision = 40_000;
+  mvcc.compact(40_000);
   maintenance.wake();
   assert.ok(mvcc.pruning.revision < 40_000);
   assert.notEqual(clock.nextMs(), undefined);
@@ -110,7 +110,7 @@ void test("a checkpoint begins only when all is pruned, one at a time, and a clo
   const engine = steppedEngine();
   const maintenance = maintenanceOf(mvcc, clock, engine);
   engine.wanted = true;
-  mvcc.compactRevision = 10_000;
+  mvcc.compact(10_000);
   maintenance.wake();
   while (clock.nextMs() !== undefined) {
     assert.equal(engine.source, undefined);
@@ -118,7 +118,7 @@ void test("a checkpoint begins only when all is pruned, one at a time, and a clo
   }
   await Promise.resolve();
   assert.equal(engine.source?.revision, 10_000);
-  mvcc.compactRevision = 20_000;
+  mvcc.compact(20_000);
   maintenance.wake();
   const closed = maintenance.close();
   assert.equal(clock.nextMs(), undefined);
@@ -139,10 +139,10 @@ void test("history goes on to be forgotten while a checkpoint is under way, but 
   const settle = (): void => {
     while (clock.nextMs() !== undefined) fireOnly(clock);
   };
-  mvcc.compactRevision = 1000;
+  mvcc.compact(1000);
   maintenance.wake();
   settle();
-  mvcc.compactRevision = 2000;
+  mvcc.compact(2000);
   const pin = maintenance.pin(1500);
   maintenance.wake();
   settle();

@@ -30,7 +30,7 @@ const stepRevisions = 128;
 const quietHistoryBytes = 256 * 2 ** 10;
 const quietHistoryShare = 1 / 64;
 
-export interface MaintenanceDeps {
+interface MaintenanceDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly engine: Engine;
@@ -40,7 +40,7 @@ export interface MaintenanceDeps {
   readonly settled: () => Promise<void>;
 }
 
-export interface Pin {
+interface Pin {
   readonly revision: number;
 }
 

@@ -1,7 +1,7 @@
 /** What a store holds in memory and on disk, as metrics: one declaration for every role that has one. */
 import type { StoreStats } from "./full-store.ts";
 
-export interface StoreMetric {
+interface StoreMetric {
   readonly name: string;
   readonly help: string;
   readonly value: number;

@@ -40,8 +40,8 @@ export class Mvcc {
   readonly index = new BTree<Row>();
   log: RevisionLog;
   readonly pruning: Pruning;
-  commitRevision: number;
-  compactRevision: number;
+  #commitRevision: number;
+  #compactRevision: number;
   readonly #view: RowView = {
     key: "" as Key,
     bytes: noBytes,
@@ -60,8 +60,8 @@ export class Mvcc {
     this.slabs = slabs;
     this.pruning = new Pruning(this, baseRevision);
     this.log = new RevisionLog(baseRevision);
-    this.commitRevision = baseRevision;
-    this.compactRevision = baseRevision;
+    this.#commitRevision = baseRevision;
+    this.#compactRevision = baseRevision;
   }
 
   /** State and history as the quota counts them. */
@@ -78,6 +78,29 @@ export class Mvcc {
     return this.log.head;
   }
 
+  /** Highest durable revision: what readers and watchers may see. */
+  get commitRevision(): number {
+    return this.#commitRevision;
+  }
+
+  get compactRevision(): number {
+    return this.#compactRevision;
+  }
+
+  /** Revisions up to `revision` are durable. */
+  commit(revision: number): void {
+    const isNext = revision >= this.#commitRevision && revision <= this.headRevision;
+    assert(isNext, "a commit revision that was not sequenced, or falls", { revision });
+    this.#commitRevision = revision;
+  }
+
+  /** History below `revision` may be forgotten from now on: reads of it are refused. */
+  compact(revision: number): void {
+    const isNext = revision >= this.#compactRevision && revision <= this.#commitRevision;
+    assert(isNext, "a compact revision that is not committed, or falls", { revision });
+    this.#compactRevision = revision;
+  }
+
   /** Forgets all and starts from a checkpoint: nothing before `revision` is known. */
   rebase(revision: number): void {
     this.index.clear();
@@ -87,8 +110,8 @@ export class Mvcc {
     this.#stateBytes = 0;
     this.pruning.rebase(revision);
     this.log = new RevisionLog(revision);
-    this.commitRevision = revision;
-    this.compactRevision = revision;
+    this.#commitRevision = revision;
+    this.#compactRevision = revision;
   }
 
   /** Right after `rebase`: the changes of `revision` itself are still to be appended. */

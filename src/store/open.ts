@@ -19,13 +19,13 @@ import { Slabs } from "./slabs.ts";
 /** An empty store is at revision 1, as etcd's. */
 const emptyRevision = 1;
 
-export interface StoreDeps {
+interface StoreDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
 
-export type EngineChoice =
+type EngineChoice =
   /** Forgets all when the process ends. */
   | { readonly engine: "memory" }
   /** A directory, which this locks. */

@@ -9,9 +9,20 @@
  */
 import { assert, must } from "#base/assert.ts";
 import { BTree } from "#base/btree.ts";
-import type { Mvcc } from "./mvcc.ts";
+import type { RevisionLog } from "./log.ts";
 import { noRow } from "./versions.ts";
-import type { Row } from "./versions.ts";
+import type { Row, Versions } from "./versions.ts";
+
+/** The state that is pruned, as far as pruning sees it. `rebase` of the state replaces its tables. */
+interface PrunedState {
+  readonly versions: Versions;
+  /** Newest row of each key. */
+  readonly index: BTree<Row>;
+  readonly log: RevisionLog;
+  readonly compactRevision: number;
+  /** Frees a row that nothing names any more. */
+  drop(row: Row): void;
+}
 
 /** What a reader of the state at `revision` still needs of what is pruned. */
 interface Held {
@@ -22,12 +33,12 @@ interface Held {
 }
 
 export class Pruning {
-  readonly #mvcc: Mvcc;
+  readonly #state: PrunedState;
   #revision: number;
   #held: Held | undefined;
 
-  constructor(mvcc: Mvcc, revision: number) {
-    this.#mvcc = mvcc;
+  constructor(state: PrunedState, revision: number) {
+    this.#state = state;
     this.#revision = revision;
   }
 
@@ -48,7 +59,8 @@ export class Pruning {
   prune(revision: number, revisionsMax: number): boolean {
     const until = Math.min(revision, this.#revision + revisionsMax);
     if (until <= this.#revision) return until === revision || revision < this.#revision;
-    const { log } = this.#mvcc;
+    const { log, compactRevision } = this.#state;
+    assert(until <= compactRevision, "history is pruned that is not compacted", { until });
     for (let r = this.#revision + 1; r <= until; r++) {
       if (r - 1 > log.base) for (const row of log.rows(r - 1)) this.#pruneRow(row);
       this.#pruneOlder(r);
@@ -60,7 +72,7 @@ export class Pruning {
 
   /** What `revision` replaced is forgotten; its own changes stay until the next one is pruned. */
   #pruneOlder(revision: number): void {
-    const { log, versions } = this.#mvcc;
+    const { log, versions } = this.#state;
     const one = log.row(revision);
     for (const row of one === undefined ? log.rows(revision) : [one]) {
       const older = versions.previous(row);
@@ -70,11 +82,11 @@ export class Pruning {
 
   #pruneRow(row: Row): void {
     this.#dropOlder(row);
-    if (this.#mvcc.versions.isTombstone(row)) this.#pruneTombstone(row);
+    if (this.#state.versions.isTombstone(row)) this.#pruneTombstone(row);
   }
 
   #pruneTombstone(row: Row): void {
-    const { index, versions } = this.#mvcc;
+    const { index, versions } = this.#state;
     const key = versions.key(row);
     let newer = index.get(key) as Row;
     if (newer === row) index.delete(key);
@@ -82,11 +94,11 @@ export class Pruning {
       while (versions.previous(newer) !== row) newer = versions.previous(newer);
       versions.setPrevious(newer, noRow);
     }
-    this.#mvcc.drop(row);
+    this.#state.drop(row);
   }
 
   #dropOlder(row: Row): void {
-    const { versions } = this.#mvcc;
+    const { versions } = this.#state;
     let older = versions.previous(row);
     versions.setPrevious(row, noRow);
     if (this.#held !== undefined && versions.revision(row) > this.#held.revision) {
@@ -94,18 +106,18 @@ export class Pruning {
     }
     while (older !== noRow) {
       const next = versions.previous(older);
-      this.#mvcc.drop(older);
+      this.#state.drop(older);
       older = next;
     }
   }
 
   /** Drops rows down to the one that is held from now on. @returns the rows behind it. */
   #dropToHeld(newest: Row, held: Held): Row {
-    const { versions } = this.#mvcc;
+    const { versions } = this.#state;
     let row = newest;
     while (row !== noRow && versions.revision(row) > held.revision) {
       const next = versions.previous(row);
-      this.#mvcc.drop(row);
+      this.#state.drop(row);
       row = next;
     }
     if (row === noRow || versions.isTombstone(row) || versions.key(row) < held.from) return row;
@@ -136,7 +148,7 @@ export class Pruning {
     held.rows.scan(held.from, from, (key, row) => void gone.push([key, row]));
     for (const [key, row] of gone) {
       held.rows.delete(key);
-      this.#mvcc.drop(row);
+      this.#state.drop(row);
     }
     if (from === undefined) this.#held = undefined;
     else held.from = from;

@@ -37,7 +37,7 @@ const recordMarkCrc = 0x4850;
 export const keyBytesLimit = 0xffff;
 
 /** A record's header, equal for all kinds. */
-export interface RecordHeader {
+interface RecordHeader {
   readonly kind: RecordKind;
   readonly epoch: number;
   /** From the start of the batch this record was committed with to this record. */

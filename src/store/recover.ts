@@ -1,5 +1,5 @@
 /**
- * Replays records into an empty state: the other half of the sequencer.
+ * Replays records into an empty state: the other half of `state-writer.ts`.
  *
  * R1  The state after replay equals the state the writer had when the last replayed record was
  *     sequenced: same revisions, versions, leases, attachments.
@@ -56,8 +56,8 @@ export class Recovery implements ReplaySink {
    */
   finish(): void {
     this.#mvcc.index.endLoading();
-    this.#mvcc.commitRevision = this.#mvcc.headRevision;
-    this.#mvcc.compactRevision = this.#compactRevision;
+    this.#mvcc.commit(this.#mvcc.headRevision);
+    this.#mvcc.compact(this.#compactRevision);
     this.#mvcc.pruning.prune(this.#compactRevision, Number.POSITIVE_INFINITY);
   }
 
@@ -106,7 +106,7 @@ export class Recovery implements ReplaySink {
         this.#endLease(reader, at, source);
         break;
       case RecordKind.compact:
-        this.#compactRevision = Math.max(this.#compactRevision, reader.createRevision(at));
+        this.#compact(reader.createRevision(at), at, source);
         break;
       case RecordKind.epoch:
         break;
@@ -176,6 +176,13 @@ export class Recovery implements ReplaySink {
       this.#mvcc.log.append(revision, rows);
     }
     this.#leases.end(reader.lease(at));
+  }
+
+  #compact(revision: number, at: number, source: RecordSource): void {
+    if (revision > this.#mvcc.headRevision) {
+      throw corrupt(`compaction of revision ${revision}, which is yet to come,`, at, source);
+    }
+    this.#compactRevision = Math.max(this.#compactRevision, revision);
   }
 
   #leaseOf(key: string): bigint {

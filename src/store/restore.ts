@@ -20,7 +20,7 @@ import {
 import { readRecords } from "./engines/local/read.ts";
 import { RecordKind, RecordReader } from "./record.ts";
 
-export interface Restored {
+interface Restored {
   readonly revision: number;
   /** Leases and keys. */
   readonly records: number;

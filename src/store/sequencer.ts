@@ -1,288 +1,163 @@
 /**
- * The single writer: checks the guard against the newest state (durable or not), takes the next
- * revision, writes the record into a slab, and applies it. Synchronous, so there are no locks.
+ * Decides one command: in comes a command, out comes a decision. In between it checks the command
+ * against the newest state (durable or not) and writes what it changes into state and batch.
  *
- * S1  Revisions are dense: a refused write takes none.
- * S2  A record is complete in its slab before any index names it.
- * S3  An outcome that depends on a sequenced but not yet durable change names that revision in `after`:
- *     the caller gets it only once that revision is durable.
+ * It has no clock, does no I/O, and calls nobody but a transaction's function; the same commands give
+ * the same batches and decisions. Synchronous, so there are no locks.
+ *
+ * S1  Revisions are dense: a command takes the next one or none, and a refused command changes nothing.
+ * S2  An answer that depends on a sequenced but not yet durable change names that revision in `after`.
+ * S3  One command at a time: a transaction's function may not submit another.
  */
-import type { Committer } from "./commit.ts";
+import { assert, unreachable } from "#base/assert.ts";
+import type { Batch } from "./batch.ts";
+import type {
+  After,
+  Answer,
+  Command,
+  Decision,
+  DeleteCommand,
+  Effect,
+  EndLeaseCommand,
+  GrantLeaseCommand,
+  PutCommand,
+  TransactCommand,
+} from "./command.ts";
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";
-import { encodeKeys, headerBytes, RecordKind, recordSize, writeRecord } from "./record.ts";
-import type { Slab } from "./slabs.ts";
-import type {
-  DeleteResult,
-  Guard,
-  Key,
-  KeyValue,
-  LeaseId,
-  PutResult,
-  Revision,
-  WriteRefused,
-} from "./store.ts";
+import { recordSize } from "./record.ts";
+import { tooLarge } from "./refusals.ts";
+import { StateWriter } from "./state-writer.ts";
+import type { Key, Revision, WriteRefused } from "./store.ts";
 import { Staging } from "./transaction.ts";
-import type { Change, Transaction } from "./transaction.ts";
+import type { Change } from "./transaction.ts";
 import type { Row } from "./versions.ts";
 
-const empty = new Uint8Array(0);
-
-/** An outcome, and the revision that must be durable before the caller gets it. */
-export interface Decided<Result> {
-  readonly result: Result;
-  /** "all": what was decided hangs on a lease, whose end may have no revision of its own. */
-  readonly after: number | "all";
-}
-
-interface Fields {
-  readonly kind: RecordKind;
-  readonly revision: number;
-  readonly createRevision: number;
-  readonly version: number;
-  readonly lease: bigint;
-}
-
-export interface SequencerOptions {
+interface SequencerOptions {
   readonly epoch: number;
   readonly quotaBytes: number;
-  /** Whether a key or a value is too large; asked of a transaction's puts here. */
-  readonly refusePut: (key: Key, value: Uint8Array) => WriteRefused | undefined;
+  readonly valueBytesMax: number;
 }
 
 export class Sequencer {
   readonly #mvcc: Mvcc;
   readonly #leases: Leases;
-  readonly #committer: Committer;
-  readonly #epoch: number;
-  readonly #quotaBytes: number;
-  readonly #refusePut: SequencerOptions["refusePut"];
+  readonly #writer: StateWriter;
+  readonly #options: SequencerOptions;
+  #isRunning = false;
 
-  constructor(
-    deps: { readonly mvcc: Mvcc; readonly leases: Leases; readonly committer: Committer },
-    options: SequencerOptions,
-  ) {
-    this.#mvcc = deps.mvcc;
-    this.#leases = deps.leases;
-    this.#committer = deps.committer;
-    this.#epoch = options.epoch;
-    this.#quotaBytes = options.quotaBytes;
-    this.#refusePut = options.refusePut;
+  constructor(state: { readonly mvcc: Mvcc; readonly leases: Leases }, options: SequencerOptions) {
+    this.#mvcc = state.mvcc;
+    this.#leases = state.leases;
+    this.#writer = new StateWriter(state, options.epoch);
+    this.#options = options;
   }
 
-  put(key: Key, value: Uint8Array, guard: Guard | undefined, lease: LeaseId): Decided<PutResult> {
+  /** Decides `command` and adds what it changes to `batch`, which has room. */
+  sequence(batch: Batch, command: Command): Decision {
+    assert(!this.#isRunning, "a transaction's function submitted a command");
+    const headBefore = this.#mvcc.headRevision;
+    const itemsBefore = batch.items;
+    const decided = this.#decide(batch, command);
+    const records = batch.items - itemsBefore;
+    const revisions = this.#mvcc.headRevision - headBefore;
+    assert(records <= 1 && revisions <= records, "a command took more than one revision");
+    assert(batch.lastRevision === this.#mvcc.headRevision, "a revision is missing in the batch");
+    return decided;
+  }
+
+  #decide(batch: Batch, command: Command): Decision {
+    switch (command.kind) {
+      case "put":
+        return this.#put(batch, command);
+      case "delete":
+        return this.#delete(batch, command);
+      case "transact":
+        return this.#transact(batch, command);
+      case "grant-lease":
+        return this.#grantLease(batch, command);
+      case "end-lease":
+        return this.#endLease(batch, command);
+      case "compact":
+        this.#writer.compact(batch, command.revision);
+        return decide(durable, "all", { kind: "compacted", revision: command.revision });
+      case "epoch":
+        this.#writer.epoch(batch);
+        return decide(durable, "all");
+      case "barrier":
+        return decide(durable, "all");
+      default:
+        return unreachable(command);
+    }
+  }
+
+  #put(batch: Batch, { key, value, guard, lease }: PutCommand): Decision {
     const mvcc = this.#mvcc;
     const before = mvcc.newest(key);
     if (guard !== undefined && guard.modRevision !== this.#revisionOf(before)) {
       return this.#conflict(key, before);
     }
-    if (lease !== 0n && !this.#leases.has(lease)) {
-      return { result: { kind: "lease-not-found" }, after: "all" };
-    }
+    if (lease !== 0n && !this.#leases.has(lease)) return decide({ kind: "lease-not-found" }, "all");
     const refused = this.#overQuota(recordSize(key.length, value.length));
-    if (refused !== undefined) return { result: refused, after: 0 };
+    if (refused !== undefined) return decide(refused, 0);
     const previous = before === undefined ? undefined : mvcc.keyValue(before);
-    const revision = this.#put(key, value, previous, lease);
-    return {
-      result: { kind: "committed", revision: revision as Revision, previous },
-      after: revision,
-    };
+    const revision = this.#writer.put(batch, key, value, lease, previous) as Revision;
+    return decide({ kind: "committed", revision, previous }, revision);
   }
 
-  delete(key: Key, guard: Guard | undefined): Decided<DeleteResult> {
+  #delete(batch: Batch, { key, guard }: DeleteCommand): Decision {
     const mvcc = this.#mvcc;
     const before = mvcc.newest(key);
     if (guard !== undefined && guard.modRevision !== this.#revisionOf(before)) {
       return this.#conflict(key, before);
     }
-    if (before === undefined) {
-      return { result: { kind: "missing" }, after: mvcc.newestRevision(key) };
-    }
+    if (before === undefined) return decide({ kind: "missing" }, mvcc.newestRevision(key));
     const previous = mvcc.keyValue(before);
-    const revision = mvcc.headRevision + 1;
-    this.#write({ ...noFields, kind: RecordKind.delete, revision }, key, empty);
-    this.#applyDelete(key, revision);
-    this.#sequenced(revision);
-    return {
-      result: { kind: "committed", revision: revision as Revision, previous },
-      after: revision,
-    };
+    const revision = this.#writer.delete(batch, key, previous) as Revision;
+    return decide({ kind: "committed", revision, previous }, revision);
   }
 
-  /** Runs `run` against the newest state, and makes what it changed one revision. `noSpace`: unless it puts. */
-  transact<Answer>(
-    run: (transaction: Transaction) => Answer,
-    noSpace: WriteRefused | undefined,
-  ): Decided<{ readonly kind: "done"; readonly answer: Answer } | WriteRefused> {
+  #transact(batch: Batch, { run, noSpace }: TransactCommand<unknown>): Decision {
     const staging = new Staging(this.#mvcc, (id) => this.#leases.has(id));
-    const answer = run(staging);
-    const { changes } = staging;
-    const refused = this.#refuseChanges(changes, noSpace);
-    if (refused !== undefined) return { result: refused, after: 0 };
-    this.#change(changes);
-    const after = staging.missedLease ? "all" : this.#mvcc.headRevision;
-    return { result: { kind: "done", answer }, after };
-  }
-
-  grantLease(id: bigint, ttlMs: number): void {
-    const fields = { ...noFields, kind: RecordKind.leaseGrant, version: ttlMs, lease: id };
-    this.#write({ ...fields, revision: this.#mvcc.headRevision }, "", empty);
-    this.#leases.grant(id, ttlMs);
-    this.#committer.wake();
-  }
-
-  /** Ends a lease and deletes its keys, sorted, in one revision; none when it has no keys. */
-  endLease(id: bigint): void {
-    if (!this.#leases.has(id)) return;
-    const keys = this.#leases.keys(id);
-    const head = this.#mvcc.headRevision;
-    const revision = keys.length === 0 ? head : head + 1;
-    const fields = { ...noFields, kind: RecordKind.leaseEnd, version: keys.length, lease: id };
-    this.#write({ ...fields, revision }, "", encodeKeys(keys));
-    const rows = keys.map((key) => this.#mvcc.addDelete(key, revision));
-    if (rows.length > 0) this.#mvcc.log.append(revision, rows);
-    const durable = this.#leases.beginEnd(id);
-    this.#committer.settleAfterAll({ durable, stopped: () => undefined });
-    this.#sequenced(revision);
-  }
-
-  compact(revision: number): void {
-    const fields = { ...noFields, kind: RecordKind.compact, createRevision: revision };
-    this.#write({ ...fields, revision: this.#mvcc.headRevision }, "", empty);
-    this.#committer.wake();
-  }
-
-  /** The first record of an opening: from here on the log is of this epoch. */
-  markEpoch(): void {
-    const fields = { ...noFields, kind: RecordKind.epoch };
-    this.#write({ ...fields, revision: this.#mvcc.headRevision }, "", empty);
-    this.#committer.wake();
-  }
-
-  #put(key: Key, value: Uint8Array, previous: KeyValue | undefined, lease: LeaseId): number {
-    const revision = this.#mvcc.headRevision + 1;
-    const fields = {
-      kind: RecordKind.put,
-      revision,
-      createRevision: previous?.createRevision ?? revision,
-      version: (previous?.version ?? 0) + 1,
-      lease: lease as bigint,
-    };
-    const slab = this.#write(fields, key, value);
-    const row = this.#mvcc.addPut({
-      key,
-      revision,
-      createRevision: fields.createRevision,
-      version: fields.version,
-      lease: fields.lease,
-      slab: slab.id,
-      offset: slab.used - recordSize(key.length, value.length),
-      valueLength: value.length,
-    });
-    this.#mvcc.log.appendOne(revision, row);
-    this.#leases.moveKey(key, previous?.lease ?? 0n, lease);
-    this.#sequenced(revision);
-    return revision;
-  }
-
-  #change(changes: readonly Change[]): void {
-    const first = changes[0];
-    if (first === undefined) return;
-    if (changes.length > 1) this.#changeMany(changes);
-    else if (first.kind === "put") {
-      this.#put(first.kv.key, first.kv.value, first.before, first.kv.lease);
-    } else this.delete(first.key, undefined);
-  }
-
-  /** One record around all, so that a crash leaves all or nothing of them. */
-  #changeMany(changes: readonly Change[]): void {
-    const mvcc = this.#mvcc;
-    const batch = this.#committer.filling;
-    const revision = mvcc.headRevision + 1;
-    const size = headerBytes + changes.reduce((sum, change) => sum + changeSize(change), 0);
-    const slab = mvcc.slabs.room(size);
-    const start = slab.used;
-    const rows = this.#changeRecords(changes, revision, slab, start);
-    const fields = { ...noFields, kind: RecordKind.group, version: changes.length, revision };
-    const header = { ...fields, epoch: this.#epoch, batchOffset: batch.bytes };
-    const body = slab.bytes.subarray(start + headerBytes, start + size);
-    writeRecord(slab, start, header, "", body);
-    batch.extend(slab, start, size);
-    slab.used += size;
-    mvcc.log.append(revision, rows);
-    this.#sequenced(revision);
-  }
-
-  #changeRecords(changes: readonly Change[], revision: number, slab: Slab, start: number): Row[] {
-    const rows: Row[] = [];
-    let offset = start + headerBytes;
-    for (const change of changes) {
-      const batchOffset = this.#committer.filling.bytes + offset - start;
-      const where = { epoch: this.#epoch, batchOffset, place: rows.length };
-      rows.push(this.#changeRecord(change, revision, slab, offset, where));
-      offset += changeSize(change);
+    const answer = this.#run(run, staging);
+    const changes = staging.finish();
+    if (answer.kind === "done") {
+      const refused = this.#refuseChanges(changes, noSpace);
+      if (refused !== undefined) return decide(refused, 0);
+      this.#writer.change(batch, changes);
     }
-    return rows;
+    return decide(answer, staging.missedLease ? "all" : this.#mvcc.headRevision);
   }
 
-  #changeRecord(
-    change: Change,
-    revision: number,
-    slab: Slab,
-    offset: number,
-    where: { readonly epoch: number; readonly batchOffset: number; readonly place: number },
-  ): Row {
-    if (change.kind === "delete") {
-      const header = { ...noFields, ...where, kind: RecordKind.delete, revision };
-      writeRecord(slab, offset, header, change.key, empty);
-      this.#leases.moveKey(change.key, change.before.lease, 0n);
-      return this.#mvcc.addDelete(change.key, revision);
+  /** What the function throws is its caller's: the store has not changed. */
+  #run(run: TransactCommand<unknown>["run"], staging: Staging): Answer {
+    this.#isRunning = true;
+    try {
+      return { kind: "done", answer: run(staging) };
+    } catch (error) {
+      return { kind: "threw", error };
+    } finally {
+      this.#isRunning = false;
     }
-    const { key, value, createRevision, version, lease } = change.kv;
-    const fields = { revision, createRevision, version, lease: lease as bigint };
-    writeRecord(slab, offset, { kind: RecordKind.put, ...where, ...fields }, key, value);
-    this.#leases.moveKey(key, change.before?.lease ?? 0n, lease);
-    const valueLength = value.length;
-    return this.#mvcc.addPut({ key, ...fields, slab: slab.id, offset, valueLength });
   }
 
-  #applyDelete(key: Key, revision: number): void {
-    const before = this.#mvcc.newest(key) as Row;
-    this.#leases.moveKey(key, this.#mvcc.versions.lease(before), 0n);
-    this.#mvcc.log.appendOne(revision, this.#mvcc.addDelete(key, revision));
+  #grantLease(batch: Batch, { id, ttlMs }: GrantLeaseCommand): Decision {
+    const isThere = this.#leases.has(id);
+    if (isThere) return decide({ kind: "lease", isThere }, "all");
+    this.#writer.grantLease(batch, id, ttlMs);
+    return decide({ kind: "lease", isThere }, "all", { kind: "lease-granted", id });
   }
 
-  /** Writes a record behind the last one and counts it into the filling batch. */
-  #write(fields: Fields, key: string, body: Uint8Array): Slab {
-    const batch = this.#committer.filling;
-    const size = recordSize(key.length, body.length);
-    const slab = this.#mvcc.slabs.room(size);
-    const header = {
-      kind: fields.kind,
-      epoch: this.#epoch,
-      batchOffset: batch.bytes,
-      revision: fields.revision,
-      createRevision: fields.createRevision,
-      version: fields.version,
-      lease: fields.lease,
-    };
-    writeRecord(slab, slab.used, header, key, body);
-    batch.extend(slab, slab.used, size);
-    slab.used += size;
-    return slab;
+  #endLease(batch: Batch, { id }: EndLeaseCommand): Decision {
+    const isThere = this.#leases.has(id);
+    if (!isThere) return decide({ kind: "lease", isThere }, "all");
+    const lease = this.#writer.endLease(batch, id);
+    return decide({ kind: "lease", isThere }, "all", { kind: "lease-ended", lease });
   }
 
-  #sequenced(revision: number): void {
-    this.#committer.filling.lastRevision = revision;
-    this.#committer.wake();
-  }
-
-  #conflict(
-    key: Key,
-    before: Row | undefined,
-  ): Decided<{ readonly kind: "conflict"; readonly actual: KeyValue | undefined }> {
+  #conflict(key: Key, before: Row | undefined): Decision {
     const actual = before === undefined ? undefined : this.#mvcc.keyValue(before);
-    return { result: { kind: "conflict", actual }, after: this.#mvcc.newestRevision(key) };
+    return decide({ kind: "conflict", actual }, this.#mvcc.newestRevision(key));
   }
 
   #revisionOf(row: Row | undefined): number {
@@ -296,27 +171,25 @@ export class Sequencer {
     let size = 0;
     for (const change of changes) {
       if (change.kind !== "put") continue;
-      const refused = this.#refusePut(change.kv.key, change.kv.value) ?? noSpace;
+      const { key, value } = change.kv;
+      const refused = tooLarge(key, value, this.#options.valueBytesMax) ?? noSpace;
       if (refused !== undefined) return refused;
-      size += putSize(change.kv);
+      size += recordSize(key.length, value.length);
     }
     return size === 0 ? undefined : this.#overQuota(size);
   }
 
-  #overQuota(size: number): { readonly kind: "no-space"; readonly message: string } | undefined {
-    const bytes = this.#mvcc.bytes;
-    if (bytes + size <= this.#quotaBytes) return undefined;
-    const message = `database is full: ${bytes} bytes held, ${size} more asked for, quota ${this.#quotaBytes}; compact or delete`;
+  #overQuota(size: number): WriteRefused | undefined {
+    const { quotaBytes } = this.#options;
+    const { bytes } = this.#mvcc;
+    if (bytes + size <= quotaBytes) return undefined;
+    const message = `database is full: ${bytes} bytes held, ${size} more asked for, quota ${quotaBytes}; compact or delete`;
     return { kind: "no-space", message };
   }
 }
 
-function putSize(kv: KeyValue): number {
-  return recordSize(kv.key.length, kv.value.length);
-}
+const durable = { kind: "durable" } as const;
 
-function changeSize(change: Change): number {
-  return change.kind === "put" ? putSize(change.kv) : recordSize(change.key.length, 0);
+function decide(answer: Answer, after: After, effect?: Effect): Decision {
+  return { answer, after, effect };
 }
-
-const noFields = { revision: 0, createRevision: 0, version: 0, lease: 0n } as const;

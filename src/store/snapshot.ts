@@ -10,7 +10,7 @@ import type { Leases } from "./leases.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { Mvcc } from "./mvcc.ts";
 
-export interface SnapshotDeps {
+interface SnapshotDeps {
   readonly mvcc: Mvcc;
   readonly leases: Leases;
   readonly random: Random;

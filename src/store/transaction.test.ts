@@ -57,6 +57,25 @@ test("changes are one revision, seen by the transaction at once and by others wh
   await store.close();
 });
 
+test("a transaction whose function throws rejects its own caller, even when it waited its turn", async () => {
+  const store = await open(newWorld(1));
+  const transact = (name: string): Promise<unknown> =>
+    store.transact((transaction) => {
+      transaction.put(key(name), bytes("1"), none);
+      if (name.startsWith("bad")) throw new RangeError(name);
+    });
+  // Sixteen fill a batch: the later ones wait.
+  const names = Array.from({ length: 40 }, (_, i) => (i === 3 || i === 30 ? `bad-${i}` : `k-${i}`));
+  const settled = await Promise.allSettled(names.map(transact));
+  const rejected = settled.flatMap((one) =>
+    one.status === "rejected" ? [String(one.reason)] : [],
+  );
+  assert.deepEqual(rejected, ["RangeError: bad-3", "RangeError: bad-30"]);
+  assert.equal((await store.put(key("later"), bytes("1"), {})).kind, "committed");
+  assert.equal(store.stats().keys, 39);
+  await store.close();
+});
+
 test("a key changed twice keeps both changes, over a restart and compaction", async () => {
   const world = newWorld(2);
   let store = await open(world);

@@ -7,6 +7,7 @@
  * T2  A key may change more than once; each change is kept, in order, as a version of its own.
  * Cost   a range costs O(changes) more than without changes.
  */
+import { assert } from "#base/assert.ts";
 import type { Mvcc } from "./mvcc.ts";
 import type {
   Key,
@@ -42,6 +43,7 @@ export class Staging implements Transaction {
   readonly #hasLease: (id: bigint) => boolean;
   readonly #head: number;
   readonly #changes: Change[] = [];
+  #isFinished = false;
   /** The transaction named a lease that does not exist. */
   missedLease = false;
   /** What the changed keys hold now. */
@@ -57,7 +59,10 @@ export class Staging implements Transaction {
     return (this.#changes.length === 0 ? this.#head : this.#head + 1) as Revision;
   }
 
-  get changes(): readonly Change[] {
+  /** The function has returned. @returns what it changed, in order. */
+  finish(): readonly Change[] {
+    assert(this.#mvcc.headRevision === this.#head, "the store changed while a transaction ran");
+    this.#isFinished = true;
     return this.#changes;
   }
 
@@ -85,6 +90,7 @@ export class Staging implements Transaction {
   }
 
   put(key: Key, value: Uint8Array, lease: LeaseId): void {
+    assert(!this.#isFinished, "a transaction is used after its function has returned");
     const before = this.get(key);
     const revision = (this.#head + 1) as Revision;
     const kv: KeyValue = {
@@ -100,6 +106,7 @@ export class Staging implements Transaction {
   }
 
   delete(key: Key): void {
+    assert(!this.#isFinished, "a transaction is used after its function has returned");
     const before = this.get(key);
     if (before === undefined) return;
     this.#changes.push({ kind: "delete", key, before });

@@ -9,7 +9,7 @@ import { FencedError } from "../engines/engine.ts";
 import type { AppendBatch, CheckpointSource, Engine, ReplaySink, Tail } from "../engines/engine.ts";
 import { RecordKind, RecordReader, recordSize, recordSpace, writeRecord } from "../record.ts";
 
-export interface EngineStorage {
+interface EngineStorage {
   engine(): Engine;
   /** What a second opening does while the first is open: takes over, or fails because it is locked. */
   readonly secondOpen: "takes over" | "is refused";

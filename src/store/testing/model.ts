@@ -2,7 +2,7 @@
  * A store too simple to be wrong: every change ever made, in a list; each answer by walking it.
  * The oracle of the model test and of the crash test.
  */
-export interface ModelChange {
+interface ModelChange {
   readonly revision: number;
   readonly key: string;
   /** Undefined: deleted. */

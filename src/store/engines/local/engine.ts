@@ -75,7 +75,7 @@ export interface LocalEngineOptions {
   readonly freeBytesMin: number;
 }
 
-export interface LocalEngineDeps {
+interface LocalEngineDeps {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly log: Log;

@@ -40,7 +40,7 @@ export interface FileName {
   readonly number: number;
 }
 
-export function fileName({ kind, number }: FileName): string {
+function fileName({ kind, number }: FileName): string {
   return `${kind}-${String(number).padStart(numberDigits, "0")}`;
 }
 
@@ -74,7 +74,7 @@ export interface FileHeader {
 }
 
 /** As it was read; `format` may be one that this version does not read: see `unreadFormat`. */
-export interface FoundHeader extends FileHeader {
+interface FoundHeader extends FileHeader {
   readonly format: number;
 }
 

@@ -14,7 +14,7 @@ import { readSmall, replaceFile } from "./replace-file.ts";
 
 const pattern = /^pilothouse-store newest 1\nsegment (\d{1,16})\n$/;
 
-export interface NewestDeps {
+interface NewestDeps {
   readonly disk: Disk;
   readonly log: Log;
 }

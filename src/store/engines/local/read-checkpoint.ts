@@ -7,7 +7,7 @@ import { fileHeaderBytes, pathOf } from "./files.ts";
 import { damagedHeader, type Place, readHeader, remedy } from "./header.ts";
 import { readRecords } from "./read.ts";
 
-export interface CheckpointRead {
+interface CheckpointRead {
   readonly revision: number;
   readonly bytes: number;
 }

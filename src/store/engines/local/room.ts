@@ -15,13 +15,13 @@ import type { Room } from "../engine.ts";
 const checkMs = 1000;
 const checkShare = 1 / 8;
 
-export interface LocalRoomDeps {
+interface LocalRoomDeps {
   readonly disk: Pick<Disk, "freeBytes">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export interface LocalRoomOptions {
+interface LocalRoomOptions {
   readonly directory: string;
   readonly freeBytesMin: number;
 }

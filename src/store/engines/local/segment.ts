@@ -38,13 +38,13 @@ export interface SegmentInfo {
 }
 
 /** A file made ready: allocated and named, nothing in it. */
-export interface ReadySegment {
+interface ReadySegment {
   readonly number: number;
   readonly file: DiskFile;
   readonly size: number;
 }
 
-export async function makeSegment(
+async function makeSegment(
   place: SegmentPlace,
   number: number,
   batchBytes: number,

@@ -15,7 +15,7 @@ import type { Tail, TailRead } from "../engine.ts";
 import { fileHeaderBytes, pathOf } from "./files.ts";
 import type { SegmentInfo } from "./segment.ts";
 
-export interface TailedLog {
+interface TailedLog {
   readonly disk: Disk;
   readonly directory: string;
   /** The engine's own list, as it changes: the open one last. */

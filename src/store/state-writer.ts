@@ -1,0 +1,199 @@
+/**
+ * Writes one change everywhere it must be: its record into a slab and the batch, its rows into index
+ * and history, its key to its lease. `recover.ts` makes the same state from the same records.
+ *
+ * W1  A record is complete in its slab before any index names it.
+ * W2  A change of keys takes the next revision; the other records bear the head revision.
+ * W3  A batch's records, back to back, are the changes in the order of their revisions.
+ */
+import type { Batch } from "./batch.ts";
+import type { EndingLease, Leases } from "./leases.ts";
+import type { Mvcc } from "./mvcc.ts";
+import { encodeKeys, headerBytes, RecordKind, recordSize, writeRecord } from "./record.ts";
+import type { Slab } from "./slabs.ts";
+import type { Key, KeyValue, LeaseId } from "./store.ts";
+import type { Change } from "./transaction.ts";
+import type { Row } from "./versions.ts";
+
+const empty = new Uint8Array(0);
+
+interface Fields {
+  readonly kind: RecordKind;
+  readonly revision: number;
+  readonly createRevision: number;
+  readonly version: number;
+  readonly lease: bigint;
+}
+
+/** Of a record within a group. */
+interface ChangeHeader extends Omit<Fields, "kind"> {
+  readonly epoch: number;
+  readonly batchOffset: number;
+  readonly place: number;
+}
+
+const noFields = { createRevision: 0, version: 0, lease: 0n } as const;
+
+export class StateWriter {
+  readonly #mvcc: Mvcc;
+  readonly #leases: Leases;
+  readonly #epoch: number;
+
+  constructor(state: { readonly mvcc: Mvcc; readonly leases: Leases }, epoch: number) {
+    this.#mvcc = state.mvcc;
+    this.#leases = state.leases;
+    this.#epoch = epoch;
+  }
+
+  /** @returns the change's revision. */
+  put(
+    batch: Batch,
+    key: Key,
+    value: Uint8Array,
+    lease: LeaseId,
+    previous: KeyValue | undefined,
+  ): number {
+    const revision = this.#mvcc.headRevision + 1;
+    const fields = {
+      kind: RecordKind.put,
+      revision,
+      createRevision: previous?.createRevision ?? revision,
+      version: (previous?.version ?? 0) + 1,
+      lease: lease as bigint,
+    };
+    const slab = this.#write(batch, fields, key, value);
+    const row = this.#mvcc.addPut({
+      key,
+      revision,
+      createRevision: fields.createRevision,
+      version: fields.version,
+      lease: fields.lease,
+      slab: slab.id,
+      offset: slab.used - recordSize(key.length, value.length),
+      valueLength: value.length,
+    });
+    this.#mvcc.log.appendOne(revision, row);
+    this.#leases.moveKey(key, previous?.lease ?? 0n, lease);
+    return revision;
+  }
+
+  /** The key is there. @returns the change's revision. */
+  delete(batch: Batch, key: Key, previous: KeyValue): number {
+    const revision = this.#mvcc.headRevision + 1;
+    this.#write(batch, { ...noFields, kind: RecordKind.delete, revision }, key, empty);
+    this.#leases.moveKey(key, previous.lease, 0n);
+    this.#mvcc.log.appendOne(revision, this.#mvcc.addDelete(key, revision));
+    return revision;
+  }
+
+  /** All in one revision; nothing when there are none. */
+  change(batch: Batch, changes: readonly Change[]): void {
+    const first = changes[0];
+    if (first === undefined) return;
+    if (changes.length > 1) this.#group(batch, changes);
+    else if (first.kind === "put") {
+      this.put(batch, first.kv.key, first.kv.value, first.kv.lease, first.before);
+    } else this.delete(batch, first.key, first.before);
+  }
+
+  grantLease(batch: Batch, id: bigint, ttlMs: number): void {
+    const fields = { ...noFields, kind: RecordKind.leaseGrant, version: ttlMs, lease: id };
+    this.#writeAtHead(batch, fields);
+    this.#leases.grant(id, ttlMs);
+  }
+
+  /** The lease is there. Its keys are deleted, sorted, in one revision; in none if it has no keys. */
+  endLease(batch: Batch, id: bigint): EndingLease {
+    const keys = this.#leases.keys(id);
+    const head = this.#mvcc.headRevision;
+    const revision = keys.length === 0 ? head : head + 1;
+    const fields = { ...noFields, kind: RecordKind.leaseEnd, version: keys.length, lease: id };
+    this.#write(batch, { ...fields, revision }, "", encodeKeys(keys));
+    const rows = keys.map((key) => this.#mvcc.addDelete(key, revision));
+    if (rows.length > 0) this.#mvcc.log.append(revision, rows);
+    return this.#leases.beginEnd(id);
+  }
+
+  compact(batch: Batch, revision: number): void {
+    const fields = { ...noFields, kind: RecordKind.compact, createRevision: revision };
+    this.#writeAtHead(batch, fields);
+  }
+
+  epoch(batch: Batch): void {
+    this.#writeAtHead(batch, { ...noFields, kind: RecordKind.epoch });
+  }
+
+  #writeAtHead(batch: Batch, fields: Omit<Fields, "revision">): void {
+    this.#write(batch, { ...fields, revision: this.#mvcc.headRevision }, "", empty);
+  }
+
+  /** Writes a record behind the last one and counts it into the batch. */
+  #write(batch: Batch, fields: Fields, key: string, body: Uint8Array): Slab {
+    const size = recordSize(key.length, body.length);
+    const slab = this.#mvcc.slabs.room(size);
+    const header = {
+      kind: fields.kind,
+      epoch: this.#epoch,
+      batchOffset: batch.bytes,
+      revision: fields.revision,
+      createRevision: fields.createRevision,
+      version: fields.version,
+      lease: fields.lease,
+    };
+    writeRecord(slab, slab.used, header, key, body);
+    batch.extend(slab, slab.used, size, fields.revision);
+    slab.used += size;
+    return slab;
+  }
+
+  /** One record around all, so that a crash leaves all or nothing of them. */
+  #group(batch: Batch, changes: readonly Change[]): void {
+    const { slabs, log } = this.#mvcc;
+    const revision = this.#mvcc.headRevision + 1;
+    const size = headerBytes + changes.reduce((sum, change) => sum + changeSize(change), 0);
+    const slab = slabs.room(size);
+    const start = slab.used;
+    const rows = this.#groupRecords(batch, changes, revision, slab);
+    const body = slab.bytes.subarray(start + headerBytes, start + size);
+    const fields = { ...noFields, kind: RecordKind.group, version: changes.length, revision };
+    const header = { ...fields, epoch: this.#epoch, batchOffset: batch.bytes };
+    writeRecord(slab, start, header, "", body);
+    batch.extend(slab, start, size, revision);
+    slab.used += size;
+    log.append(revision, rows);
+  }
+
+  /** The changes' records, behind where the group's header will be. */
+  #groupRecords(batch: Batch, changes: readonly Change[], revision: number, slab: Slab): Row[] {
+    const rows: Row[] = [];
+    const fields = { ...noFields, epoch: this.#epoch, revision };
+    let batchOffset = batch.bytes + headerBytes;
+    for (const change of changes) {
+      const offset = slab.used + batchOffset - batch.bytes;
+      rows.push(
+        this.#groupRecord(change, slab, offset, { ...fields, batchOffset, place: rows.length }),
+      );
+      batchOffset += changeSize(change);
+    }
+    return rows;
+  }
+
+  #groupRecord(change: Change, slab: Slab, offset: number, header: ChangeHeader): Row {
+    const { revision } = header;
+    if (change.kind === "delete") {
+      writeRecord(slab, offset, { ...header, kind: RecordKind.delete }, change.key, empty);
+      this.#leases.moveKey(change.key, change.before.lease, 0n);
+      return this.#mvcc.addDelete(change.key, revision);
+    }
+    const { key, value, createRevision, version, lease } = change.kv;
+    const fields = { revision, createRevision, version, lease: lease as bigint };
+    writeRecord(slab, offset, { ...header, ...fields, kind: RecordKind.put }, key, value);
+    this.#leases.moveKey(key, change.before?.lease ?? 0n, lease);
+    return this.#mvcc.addPut({ key, ...fields, slab: slab.id, offset, valueLength: value.length });
+  }
+}
+
+function changeSize(change: Change): number {
+  if (change.kind === "delete") return recordSize(change.key.length, 0);
+  return recordSize(change.kv.key.length, change.kv.value.length);
+}
