@@ -75,7 +75,7 @@ export class WatchCache {
     const { crowd, pacer } = deps;
     const parts = { state: this.#state, views: this.#views, crowd, pacer };
     this.#dispatcher = new Dispatcher(parts, options);
-    this.#home = this.#makeHome(deps.whole ?? (() => true));
+    this.#home = this.#makeHome(deps.whole ?? (() => true), crowd?.nextTurn);
   }
 
   /** The state of the resource and its recent past. */
@@ -194,9 +194,13 @@ export class WatchCache {
     };
   }
 
-  #makeHome(whole: () => boolean): CursorHome {
+  #makeHome(whole: () => boolean, nextTurn: CrowdOptions["nextTurn"] | undefined): CursorHome {
     const dispatcher = this.#dispatcher;
     return {
+      restOf(cursor) {
+        nextTurn?.(() => cursor.resume());
+        return nextTurn === undefined;
+      },
       whole,
       bookmarkDue: (cursor) => void this.#due.add(cursor),
       revision: () => this.#state.revision,

@@ -47,6 +47,8 @@ export interface CursorHome {
   /** From now on dispatch brings events to `cursor`, as to all of its slice; `retire` is the opposite. */
   enlist(cursor: Cursor): Slice;
   retire(cursor: Cursor, slice: Slice): void;
+  /** Has `cursor` resume in a later turn of the loop. @returns false; true when there are no turns: go on. */
+  restOf(cursor: Cursor): boolean;
   /** Counts events that were not sent to a watcher because later ones replaced them. */
   coalesced(events: number): void;
   ended(cursor: Cursor): void;
@@ -243,6 +245,10 @@ export class Cursor {
     if (items.length > 0 && !this.#deliver(items)) return false;
     if (this.#phase !== "initial") return false;
     initial.taken(next);
+    // A sink gives way between batches; a selector that selects nothing gives it none.
+    if (next !== undefined && items.length === 0 && this.predicate.selective) {
+      return this.#home.restOf(this);
+    }
     if (next !== undefined) return true;
     this.#initial = undefined;
     this.#phase = "behind";

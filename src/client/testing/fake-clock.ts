@@ -64,6 +64,16 @@ export class FakeClock implements Clock {
     this.#elapsedMs = endMs;
   }
 
+  /** Fires the next timer that is due now, if there is one, and lets promises settle. */
+  async turn(): Promise<void> {
+    await settle();
+    const next = this.#sorted()[0];
+    if (next === undefined || next.dueMs > this.#elapsedMs) return;
+    this.#armed.delete(next);
+    next.f();
+    await settle();
+  }
+
   #sorted(): Armed[] {
     return [...this.#armed].sort((a, b) => a.dueMs - b.dueMs || a.order - b.order);
   }

@@ -1,0 +1,69 @@
+/** Selecting in turns of the loop: the same objects as in one pass, whatever is written meanwhile. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "#client/testing/fake-clock.ts";
+import { nextTurn, Pace } from "#platform/pace.ts";
+import { selectObjects } from "./select.ts";
+import { predicate, TestFeed } from "./testing/feed.ts";
+
+const many = 3_000;
+const filler = "x".repeat(500);
+
+function filled(): TestFeed {
+  const feed = new TestFeed();
+  for (let at = 0; at < many; at++) {
+    const key = `a/${String(at).padStart(4, "0")}`;
+    feed.write({ key, labels: { app: at % 2 === 0 ? "web" : "db", filler } });
+  }
+  return feed;
+}
+
+test("a selector over many objects gives way, and sees the snapshot it began with", async () => {
+  const feed = filled();
+  const clock = new FakeClock();
+  const { objects } = feed.cache.state.snapshot();
+  const half = predicate("", "app=web");
+  const selecting = selectObjects(objects, half, { from: half.from, limit: 0 }, new Pace(clock));
+  let turns = 0;
+  for (; clock.armed().includes("request.turn"); turns++) {
+    feed.write({ key: "a/2999x", labels: { app: "web" } });
+    feed.write({ key: "a/2998" });
+    await clock.turn();
+  }
+  const { items, more, last } = await selecting;
+  assert.ok(turns >= 3, `${turns} turns`);
+  assert.deepEqual([items.length, more, last], [many / 2, false, "a/2999"]);
+  assert.equal(items.at(-1)?.key, "a/2998");
+});
+
+test("a limit ends it with the last key looked at, turns or not", async () => {
+  const { objects } = filled().cache.state.snapshot();
+  const half = predicate("", "app=web");
+  const clock = new FakeClock();
+  for (const pace of [undefined, new Pace(clock)]) {
+    const asked = { from: "a/0003", limit: 1_000 };
+    const selecting = selectObjects(objects, half, asked, pace);
+    while (clock.armed().length > 0) await clock.turn();
+    const { items, more, last } = await selecting;
+    assert.deepEqual([items.length, more], [1_000, true]);
+    assert.deepEqual([items[0]?.key, items.at(-1)?.key, last], ["a/0004", "a/2002", "a/2002"]);
+  }
+});
+
+test("of all who wait for a turn of the loop one goes on per turn, in order", async () => {
+  const clock = new FakeClock();
+  const done: number[] = [];
+  for (const at of [0, 1, 2]) void nextTurn(clock).then(() => done.push(at));
+  const seen: number[] = [];
+  while (clock.armed().length > 0) {
+    await clock.turn();
+    seen.push(done.length);
+  }
+  assert.deepEqual(
+    [done, seen],
+    [
+      [0, 1, 2],
+      [1, 2, 3],
+    ],
+  );
+});
