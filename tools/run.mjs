@@ -4,6 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { pinnedNode } from "./node-path.mjs";
@@ -72,7 +73,13 @@ function runTests(files) {
   console.log(`seed of the random tests: PILOTHOUSE_SEED=${process.env.PILOTHOUSE_SEED}`);
   const before = pathToFileURL(join(root, "tools", "property-seed.mjs")).href;
   const reporter = `--test-reporter=${pathToFileURL(join(root, "tools", "report.mjs")).href}`;
-  run(node, ["--import", before, "--test", "--test-timeout=300000", reporter, ...files]);
+  const flags = ["--import", before, "--test", "--test-timeout=300000"];
+  run(node, [...flags, `--test-concurrency=${filesAtOnce()}`, reporter, ...files]);
+}
+
+/** The host's own number is one less than it has cores; files of test/process wait for most of their time. */
+function filesAtOnce() {
+  return Math.max(2, availableParallelism());
 }
 
 /** One file at a time, with the tables that they print; `names` are parts of paths, none: all of them. */

@@ -173,7 +173,8 @@ test("a resumed TLS session shows the certificate it began with, and is refused 
       const options = { ca: authority.certificate, cert, key, maxVersion };
       const first = await resumable(store.url, options);
       assert.deepEqual([first.answer, first.reused], [answer, false], `${name} ${maxVersion}`);
-      assert.ok(first.session !== undefined || name === "other", "the store gives tickets");
+      // Who is refused is cut off before a session is on the way, and has none to go on with.
+      assert.ok(first.session !== undefined || name === "other", "the store gives sessions");
       if (first.session === undefined) continue;
       const again = await resumable(store.url, { ...options, session: first.session });
       assert.deepEqual([again.answer, again.reused], [answer, true], `${name} ${maxVersion}`);

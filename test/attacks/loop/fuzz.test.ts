@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
-import { root } from "../process/harness.ts";
+import { root } from "../../process/harness.ts";
 
 test("no body that is grown by grammar costs a decoder more than its microseconds a byte", () => {
   const program = join(root, "test", "attacks", "fuzz", "main.ts");
