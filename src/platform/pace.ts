@@ -29,25 +29,23 @@ export class Pace {
 
   /** `if (pace.isLong) await pace.turn();` */
   turn(): Promise<void> {
-    return nextTurn(this.#clock);
+    return new Promise((resolve) => onNextTurn(this.#clock, resolve));
   }
 }
 
 /** Who waits for a turn, by clock: there is one loop to share. As many as there are requests. */
 const waiting = new WeakMap<Clock, (() => void)[]>();
 
-/** Resolves in a turn of the loop in which nobody else who asked here goes on. */
-export function nextTurn(clock: Clock): Promise<void> {
-  return new Promise((resolve) => {
-    const queue = waiting.get(clock) ?? [];
-    waiting.set(clock, queue);
-    queue.push(resolve);
-    if (queue.length === 1) clock.after("request.turn", 0, () => goOn(clock, queue));
-  });
+/** Calls `f` in a turn of the loop in which nobody else who asked here goes on. */
+export function onNextTurn(clock: Clock, f: () => void): void {
+  const queue = waiting.get(clock) ?? [];
+  waiting.set(clock, queue);
+  queue.push(f);
+  if (queue.length === 1) clock.after("request.turn", 0, () => goOn(clock, queue));
 }
 
 function goOn(clock: Clock, queue: (() => void)[]): void {
-  const resolve = queue.shift();
+  const f = queue.shift();
   if (queue.length > 0) clock.after("request.turn", 0, () => goOn(clock, queue));
-  resolve?.();
+  f?.();
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#client/testing/fake-clock.ts";
-import { nextTurn, Pace } from "#platform/pace.ts";
+import { onNextTurn, Pace } from "#platform/pace.ts";
 import { selectObjects } from "./select.ts";
 import { predicate, TestFeed } from "./testing/feed.ts";
 
@@ -53,7 +53,7 @@ test("a limit ends it with the last key looked at, turns or not", async () => {
 test("of all who wait for a turn of the loop one goes on per turn, in order", async () => {
   const clock = new FakeClock();
   const done: number[] = [];
-  for (const at of [0, 1, 2]) void nextTurn(clock).then(() => done.push(at));
+  for (const at of [0, 1, 2]) onNextTurn(clock, () => done.push(at));
   const seen: number[] = [];
   while (clock.armed().length > 0) {
     await clock.turn();

@@ -12,7 +12,7 @@
  */
 import { findValues, type JsonPath, JsonPathError } from "#api/json-path/json-path.ts";
 import type { Clock } from "#platform/clock.ts";
-import { nextTurn } from "#platform/pace.ts";
+import { onNextTurn } from "#platform/pace.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import type { Predicate } from "#watch/predicate.ts";
@@ -159,7 +159,7 @@ export class View implements WatchSink {
   #awaitTurn(): false {
     if (this.#turn === "awaited") return false;
     this.#turn = "awaited";
-    void nextTurn(this.#deps.clock).then(() => this.#takeTurn());
+    onNextTurn(this.#deps.clock, () => this.#takeTurn());
     return false;
   }
 
