@@ -27,7 +27,11 @@ export async function handleDeleteCollection(
   let token = "";
   let resourceVersion = "";
   do {
-    const options = { ...pageOptions(query), limit: query.limit || deps.limits.pageItems };
+    const options = {
+      ...pageOptions(query),
+      limit: query.limit || deps.limits.pageItems,
+      pace: context.pace,
+    };
     const page = await kind.store.list(namespace, {
       ...options,
       ...(token === "" ? {} : { continue: token }),

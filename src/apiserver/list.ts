@@ -28,7 +28,8 @@ export async function handleList(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
-  const page = await kind.store.list(context.place.namespace, pageOptions(query));
+  const options = { ...pageOptions(query), pace: context.pace };
+  const page = await kind.store.list(context.place.namespace, options);
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response);
 }

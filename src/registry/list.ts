@@ -10,16 +10,17 @@
  * In one process the cache is the most recent state, so "any" and "most recent" are the same read.
  * A page that leaves something over pins its snapshot; the next page finds it by the token's
  * revision, or the cache winds the present back, or the store reads that revision again.
- * Cost: the keys looked at; objects are parsed only for selectors.
+ * Cost: the keys looked at, in turns of the loop; objects are parsed only for selectors.
  */
 import type { FieldError } from "#api/status.ts";
 import { badRequest, expiredError, invalid } from "#api/status.ts";
+import type { Pace } from "#platform/pace.ts";
 import type { Revision } from "#store/store.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
 import { keyOfText } from "#watch/shared-object.ts";
-import type { SharedObject } from "#watch/shared-object.ts";
+import { selectObjects } from "#watch/select.ts";
 import { SortedSet } from "#watch/sorted-set.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { decodeContinue, encodeContinue, latestRevision } from "./continue-token.ts";
@@ -63,39 +64,28 @@ export async function storeList(
   await context.freshness.atLeast(plan.at ?? plan.atLeast);
   const { cache } = context.core;
   cache.advance(context.freshness.revision);
-  if (plan.at === undefined && plan.limit === 0) return wholePage(context, plan);
-  return page(plan, snapshotFor(context, plan), (snapshot) => cache.state.pin(snapshot));
+  return page(plan, snapshotFor(context, plan), options.pace, (snapshot) =>
+    cache.state.pin(snapshot),
+  );
 }
 
-/** The whole list in one synchronous pass, so no snapshot is needed: no write can happen in between. */
-function wholePage(context: ResourceStorage, plan: Plan): ListPage {
-  const { cache } = context.core;
-  const items: SharedObject[] = [];
-  cache.state.scan(plan.from, plan.predicate.to, (object) => {
-    if (plan.predicate.matches(object)) items.push(object);
-    return true;
-  });
-  return { items, resourceVersion: String(cache.state.revision) };
-}
-
-function page(plan: Plan, snapshot: Snapshot, pin: (snapshot: Snapshot) => void): ListPage {
-  const { predicate, limit } = plan;
-  const items: SharedObject[] = [];
-  let last = "";
-  let more = false;
-  snapshot.objects.scan(plan.from, predicate.to, (object) => {
-    if (limit > 0 && items.length >= limit) return !(more = true);
-    if (predicate.matches(object)) items.push(object);
-    last = object.key;
-    return true;
-  });
+async function page(
+  plan: Plan,
+  snapshot: Snapshot,
+  pace: Pace | undefined,
+  pin: (snapshot: Snapshot) => void,
+): Promise<ListPage> {
+  const { predicate, from, limit } = plan;
+  const { objects } = snapshot;
+  // Before the first turn: a compaction in between lets go of it again.
+  if (limit > 0 && objects.countRange(from, predicate.to) > limit) pin(snapshot);
+  const { items, last, more } = await selectObjects(objects, predicate, plan, pace);
   const resourceVersion = String(snapshot.revision);
   if (!more) return { items, resourceVersion };
-  pin(snapshot);
   const start = `${last.slice(plan.prefix.length)}\0`;
   const token = encodeContinue({ revision: snapshot.revision, start });
   if (!plan.countable) return { items, resourceVersion, continue: token };
-  const remainingItemCount = snapshot.objects.countRange(`${last}\0`, predicate.to);
+  const remainingItemCount = objects.countRange(`${last}\0`, predicate.to);
   return { items, resourceVersion, continue: token, remainingItemCount };
 }
 

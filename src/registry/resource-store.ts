@@ -77,6 +77,8 @@ export interface ListOptions {
   /** 0 or absent: no limit. */
   readonly limit?: number;
   readonly continue?: string;
+  /** Gives way to others between the steps of a long scan; absent: one pass. */
+  readonly pace?: Pace;
 }
 
 export interface ListPage {

@@ -61,7 +61,7 @@ export class WatchCache {
     this.#state = state;
     this.#views = views;
     this.#dispatcher = dispatcher;
-    this.#watchers = new Watchers({ state, history, dispatcher, views, isWhole });
+    this.#watchers = new Watchers({ clock, state, history, dispatcher, views, isWhole });
   }
 
   /** The state of the resource and its recent past. */

@@ -46,6 +46,8 @@ export interface CursorHome {
   /** From now on dispatch serves `cursor` with its slice; `leave` is the opposite. */
   join(cursor: Cursor): CursorSlice;
   leave(cursor: Cursor, slice: CursorSlice): void;
+  /** `cursor` resumes in a later turn of the loop. */
+  resumeLater(cursor: Cursor): void;
   /** Whether a bookmark may name `revision` now; if not, `cursor` is asked again when it may. */
   admitBookmark(cursor: Cursor, revision: number): boolean;
   ended(cursor: Cursor): void;
@@ -246,6 +248,11 @@ export class Cursor {
     if (items.length > 0 && !this.#deliver(items)) return false;
     if (this.#phase !== "initial") return false;
     initial.taken(next);
+    // A sink gives way between batches; a selector that selects nothing gives it none.
+    if (next !== undefined && items.length === 0 && this.predicate.selective) {
+      this.#home.resumeLater(this);
+      return false;
+    }
     if (next !== undefined) return true;
     this.#initial = undefined;
     this.#phase = "behind";

@@ -23,6 +23,24 @@ void describe("a watcher of much", () => {
   });
 });
 
+void describe("a watcher of little", () => {
+  void it("looks for it in turns when the state is large, and gets it once, with the end mark", () => {
+    const feed = new TestFeed({ crowd: 1_000 });
+    for (let at = 0; at < 2_000; at++) {
+      const key = `a/${String(at).padStart(4, "0")}`;
+      feed.write({ key, labels: { app: at === 1_900 ? "web" : "db" } });
+    }
+    const sink = new TestSink();
+    start(feed, sink, "state", predicate("", "app=web"));
+    assert.deepEqual(sink.lines, [], "nothing of the first 250 objects");
+    let turns = 0;
+    while (feed.turn()) turns++;
+    assert.equal(turns, 7);
+    const end = feed.cache.state.revision;
+    assert.deepEqual(sink.lines, [`ADDED a/1900@${end - 99} app=web`, `BOOKMARK @${end} end`]);
+  });
+});
+
 void describe("a crowd", () => {
   void it("is served a slice per turn, and who is served late gets what came meanwhile with it", () => {
     const feed = new TestFeed({ crowd: 1 });

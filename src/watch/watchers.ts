@@ -5,6 +5,8 @@
  *        newest revision may be missing, is due until the feed says that they are here.
  */
 import { assert } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import { onNextTurn } from "#platform/pace.ts";
 import { wholeRevision } from "./cache-event.ts";
 import type { KnownState } from "./cache-state.ts";
 import { Cursor, type CursorHome, type CursorSlice, type CursorStart } from "./cursor.ts";
@@ -29,6 +31,7 @@ export interface WatchOptions {
 }
 
 interface WatchersDeps {
+  readonly clock: Clock;
   readonly state: KnownState;
   readonly history: History;
   readonly dispatcher: Dispatcher;
@@ -41,6 +44,7 @@ export class Watchers implements CursorHome {
   readonly state: KnownState;
   readonly history: History;
   readonly selection: SharedSelection;
+  readonly #clock: Clock;
   readonly #dispatcher: Dispatcher;
   readonly #views: ViewSums;
   readonly #isWhole: () => boolean;
@@ -48,7 +52,8 @@ export class Watchers implements CursorHome {
   readonly #bookmarksDue = new Set<Cursor>();
   #startedCount = 0;
 
-  constructor({ state, history, dispatcher, views, isWhole }: WatchersDeps) {
+  constructor({ clock, state, history, dispatcher, views, isWhole }: WatchersDeps) {
+    this.#clock = clock;
     this.state = state;
     this.history = history;
     this.selection = dispatcher.selection;
@@ -139,6 +144,10 @@ export class Watchers implements CursorHome {
     if (revision < wholeRevision(this.state.revision) || this.#isWhole()) return true;
     this.#bookmarksDue.add(cursor);
     return false;
+  }
+
+  resumeLater(cursor: Cursor): void {
+    onNextTurn(this.#clock, () => cursor.resume());
   }
 
   ended(cursor: Cursor): void {

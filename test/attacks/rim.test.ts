@@ -144,6 +144,33 @@ describe("the rim", () => {
     }
   });
 
+  test("a long certificate with a wrong signature gets 401 or a cut connection, and never more", async () => {
+    const nowMs = Date.now();
+    const issue = {
+      validity: { notBeforeMs: nowMs - 60_000, notAfterMs: nowMs + 3_600_000 },
+      serial: randomBytes(16),
+    };
+    // As long as one with an RSA key.
+    const organizations = [
+      "system:masters",
+      ...Array.from({ length: 20 }, (_, at) => `group-${at}`),
+    ];
+    const subject = { commonName: "kubernetes-admin", organizations };
+    const authority = { certificate: read("ca.crt"), privateKey: read("ca.key") };
+    const { certificate: cert, privateKey: key } = makeClientCertificate(authority, subject, issue);
+    const request = `GET /api/v1/namespaces HTTP/1.1\r\n${host}Connection: close\r\n\r\n`;
+    for (const port of ports) {
+      for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+        const good = await rawAnswer(port, request, { cert, key, maxVersion });
+        assert.match(good.text, /^HTTP\/1\.1 200 OK/);
+        for (const forged of tampered(cert)) {
+          const { text } = await rawAnswer(port, request, { cert: forged, key, maxVersion });
+          assert.match(text, /^(?:$|HTTP\/1\.1 401 Unauthorized)/);
+        }
+      }
+    }
+  });
+
   test("over HTTP/2 a head of 70 KB is 431, and 300 headers are read", async () => {
     for (const port of ports) {
       const long = { "x-a": "x".repeat(35_000), "x-b": "x".repeat(35_000) };

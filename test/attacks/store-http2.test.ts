@@ -453,6 +453,21 @@ test("streams have a total; each connection gets its few whatever the others hav
   }
 });
 
+test("requests that run have a total; beyond it a connection gets one at a time, and others theirs", async (t) => {
+  const { peer, client } = await begin(t, { runningTotalBytesMax: 1 });
+  const calls = [1, 3].map((id) =>
+    Buffer.concat([frame(1, 4, id, grpcHead(putPath)), data(id, put)]),
+  );
+  // In one piece: the first still runs when the second is looked at.
+  const greedy = await peer(Buffer.concat([hello, ...calls]));
+  assert.match((await greedy.trailers(1)) ?? "", /grpc-status=0/);
+  assert.match((await greedy.trailers(3)) ?? "", /grpc-status=8.*too many requests/s);
+  await client.put({ key: "k" });
+  // What was answered is not counted any more.
+  await greedy.send(frame(1, 4, 7, grpcHead(putPath)), data(7, put));
+  assert.match((await greedy.trailers(7)) ?? "", /grpc-status=0/);
+});
+
 test("connections have a total per address; one that ends makes room", async (t) => {
   const { peer, client, server } = await begin(t, { connectionsPerAddressMax: 3 });
   await client.put({ key: "k" });

@@ -9,6 +9,7 @@ import { connect } from "node:http2";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import {
   makeAuthority,
   makeClientCertificate,
@@ -148,6 +149,57 @@ test("with allowed names a certificate of the authority counts only when its nam
   assert.equal(await get("/health", "backup"), 200);
   await store.kill();
 });
+
+test("a resumed TLS session shows the certificate it began with, and is refused by its name all the same", async () => {
+  const authority = makeAuthority("store", issue());
+  const server = makeServerCertificate(authority, "store", ["127.0.0.1"], issue());
+  const tls = [
+    ["--cert", file("resumed.crt", server.certificate)],
+    ["--key", file("resumed.key", server.privateKey)],
+    ["--client-ca", file("resumed-ca.crt", authority.certificate)],
+    ["--allow-cn", "apiserver"],
+  ].flat();
+  const store = await startStore(["--memory", "--listen", "127.0.0.1:0", ...tls]);
+  for (const [name, answer] of [
+    ["apiserver", 200],
+    ["other", "closed"],
+  ] as const) {
+    const { certificate: cert, privateKey: key } = makeClientCertificate(
+      authority,
+      { commonName: name, organizations: [] },
+      issue(),
+    );
+    for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+      const options = { ca: authority.certificate, cert, key, maxVersion };
+      const first = await resumable(store.url, options);
+      assert.deepEqual([first.answer, first.reused], [answer, false], `${name} ${maxVersion}`);
+      // Who is refused is cut off before a session is on the way, and has none to go on with.
+      assert.ok(first.session !== undefined || name === "other", "the store gives sessions");
+      if (first.session === undefined) continue;
+      const again = await resumable(store.url, { ...options, session: first.session });
+      assert.deepEqual([again.answer, again.reused], [answer, true], `${name} ${maxVersion}`);
+      // The certificate need not be shown again: the session holds it.
+      const bare = { ca: authority.certificate, maxVersion, session: first.session };
+      assert.equal((await resumable(store.url, bare)).answer, answer, `${name} ${maxVersion}`);
+    }
+  }
+  await store.kill();
+});
+
+/** A call over a TLS connection of its own, which may go on with an earlier session. */
+async function resumable(
+  url: string,
+  options: ConnectionOptions,
+): Promise<{ answer: unknown; reused: boolean; session: Buffer | undefined }> {
+  const { port, hostname: host } = new URL(url);
+  const socket = connectTls({ ...options, host, port: Number(port), ALPNProtocols: ["h2"] });
+  let session: Buffer | undefined;
+  socket.on("session", (ticket) => (session = ticket));
+  let reused = false;
+  socket.once("secureConnect", () => (reused = socket.isSessionReused()));
+  const answer = await status(url, "/health", { createConnection: () => socket });
+  return { answer, reused, session };
+}
 
 function status(url: string, path: string, options: object): Promise<unknown> {
   return new Promise((resolve) => {

@@ -18,6 +18,7 @@
 import { badRequest, failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
+import { Pace } from "#platform/pace.ts";
 import type { Replay, ReplayableResponse } from "#platform/replay.ts";
 import { WatchStream, type WatchStreamDeps } from "#server/watch-stream.ts";
 import { chooseCoding } from "./accept-encoding.ts";
@@ -70,15 +71,16 @@ export class EtagFrontend {
     if (read.zone !== "" && (since !== undefined || asksForEvents(request))) throw noZoneChanges();
     current(resource);
     if (asksForEvents(request)) return this.#events(read);
-    resource.mirror.flush();
     const endMs = this.#deps.clock.monotonicMs() + waitMs(query, this.#limits);
+    resource.mirror.flush();
+    await upToDate(read);
     let now = this.#moment(read);
     // A change that was undone, or of another zone, wakes this loop without changing the content.
     while (this.#isUnchanged(read, now, since)) {
       const leftMs = endMs - this.#deps.clock.monotonicMs();
       if (leftMs <= 0 || request.signal.aborted) break;
       await this.#change(now, leftMs, request.signal);
-      current(resource);
+      await upToDate(read);
       now = this.#moment(read);
     }
     if (isKnown(read, now)) return this.#notModified(read, now);
@@ -132,6 +134,7 @@ export class EtagFrontend {
       if (!mirror.serving || !read.allowed()) return undefined;
       mirror.flush();
       const view = read.view();
+      if (!view.isUpToDate) return undefined;
       const content = view.content(zone);
       const current = coding === undefined ? content.etag : `${content.etag}+${coding}`;
       if (current !== tag) return undefined;
@@ -145,7 +148,10 @@ export class EtagFrontend {
     // Body and head belong to one state: changes during the compression are part of the next answer.
     const { body } = content;
     const headers = { ...pollHeaders(now), "content-type": view.spec.form.contentType };
-    if (coding === undefined) return { kind: "bytes", status: 200, headers, body: body.plain };
+    if (coding === undefined) {
+      const plain = await body.plain(new Pace(this.#deps.clock));
+      return { kind: "bytes", status: 200, headers, body: plain };
+    }
     const packed = await body.packed(coding);
     const coded = { ...headers, "content-encoding": coding };
     return { kind: "bytes", status: 200, headers: coded, body: [packed] };
@@ -187,6 +193,15 @@ export class EtagFrontend {
     stream.attach(mirror.cache.watch({ predicate, bookmarks: true, start }, stream));
     const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
     return stream.byteResponse(eventFormat(form, startRevision), headers);
+  }
+}
+
+/** Waits for the view asked for to have what the mirror has; throws as `current`. */
+async function upToDate({ resource, view }: EtagRead): Promise<void> {
+  current(resource);
+  for (let made = view(); !made.isUpToDate; made = view()) {
+    await made.whenUpToDate();
+    current(resource);
   }
 }
 

@@ -2,7 +2,8 @@
  * Whole list bodies, made and compressed once for the crowd that asks at one revision: 5,000 clients
  * that start together share one encoding and one compression.
  *
- * Holds  a body is served only at the state (`at`) it was made for. Bounds `bodiesMax` bodies, the oldest
+ * Holds  a body is served only at the state (`at`) it was made for; who asks while it is being made waits
+ *        for it. One that could not be made is forgotten. Bounds `bodiesMax` bodies, the oldest
  *        is dropped first. Blocks inside are shared with list-body.ts, so a new revision costs the changed
  *        blocks, and one compression if a client accepts it.
  */
@@ -32,22 +33,24 @@ export class BodyMemo {
   made = 0;
   reused = 0;
   readonly #bodiesMax: number;
-  readonly #bodies = new Map<string, { readonly at: string; readonly body: Body }>();
+  readonly #bodies = new Map<string, { readonly at: string; readonly body: Promise<Body> }>();
 
   constructor(options: { bodiesMax: number }) {
     this.#bodiesMax = options.bodiesMax;
   }
 
-  get(key: string, at: string, make: () => readonly Uint8Array[]): Body {
+  get(key: string, at: string, make: () => Promise<readonly Uint8Array[]>): Promise<Body> {
     const known = this.#bodies.get(key);
     if (known?.at === at) {
       this.reused++;
       return known.body;
     }
     this.made++;
-    const body = bodyOf(make());
+    const body = make().then(bodyOf);
+    const entry = { at, body };
     this.#bodies.delete(key);
-    this.#bodies.set(key, { at, body });
+    this.#bodies.set(key, entry);
+    body.catch(() => this.#bodies.get(key) === entry && this.#bodies.delete(key));
     for (const oldest of this.#bodies.keys()) {
       if (this.#bodies.size <= this.#bodiesMax) break;
       this.#bodies.delete(oldest);

@@ -6,8 +6,10 @@
  */
 import { notFound } from "#api/status.ts";
 import type { Headers } from "#platform/http.ts";
+import { Pace } from "#platform/pace.ts";
 import { bytesResponse, compressBody } from "#server/respond.ts";
 import { gzipBytesMin } from "#server/gzip.ts";
+import { wholeList } from "#server/whole-list.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { acceptsGzip } from "../etag/accept-encoding.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
@@ -15,8 +17,19 @@ import { answerWatch, type WatchLimits } from "./kubernetes-watch.ts";
 import { type Page, pageOf, presentPage } from "./list-page.ts";
 import { listKindOf } from "../mirror/mirrored-kind.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
-import { encode, listItem, oneBody, type ReadForm, readForm, table } from "./read-form.ts";
+import {
+  encode,
+  listItem,
+  oneBody,
+  type ReadForm,
+  readForm,
+  rowMaker,
+  table,
+} from "./read-form.ts";
 import { formOf, getVersion, type ListQuery, listQuery } from "./read-query.ts";
+
+/** Writing such a body takes a millisecond or more over TLS. */
+const turnBytesMin = 512 * 1024;
 
 export class KubernetesFrontend {
   readonly #deps: FrontendDeps;
@@ -79,23 +92,37 @@ export class KubernetesFrontend {
     if (form.kind !== "table" && isWholePresent(asked)) {
       return this.#wholeList(read, asked, form, headers);
     }
-    const page = pageOf(resource, asked, place);
+    const pace = new Pace(this.#deps.clock);
+    const page = await pageOf(resource, asked, place, pace);
     if (page === undefined) return "pass";
-    const body = this.#pageBody(resource, form, page);
+    const body = await this.#pageBody(resource, form, page, pace);
     return compressBody(request, bytesResponse(200, body, form.contentType, headers));
   }
 
-  #pageBody(resource: Mirrored, form: ReadForm, { items, metadata }: Page): readonly Uint8Array[] {
-    if (form.kind === "table") {
-      const objects = items.map(({ object }) => object);
-      const options = { nowMs: this.#deps.clock.nowMs(), ...metadata };
-      return [encode(table(resource, form, objects, options))];
-    }
-    return resource.blocks.body(
-      listHead(resource, form, metadata),
-      items,
-      listItem(resource, form),
-    );
+  #pageBody(
+    resource: Mirrored,
+    form: ReadForm,
+    { items, metadata }: Page,
+    pace: Pace,
+  ): Promise<readonly Uint8Array[]> {
+    if (form.kind === "table") return this.#tableBody(resource, form, { items, metadata }, pace);
+    const head = listHead(resource, form, metadata);
+    return resource.blocks.bodyInTurns(head, items, listItem(resource, form), pace);
+  }
+
+  #tableBody(
+    resource: Mirrored,
+    form: Extract<ReadForm, { kind: "table" }>,
+    { items, metadata }: Page,
+    pace: Pace,
+  ): Promise<readonly Uint8Array[]> {
+    const nowMs = this.#deps.clock.nowMs();
+    const head = table(resource, form, [], { nowMs, ...metadata });
+    const row = rowMaker(resource, form, nowMs);
+    // Indexes are within the page.
+    const entry = (at: number): object => row((items[at] as SharedObject).object);
+    const rows = { count: items.length, entry };
+    return wholeList(head, "rows", rows, { mediaType: form.contentType, isPretty: false }, pace);
   }
 
   /** A whole list as many clients request it: one encoding and one compression per state for all of them. */
@@ -107,12 +134,16 @@ export class KubernetesFrontend {
   ): Promise<Answer> {
     const { mirror } = resource;
     const item = listItem(resource, form);
-    const make = (): readonly Uint8Array[] => {
-      const { metadata, items } = presentPage(resource, asked);
-      return resource.blocks.body(listHead(resource, form, metadata), items, item);
+    const pace = new Pace(this.#deps.clock);
+    const make = async (): Promise<readonly Uint8Array[]> => {
+      const page = await presentPage(resource, asked, pace);
+      return this.#pageBody(resource, form, page, pace);
     };
     const key = `${asked.predicate.from} ${item.key}`;
-    const body = resource.bodies.get(key, `${mirror.cache.state.revision}/${mirror.proven}`, make);
+    const at = `${mirror.cache.state.revision}/${mirror.proven}`;
+    const body = await resource.bodies.get(key, at, make);
+    // A crowd that asks at once writes one after the other.
+    if (body.bytes >= turnBytesMin) await pace.turn();
     if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
       const left = this.#deps.herd.enter(body.bytes);
       return { ...bytesResponse(200, body.chunks, form.contentType, headers), left };

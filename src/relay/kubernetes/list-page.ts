@@ -4,9 +4,11 @@
  *
  * Holds  the revision a page names is the newest at which what it shows is proven (mirror.ts).
  */
+import type { Pace } from "#platform/pace.ts";
 import type { Place } from "#server/place.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import { namespaceRange } from "#watch/predicate.ts";
+import { selectObjects } from "#watch/select.ts";
 import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
@@ -22,36 +24,39 @@ export interface Page {
 }
 
 /** Undefined: of a moment the mirror does not know; the upstream may. */
-export function pageOf(
+export async function pageOf(
   resource: Mirrored,
   asked: ListQuery,
   { namespace }: Place,
-): Page | undefined {
+  pace: Pace,
+): Promise<Page | undefined> {
   const prefix = namespaceRange(keyOfText(namespace)).from;
   const { from } = asked.predicate;
   if (asked.continue !== "") {
     const token = decodeContinue(asked.continue);
     const snapshot = token === undefined ? undefined : snapshotAt(resource, token.revision);
     if (token === undefined || snapshot === undefined) return undefined;
-    return pageFrom(resource, asked, { snapshot, prefix, start: prefix + token.start });
+    return pageFrom(resource, asked, { snapshot, prefix, start: prefix + token.start }, pace);
   }
   if (asked.version.kind === "exact") {
     const snapshot = snapshotAt(resource, asked.version.revision);
     if (snapshot === undefined) return undefined;
-    return pageFrom(resource, asked, { snapshot, prefix, start: from });
+    return pageFrom(resource, asked, { snapshot, prefix, start: from }, pace);
   }
-  if (asked.limit === 0) return presentPage(resource, asked);
-  return pageFrom(resource, asked, { snapshot: present(resource), prefix, start: from });
+  if (asked.limit === 0) return presentPage(resource, asked, pace);
+  return pageFrom(resource, asked, { snapshot: present(resource), prefix, start: from }, pace);
 }
 
 /** All of it, as it is now. */
-export function presentPage({ mirror }: Mirrored, { predicate }: ListQuery): Page {
-  const items: SharedObject[] = [];
-  mirror.cache.state.scan(predicate.from, predicate.to, (object) => {
-    if (predicate.matches(object)) items.push(object);
-    return true;
-  });
-  return { items, metadata: { resourceVersion: String(mirror.proven) } };
+export async function presentPage(
+  resource: Mirrored,
+  { predicate }: ListQuery,
+  pace: Pace,
+): Promise<Page> {
+  const { objects, revision } = present(resource);
+  const all = { from: predicate.from, limit: 0 };
+  const { items } = await selectObjects(objects, predicate, all, pace);
+  return { items, metadata: { resourceVersion: String(revision) } };
 }
 
 /** By the newest name it has: what was asked for may be newer than the newest event. */
@@ -67,25 +72,20 @@ function snapshotAt(resource: Mirrored, revision: number): Snapshot | undefined 
 }
 
 /** `prefix`: what all keys of the list begin with, and a `continue` leaves out. */
-function pageFrom(
+async function pageFrom(
   resource: Mirrored,
   { predicate, limit, plain }: ListQuery,
   at: { readonly snapshot: Snapshot; readonly prefix: string; readonly start: string },
-): Page {
+  pace: Pace,
+): Promise<Page> {
   const { revision, objects } = at.snapshot;
-  const start = at.start < predicate.from ? predicate.from : at.start;
-  const items: SharedObject[] = [];
-  let last = "";
-  let more = false;
-  objects.scan(start, predicate.to, (object) => {
-    if (limit > 0 && items.length >= limit) return !(more = true);
-    if (predicate.matches(object)) items.push(object);
-    last = object.key;
-    return true;
-  });
+  const from = at.start < predicate.from ? predicate.from : at.start;
+  // Before the first turn: a mirror that starts anew in between lets go of it again.
+  const isPart = limit > 0 && objects.countRange(from, predicate.to) > limit;
+  if (isPart) resource.mirror.cache.state.pin(at.snapshot);
+  const { items, last, more } = await selectObjects(objects, predicate, { from, limit }, pace);
   const resourceVersion = String(revision);
   if (!more) return { items, metadata: { resourceVersion } };
-  resource.mirror.cache.state.pin(at.snapshot);
   const token = encodeContinue({ revision, start: `${last.slice(at.prefix.length)}\0` });
   const left = plain ? objects.countRange(`${last}\0`, predicate.to) : undefined;
   const counted = left === undefined ? {} : { remainingItemCount: left };

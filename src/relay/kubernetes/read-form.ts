@@ -11,6 +11,8 @@ import {
   parseIncludeObject,
   tableFor,
   type TableOptions,
+  tableRow,
+  type TableRow,
 } from "#api/table.ts";
 import type { Clock } from "#platform/clock.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
@@ -124,6 +126,19 @@ export function table(
     includeObject: form.include,
     apiVersion,
   });
+}
+
+/** Rows of such a table, one by one. */
+export function rowMaker(
+  resource: Mirrored,
+  form: Extract<ReadForm, { kind: "table" }>,
+  nowMs: number,
+): (object: AnyObject) => TableRow {
+  const { printer } = resource;
+  if (printer === undefined) throw new TypeError("a row without a printer");
+  const apiVersion = `meta.k8s.io/${form.version}` as const;
+  const options = { nowMs, includeObject: form.include, apiVersion };
+  return (object) => tableRow(printer, object, options);
 }
 
 export function encode(value: unknown): Uint8Array {

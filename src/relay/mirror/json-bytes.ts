@@ -38,34 +38,62 @@ export function members(bytes: Uint8Array, start: number): Member[] {
   expect(bytes, at, openBrace);
   at = skipSpace(bytes, at + 1);
   while (bytes[at] !== closeBrace) {
-    expect(bytes, at, quote);
-    const keyEnd = stringEnd(bytes, at);
-    const key = latin(bytes, at + 1, keyEnd - 1);
-    const mark = skipSpace(bytes, keyEnd);
-    expect(bytes, mark, colon);
-    const valueStart = skipSpace(bytes, mark + 1);
+    const { key, valueStart } = memberHead(bytes, at);
     const end = valueEnd(bytes, valueStart);
     found.push({ key, whole: { start: at, end }, value: { start: valueStart, end } });
-    at = skipSpace(bytes, end);
-    if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
-    else expect(bytes, at, closeBrace);
+    at = afterMember(bytes, end);
   }
   return found;
 }
 
-/** The elements of the array that starts at `start`; none when it is `null`. */
-export function elements(bytes: Uint8Array, start: number): Span[] {
-  const found: Span[] = [];
-  if (bytes[start] !== openBracket) return found;
+/**
+ * Walks a list's body: yields each element of its `items`, in order, and returns its other members. Each byte is
+ * looked at when its element is asked for, so the walk may pause between two of them.
+ */
+export function* listItems(bytes: Uint8Array): Generator<Span, readonly Member[]> {
+  const found: Member[] = [];
+  let at = skipSpace(bytes, 0);
+  expect(bytes, at, openBrace);
+  at = skipSpace(bytes, at + 1);
+  while (bytes[at] !== closeBrace) {
+    const { key, valueStart } = memberHead(bytes, at);
+    const isItems = key === "items" && bytes[valueStart] === openBracket;
+    const end = isItems ? yield* elements(bytes, valueStart) : valueEnd(bytes, valueStart);
+    if (!isItems) {
+      found.push({ key, whole: { start: at, end }, value: { start: valueStart, end } });
+    }
+    at = afterMember(bytes, end);
+  }
+  return found;
+}
+
+/** The elements of the array that starts at `start`; returns the index after it. */
+function* elements(bytes: Uint8Array, start: number): Generator<Span, number> {
   let at = skipSpace(bytes, start + 1);
   while (bytes[at] !== closeBracket) {
     const end = valueEnd(bytes, at);
-    found.push({ start: at, end });
+    yield { start: at, end };
     at = skipSpace(bytes, end);
     if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
     else expect(bytes, at, closeBracket);
   }
-  return found;
+  return at + 1;
+}
+
+function memberHead(bytes: Uint8Array, at: number): { key: string; valueStart: number } {
+  expect(bytes, at, quote);
+  const keyEnd = stringEnd(bytes, at);
+  const mark = skipSpace(bytes, keyEnd);
+  expect(bytes, mark, colon);
+  return { key: latin(bytes, at + 1, keyEnd - 1), valueStart: skipSpace(bytes, mark + 1) };
+}
+
+/** Where the next member begins, or the object's closing brace is. */
+function afterMember(bytes: Uint8Array, end: number): number {
+  const at = skipSpace(bytes, end);
+  if (bytes[at] === comma) return skipSpace(bytes, at + 1);
+  expect(bytes, at, closeBrace);
+  return at;
 }
 
 export function parseSpan(bytes: Uint8Array, span: Span): unknown {

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { Pace } from "#platform/pace.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
@@ -402,7 +403,7 @@ void describe("two replicas", () => {
           await replica.converge();
           const content = view.content("");
           etags.push(content.etag);
-          bodies.push(Buffer.concat(content.body.plain).toString());
+          bodies.push(Buffer.concat(await content.body.plain(new Pace(clock))).toString());
           packed.push(Buffer.from(await content.body.packed("gzip")).toString("hex"));
           assert.equal(content.count, 5);
           await replica.stop();

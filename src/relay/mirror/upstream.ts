@@ -21,9 +21,10 @@ import { isNotFound, isTransient, retryAfterMs } from "#client/api-errors.ts";
 import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
+import { Pace } from "#platform/pace.ts";
 import type { Random } from "#platform/random.ts";
 import { viewChecksumAnnotation, viewCountAnnotation } from "#server/watch-frames.ts";
-import { elements, members, parseSpan, type Span, textOf } from "./json-bytes.ts";
+import { members, parseSpan, type Span, textOf } from "./json-bytes.ts";
 import { ChecksumError } from "./checksum-check.ts";
 import { findMissing } from "./difference.ts";
 import type { RelayLimits } from "../limits.ts";
@@ -35,10 +36,10 @@ import {
   type FormedObject,
   NoRevisionError,
   objectForm,
-  revision as revisionNumber,
   revisionOf,
   type ToObject,
 } from "./object-form.ts";
+import { decodePage, type UpstreamPage } from "./upstream-page.ts";
 import { type BookmarkEvent, OutOfOrderError, type UpstreamEvent } from "./upstream-event.ts";
 
 interface UpstreamDeps {
@@ -63,6 +64,8 @@ interface Listing {
   readonly revision: number;
 }
 
+/** A chunk with as many events is followed by a turn of the loop. */
+const turnEventsMin = 32;
 /** A watch that ended sooner than this without news counts as a failure: no tight loop. */
 const shortWatchMs = 1_000;
 /** A server that has just started may once not know yet what it will serve. */
@@ -82,6 +85,7 @@ export class Upstream {
   readonly #toObject: ToObject;
   readonly #path: string;
   readonly #backoff: Backoff;
+  readonly #pace: Pace;
   #listed = false;
   #refused = false;
   #newsInWatch = false;
@@ -98,6 +102,7 @@ export class Upstream {
     this.#limits = limits;
     this.#toObject = objectForm(mirror.kind);
     this.#path = collectionPath(mirror.kind);
+    this.#pace = new Pace(deps.clock);
     const { backoffFirstMs: firstMs, backoffMostMs: mostMs } = limits;
     this.#backoff = new Backoff(deps, { firstMs, mostMs, jitter: "full" });
   }
@@ -185,21 +190,11 @@ export class Upstream {
     await sleep(this.#deps.clock, "client.backoff", suspect.confirmInMs, signal);
   }
 
-  async #page(query: string, signal: AbortSignal): Promise<Listing & { readonly next: string }> {
+  async #page(query: string, signal: AbortSignal): Promise<UpstreamPage> {
     const response = await this.#send(query, signal);
     const bytes = await response.read(this.#limits.pageBytesMax);
     if (bytes === "too-large") throw new Error(`page exceeds ${this.#limits.pageBytesMax} bytes`);
-    const all = members(bytes, 0);
-    const items = all.find((member) => member.key === "items");
-    const metadata = all.find((member) => member.key === "metadata");
-    const meta = metadata === undefined ? [] : members(bytes, metadata.value.start);
-    const text = (key: string): string => {
-      const found = meta.find((member) => member.key === key);
-      return found === undefined ? "" : textOf(bytes, found.value);
-    };
-    const spans = items === undefined ? [] : elements(bytes, items.value.start);
-    const objects = spans.map((span) => this.#toObject(bytes, span));
-    return { objects, revision: revisionNumber(text("resourceVersion")), next: text("continue") };
+    return decodePage(bytes, this.#toObject, this.#pace);
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -239,6 +234,8 @@ export class Upstream {
       }
       if (events.length > 0 && this.mirror.apply(events)) this.#newsInWatch = true;
       if (refused !== undefined) throw refused;
+      // A socket hands over up to 32 chunks in one turn of the loop.
+      return events.length < turnEventsMin ? undefined : this.#pace.turn();
     });
   }
 

@@ -6,10 +6,13 @@
  * Zones  content is narrowed to a zone only when the zone has at least `minimum` rows; otherwise, and for
  *        unknown zones, it is the whole view.
  * Holds  a change of an object that does not change its row gives no new ETag and wakes no poll.
+ * Turns  the state it begins with, and batches of many changes, are taken one per turn of the loop that no other
+ *        view takes; until then its content is of an earlier moment, or none (`isUpToDate`).
  * Cost   per change one row, O(log n), and one hash, also while no client polls the view.
  */
 import { findValues, type JsonPath, JsonPathError } from "#api/json-path/json-path.ts";
 import type { Clock } from "#platform/clock.ts";
+import { onNextTurn } from "#platform/pace.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import type { Predicate } from "#watch/predicate.ts";
@@ -57,6 +60,11 @@ export class View implements WatchSink {
   #failures = 0;
   #zonesRefused = 0;
   #ended = false;
+  /** It has the state it begins with. */
+  #isFilled = false;
+  #turn: "none" | "awaited" | "own" = "none";
+  /** Polls that wait until it is up to date. */
+  #awaiting: (() => void)[] = [];
 
   constructor(deps: ViewDeps, spec: ViewSpec, options: { zonesMax: number }) {
     this.#deps = deps;
@@ -64,9 +72,18 @@ export class View implements WatchSink {
     this.#zonesMax = options.zonesMax;
     this.#revision = deps.mirror.revision;
     this.#all = new ViewContent(spec.form.frame, deps.clock.nowMs());
-    // The state arrives before this returns: a sink that never refuses is read to the end at once.
     const { predicate } = spec;
     this.#cursor = deps.mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
+  }
+
+  /** It has everything that the mirror dispatched. */
+  get isUpToDate(): boolean {
+    return this.#isFilled && this.#turn !== "awaited";
+  }
+
+  /** Resolves when it is up to date, or has ended. */
+  whenUpToDate(): Promise<void> {
+    return new Promise((resolve) => void this.#awaiting.push(resolve));
   }
 
   /** "" for everything. */
@@ -119,9 +136,12 @@ export class View implements WatchSink {
   }
 
   deliver(items: readonly WatchItem[]): boolean {
+    if (items.length > smallItemsMax && this.#turn !== "own") return this.#awaitTurn();
+    this.#turn = "none";
     this.#changes.clear();
     for (const item of items) {
       this.#take(item);
+      if (item.initialEventsEnd === true) this.#isFilled = true;
       const position = Number(item.resourceVersion);
       if (position > this.#revision) this.#revision = position;
     }
@@ -131,7 +151,29 @@ export class View implements WatchSink {
 
   end(): void {
     this.#ended = true;
+    this.#goOn();
     this.#wakeAll();
+  }
+
+  /** @returns that the batch was refused. */
+  #awaitTurn(): false {
+    if (this.#turn === "awaited") return false;
+    this.#turn = "awaited";
+    onNextTurn(this.#deps.clock, () => this.#takeTurn());
+    return false;
+  }
+
+  #takeTurn(): void {
+    this.#turn = "own";
+    this.#cursor.resume();
+    if (this.#turn === "own") this.#turn = "none";
+    if (this.isUpToDate) this.#goOn();
+  }
+
+  #goOn(): void {
+    const awaiting = this.#awaiting;
+    this.#awaiting = [];
+    for (const resolve of awaiting) resolve();
   }
 
   #take({ type, object }: WatchItem): void {
@@ -213,6 +255,8 @@ export class View implements WatchSink {
   }
 }
 
+/** As many changes are taken at once, without a turn. */
+const smallItemsMax = 8;
 /** Lists of changes kept until the next change: clients come from few positions. */
 const changesMax = 64;
 

@@ -37,6 +37,8 @@ export interface Attack {
   readonly says?: string | RegExp;
   /** Instead of `requests`: a conversation of its own; returns the status to be checked. */
   readonly converse?: (api: Api) => Promise<number>;
+  /** Of `converse`; absent: one. */
+  readonly connections?: number;
   /** Which process is attacked and measured. Absent: the plane. */
   readonly target?: "plane" | "relay";
   /** Absent: `heldMsMax`. */

@@ -38,7 +38,7 @@ export function runAttacks(subject: string, attacks: readonly Attack[]): void {
       test(attack.name, async () => {
         const target = attack.target === "relay" ? targets.relay : targets.plane;
         assert.ok(target, "the target runs");
-        const agent = agentOf(targets.credentials, 1);
+        const agent = agentOf(targets.credentials, attack.connections ?? 1);
         agents.push(agent);
         if (attack.prepare !== undefined) {
           const preparing = agentOf(targets.credentials, 16);

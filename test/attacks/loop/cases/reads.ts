@@ -1,5 +1,6 @@
 /** Answers that are dear to make: documents, lists of many objects in every form, initial events. */
-import { type Api, type Attack, json } from "../attack.ts";
+import { type Attack, json } from "../attack.ts";
+import { makeConfigMaps } from "./many.ts";
 
 const many = 20_000;
 const configMaps = "/api/v1/namespaces/many/configmaps";
@@ -13,23 +14,6 @@ function get(name: string, path: string, headers: Readonly<Record<string, string
 
 function list(name: string, query: string, accept: string): Attack {
   return get(`${many} objects as ${name}`, `${configMaps}?${query}`, { accept });
-}
-
-/** Once for all cases that follow. */
-async function makeMany(plane: Api): Promise<void> {
-  const namespace = JSON.stringify({ metadata: { name: "many" } });
-  const body = (): string => namespace;
-  await plane.send({ method: "POST", path: "/api/v1/namespaces", contentType: json, body });
-  const post = (at: number): Promise<unknown> => {
-    const metadata = { name: `o${at}`, labels: { app: `a${at % 10}`, tier: "x" } };
-    const object = JSON.stringify({ metadata, data: { key: "value".repeat(20) } });
-    return plane.send({ method: "POST", path: configMaps, contentType: json, body: () => object });
-  };
-  let next = 0;
-  const one = async (): Promise<void> => {
-    while (next < many) await post(next++);
-  };
-  await Promise.all(Array.from({ length: 16 }, one));
 }
 
 const initialEvents =
@@ -46,7 +30,7 @@ export const readAttacks: readonly Attack[] = [
     accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
   }),
   get("metrics", "/metrics"),
-  { ...list("JSON", "", json), prepare: makeMany },
+  { ...list("JSON", "", json), prepare: (plane) => makeConfigMaps(plane, "many", many) },
   list("JSON once more", "", json),
   get(`${many} objects as compressed JSON`, configMaps, { "accept-encoding": "gzip" }),
   list("protobuf", "", protobufType),
