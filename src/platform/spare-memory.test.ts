@@ -15,6 +15,7 @@ class World implements Clock, MemoryHost {
   leavesMb: number | undefined;
   readonly collections: ("plain" | "compacting")[] = [];
   trims = 0;
+  bounded = 0;
   #nowMs = 0;
   #cpuMs = 0;
   #look: (() => void) | undefined;
@@ -48,6 +49,10 @@ class World implements Clock, MemoryHost {
     return Promise.resolve();
   }
 
+  keepLittle(): void {
+    this.bounded++;
+  }
+
   trim(): void {
     this.trims++;
   }
@@ -76,7 +81,7 @@ test("what a busy time left is collected once it is over, the first time without
   world.busy = true;
   world.residentMb = 400;
   await world.looks(5);
-  assert.deepEqual(world.collections, []);
+  assert.deepEqual([world.collections, world.trims], [[], 0]);
   world.busy = false;
   world.leavesMb = 220;
   await world.looks(1);
@@ -84,8 +89,41 @@ test("what a busy time left is collected once it is over, the first time without
   world.leavesMb = 110;
   await world.looks(1);
   assert.deepEqual([world.collections, world.trims], [["plain", "compacting"], 2]);
-  await world.looks(50);
-  assert.deepEqual([world.collections.length, world.trims], [2, 2]);
+});
+
+test("after a busy time it is tried for a quarter of an hour, whatever the process had at its start", async () => {
+  const world = new World();
+  world.busy = true;
+  await world.looks(1);
+  world.busy = false;
+  world.leavesMb = 90;
+  await world.looks(2);
+  assert.equal(world.residentMb, 90);
+  await world.looks(200);
+  const tried = world.collections.length;
+  assert.ok(tried >= 4 && tried <= 14, `${tried} collections`);
+  world.residentMb = 110;
+  await world.looks(200);
+  assert.equal(world.collections.length, tried);
+});
+
+test("a busy time ends a rest: what it leaves is collected at the first quiet look", async () => {
+  const world = new World();
+  world.residentMb = 400;
+  await world.looks(4);
+  const tried = world.collections.length;
+  world.busy = true;
+  await world.looks(1);
+  assert.equal(world.collections.length, tried);
+  world.busy = false;
+  await world.looks(1);
+  assert.equal(world.collections.length, tried + 1);
+});
+
+test("the allocator is told once to keep little", async () => {
+  const world = new World();
+  await world.looks(3);
+  assert.equal(world.bounded, 1);
 });
 
 test("what cannot be collected is tried again now and then for a quarter of an hour, not for ever", async () => {

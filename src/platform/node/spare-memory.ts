@@ -18,10 +18,25 @@ interface Ffi {
   dlopen(
     library: string,
     functions: Readonly<Record<string, { arguments: readonly string[]; return: string }>>,
-  ): { readonly functions: { malloc_trim(pad: bigint): number } };
+  ): { readonly functions: Glibc };
 }
 
-let trimAllocator: (() => void) | undefined;
+interface Glibc {
+  malloc_trim(pad: bigint): number;
+  mallopt(parameter: number, value: number): number;
+}
+
+/** From glibc's malloc.h. */
+const mallopt = { trimThreshold: -1, mmapThreshold: -3 } as const;
+/**
+ * Blocks of this size are mapped by themselves, and unmapped when they are freed. It is glibc's default, but
+ * a default grows to 32 MB with the first such block that is freed. More than a socket reads at once.
+ */
+const mappedBytesMin = 128 * 1024;
+/** What each of the allocator's heaps, one for a thread of V8's too, keeps at its end; a default grows to 64 MB. */
+const keptBytesMax = 2 ** 20;
+
+let glibc: Glibc | undefined | "unopened" = "unopened";
 
 export const nodeMemory: MemoryHost = {
   residentBytes: () => process.memoryUsage.rss(),
@@ -39,24 +54,32 @@ export const nodeMemory: MemoryHost = {
       setFlagsFromString(`--no-${compactFlag}`);
     }
   },
+  keepLittle() {
+    const opened = openGlibc();
+    opened?.mallopt(mallopt.mmapThreshold, mappedBytesMin);
+    opened?.mallopt(mallopt.trimThreshold, keptBytesMax);
+  },
   trim() {
-    trimAllocator ??= openTrim();
-    trimAllocator();
+    openGlibc()?.malloc_trim(0n);
   },
 };
 
-function openTrim(): () => void {
-  const nothing = (): void => {};
-  if (process.platform !== "linux") return nothing;
+function openGlibc(): Glibc | undefined {
+  if (glibc === "unopened") glibc = process.platform === "linux" ? loadGlibc() : undefined;
+  return glibc;
+}
+
+function loadGlibc(): Glibc | undefined {
+  const int32 = "int32";
   try {
     const ffi = silently(() => createRequire(import.meta.url)("node:ffi") as Ffi);
-    const size = { arguments: ["uint64"], return: "int32" };
-    const { functions } = silently(() => ffi.dlopen("libc.so.6", { malloc_trim: size }));
-    return () => {
-      functions.malloc_trim(0n);
+    const functions = {
+      malloc_trim: { arguments: ["uint64"], return: int32 },
+      mallopt: { arguments: [int32, int32], return: int32 },
     };
+    return silently(() => ffi.dlopen("libc.so.6", functions)).functions;
   } catch {
-    return nothing;
+    return undefined;
   }
 }
 
