@@ -24,6 +24,7 @@ import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
+import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
@@ -32,6 +33,7 @@ import { localEngine } from "./limits.ts";
 import { isLoopback } from "./loopback.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
+import { giveMemoryBack } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
@@ -55,6 +57,7 @@ type Host = ReturnType<typeof hostOf>;
 
 export async function serveStore(flags: StoreFlags): Promise<void> {
   countOffHeapWithHeap();
+  keepLittleFreeMemory();
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = supervised(hostOf(flags));
   const address = parseAddress(flags.listen);
@@ -71,8 +74,10 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
       : undefined;
   compactor?.start();
   process.stdout.write(readyText(store, flags, address.host, listening.port));
+  const spare = giveMemoryBack(host.clock);
   const failure = await Promise.race([stopped, store.failed]);
   if (failure instanceof Error) return die(failure);
+  spare.stop();
   compactor?.stop();
   await listening.close();
   await store.close();

@@ -22,6 +22,8 @@ import type { Clock, Timer } from "./clock.ts";
 /** What the host can tell of its memory and do about it. */
 export interface MemoryHost {
   residentBytes(): number;
+  /** Of that, V8's objects. */
+  heapBytes(): number;
   /** User and system time. */
   cpuMs(): number;
   /**
@@ -29,8 +31,6 @@ export interface MemoryHost {
    * is. Resolves when it is done; never rejects.
    */
   collectInSteps(compact: boolean): Promise<void>;
-  /** From now on, the allocator keeps less of what is freed for the next who asks. Once, at the start. */
-  keepLittle(): void;
   /** Gives back what the allocator keeps of what was freed. */
   trim(): void;
 }
@@ -53,6 +53,8 @@ export const spareMemoryDefaults = {
   restMs: 120_000,
   /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
   retryMs: 900_000,
+  /** Of a larger heap, compacting all pages would hold the loop for more than some tens of milliseconds. */
+  compactHeapBytesMax: 128 * 2 ** 20,
 } as const;
 
 /** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
@@ -89,7 +91,6 @@ export class SpareMemory {
     this.#clock = deps.clock;
     this.#host = deps.host;
     this.#options = options;
-    deps.host.keepLittle();
     this.#baseBytes = deps.host.residentBytes() * options.warmFactor;
     this.#cpuMs = deps.host.cpuMs();
     this.#lookedMs = this.#busyAtMs = deps.clock.monotonicMs();
@@ -157,11 +158,11 @@ export class SpareMemory {
   }
 
   #step(held: number): void {
+    const { compactHeapBytesMax } = this.#options;
     this.#steps = this.#beforeBytes === 0 ? 1 : this.#steps + 1;
+    const compact = this.#steps === compactingStep && this.#host.heapBytes() <= compactHeapBytesMax;
     this.#beforeBytes = held;
     this.#collecting = true;
-    void this.#host
-      .collectInSteps(this.#steps === compactingStep)
-      .then(() => (this.#collecting = false));
+    void this.#host.collectInSteps(compact).then(() => (this.#collecting = false));
   }
 }

@@ -14,8 +14,8 @@ import type { WatchItem } from "./watch-item.ts";
 
 export interface RehomingHomes {
   /** Whether the state holds it: it moves with the state. */
-  isCurrent(object: SharedObject): boolean;
-  copy(object: SharedObject): Uint8Array;
+  readonly isCurrent: (object: SharedObject) => boolean;
+  readonly copy: (object: SharedObject) => Uint8Array;
 }
 
 export class CacheEvent {

@@ -45,8 +45,8 @@ const rehomeStep = 256;
 /** Where the bytes of an object that stays can live. */
 export interface Homes {
   /** Where the store has them now; undefined: nowhere. */
-  stored(object: SharedObject): Uint8Array | undefined;
-  copy(object: SharedObject): Uint8Array;
+  readonly stored: (object: SharedObject) => Uint8Array | undefined;
+  readonly copy: (object: SharedObject) => Uint8Array;
 }
 
 interface RingRead {

@@ -8,7 +8,7 @@
  * and these warnings are kept from an operator who can do nothing about them.
  */
 import { createRequire } from "node:module";
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { measureMemory } from "node:vm";
 import type { MemoryHost } from "../spare-memory.ts";
 
@@ -27,12 +27,14 @@ interface Glibc {
 }
 
 /** From glibc's malloc.h. */
-const mallopt = { trimThreshold: -1, mmapThreshold: -3 } as const;
+const mallopt = { trimThreshold: -1, mmapThreshold: -3, mmapMax: -4 } as const;
 /**
  * Blocks of this size are mapped by themselves, and unmapped when they are freed. It is glibc's default, but
  * a default grows to 32 MB with the first such block that is freed. More than a socket reads at once.
  */
 const mappedBytesMin = 128 * 1024;
+/** Half of the maps that Linux gives a process by default. Further blocks come from the heap, as small ones do. */
+const mappedBlocksMax = 32_768;
 /** What each of the allocator's heaps, one for a thread of V8's too, keeps at its end; a default grows to 64 MB. */
 const keptBytesMax = 2 ** 20;
 
@@ -40,6 +42,7 @@ let glibc: Glibc | undefined | "unopened" = "unopened";
 
 export const nodeMemory: MemoryHost = {
   residentBytes: () => process.memoryUsage.rss(),
+  heapBytes: () => getHeapStatistics().used_heap_size,
   cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
@@ -54,15 +57,21 @@ export const nodeMemory: MemoryHost = {
       setFlagsFromString(`--no-${compactFlag}`);
     }
   },
-  keepLittle() {
-    const opened = openGlibc();
-    opened?.mallopt(mallopt.mmapThreshold, mappedBytesMin);
-    opened?.mallopt(mallopt.trimThreshold, keptBytesMax);
-  },
   trim() {
     openGlibc()?.malloc_trim(0n);
   },
 };
+
+/**
+ * From now on, the allocator keeps less of what is freed for the next who asks. Once, at the start of a process:
+ * what was allocated before is not moved.
+ */
+export function keepLittleFreeMemory(): void {
+  const opened = openGlibc();
+  opened?.mallopt(mallopt.mmapThreshold, mappedBytesMin);
+  opened?.mallopt(mallopt.mmapMax, mappedBlocksMax);
+  opened?.mallopt(mallopt.trimThreshold, keptBytesMax);
+}
 
 function openGlibc(): Glibc | undefined {
   if (glibc === "unopened") glibc = process.platform === "linux" ? loadGlibc() : undefined;
