@@ -24,7 +24,6 @@ import { countOffHeapWithHeap } from "#platform/node/heap.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { readProcessFigures } from "#platform/node/process-figures.ts";
 import { NodeRandom } from "#platform/node/random.ts";
-import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { AutoCompactor } from "#store/auto-compact.ts";
 import type { FullStore } from "#store/full-store.ts";
 import { openStore } from "#store/open.ts";
@@ -57,7 +56,6 @@ type Host = ReturnType<typeof hostOf>;
 
 export async function serveStore(flags: StoreFlags): Promise<void> {
   countOffHeapWithHeap();
-  keepLittleFreeMemory();
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = supervised(hostOf(flags));
   const address = parseAddress(flags.listen);

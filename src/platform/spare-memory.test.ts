@@ -11,6 +11,7 @@ const { lookMs } = spareMemoryDefaults;
 class World implements Clock, MemoryHost {
   residentMb = 100;
   heapMb = 60;
+  freeMb = 100;
   busy = false;
   /** What each collection leaves; absent: nothing is garbage. */
   leavesMb: number | undefined;
@@ -37,6 +38,10 @@ class World implements Clock, MemoryHost {
 
   residentBytes(): number {
     return this.residentMb * megabyte;
+  }
+
+  freeBytes(): number {
+    return this.freeMb * megabyte;
   }
 
   heapBytes(): number {
@@ -76,7 +81,7 @@ test("a process that only becomes warm is left alone", async () => {
   assert.deepEqual(world.collections, []);
 });
 
-test("what a busy time left is collected once it is over, the first time without compacting", async () => {
+test("what a busy time left is collected once it is over, and compacted when that takes off nothing more", async () => {
   const world = new World();
   world.busy = true;
   world.residentMb = 400;
@@ -86,9 +91,12 @@ test("what a busy time left is collected once it is over, the first time without
   world.leavesMb = 220;
   await world.looks(1);
   assert.deepEqual([world.collections, world.trims], [["plain"], 1]);
+  await world.looks(1);
+  assert.deepEqual([world.collections, world.trims], [["plain", "plain"], 2]);
   world.leavesMb = 110;
   await world.looks(1);
-  assert.deepEqual([world.collections, world.trims], [["plain", "compacting"], 2]);
+  assert.deepEqual(world.collections, ["plain", "plain", "compacting"]);
+  assert.equal(world.residentMb, 110);
 });
 
 test("after a busy time it is tried for a quarter of an hour, whatever the process had at its start", async () => {
@@ -118,6 +126,17 @@ test("a busy time ends a rest: what it leaves is collected at the first quiet lo
   world.busy = false;
   await world.looks(1);
   assert.equal(world.collections.length, tried + 1);
+});
+
+test("what is too much for one trim stays with the allocator", async () => {
+  const world = new World();
+  world.residentMb = 4_000;
+  world.freeMb = 3_000;
+  await world.looks(3);
+  assert.equal(world.trims, 0);
+  world.freeMb = 200;
+  await world.looks(1);
+  assert.equal(world.trims, 1);
 });
 
 test("a large heap is collected, but never compacted", async () => {

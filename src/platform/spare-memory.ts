@@ -6,7 +6,8 @@
  *                           quiet, at most a quarter of an hour after a busy time ─▶ trim, collect in steps
  *                           quiet, more resident than `growthMax` x base + slack  ─▶ the same
  *                           else                                                  ─▶ nothing
- *   two collections that took off nothing                                         ─▶ rest, try again later
+ *   a collection that took off nothing                                            ─▶ a compacting one
+ *   two that took off nothing                                                     ─▶ rest, try again later
  *   ... a quarter of an hour after the busy time                                  ─▶ this is the base now
  *
  * Why not only what is above the base: the base is what a process has when it has just started, with the
@@ -31,7 +32,9 @@ export interface MemoryHost {
    * is. Resolves when it is done; never rejects.
    */
   collectInSteps(compact: boolean): Promise<void>;
-  /** Gives back what the allocator keeps of what was freed. */
+  /** About what the allocator keeps of what was freed: more, for code is in it. */
+  freeBytes(): number;
+  /** Gives that back. */
   trim(): void;
 }
 
@@ -53,12 +56,11 @@ export const spareMemoryDefaults = {
   restMs: 120_000,
   /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
   retryMs: 900_000,
+  /** A trim of more would hold the loop for more than some tens of milliseconds: it stays for the next busy time. */
+  trimBytesMax: 256 * 2 ** 20,
   /** Of a larger heap, compacting all pages would hold the loop for more than some tens of milliseconds. */
   compactHeapBytesMax: 128 * 2 ** 20,
 } as const;
-
-/** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
-const compactingStep = 2;
 
 export type SpareMemoryOptions = {
   readonly [Name in keyof typeof spareMemoryDefaults]: number;
@@ -73,8 +75,7 @@ export class SpareMemory {
   #baseBytes: number;
   /** What was held before the step that was taken last; 0 when none was in this quiet time. */
   #beforeBytes = 0;
-  /** In this quiet time. */
-  #steps = 0;
+  /** In this quiet time, one after the other. */
   #vainSteps = 0;
   #restUntilMs = 0;
   /** The start is no busy time: what it leaves, a fresh process has as well. */
@@ -118,7 +119,9 @@ export class SpareMemory {
     }
     if (this.#collecting) return;
     // At each look, for V8 collects by itself as well, and frees array buffers in the background after it.
-    if (!busy && this.#hasSpare()) this.#host.trim();
+    if (!busy && this.#hasSpare() && this.#host.freeBytes() <= this.#options.trimBytesMax) {
+      this.#host.trim();
+    }
     const held = this.#host.residentBytes();
     if (busy || !this.#hasSpare() || this.#lookedMs < this.#restUntilMs) this.#beforeBytes = 0;
     else if (this.#vain(held)) this.#rest(held);
@@ -158,9 +161,10 @@ export class SpareMemory {
   }
 
   #step(held: number): void {
-    const { compactHeapBytesMax } = this.#options;
-    this.#steps = this.#beforeBytes === 0 ? 1 : this.#steps + 1;
-    const compact = this.#steps === compactingStep && this.#host.heapBytes() <= compactHeapBytesMax;
+    const { vainMax, compactHeapBytesMax } = this.#options;
+    // The last one before a rest: little is left to be moved, and half-empty pages are what is left to take.
+    const isLast = this.#vainSteps === vainMax - 1;
+    const compact = isLast && this.#host.heapBytes() <= compactHeapBytesMax;
     this.#beforeBytes = held;
     this.#collecting = true;
     void this.#host.collectInSteps(compact).then(() => (this.#collecting = false));

@@ -6,15 +6,16 @@ import { NodeClock } from "../../src/platform/node/clock.ts";
 import { nodeMemory } from "../../src/platform/node/spare-memory.ts";
 
 const lookMs = 20;
-const after = NodeClock.prototype.after;
-NodeClock.prototype.after = function (name, delayMs, f) {
-  return after.call(this, name, name === "memory.look" ? lookMs : delayMs, f);
-};
+const clock = new NodeClock();
+const after = clock.after.bind(clock);
+NodeClock.prototype.after = (name, delayMs, f) =>
+  after(name, name === "memory.look" ? lookMs : delayMs, f);
 
 let resident = 2 ** 20;
 Object.assign(nodeMemory, {
   residentBytes: () => (resident *= 2),
   cpuMs: () => 0,
+  freeBytes: () => 0,
   trim: () => {},
   collectInSteps() {
     process.stdout.write(`memory of ${process.pid} is given back\n`);

@@ -13,17 +13,23 @@ const environment = { NODE_OPTIONS: `--import=${preload}` };
 
 /** The ids of the processes that have given memory back, once they are `count`. */
 async function givers(
-  { child, output }: { readonly child: ChildProcess; output(): string },
+  running: { readonly child: ChildProcess; output(): string },
   count: number,
 ): Promise<ReadonlySet<number>> {
   const found = (): Set<number> =>
-    new Set([...output().matchAll(/memory of (\d+) is given back/g)].map(([, pid]) => Number(pid)));
+    new Set(
+      [...running.output().matchAll(/memory of (\d+) is given back/g)].map(([, pid]) =>
+        Number(pid),
+      ),
+    );
   if (found().size >= count) return found();
   return new Promise((resolve, reject) => {
-    child.stdout?.on("data", () => {
+    running.child.stdout?.on("data", () => {
       if (found().size >= count) resolve(found());
     });
-    child.on("exit", (code) => reject(new Error(`ended with ${code}:\n${output()}`)));
+    running.child.on("exit", (code) => {
+      reject(new Error(`ended with ${code}:\n${running.output()}`));
+    });
   });
 }
 

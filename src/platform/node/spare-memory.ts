@@ -42,6 +42,10 @@ let glibc: Glibc | undefined | "unopened" = "unopened";
 
 export const nodeMemory: MemoryHost = {
   residentBytes: () => process.memoryUsage.rss(),
+  freeBytes() {
+    const { rss, heapTotal, external } = process.memoryUsage();
+    return rss - heapTotal - external;
+  },
   heapBytes: () => getHeapStatistics().used_heap_size,
   cpuMs() {
     const { user, system } = process.cpuUsage();
@@ -65,6 +69,9 @@ export const nodeMemory: MemoryHost = {
 /**
  * From now on, the allocator keeps less of what is freed for the next who asks. Once, at the start of a process:
  * what was allocated before is not moved.
+ *
+ * Price: a block that is mapped takes 0.7 ms of the system's time per MB, where one that is used again takes 0.03.
+ * A write to a plane costs 0.8 ms and some KB; `pilothouse store`, where a write costs 11 us, must not pay for it.
  */
 export function keepLittleFreeMemory(): void {
   const opened = openGlibc();
