@@ -43,7 +43,7 @@ test(
       const script = `import { keepLittleFreeMemory } from ${JSON.stringify(module)};
       ${first}
       const made = (bytes) => new Uint8Array(bytes).fill(1);
-      // glibc maps blocks of this size by themselves from now on only when it was told to.
+      // By default, glibc maps only larger blocks by themselves once one of this size was freed.
       made(20 * 2 ** 20);
       gc(); gc();
       // With a small one in use behind each: the large ones are not at the end of the allocator's heap.
