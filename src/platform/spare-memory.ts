@@ -56,8 +56,8 @@ export const spareMemoryDefaults = {
   restMs: 120_000,
   /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
   retryMs: 900_000,
-  /** A trim of more would hold the loop for more than some tens of milliseconds: it stays for the next busy time. */
-  trimBytesMax: 256 * 2 ** 20,
+  /** A trim of more would hold the loop for more than a quarter of a second: it stays for the next busy time. */
+  trimBytesMax: 1024 * 2 ** 20,
   /** Of a larger heap, compacting all pages would hold the loop for more than some tens of milliseconds. */
   compactHeapBytesMax: 128 * 2 ** 20,
 } as const;
