@@ -18,10 +18,14 @@ const protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const protobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const yearMs = 365 * 24 * 3_600_000;
 const etagOnly = { vary: "Accept" };
+/** Clients keep what they have read, and ask with its hash: a document is rarely read twice in a row. */
+const idleMs = 300_000;
 
 export class OpenapiHttp implements Documents {
   readonly #documents: OpenapiDocuments;
   readonly #clock: Clock;
+  #askedMs = 0;
+  #isForgetting = false;
 
   constructor(deps: { readonly catalog: ResourceCatalog; readonly clock: Clock }, version: string) {
     const { catalog } = deps;
@@ -39,6 +43,7 @@ export class OpenapiHttp implements Documents {
     const path = request.path.replace(/\/$/, "");
     if (!path.startsWith("/openapi/")) return undefined;
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    this.#forgetWhenIdle();
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
       chooseMediaType(context, [json]);
@@ -47,6 +52,23 @@ export class OpenapiHttp implements Documents {
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
     return this.#v3(context, path.slice("/openapi/v3/".length));
+  }
+
+  /** One timer at a time: it is armed again for as long as somebody asks. */
+  #forgetWhenIdle(): void {
+    this.#askedMs = this.#clock.monotonicMs();
+    if (this.#isForgetting) return;
+    this.#isForgetting = true;
+    this.#armForgetting(idleMs);
+  }
+
+  #armForgetting(delayMs: number): void {
+    this.#clock.after("openapi.idle", delayMs, () => {
+      const leftMs = this.#askedMs + idleMs - this.#clock.monotonicMs();
+      if (leftMs > 0) return this.#armForgetting(leftMs);
+      this.#isForgetting = false;
+      this.#documents.forgetBodies();
+    });
   }
 
   async #v2(context: RequestContext): Promise<PlainResponse> {

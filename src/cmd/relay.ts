@@ -29,6 +29,7 @@ import {
   reportToOwner,
   Workers,
 } from "./relay-workers.ts";
+import { giveMemoryBack } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { countFailures, supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
@@ -82,7 +83,9 @@ async function serveAlone(
   if (!stopping.aborted) {
     process.stdout.write(readyText(flags, access, listening.address, made));
   }
+  const spare = giveMemoryBack(clock);
   await untilAborted(stopping);
+  spare.stop();
   await stopRelay(made, listening, flags.drainSeconds * 1000);
   await audit.close();
   process.stdout.write("stopped\n");
@@ -131,7 +134,9 @@ async function ownForWorkers(
   if (address !== undefined) {
     process.stdout.write(readyText(flags, access, address, made));
   }
+  const spare = giveMemoryBack(clock);
   await untilAborted(stopping);
+  spare.stop();
   await workers.stop(flags.drainSeconds * 1000 + 2 * shutdownMs);
   await stopRelay(made, listening, 0);
   socket.remove();
@@ -156,7 +161,9 @@ async function serveAsWorker(
   await made.running.untilReady(signal);
   const listening = await listenTo(flags, await addressOf(flags), made.running, made.log);
   reportToOwner(listening.address, () => metrics.text());
+  const spare = giveMemoryBack(clock);
   await untilAborted(signal);
+  spare.stop();
   await stopRelay(made, listening, flags.drainSeconds * 1000);
   await audit.close();
   process.exit(0);

@@ -33,6 +33,7 @@ import { localEngine } from "./limits.ts";
 import { isLoopback } from "./loopback.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { productVersion } from "./product.ts";
+import { giveMemoryBack } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { UsageError } from "./usage-error.ts";
@@ -72,8 +73,10 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
       : undefined;
   compactor?.start();
   process.stdout.write(readyText(store, flags, address.host, listening.port));
+  const spare = giveMemoryBack(host.clock);
   const failure = await Promise.race([stopped, store.failed]);
   if (failure instanceof Error) return exitOnStoreFailure(failure);
+  spare.stop();
   compactor?.stop();
   await listening.close();
   await store.close();

@@ -9,16 +9,16 @@ import { DiskError } from "#platform/disk.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
+import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { NodeRandom } from "#platform/node/random.ts";
 import { type AuditFile, openAuditFile } from "./audit-file.ts";
-import { nodeMemory } from "#platform/node/spare-memory.ts";
-import { SpareMemory, spareMemoryDefaults } from "#platform/spare-memory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import type { Host, SupervisedHost } from "./host.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./up-flags.ts";
 import { startPlane, type Plane, type PlaneOptions } from "./plane.ts";
 import { productVersion } from "./product.ts";
+import { giveMemoryBack } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { readOperatorFile } from "./operator-file.ts";
@@ -26,6 +26,7 @@ import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function up(flags: UpFlags): Promise<void> {
+  keepLittleFreeMemory();
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
   const staticTokens = staticTokensOf(flags);
@@ -39,7 +40,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const relay = await relayBeside(host, plane, pki, flags, audit);
   writeKubeconfig(directory, pki, plane);
   process.stdout.write(readyText(plane, directory, flags, relay));
-  const spare = new SpareMemory({ clock: host.clock, host: nodeMemory }, spareMemoryDefaults);
+  const spare = giveMemoryBack(host.clock);
   const failure = await Promise.race([stopped, plane.failed]);
   if (failure instanceof Error) return exitOnStoreFailure(failure);
   spare.stop();

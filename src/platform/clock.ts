@@ -53,6 +53,7 @@ export type TimerName =
   | "offload.task"
   | "offload.idle"
   | "memory.look"
+  | "openapi.idle"
   | "sim.step";
 
 export interface Timer {

@@ -2,13 +2,18 @@
  * Gives memory back once a busy time is over. V8 collects when a heap has grown, and glibc trims its
  * heap from the top only: a process that has become quiet does neither, and keeps what it had at its peak.
  *
- *   look, every `lookMs` ─▶ more resident than `growthMax` x base + slack?  no ─▶ nothing
- *                           yes, and busy                                     ─▶ nothing, yet
- *                           yes, and quiet                                    ─▶ trim, collect in steps
- *   two collections that took off nothing                                     ─▶ rest, try again later
- *   ... a quarter of an hour after the busy time                              ─▶ this is the base now
+ *   look, every `lookMs` ─▶ busy                                                ─▶ nothing, yet
+ *                           quiet, at most a quarter of an hour after a busy time ─▶ trim, collect in steps
+ *                           quiet, more resident than `growthMax` x base + slack  ─▶ the same
+ *                           else                                                  ─▶ nothing
+ *   a collection that took off nothing                                            ─▶ a compacting one
+ *   two that took off nothing                                                     ─▶ rest, try again later
+ *   ... a quarter of an hour after the busy time                                  ─▶ this is the base now
  *
- * Holds  a process that never had more than its base is left alone: an idle one pays for a look, 0.05 ms.
+ * Why not only what is above the base: the base is what a process has when it has just started, with the
+ * garbage of the start, and what comes and goes lies on top. After a busy time 1.7 x of a fresh process were below it.
+ * Holds  a process that was never busy and never had more than its base is left alone: an idle one pays for a
+ *        look, 0.05 ms.
  * Cost   a collection is V8's own incremental one, a few milliseconds a step and some tens at its end; a
  *        trim holds the loop for 1 ms per 4 MB or so that it gives back. Both only after a busy time, and at
  *        most once a look.
@@ -18,6 +23,8 @@ import type { Clock, Timer } from "./clock.ts";
 /** What the host can tell of its memory and do about it. */
 export interface MemoryHost {
   residentBytes(): number;
+  /** Of that, V8's objects. */
+  heapBytes(): number;
   /** User and system time. */
   cpuMs(): number;
   /**
@@ -25,7 +32,9 @@ export interface MemoryHost {
    * is. Resolves when it is done; never rejects.
    */
   collectInSteps(compact: boolean): Promise<void>;
-  /** Gives back what the allocator keeps of what was freed. */
+  /** About what the allocator keeps of what was freed: more, for code is in it. */
+  freeBytes(): number;
+  /** Gives that back. */
   trim(): void;
 }
 
@@ -47,10 +56,11 @@ export const spareMemoryDefaults = {
   restMs: 120_000,
   /** ... and tries again, until so long after the busy time: history is kept for some minutes. */
   retryMs: 900_000,
+  /** A trim of more would hold the loop for more than a quarter of a second: it stays for the next busy time. */
+  trimBytesMax: 1024 * 2 ** 20,
+  /** A plane at rest has 55 to 70 MB. Compacting all pages of 130 MB held the loop for half a second on a busy core. */
+  compactHeapBytesMax: 80 * 2 ** 20,
 } as const;
-
-/** The first takes most away, so that little is left to be moved; once it has been, nothing is half empty. */
-const compactingStep = 2;
 
 type SpareMemoryOptions = {
   readonly [Name in keyof typeof spareMemoryDefaults]: number;
@@ -65,10 +75,11 @@ export class SpareMemory {
   #baseBytes: number;
   /** What was held before the step that was taken last; 0 when none was in this quiet time. */
   #beforeBytes = 0;
-  /** In this quiet time. */
-  #steps = 0;
+  /** In this quiet time, one after the other. */
   #vainSteps = 0;
   #restUntilMs = 0;
+  /** The start is no busy time: what it leaves, a fresh process has as well. */
+  #wasEverBusy = false;
   #busyAtMs: number;
   #cpuMs: number;
   #lookedMs: number;
@@ -101,10 +112,16 @@ export class SpareMemory {
 
   #look(): void {
     const busy = this.#wasBusy();
-    if (busy) this.#busyAtMs = this.#lookedMs;
+    if (busy) {
+      this.#wasEverBusy = true;
+      this.#busyAtMs = this.#lookedMs;
+      this.#restUntilMs = this.#vainSteps = 0;
+    }
     if (this.#collecting) return;
     // At each look, for V8 collects by itself as well, and frees array buffers in the background after it.
-    if (!busy && this.#hasSpare()) this.#host.trim();
+    if (!busy && this.#hasSpare() && this.#host.freeBytes() <= this.#options.trimBytesMax) {
+      this.#host.trim();
+    }
     const held = this.#host.residentBytes();
     if (busy || !this.#hasSpare() || this.#lookedMs < this.#restUntilMs) this.#beforeBytes = 0;
     else if (this.#vain(held)) this.#rest(held);
@@ -112,7 +129,8 @@ export class SpareMemory {
   }
 
   #hasSpare(): boolean {
-    const { growthMax, slackBytes } = this.#options;
+    const { growthMax, slackBytes, retryMs } = this.#options;
+    if (this.#wasEverBusy && this.#lookedMs - this.#busyAtMs <= retryMs) return true;
     return this.#host.residentBytes() > this.#baseBytes * growthMax + slackBytes;
   }
 
@@ -143,11 +161,12 @@ export class SpareMemory {
   }
 
   #step(held: number): void {
-    this.#steps = this.#beforeBytes === 0 ? 1 : this.#steps + 1;
+    const { vainMax, compactHeapBytesMax } = this.#options;
+    // The last one before a rest: little is left to be moved, and half-empty pages are what is left to take.
+    const isLast = this.#vainSteps === vainMax - 1;
+    const compact = isLast && this.#host.heapBytes() <= compactHeapBytesMax;
     this.#beforeBytes = held;
     this.#collecting = true;
-    void this.#host
-      .collectInSteps(this.#steps === compactingStep)
-      .then(() => (this.#collecting = false));
+    void this.#host.collectInSteps(compact).then(() => (this.#collecting = false));
   }
 }

@@ -12,6 +12,7 @@ import { type Clock, sleep } from "#platform/clock.ts";
 import type { Store } from "#store/store.ts";
 import type { MemoPool } from "#watch/memo-pool.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
+import { ValuePacker } from "#watch/value-packer.ts";
 import type { ResourceCore } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 
@@ -59,11 +60,13 @@ export class Rehoming {
 
   async #pass(mark: number): Promise<void> {
     const { cores, memos } = this.#deps;
+    const packer = new ValuePacker();
+    const copy = ({ value }: SharedObject): Uint8Array => packer.copy(value);
     const { signal } = this.#stopped;
     for (const core of cores()) {
       if (signal.aborted) return;
       const stored = (object: SharedObject): Uint8Array | undefined => this.#stored(core, object);
-      for (const _ of core.cache.state.rehome(mark, stored)) {
+      for (const _ of core.cache.state.rehome(mark, { stored, copy })) {
         await this.#rest(restMs);
         if (signal.aborted) return;
       }

@@ -3,8 +3,10 @@
  *
  * Holds  one number (or one row of buckets) per label combination, at most `seriesMax` of them per
  *        metric; further combinations are counted in one series whose labels all read "other".
- * Cost   an update is one string join and one Map look-up.
+ * Cost   an update is one string join and one Map look-up; a scrape's is in `exposition.ts`.
  */
+import { Exposition } from "./exposition.ts";
+
 const seriesMax = 5_000;
 const separator = "\u0000";
 
@@ -23,8 +25,11 @@ interface Figure {
 }
 
 interface Metric {
-  text(lines: string[]): void;
+  /** Writes the metric in steps, a row each, so that a caller can serve other requests between two steps. */
+  write(out: Exposition): Iterable<void>;
 }
+
+const encoder = new TextEncoder();
 
 class Series<T> {
   readonly #values = new Map<string, T>();
@@ -85,10 +90,12 @@ export class Counter implements Metric {
     return this.#series.at(values);
   }
 
-  text(lines: string[]): void {
-    describe(lines, this.#described, this.#type);
+  *write(out: Exposition): Generator<void> {
+    const { name, labels } = this.#described;
+    describe(out, this.#described, this.#type);
     for (const [key, { count }] of this.#series.entries()) {
-      lines.push(`${this.#described.name}${labelText(this.#described.labels, key)} ${count}`);
+      out.line(`${name}${labelText(labels, key)} ${count}`);
+      yield;
     }
   }
 }
@@ -102,11 +109,14 @@ interface Row {
 export class Histogram implements Metric {
   readonly #described: Described;
   readonly #bounds: readonly number[];
+  /** How a bucket's line ends, before its value. The last is the bucket without a bound. */
+  readonly #tails: readonly Uint8Array[];
   readonly #series: Series<Row>;
 
   constructor(described: Described, bounds: readonly number[]) {
     this.#described = described;
     this.#bounds = bounds;
+    this.#tails = [...bounds, "+Inf"].map((bound) => encoder.encode(`le="${bound}"} `));
     const make = (): Row => ({ counts: bounds.map(() => 0), sum: 0, count: 0 });
     this.#series = new Series(described.labels, make);
   }
@@ -119,23 +129,26 @@ export class Histogram implements Metric {
     if (at >= 0) row.counts[at] = (row.counts[at] ?? 0) + 1;
   }
 
-  text(lines: string[]): void {
+  *write(out: Exposition): Generator<void> {
     const { name, labels } = this.#described;
-    describe(lines, this.#described, "histogram");
+    describe(out, this.#described, "histogram");
     for (const [key, row] of this.#series.entries()) {
+      const pairs = labelPairs(labels, key);
+      out.startRow(`${name}_bucket{${pairs}${pairs === "" ? "" : ","}`);
       let below = 0;
-      this.#bounds.forEach((bound, at) => {
+      this.#tails.forEach((tail, at) => {
         below += row.counts[at] ?? 0;
-        lines.push(`${name}_bucket${labelText(labels, key, `le="${bound}"`)} ${below}`);
+        out.sample(tail, at < this.#bounds.length ? below : row.count);
       });
-      lines.push(`${name}_bucket${labelText(labels, key, 'le="+Inf"')} ${row.count}`);
-      lines.push(`${name}_sum${labelText(labels, key)} ${row.sum}`);
-      lines.push(`${name}_count${labelText(labels, key)} ${row.count}`);
+      const where = pairs === "" ? "" : `{${pairs}}`;
+      out.line(`${name}_sum${where} ${row.sum}`);
+      out.line(`${name}_count${where} ${row.count}`);
+      yield;
     }
   }
 }
 
-/** All metrics of one server; `text` is the body of /metrics. */
+/** All metrics of one server. */
 export class MetricSet {
   readonly #metrics: Metric[] = [];
 
@@ -155,12 +168,13 @@ export class MetricSet {
     read: () => Iterable<readonly [readonly string[], number]>,
   ): void {
     this.#add({
-      text: (lines) => {
+      write: (out) => {
         const type = name.endsWith("_total") ? "counter" : "gauge";
-        describe(lines, { name, help, labels }, type);
+        describe(out, { name, help, labels }, type);
         for (const [values, value] of read()) {
-          lines.push(`${name}${labelText(labels, values.join(separator))} ${value}`);
+          out.line(`${name}${labelText(labels, values.join(separator))} ${value}`);
         }
+        return [];
       },
     });
   }
@@ -168,11 +182,12 @@ export class MetricSet {
   /** Figures without labels that are read together when somebody asks, such as those of the process. */
   figuresOf(read: () => Iterable<Figure>): void {
     this.#add({
-      text: (lines) => {
+      write: (out) => {
         for (const { name, kind, help, value } of read()) {
-          describe(lines, { name, help, labels: [] }, kind ?? "gauge");
-          lines.push(`${name} ${value}`);
+          describe(out, { name, help, labels: [] }, kind ?? "gauge");
+          out.line(`${name} ${value}`);
         }
+        return [];
       },
     });
   }
@@ -188,13 +203,24 @@ export class MetricSet {
 
   /** Ready-made exposition text of another room. */
   source(text: () => string): void {
-    this.#add({ text: (lines) => void lines.push(text().trimEnd()) });
+    this.#add({
+      write: (out) => {
+        const lines = text().trimEnd();
+        if (lines !== "") out.line(lines);
+        return [];
+      },
+    });
+  }
+
+  /** The body of /metrics, in steps: a row each. A series that is made meanwhile may be missing. */
+  *write(out: Exposition): Generator<void> {
+    for (const metric of this.#metrics) yield* metric.write(out);
   }
 
   text(): string {
-    const lines: string[] = [];
-    for (const metric of this.#metrics) metric.text(lines);
-    return `${lines.filter((line) => line !== "").join("\n")}\n`;
+    const out = new Exposition();
+    for (const _ of this.write(out));
+    return out.text();
   }
 
   #add<T extends Metric>(metric: T): T {
@@ -203,15 +229,18 @@ export class MetricSet {
   }
 }
 
-function describe(lines: string[], described: Described, type: string): void {
-  lines.push(`# HELP ${described.name} ${described.help}`, `# TYPE ${described.name} ${type}`);
+function describe(out: Exposition, { name, help }: Described, type: string): void {
+  out.line(`# HELP ${name} ${help}\n# TYPE ${name} ${type}`);
 }
 
-function labelText(labels: readonly string[], key: string, more = ""): string {
-  const values = labels.length === 0 ? [] : key.split(separator);
-  const pairs = labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
-  if (more !== "") pairs.push(more);
-  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+function labelText(labels: readonly string[], key: string): string {
+  return labels.length === 0 ? "" : `{${labelPairs(labels, key)}}`;
+}
+
+function labelPairs(labels: readonly string[], key: string): string {
+  if (labels.length === 0) return "";
+  const values = key.split(separator);
+  return labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`).join(",");
 }
 
 function escapeLabel(value: string): string {

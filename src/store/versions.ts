@@ -2,8 +2,8 @@
  * The version table: one row per (key, revision) the store holds, in typed-array columns.
  *
  * Row 0 is "none". A row names its record's place in a slab, and the next older row of its key.
- * Cost: 56 bytes off the heap and one string reference a row; nothing for the garbage collector to
- * walk but the keys. Chunked, so that growing never copies.
+ * Cost: 49 bytes off the heap and one string reference a row; nothing for the garbage collector to
+ * walk but the keys. Chunked, so that growing never copies, and a chunk without a row in use is given back.
  */
 import { must } from "#base/assert.ts";
 import type { Key, LeaseId, VersionView } from "./store.ts";
@@ -16,8 +16,12 @@ const tombstone = -1;
 const chunkBits = 12;
 const chunkRows = 1 << chunkBits;
 const chunkMask = chunkRows - 1;
+/** Of all columns but the key. */
+const rowBytes = 4 * 8 + 4 * 4 + 1;
 
 interface Chunk {
+  /** Rows in use. */
+  used: number;
   readonly revision: Float64Array;
   readonly createRevision: Float64Array;
   readonly version: Float64Array;
@@ -49,13 +53,19 @@ export type RowView = { -readonly [Field in keyof VersionView]: VersionView[Fiel
 };
 
 export class Versions {
-  readonly #chunks: Chunk[] = [];
+  /** Undefined: none of its rows is in use. They are free, or row 0. */
+  readonly #chunks: (Chunk | undefined)[] = [];
   readonly #free: Row[] = [];
   #next: Row = 1;
 
   /** Rows in use. */
   get size(): number {
     return this.#next - 1 - this.#free.length;
+  }
+
+  /** Chunks that take memory. */
+  get chunks(): number {
+    return this.#chunks.reduce((sum, chunk) => sum + (chunk === undefined ? 0 : 1), 0);
   }
 
   /** Every row in use is below this. */
@@ -97,10 +107,11 @@ export class Versions {
     chunk.key[row & chunkMask] = undefined;
     chunk.revision[row & chunkMask] = 0;
     this.#free.push(row);
+    if (--chunk.used === 0) this.#chunks[row >> chunkBits] = undefined;
   }
 
   inUse(row: Row): boolean {
-    return this.#chunk(row).key[row & chunkMask] !== undefined;
+    return this.#chunks[row >> chunkBits]?.key[row & chunkMask] !== undefined;
   }
 
   key(row: Row): string {
@@ -172,7 +183,8 @@ export class Versions {
 
   #take(): Row {
     const row = this.#free.pop() ?? this.#next++;
-    if (row >> chunkBits >= this.#chunks.length) this.#chunks.push(newChunk());
+    const chunk = (this.#chunks[row >> chunkBits] ??= newChunk());
+    chunk.used++;
     return row;
   }
 
@@ -181,17 +193,26 @@ export class Versions {
   }
 }
 
+/** One block for all columns: large enough for the allocator to give it back when it is freed. */
 function newChunk(): Chunk {
+  const bytes = new ArrayBuffer(chunkRows * rowBytes);
+  let at = 0;
+  const column = (width: number): [ArrayBuffer, number, number] => {
+    const start = at;
+    at += chunkRows * width;
+    return [bytes, start, chunkRows];
+  };
   return {
-    revision: new Float64Array(chunkRows),
-    createRevision: new Float64Array(chunkRows),
-    version: new Float64Array(chunkRows),
-    slab: new Int32Array(chunkRows),
-    offset: new Uint32Array(chunkRows),
-    valueLength: new Int32Array(chunkRows),
-    previous: new Int32Array(chunkRows),
-    lease: new BigInt64Array(chunkRows),
-    leased: new Uint8Array(chunkRows),
+    used: 0,
+    revision: new Float64Array(...column(8)),
+    createRevision: new Float64Array(...column(8)),
+    version: new Float64Array(...column(8)),
+    lease: new BigInt64Array(...column(8)),
+    slab: new Int32Array(...column(4)),
+    offset: new Uint32Array(...column(4)),
+    valueLength: new Int32Array(...column(4)),
+    previous: new Int32Array(...column(4)),
+    leased: new Uint8Array(...column(1)),
     key: emptyKeys(),
   };
 }

@@ -12,6 +12,12 @@ import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
 import type { WatchItem } from "./watch-item.ts";
 
+interface RehomingHomes {
+  /** Whether the state holds it: it moves with the state. */
+  readonly isCurrent: (object: SharedObject) => boolean;
+  readonly copy: (object: SharedObject) => Uint8Array;
+}
+
 export class CacheEvent {
   readonly revision: number;
   readonly key: string;
@@ -53,10 +59,10 @@ export class CacheEvent {
     this.#deletedObject?.release();
   }
 
-  /** All that it holds and `isCurrent` does not claim moves to memory of its own. */
-  rehome(mark: number, isCurrent: (object: SharedObject) => boolean): void {
+  /** All that it holds and that is not current moves to a copy. */
+  rehome(mark: number, homes: RehomingHomes): void {
     for (const object of [this.next, this.previous, this.#deletedObject]) {
-      if (object !== undefined && !isCurrent(object)) object.rehome(mark, undefined);
+      if (object !== undefined && !homes.isCurrent(object)) object.rehome(mark, homes.copy);
     }
   }
 

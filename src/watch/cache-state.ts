@@ -42,6 +42,13 @@ export type KnownState = Omit<CacheState, "apply" | "advance" | "reset" | "forge
 /** Half a millisecond or so. */
 const rehomeStep = 256;
 
+/** Where the bytes of an object that stays can live. */
+interface Homes {
+  /** Where the store has them now; undefined: nowhere. */
+  readonly stored: (object: SharedObject) => Uint8Array | undefined;
+  readonly copy: (object: SharedObject) => Uint8Array;
+}
+
 interface RingRead {
   readonly after: number;
   readonly upTo: number;
@@ -194,16 +201,17 @@ export class CacheState {
    * longer must not hold them. The state goes where `stored` finds it now, what is left of the past to
    * copies. A step is `rehomeStep` objects.
    */
-  *rehome(mark: number, stored: (object: SharedObject) => Uint8Array | undefined): Generator<void> {
+  *rehome(mark: number, { stored, copy }: Homes): Generator<void> {
     const isCurrent = (object: SharedObject): boolean => this.#objects.get(object.key) === object;
+    const storedOrCopy = (object: SharedObject): Uint8Array => stored(object) ?? copy(object);
     let steps = 0;
     for (const event of this.#ring.upTo(mark)) {
-      event.rehome(mark, isCurrent);
+      event.rehome(mark, { isCurrent, copy });
       if (++steps % rehomeStep === 0) yield;
     }
     // The state may change between steps; the snapshot does not. Objects removed since need no rehoming.
     for (const object of this.#objects.snapshot()) {
-      if (object.revision <= mark && isCurrent(object)) object.rehome(mark, stored(object));
+      if (object.revision <= mark && isCurrent(object)) object.rehome(mark, storedOrCopy);
       if (++steps % rehomeStep === 0) yield;
     }
   }

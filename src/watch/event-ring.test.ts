@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CacheEvent } from "./cache-event.ts";
 import { EventRing } from "./event-ring.ts";
+import { ValuePacker } from "./value-packer.ts";
 import { SharedObject } from "./shared-object.ts";
 import { testObject, testSource } from "./testing/feed.ts";
 
@@ -49,7 +50,8 @@ test("a deleted object that watchers were sent leaves the store's block with its
   );
   const sent = event.plainItem()?.object as SharedObject;
   assert.equal(sent.value.buffer, block.buffer);
-  event.rehome(2, () => false);
+  const packer = new ValuePacker();
+  event.rehome(2, { isCurrent: () => false, copy: ({ value }) => packer.copy(value) });
   assert.notEqual(sent.value.buffer, block.buffer);
   assert.deepEqual(sent.value, stored.value);
 });

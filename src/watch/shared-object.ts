@@ -119,11 +119,11 @@ export class SharedObject implements CachedObject, MemoHolder {
     return this.#value;
   }
 
-  /** Lives in `bytes` from now on, the same elsewhere, or in a copy of its own if there are none. */
-  rehome(mark: number, bytes: Uint8Array | undefined): void {
+  /** Lives where `homeOf` finds or puts the same bytes, once per mark. */
+  rehome(mark: number, homeOf: (object: SharedObject) => Uint8Array): void {
+    if (this.#rehomedAt === mark) return;
     this.#rehomedAt = mark;
-    if (bytes !== undefined) this.#value = bytes;
-    else if (this.#value.length < this.#value.buffer.byteLength) this.#value = this.#value.slice();
+    this.#value = homeOf(this);
   }
 
   outlived(mark: number): boolean {

@@ -512,6 +512,8 @@ describe("work that is not waited for", () => {
     "etcd/maintenance.ts": ["sendSnapshot("],
     // `terminate` of a worker always resolves.
     "platform/node/offload.ts": ["this.#end("],
+    // Where the collection cannot be begun, nothing is collected.
+    "platform/spare-memory.ts": ["this.#host.collectInSteps("],
     "platform/node/http/http.ts": ["serveHttp1(", "serveUpgrade(", "serveHttp2("],
     "platform/node/http/http1-connection.ts": ["this.#answer("],
     "relay/kubernetes/mirrored-reads.ts": ["this.#deps.shadow?.look("],

@@ -33,3 +33,31 @@ test("what became garbage is not resident any more, and nobody is warned", { ski
   assert.ok(after.mb < before.mb - 60, `${before.mb} MB before, ${after.mb} MB after`);
   assert.equal(after.printed, "");
 });
+
+test(
+  "large blocks are given back at once when the allocator was told to keep little",
+  { skip },
+  () => {
+    const module = new URL("./spare-memory.ts", import.meta.url).href;
+    const left = (first: string): number => {
+      const script = `import { keepLittleFreeMemory } from ${JSON.stringify(module)};
+      ${first}
+      const made = (bytes) => new Uint8Array(bytes).fill(1);
+      // By default, glibc maps only larger blocks by themselves once one of this size was freed.
+      made(20 * 2 ** 20);
+      gc(); gc();
+      // With a small one in use behind each: the large ones are not at the end of the allocator's heap.
+      let pairs = Array.from({ length: 120 }, () => [made(2 ** 20), made(100_000)]);
+      const kept = pairs.map(([, small]) => small);
+      pairs = undefined;
+      gc(); gc();
+      console.log(Math.round(process.memoryUsage.rss() / 1e6), kept.length);`;
+      const args = ["--expose-gc", "--input-type=module", "--eval", script];
+      const { stdout, stderr, status } = spawnSync(execPath, args, { encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+      return Number(stdout.split(" ")[0]);
+    };
+    const [told, untold] = [left("keepLittleFreeMemory();"), left("")];
+    assert.ok(told < untold - 60, `${told} MB, and ${untold} MB when it was not told`);
+  },
+);

@@ -8,7 +8,7 @@
  * and these warnings are kept from an operator who can do nothing about them.
  */
 import { createRequire } from "node:module";
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { measureMemory } from "node:vm";
 import type { MemoryHost } from "../spare-memory.ts";
 
@@ -18,13 +18,35 @@ interface Ffi {
   dlopen(
     library: string,
     functions: Readonly<Record<string, { arguments: readonly string[]; return: string }>>,
-  ): { readonly functions: { malloc_trim(pad: bigint): number } };
+  ): { readonly functions: Glibc };
 }
 
-let trimAllocator: (() => void) | undefined;
+interface Glibc {
+  malloc_trim(pad: bigint): number;
+  mallopt(parameter: number, value: number): number;
+}
+
+/** From glibc's malloc.h. */
+const mallopt = { trimThreshold: -1, mmapThreshold: -3, mmapMax: -4 } as const;
+/**
+ * Blocks of this size are mapped by themselves, and unmapped when they are freed. It is glibc's default, but
+ * a default grows to 32 MB with the first such block that is freed. More than a socket reads at once.
+ */
+const mappedBytesMin = 128 * 1024;
+/** Half of the maps that Linux gives a process by default. Further blocks come from the heap, as small ones do. */
+const mappedBlocksMax = 32_768;
+/** What each of the allocator's heaps, one for a thread of V8's too, keeps at its end; a default grows to 64 MB. */
+const keptBytesMax = 2 ** 20;
+
+let glibc: Glibc | undefined | "unopened" = "unopened";
 
 export const nodeMemory: MemoryHost = {
   residentBytes: () => process.memoryUsage.rss(),
+  freeBytes() {
+    const { rss, heapTotal, external } = process.memoryUsage();
+    return rss - heapTotal - external;
+  },
+  heapBytes: () => getHeapStatistics().used_heap_size,
   cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
@@ -40,23 +62,40 @@ export const nodeMemory: MemoryHost = {
     }
   },
   trim() {
-    trimAllocator ??= openTrim();
-    trimAllocator();
+    openGlibc()?.malloc_trim(0n);
   },
 };
 
-function openTrim(): () => void {
-  const nothing = (): void => {};
-  if (process.platform !== "linux") return nothing;
+/**
+ * From now on, the allocator keeps less of what is freed for the next who asks. Once, at the start of a process:
+ * what was allocated before is not moved.
+ *
+ * Price: a block that is mapped takes 0.7 ms of the system's time per MB, where one that is used again takes 0.03.
+ * A write to a plane costs 0.8 ms and some KB; `pilothouse store`, where a write costs 11 us, must not pay for it.
+ */
+export function keepLittleFreeMemory(): void {
+  const opened = openGlibc();
+  opened?.mallopt(mallopt.mmapThreshold, mappedBytesMin);
+  opened?.mallopt(mallopt.mmapMax, mappedBlocksMax);
+  opened?.mallopt(mallopt.trimThreshold, keptBytesMax);
+}
+
+function openGlibc(): Glibc | undefined {
+  if (glibc === "unopened") glibc = process.platform === "linux" ? loadGlibc() : undefined;
+  return glibc;
+}
+
+function loadGlibc(): Glibc | undefined {
+  const int32 = "int32";
   try {
     const ffi = silently(() => createRequire(import.meta.url)("node:ffi") as Ffi);
-    const size = { arguments: ["uint64"], return: "int32" };
-    const { functions } = silently(() => ffi.dlopen("libc.so.6", { malloc_trim: size }));
-    return () => {
-      functions.malloc_trim(0n);
+    const functions = {
+      malloc_trim: { arguments: ["uint64"], return: int32 },
+      mallopt: { arguments: [int32, int32], return: int32 },
     };
+    return silently(() => ffi.dlopen("libc.so.6", functions)).functions;
   } catch {
-    return nothing;
+    return undefined;
   }
 }
 

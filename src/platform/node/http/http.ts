@@ -67,7 +67,7 @@ interface ListenOptions {
   readonly limits: HttpLimits;
   /**
    * Serves plain GETs, polls and watches over HTTP/1.1 without node:http (http1-connection.ts): for a
-   * crowd of readers. Absent: node:http serves all of HTTP/1.1 (ADR 0040).
+   * crowd of readers. Absent: node:http serves all of HTTP/1.1 (ADR 0019).
    */
   readonly ownHttp1?: boolean;
   /** Is told of requests that the handler never sees, as their heads could not be read. */

@@ -1,0 +1,74 @@
+/**
+ * A page of metrics as bytes of Prometheus' text format, line by line.
+ *
+ * Why bytes: after a busy time the page has 23,000 lines. As strings a scrape made 65 MB of garbage, and each
+ *            scrape of a quiet server made its young generation grow to its maximum.
+ * Cost       what lines of one row share is encoded once and copied; a line allocates nothing but its number.
+ */
+const chunkBytes = 64 * 1024;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+/** UTF-8 of one UTF-16 unit. */
+const unitBytesMax = 3;
+/** Digits, sign, point and exponent of any number. */
+const numberBytesMax = 32;
+const newline = 0x0a;
+
+export class Exposition {
+  readonly #full: Uint8Array[] = [];
+  #chunk = new Uint8Array(chunkBytes);
+  #used = 0;
+  #head = new Uint8Array(1024);
+  #headBytes = 0;
+
+  /** Chunks that are full: a measure of the work done so far. */
+  get fullChunks(): number {
+    return this.#full.length;
+  }
+
+  /** A whole line, or several. */
+  line(text: string): void {
+    this.#reserve(text.length * unitBytesMax + 1);
+    this.#used += encoder.encodeInto(text, this.#chunk.subarray(this.#used)).written;
+    this.#chunk[this.#used++] = newline;
+  }
+
+  /** How the lines of `sample` begin from here on. */
+  startRow(head: string): void {
+    const bytesMax = head.length * unitBytesMax;
+    if (bytesMax > this.#head.length) this.#head = new Uint8Array(bytesMax);
+    this.#headBytes = encoder.encodeInto(head, this.#head).written;
+  }
+
+  /** The head of the row, `tail` and a value. */
+  sample(tail: Uint8Array, value: number): void {
+    this.#reserve(this.#headBytes + tail.length + numberBytesMax);
+    this.#append(this.#head, this.#headBytes);
+    this.#append(tail, tail.length);
+    const digits = String(value);
+    for (let i = 0; i < digits.length; i++) this.#chunk[this.#used++] = digits.charCodeAt(i);
+    this.#chunk[this.#used++] = newline;
+  }
+
+  /** Everything so far. The page ends with it. */
+  chunks(): readonly Uint8Array[] {
+    return [...this.#full, this.#chunk.subarray(0, this.#used)];
+  }
+
+  text(): string {
+    return this.chunks()
+      .map((chunk) => decoder.decode(chunk))
+      .join("");
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#used + bytes <= this.#chunk.length) return;
+    this.#full.push(this.#chunk.subarray(0, this.#used));
+    this.#chunk = new Uint8Array(Math.max(chunkBytes, bytes));
+    this.#used = 0;
+  }
+
+  #append(bytes: Uint8Array, length: number): void {
+    for (let i = 0; i < length; i++) this.#chunk[this.#used++] = bytes[i] ?? 0;
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * Copies of values side by side, for objects of the past that stay when the block of the store they lay in goes.
+ *
+ * Why   an array of its own for each of some thousand values keeps a page of the allocator's each, among
+ *       everything that was freed around it: after churn 25 MB were held for 5 MB.
+ * Holds a block is written by one packer only; all of it goes when the last value in it goes.
+ */
+const firstBlockBytes = 16 * 1024;
+/** From 128 KB on, the allocator gives a block's memory back as soon as it is freed. */
+const blockBytesMax = 256 * 1024;
+
+export class ValuePacker {
+  #block = new Uint8Array(0);
+  #used = 0;
+  #nextBytes = firstBlockBytes;
+
+  /** Values larger than half of a block get an array of their own. */
+  copy(value: Uint8Array): Uint8Array {
+    if (value.length > blockBytesMax / 2) return value.slice();
+    if (this.#used + value.length > this.#block.length) this.#startBlock(value.length);
+    const start = this.#used;
+    this.#used += value.length;
+    this.#block.set(value, start);
+    return this.#block.subarray(start, this.#used);
+  }
+
+  #startBlock(bytesMin: number): void {
+    while (this.#nextBytes < bytesMin) this.#nextBytes *= 2;
+    this.#block = new Uint8Array(this.#nextBytes);
+    this.#used = 0;
+    this.#nextBytes = Math.min(blockBytesMax, this.#nextBytes * 2);
+  }
+}
