@@ -11,7 +11,14 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../../http.ts";
+import type {
+  ByteDuplex,
+  ByteSink,
+  Headers,
+  Peer,
+  PlainRequest,
+  PlainResponse,
+} from "../../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headersOf, textOf } from "./header-text.ts";
@@ -324,6 +331,7 @@ function answerText(response: ServerResponse, { status, text }: Refusal): void {
 export function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
   if (answer.kind === "bytes") answer.left?.();
+  if (answer.kind === "tunnel") answer.open(closedDuplex);
 }
 
 export const closedSink: ByteSink = {
@@ -331,4 +339,12 @@ export const closedSink: ByteSink = {
   onDrain: () => {},
   end: () => {},
   closed: true,
+};
+
+/** A tunnel whose client is gone: the other end of it must hear so. */
+const closedDuplex: ByteDuplex = {
+  ...closedSink,
+  closed: true,
+  stream: () => Promise.reject(new Error("the client went away before its tunnel opened")),
+  abort: () => {},
 };
