@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";
+import type { KubeletFlags } from "./kubelets.ts";
 import { compactEverySeconds, nodesMax } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
@@ -53,6 +54,20 @@ program
     "also serve through a relay here, for clients that come in crowds",
   )
   .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault)
+  .option(
+    "--kubelet-certificate-authority <file>",
+    "PEM authorities of the kubelets' certificates, which are checked only with it",
+  )
+  .option(
+    "--kubelet-client-certificate <file>",
+    "PEM certificate to show to kubelets, instead of one of the cluster's authority",
+  )
+  .option("--kubelet-client-key <file>", "its private key, PEM")
+  .option(
+    "--kubelet-preferred-address-types <list>",
+    "which of a node's addresses its kubelet is reached at, the first it has (default: InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS)",
+  )
+  .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s")
   .addHelpText(
     "after",
     `
@@ -252,7 +267,7 @@ Examples:
     await relay(options);
   });
 
-export interface UpFlags {
+export interface UpFlags extends KubeletFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;

@@ -13,6 +13,7 @@ import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { nodeMemory } from "#platform/node/spare-memory.ts";
 import { SpareMemory, spareMemoryDefaults } from "#platform/spare-memory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
+import { kubeletAccess } from "./kubelets.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./main.ts";
 import {
@@ -33,10 +34,12 @@ export async function up(flags: UpFlags): Promise<void> {
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
   const staticTokens = staticTokensOf(flags);
+  const kubelet = kubeletAccess(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
   const plane = await start(host, directory, pki, flags, {
+    kubelet,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   });
@@ -81,7 +84,7 @@ async function start(
   directory: DataDirectory,
   pki: Pki,
   flags: UpFlags,
-  more: Pick<PlaneOptions, "audit" | "staticTokens">,
+  more: Pick<PlaneOptions, "audit" | "kubelet" | "staticTokens">,
 ): Promise<Plane> {
   try {
     return await startPlane(host, {
