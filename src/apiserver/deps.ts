@@ -10,6 +10,7 @@ import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { RequestMetrics } from "#server/metrics.ts";
 import type { Bodies } from "./body-text.ts";
 import type { Catalog } from "./kind.ts";
+import type { Kubelets } from "./kubelet/deps.ts";
 
 /** Issues a service-account token: the TokenRequest with its status filled in, or ApiError. */
 export type TokenMinter = (namespace: string, name: string, request: AnyObject) => AnyObject;
@@ -21,6 +22,8 @@ export interface ApiDeps {
   /** For TokenReview; absent: no token is known. */
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
+  /** The way to nodes, pods and Services; absent: 501. */
+  readonly kubelets?: Kubelets;
   readonly lookup: Lister;
   readonly clock: Clock;
   readonly random: Random;

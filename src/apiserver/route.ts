@@ -82,7 +82,9 @@ function subresource(
   const { subresource: name, verb } = context.requestInfo;
   const row = kind.resource.subresources.find((candidate) => candidate.name === name);
   if (row === undefined) throw noSuchPath();
-  if (!row.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  // A proxy passes OPTIONS on; it has no verb.
+  const isProxied = name === "proxy" && context.request.method === "OPTIONS";
+  if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
   return serveSubresource(deps, context, storedKind(kind));
 }
 

@@ -31,6 +31,7 @@ import type { Component } from "./component-statuses.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
 import { DiscoveryDocuments } from "./discovery-http.ts";
 import { issuerDocuments, type IssuerFacts } from "./issuer-http.ts";
+import type { Kubelets } from "./kubelet/deps.ts";
 import { OpenapiHttp } from "./openapi-http.ts";
 import { type Documents, serveNonResource } from "./non-resource.ts";
 import { type RouteDeps, serveResource } from "./route.ts";
@@ -49,6 +50,8 @@ interface ApiServerDeps {
   readonly version: VersionInfo;
   readonly tokens?: TokenAuthenticator;
   readonly tokenMinter?: TokenMinter;
+  /** The way to nodes, pods and Services; absent: 501. */
+  readonly kubelets?: Kubelets;
   readonly gate?: Gate;
   /** Where audit lines go; absent: nowhere. */
   readonly audit?: AuditSink;
@@ -156,7 +159,7 @@ function routeDeps(
   streams: Set<WatchStream>,
   metrics: RequestMetrics,
 ): RouteDeps {
-  const { admission, authorizer, lookup, clock, random, log, tokens, tokenMinter } = deps;
+  const { admission, authorizer, lookup, clock, random, log, tokens, tokenMinter, kubelets } = deps;
   return {
     catalog,
     admission,
@@ -167,6 +170,7 @@ function routeDeps(
     log,
     ...(tokens === undefined ? {} : { tokens }),
     ...(tokenMinter === undefined ? {} : { tokenMinter }),
+    ...(kubelets === undefined ? {} : { kubelets }),
     metrics,
     streams: { deadlines: streamDeadlines(deps.clock), joiner: new FrameJoiner(), open: streams },
     limits: options.limits,

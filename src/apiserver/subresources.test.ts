@@ -115,6 +115,25 @@ test("logs and exec on hollow nodes say what they are", () =>
     );
   }));
 
+test("a server without a way to kubelets says so, with a reason", () =>
+  withPlane(async (plane) => {
+    await ask(plane, "POST", pods, { body: pod("a") });
+    await ask(plane, "POST", "/api/v1/nodes", { body: { metadata: { name: "n" } } });
+    const binding = { metadata: { name: "a" }, target: { kind: "Node", name: "n" } };
+    await ask(plane, "POST", `${pods}/a/binding`, { body: binding });
+    for (const [method, part] of [
+      ["GET", "log"],
+      ["POST", "exec"],
+      ["POST", "attach"],
+      ["POST", "portforward"],
+      ["GET", "proxy/"],
+    ] as const) {
+      const answer = await ask(plane, method, `${pods}/a/${part}`);
+      assert.equal(answer.status, 501, answer.text);
+      assert.equal(statusOf(answer).reason, "NotImplemented");
+    }
+  }));
+
 test("reviews answer in their status and are not stored", () =>
   withPlane(async (plane) => {
     const group = "/apis/authorization.k8s.io/v1";

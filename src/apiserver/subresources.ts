@@ -3,11 +3,13 @@ import { ownEntry } from "#base/own.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { bindPod } from "./binding.ts";
-import { podLog, podStream, refuseProxy } from "./container-streams.ts";
 import type { ApiDeps } from "./deps.ts";
 import { evictPod } from "./eviction.ts";
 import { handleGet } from "./get.ts";
 import { methodNotAllowed } from "./method.ts";
+import { podLog } from "./kubelet/logs.ts";
+import { podStream } from "./kubelet/pod-streams.ts";
+import { proxyTo } from "./kubelet/proxy.ts";
 import { handlePatch } from "./patch.ts";
 import { getScale, patchScale, updateScale } from "./scale.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -21,13 +23,13 @@ const own: Readonly<Record<string, Serve>> = {
   "pods/binding": bindPod,
   "pods/eviction": evictPod,
   "pods/log": podLog,
-  "pods/exec": podStream,
-  "pods/attach": podStream,
-  "pods/portforward": podStream,
-  "pods/proxy": podStream,
+  "pods/exec": (deps, context) => podStream(deps, context, "exec"),
+  "pods/attach": (deps, context) => podStream(deps, context, "attach"),
+  "pods/portforward": (deps, context) => podStream(deps, context, "portforward"),
+  "pods/proxy": (deps, context) => proxyTo(deps, context, "pods"),
   "serviceaccounts/token": mintToken,
-  "nodes/proxy": (_deps, context) => refuseProxy(context),
-  "services/proxy": (_deps, context) => refuseProxy(context),
+  "nodes/proxy": (deps, context) => proxyTo(deps, context, "nodes"),
+  "services/proxy": (deps, context) => proxyTo(deps, context, "services"),
 };
 
 export function serveSubresource(

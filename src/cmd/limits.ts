@@ -34,6 +34,12 @@ export const localEngine = {
 /** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
 export const hollowStartMs = 100;
 
+/** Requests to kubelets, pods and Services that are open at once: two sockets each. Beyond it 429. */
+export const kubeletStreams = { openMax: 4_096, openPerHostMax: 1_024 };
+
+/** Upstream's 30 s to reach a pod (kubelets: --kubelet-timeout); a head as clients may send one. */
+export const kubeletConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 8 };
+
 /** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;
 

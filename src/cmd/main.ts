@@ -50,6 +50,20 @@ program
     "also serve through a relay here, for clients that come in crowds",
   )
   .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault)
+  .option(
+    "--kubelet-certificate-authority <file>",
+    "PEM authorities of the kubelets' certificates, which are checked only with it",
+  )
+  .option(
+    "--kubelet-client-certificate <file>",
+    "PEM certificate to show to kubelets, instead of one of the cluster's authority",
+  )
+  .option("--kubelet-client-key <file>", "its private key, PEM")
+  .option(
+    "--kubelet-preferred-address-types <list>",
+    "which of a node's addresses its kubelet is reached at, the first it has (default: InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS)",
+  )
+  .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s")
   .addHelpText(
     "after",
     `

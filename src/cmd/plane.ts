@@ -50,6 +50,7 @@ import {
   type YamlThread,
 } from "#wire/yaml-reader.ts";
 import type { Host, SupervisedHost } from "./host.ts";
+import { type KubeletAccess, openKubelets, type OpenedKubelets } from "./kubelets.ts";
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
@@ -69,6 +70,10 @@ export interface PlaneOptions {
   readonly audit?: AuditSink;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
+  /** How kubelets are reached; absent: as they say, their certificates unchecked. */
+  readonly kubelet?: KubeletAccess;
+  /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
+  readonly kubelets?: OpenedKubelets;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -113,7 +118,9 @@ async function startOn(
   const access = planeAccess(host, options, registry);
   const program = new URL("../wire/yaml-task.ts", import.meta.url);
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
-  const server = makeServer(host, options, registry, access, yaml, planeMetrics(store));
+  const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
+  const parts = { registry, access, yaml, metrics: planeMetrics(store), kubelets };
+  const server = makeServer(host, options, parts);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -145,7 +152,9 @@ async function startOn(
       await loops?.stop();
       await keeper.close();
       server.close();
+      kubelets.kubelets.streams.cutTunnels();
       await listening.close(limits.shutdownMs);
+      kubelets.close();
       await yaml.close();
       await registry.close();
       await store.close();
@@ -203,13 +212,18 @@ function planeMetrics(store: OpenedStore): MetricSet {
   return metrics;
 }
 
+interface ServerParts {
+  readonly registry: OpenRegistry;
+  readonly access: ServerAccess;
+  readonly yaml: YamlThread;
+  readonly metrics: MetricSet;
+  readonly kubelets: OpenedKubelets;
+}
+
 function makeServer(
   host: SupervisedHost,
   options: PlaneOptions,
-  registry: OpenRegistry,
-  access: ServerAccess,
-  yaml: YamlThread,
-  metrics: MetricSet,
+  { registry, access, yaml, metrics, kubelets }: ServerParts,
 ): ApiServer {
   const lookup = createLister(registry);
   const plugins = defaultPlugins({
@@ -245,6 +259,7 @@ function makeServer(
       yaml: offloadedYaml(yaml),
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
+      kubelets: kubelets.kubelets,
       ...(options.audit === undefined ? {} : { audit: options.audit }),
     },
     { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },

@@ -1,6 +1,7 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
+import type { KubeletFlags } from "./kubelets.ts";
 
-export interface UpFlags {
+export interface UpFlags extends KubeletFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;

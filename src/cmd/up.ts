@@ -14,6 +14,7 @@ import { NodeRandom } from "#platform/node/random.ts";
 import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import type { Host, SupervisedHost } from "./host.ts";
+import { kubeletAccess } from "./kubelets.ts";
 import * as limits from "./limits.ts";
 import type { UpFlags } from "./up-flags.ts";
 import { startPlane, type Plane, type PlaneOptions } from "./plane.ts";
@@ -30,10 +31,12 @@ export async function up(flags: UpFlags): Promise<void> {
   const stopped = new Promise<"stop">((resolve) => onStopSignal(() => resolve("stop")));
   const host = hostOf(flags);
   const staticTokens = staticTokensOf(flags);
+  const kubelet = kubeletAccess(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const pki = pkiOf(host, directory, flags);
   const plane = await start(host, directory, pki, flags, {
+    kubelet,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
   });
@@ -78,7 +81,7 @@ async function start(
   directory: DataDirectory,
   pki: Pki,
   flags: UpFlags,
-  more: Pick<PlaneOptions, "audit" | "staticTokens">,
+  more: Pick<PlaneOptions, "audit" | "kubelet" | "staticTokens">,
 ): Promise<Plane> {
   try {
     return await startPlane(host, {

@@ -40,6 +40,8 @@ export interface ByteResponse {
   readonly status: number;
   /** Lower-case names; repeated headers joined with ", ". */
   readonly headers: Readonly<Record<string, string>>;
+  /** The lines of Set-Cookie, which must not be joined; absent: none. */
+  readonly cookies?: readonly string[];
   /** The whole body; "too-large" as soon as more than `limitBytes` arrived (the rest is dropped). */
   read(limitBytes: number): Promise<Uint8Array | "too-large">;
   /**
@@ -55,6 +57,26 @@ export interface ByteResponse {
 export interface ByteTransport {
   /** Exactly one of `read` and `stream` of the response must be called. */
   send(request: ByteRequest): Promise<ByteResponse>;
+  /** Ends idle connections; requests under way finish. */
+  close(): void;
+}
+
+/** One server of many, as `HostsTransport` reaches it. */
+export interface Host {
+  readonly scheme: "http" | "https";
+  /** Address or name without brackets; its certificate must be valid for it. */
+  readonly name: string;
+  readonly port: number;
+  /** What `name` was resolved to; absent: it is resolved when the connection is made. */
+  readonly address?: string;
+}
+
+/** Requests to servers that are known only when a request comes; idle connections are kept per server. */
+export interface HostsTransport {
+  /** As `ByteTransport.send`. The answer's head may take as long as it likes; connecting may not. */
+  send(host: Host, request: ByteRequest): Promise<ByteResponse>;
+  /** The addresses of a name; of an address, itself. Rejects with ByteTransportError. */
+  resolve(name: string): Promise<readonly string[]>;
   /** Ends idle connections; requests under way finish. */
   close(): void;
 }

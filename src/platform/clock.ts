@@ -43,6 +43,7 @@ export type TimerName =
   | "controllers.delay"
   | "hollow.heartbeat"
   | "hollow.step"
+  | "kubelet.end"
   | "relay.fresh"
   | "relay.review"
   | "relay.poll"

@@ -52,7 +52,7 @@ interface HttpClientOptions {
 }
 
 /** Free connections are given up before the usual server does, so that few requests meet a closed one. */
-const freeSocketMs = 30_000;
+export const freeSocketMs = 30_000;
 
 export function httpClient(options: HttpClientOptions): ByteTransport {
   const url = new URL(options.server);
@@ -89,13 +89,13 @@ export function httpClient(options: HttpClientOptions): ByteTransport {
   };
 }
 
-function sentHeaders(request: ByteRequest): OutgoingHttpHeaders {
+export function sentHeaders(request: ByteRequest): OutgoingHttpHeaders {
   const headers = headersOf(request.headers);
   const { upgrade } = request;
   return upgrade === undefined ? headers : { ...headers, connection: "Upgrade", upgrade };
 }
 
-class StaleConnection extends ByteTransportError {}
+export class StaleConnection extends ByteTransportError {}
 
 /** URL keeps the brackets of an IPv6 host; sockets want it without. */
 function bareHost(url: URL): string {
@@ -163,8 +163,13 @@ function exchange(
 }
 
 /** The body at the server's pace. A client that breaks off, or a body that is refused, breaks the request. */
-function sendStream(sent: ClientRequest, body: NonNullable<ByteRequest["bodyStream"]>): void {
+export function sendStream(
+  sent: ClientRequest,
+  body: NonNullable<ByteRequest["bodyStream"]>,
+): void {
+  // Node frames no body of a GET, DELETE or OPTIONS by itself: its bytes would be the next request.
   if (body.bytes !== undefined) sent.setHeader("content-length", body.bytes);
+  else sent.setHeader("transfer-encoding", "chunked");
   const take = (chunk: Uint8Array): void | Promise<void> => {
     if (sent.destroyed || sent.write(chunk)) return undefined;
     return new Promise((resolve) => {
@@ -181,10 +186,12 @@ function sendStream(sent: ClientRequest, body: NonNullable<ByteRequest["bodyStre
   );
 }
 
-function byteResponse(incoming: IncomingMessage): ByteResponse {
+export function byteResponse(incoming: IncomingMessage): ByteResponse {
+  const cookies = incoming.headers["set-cookie"];
   return {
     status: incoming.statusCode ?? 0,
     headers: plainHeaders(incoming),
+    ...(cookies === undefined ? {} : { cookies: cookies.map(textOf) }),
     read: (limitBytes) => readAll(incoming, limitBytes),
     stream: (take) => streamAll(incoming, take),
   };
@@ -242,7 +249,7 @@ function plainHeaders(incoming: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-function failedError(error: Error, reused: boolean): ByteTransportError {
+export function failedError(error: Error, reused: boolean): ByteTransportError {
   if (error instanceof ByteTransportError) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "EUNKNOWN";
   const stale = reused && (code === "ECONNRESET" || code === "EPIPE");
@@ -250,11 +257,11 @@ function failedError(error: Error, reused: boolean): ByteTransportError {
   return new Kind(`request failed: ${error.message}`, code, { cause: error });
 }
 
-function abortedError(): ByteTransportError {
+export function abortedError(): ByteTransportError {
   return new ByteTransportError("request aborted by the caller", "ABORTED");
 }
 
-function timedOutError(what: string, limitMs: number): ByteTransportError {
+export function timedOutError(what: string, limitMs: number): ByteTransportError {
   return new ByteTransportError(`${what} for ${limitMs} ms`, "ETIMEDOUT");
 }
 

@@ -160,7 +160,6 @@ function http1Options(limits: HttpLimits): object {
     noDelay: true,
     // Ours to say, in words (http1-refusal.ts).
     requireHostHeader: false,
-    shouldUpgradeCallback: mayUpgrade,
   };
 }
 
@@ -169,6 +168,8 @@ function refuseUnread(server: AnyServer, rim: Rim): void {
   // By bytes alone: beyond a count Node drops headers, and credentials among them.
   // node:http reads it off either kind of server; the type of one does not say so.
   (server as Server).maxHeadersCount = 0;
+  // As an option, a server of TLS does not take it (26.10): each upgrade would be offered, with a body too.
+  Object.assign(server, { shouldUpgradeCallback: mayUpgrade });
   server.on("clientError", (error: Error, socket: Socket) => refuseBroken(rim, error, socket));
   server.on("connect", ((message: IncomingMessage, socket: Socket) =>
     refuseConnect(rim, message, socket)) as never);

@@ -12,7 +12,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import type { ByteSink, Headers, Peer, PlainRequest, PlainResponse } from "../../http.ts";
+import type {
+  ByteDuplex,
+  ByteSink,
+  Headers,
+  Peer,
+  PlainRequest,
+  PlainResponse,
+} from "../../http.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headersOf, textOf } from "./header-text.ts";
@@ -326,6 +333,7 @@ function answerText(response: ServerResponse, { status, text }: Refusal): void {
 export function abandon(answer: PlainResponse): void {
   if (answer.kind === "stream") answer.open(closedSink)();
   if (answer.kind === "bytes") answer.left?.();
+  if (answer.kind === "tunnel") answer.open(closedDuplex);
 }
 
 const closedSink: ByteSink = {
@@ -333,4 +341,12 @@ const closedSink: ByteSink = {
   onDrain: () => {},
   end: () => {},
   closed: true,
+};
+
+/** A tunnel whose client is gone: the other end of it must hear so. */
+const closedDuplex: ByteDuplex = {
+  ...closedSink,
+  closed: true,
+  stream: () => Promise.reject(new Error("the client went away before its tunnel opened")),
+  abort: () => {},
 };

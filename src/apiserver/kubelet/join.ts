@@ -1,0 +1,49 @@
+/**
+ * Two connections become one: bytes both ways, each direction at its reader's pace.
+ *
+ * Holds  the end of one direction is passed on and ends the whole, as upstream's: a side that keeps its half
+ *        open after that is cut after `lingerMs`. A break of one side breaks the other.
+ */
+import type { Clock } from "#platform/clock.ts";
+import type { ByteDuplex, ByteSink } from "#platform/http.ts";
+
+/** Time for what is on its way to a slow reader. */
+export const lingerMs = 30_000;
+
+/** `done`: called once, when both directions have ended. */
+export function join(clock: Clock, client: ByteDuplex, server: ByteDuplex, done: () => void): void {
+  const cut = (): void => {
+    client.abort();
+    server.abort();
+  };
+  let timer: ReturnType<Clock["after"]> | undefined;
+  const half = (): void => {
+    timer ??= clock.after("kubelet.end", lingerMs, cut);
+  };
+  const ways = [oneWay(client, server, half, cut), oneWay(server, client, half, cut)];
+  void Promise.all(ways).then(() => {
+    timer?.cancel();
+    done();
+  });
+}
+
+async function oneWay(
+  from: ByteDuplex,
+  to: ByteDuplex,
+  ended: () => void,
+  cut: () => void,
+): Promise<void> {
+  try {
+    await from.stream((chunk) => untilDrained(to, to.write([chunk])));
+    to.end();
+    ended();
+  } catch {
+    cut();
+  }
+}
+
+/** What a reader of chunks returns to hold its source back; undefined when there is room. */
+export function untilDrained(sink: ByteSink, hasRoom: boolean): Promise<void> | undefined {
+  if (hasRoom || sink.closed) return undefined;
+  return new Promise((resolve) => sink.onDrain(resolve));
+}

@@ -1,0 +1,29 @@
+/**
+ * Paths of proxied requests: what stands behind `/proxy`, cleaned and encoded as Go's url package does it.
+ *
+ * Holds  `.`, `..` and empty segments are resolved before a path leaves, decoded slashes and dots too, so
+ *        that a path never climbs above the backend's root.
+ */
+
+/** Go's path.Clean of a rooted path, with the slash at its end kept. "" stays "". */
+export function cleanPath(path: string): string {
+  if (path === "") return "";
+  const kept: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "" || segment === ".") continue;
+    if (segment === "..") kept.pop();
+    else kept.push(segment);
+  }
+  const isOpen = path.endsWith("/") && kept.length > 0;
+  return `/${kept.join("/")}${isOpen ? "/" : ""}`;
+}
+
+/** Go's EscapedPath: unreserved characters and `$&+,/:;=@` stand for themselves. */
+export function escapedPath(path: string): string {
+  return encodeURIComponent(path.toWellFormed())
+    .replaceAll(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, (code) => decodeURIComponent(code))
+    .replaceAll(
+      /[!'()*]/g,
+      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+    );
+}

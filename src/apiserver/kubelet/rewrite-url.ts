@@ -1,0 +1,31 @@
+/**
+ * Links of a proxied backend, changed so that they lead through the proxy again.
+ *
+ * A link is changed when it starts at the root of the backend's host, or of the host the client asked;
+ * relative links and those to other hosts stay as they are. As upstream's proxy transport, but that a
+ * path is cleaned before the proxy's own is put in front, so that `..` never climbs out of it.
+ */
+import { cleanPath } from "./proxy-path.ts";
+
+export interface ProxiedPage {
+  /** `/api/v1/namespaces/n/services/s/proxy` */
+  readonly prefix: string;
+  /** `10.0.0.1:80`, as the backend was reached. */
+  readonly backendHost: string;
+  /** The client's Host header. */
+  readonly requestHost: string;
+}
+
+const parts = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)([\s\S]*)$/;
+
+export function rewriteUrl(url: string, page: ProxiedPage): string {
+  const [, scheme, authority, path = "", rest = ""] = parts.exec(url) ?? [];
+  const host = (authority ?? "").replace(/^.*@/, "");
+  const isOtherHost = host !== "" && host !== page.backendHost && host !== page.requestHost;
+  const isOpaque = scheme !== undefined && authority === undefined;
+  if (isOtherHost || isOpaque || !path.startsWith("/")) return url;
+  const keepsHost = host !== "" && host === page.requestHost;
+  const start = keepsHost ? `${scheme === undefined ? "" : `${scheme}:`}//${authority ?? ""}` : "";
+  if (path === page.prefix || path.startsWith(`${page.prefix}/`)) return start + path + rest;
+  return start + page.prefix + cleanPath(path) + rest;
+}

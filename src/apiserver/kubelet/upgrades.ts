@@ -1,0 +1,79 @@
+/**
+ * Requests to switch protocols, sent on: the backend's 101 makes a tunnel, its refusal is the answer.
+ *
+ * Holds  an answer that is neither is refused with 500, so that no backend can answer such a request in
+ *        the server's name; bytes flow only after both sides have switched.
+ */
+import { failure } from "#api/status.ts";
+import type { ByteResponse, HostsTransport, Host } from "#platform/byte-transport.ts";
+import type { PlainRequest, PlainResponse, ByteDuplex } from "#platform/http.ts";
+import { bytesResponse } from "#server/respond.ts";
+import type { ApiDeps } from "../deps.ts";
+import { dialText } from "./dial-text.ts";
+import { forwardedHeaders, returnedHeaders, switchedHeaders } from "./forwarded-headers.ts";
+import { join } from "./join.ts";
+import type { Release } from "./open-streams.ts";
+
+/** A refusal of a backend is passed on up to this. */
+const refusalBytesMax = 65_536;
+
+export interface Upgrade {
+  readonly transport: HostsTransport;
+  readonly host: Host;
+  /** Encoded path and query. */
+  readonly target: string;
+  readonly protocol: string;
+  readonly release: Release;
+}
+
+/** The client's own upgrade, byte for byte. */
+export async function passUpgrade(
+  deps: ApiDeps,
+  request: PlainRequest,
+  upgrade: Upgrade,
+): Promise<PlainResponse> {
+  const { release } = upgrade;
+  const response = await sendUpgrade(request, upgrade, request.method, forwardedHeaders(request));
+  const server = response.upgraded;
+  if (server === undefined) return await refusal(response, release);
+  const open = (client: ByteDuplex): void => {
+    release.client = client;
+    join(deps.clock, client, server, release);
+  };
+  return { kind: "tunnel", status: 101, headers: switchedHeaders(response), open };
+}
+
+/** @throws ApiError 500 when the backend is not reached; then the place is released. */
+export async function sendUpgrade(
+  request: Pick<PlainRequest, "signal">,
+  { transport, host, target, protocol, release }: Upgrade,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<ByteResponse> {
+  const { signal } = request;
+  try {
+    return await transport.send(host, { method, target, headers, upgrade: protocol, signal });
+  } catch (error) {
+    release();
+    throw failure(500, "", `error dialing backend: ${dialText(error, host)}`);
+  }
+}
+
+/** The backend's own words, when it refuses. */
+export async function refusal(response: ByteResponse, release: Release): Promise<PlainResponse> {
+  const { status } = response;
+  try {
+    const body = await response.read(refusalBytesMax);
+    if (status < 400) throw failure(500, "", `invalid upgrade response: status code ${status}`);
+    const bytes = body === "too-large" ? [] : [body];
+    return { kind: "bytes", status, headers: returnedHeaders(response), body: bytes };
+  } finally {
+    release();
+  }
+}
+
+/** As upstream's WebSocket library answers a handshake it does not take. */
+export function refuseHandshake(status: number): PlainResponse {
+  const headers = status === 400 ? { "sec-websocket-version": "13" } : {};
+  return bytesResponse(status, [], "text/plain", headers);
+}

@@ -1,0 +1,88 @@
+/**
+ * The server's end of a WebSocket over a connection that was switched to it.
+ *
+ * Holds  one close frame is sent, and nothing after it; a client that breaks the protocol is closed with
+ *        1002; pings are answered at the client's own pace: who does not read is not read.
+ * Bounds a client that does not close after the close is cut after `lingerMs`.
+ */
+import type { Clock, Timer } from "#platform/clock.ts";
+import type { ByteDuplex } from "#platform/http.ts";
+import {
+  type WebSocketEvent,
+  type WebSocketPiece,
+  WebSocketReader,
+} from "#wire/websocket/frame-reader.ts";
+import { CloseCode, closeFrame, messageFrame, pongFrame } from "#wire/websocket/frames.ts";
+import { lingerMs, untilDrained } from "./join.ts";
+
+/** A promise holds the client back until it settles. */
+type TakePiece = (piece: WebSocketPiece) => void | Promise<void>;
+
+export class WebSocketPeer {
+  readonly #clock: Clock;
+  readonly #duplex: ByteDuplex;
+  readonly #reader = new WebSocketReader();
+  #isClosing = false;
+  /** Nothing more comes from the client. */
+  #hasEnded = false;
+  #linger: Timer | undefined;
+  #stop: () => void = () => {};
+
+  constructor(clock: Clock, duplex: ByteDuplex) {
+    this.#clock = clock;
+    this.#duplex = duplex;
+  }
+
+  /** @returns what holds back who has more to send. */
+  send(isBinary: boolean, payload: Uint8Array): Promise<void> | undefined {
+    if (this.#isClosing) return undefined;
+    return untilDrained(this.#duplex, this.#duplex.write(messageFrame(isBinary, payload)));
+  }
+
+  /** Resolves when the client closed, was closed, or its connection ended or broke. */
+  receive(take: TakePiece): Promise<void> {
+    const stopped = new Promise<void>((resolve) => (this.#stop = resolve));
+    const read = this.#duplex
+      .stream((chunk) => this.#takeAll(this.#reader.read(chunk), take))
+      .catch(() => this.#duplex.abort())
+      .then(() => {
+        this.#hasEnded = true;
+        this.#linger?.cancel();
+      });
+    return Promise.race([stopped, read]);
+  }
+
+  close(code: number): void {
+    this.#stop();
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#duplex.write(closeFrame(code));
+    this.#duplex.end();
+    if (this.#hasEnded) return;
+    this.#linger = this.#clock.after("kubelet.end", lingerMs, () => this.#duplex.abort());
+  }
+
+  /** All events of a chunk, in order; then the client is not read until there is room for what they made. */
+  #takeAll(events: readonly WebSocketEvent[], take: TakePiece): Promise<void> | undefined {
+    const held = events
+      .map((event) => this.#takeOne(event, take))
+      .filter((one) => one !== undefined);
+    return held.length === 0 ? undefined : Promise.all(held).then(() => undefined);
+  }
+
+  #takeOne(event: WebSocketEvent, take: TakePiece): void | Promise<void> {
+    if (this.#isClosing) return undefined;
+    switch (event.kind) {
+      case "piece":
+        return take(event);
+      case "ping":
+        return untilDrained(this.#duplex, this.#duplex.write(pongFrame(event.bytes)));
+      case "close":
+        return this.close(event.code === 1005 ? CloseCode.normal : event.code);
+      case "broken":
+        return this.close(CloseCode.protocolError);
+      default:
+        return event satisfies never;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/** The flags about kubelets: what is read, and what is refused before anything starts. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { makeAuthority, makeClientCertificate } from "#auth/pki.ts";
+import { kubeletAccess } from "./kubelets.ts";
+import { UsageError } from "./usage-error.ts";
+
+const issue = {
+  validity: { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2049, 0) },
+  serial: new Uint8Array(16).fill(7),
+};
+
+test("kubelet flags are read as kube-apiserver's, and wrong ones refused", (context) => {
+  const scratch = mkdtempSync(join(tmpdir(), "pilothouse-kubelets-"));
+  context.after(() => rmSync(scratch, { recursive: true }));
+  const authority = makeAuthority("ca", issue);
+  const subject = { commonName: "me", organizations: [] };
+  const client = makeClientCertificate(authority, subject, issue);
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(scratch, name), text);
+    return join(scratch, name);
+  };
+  const ca = file("ca.crt", authority.certificate);
+  const certificate = file("me.crt", client.certificate);
+  const key = file("me.key", client.privateKey);
+  const bad = file("bad.crt", "no PEM");
+  assert.deepEqual(kubeletAccess({}), { timeoutMs: 5_000 });
+  const given = {
+    kubeletCertificateAuthority: ca,
+    kubeletClientCertificate: certificate,
+    kubeletClientKey: key,
+    kubeletPreferredAddressTypes: "Hostname,InternalIP",
+    kubeletTimeout: "1m30s",
+  };
+  assert.deepEqual(kubeletAccess(given), {
+    authority: authority.certificate,
+    client,
+    addressTypes: ["Hostname", "InternalIP"],
+    timeoutMs: 90_000,
+  });
+  const wrong = [
+    { kubeletClientKey: key },
+    { kubeletClientCertificate: certificate },
+    { ...given, kubeletClientCertificate: bad },
+    { ...given, kubeletClientKey: bad },
+    { kubeletCertificateAuthority: join(scratch, "none") },
+    { kubeletPreferredAddressTypes: "InternalIp" },
+    { kubeletTimeout: "soon" },
+    { kubeletTimeout: "0s" },
+  ];
+  for (const flags of wrong) assert.throws(() => kubeletAccess(flags), UsageError);
+});
