@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { createAuthenticator, healthAndVersion } from "./authenticate.ts";
+import { createAuthenticator } from "./authenticate.ts";
 import { BootstrapTokens } from "./bootstrap-token.ts";
 import { makeAuthority, makeClientCertificate } from "./pki.ts";
 import { StaticTokens } from "./token-file.ts";
@@ -38,6 +38,18 @@ const bootstrapSecret = {
     }).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
   ),
 };
+
+/** What a load balancer and a browser's first look need. */
+const healthAndVersion: readonly string[] = [
+  "/healthz",
+  "/healthz/",
+  "/livez",
+  "/livez/",
+  "/readyz",
+  "/readyz/",
+  "/version",
+  "/version/",
+];
 
 function setup(anonymousPaths: readonly string[] | "all" = healthAndVersion) {
   const clock = new FakeClock({ startMs: now });
