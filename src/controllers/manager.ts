@@ -13,6 +13,12 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
 import { HorizontalPodAutoscalerController } from "./autoscaling/controller.ts";
+import type { SignDetached } from "./bootstrap/cluster-info.ts";
+import { BootstrapSigner } from "./bootstrap/signer.ts";
+import { TokenCleaner } from "./bootstrap/token-cleaner.ts";
+import { CertificateApprovingController } from "./certificates/approving.ts";
+import { CertificateCleaner } from "./certificates/cleaner.ts";
+import { CertificateSigningController, type SigningOptions } from "./certificates/signing.ts";
 import { ClusterRoleAggregationController } from "./clusterrole/controller.ts";
 import { CronJobController } from "./cronjob/controller.ts";
 import { DaemonSetController } from "./daemonset/controller.ts";
@@ -53,6 +59,10 @@ export interface ManagerOptions {
   readonly rootCa: string;
   /** Absent: the Secrets of legacy tokens are not filled. */
   readonly legacyTokens?: LegacyTokens;
+  /** Absent: certificate requests are neither approved, signed nor cleaned up. */
+  readonly certificates?: SigningOptions;
+  /** Absent: cluster-info is not signed. */
+  readonly signDetached?: SignDetached;
 }
 
 export interface ControllerManager {
@@ -139,13 +149,19 @@ const factories: readonly NamedFactory[] = [
   ["disruption-controller", "disruption-controller", (deps) => new DisruptionController(deps)],
   ["node-controller", "node-controller", (deps) => new NodeLifecycleController(deps)],
   ["taint-eviction-controller", "node-controller", (deps) => new TaintEvictionController(deps)],
+  ["token-cleaner-controller", "token-cleaner", (deps) => new TokenCleaner(deps)],
 ];
 
 export function createControllerManager(
   deps: ManagerDeps,
   options: ManagerOptions,
 ): ControllerManager {
-  const entries = [...factories, ...tokensFactories(options)];
+  const entries = [
+    ...factories,
+    ...tokensFactories(options),
+    ...certificateFactories(options),
+    ...clusterInfoFactories(options),
+  ];
   const controllers = entries.map((entry) => createController(deps, options, entry));
   return {
     metrics: () => new Map(controllers.map((one) => [one.name, one.metrics()])),
@@ -160,6 +176,28 @@ function tokensFactories({ rootCa, legacyTokens }: ManagerOptions): readonly Nam
   if (legacyTokens === undefined) return [];
   const factory: Factory = (deps) => new TokensController(deps, { ...legacyTokens, rootCa });
   return [["serviceaccount-token-controller", "service-account-controller", factory]];
+}
+
+/** Only a control plane that holds the key of its authority has these. */
+function certificateFactories({ certificates }: ManagerOptions): readonly NamedFactory[] {
+  if (certificates === undefined) return [];
+  const { authority } = certificates;
+  const loops: readonly (readonly [string, Factory])[] = [
+    ["approving", (deps) => new CertificateApprovingController(deps, authority)],
+    ["signing", (deps) => new CertificateSigningController(deps, certificates)],
+    ["cleaner", (deps) => new CertificateCleaner(deps, authority)],
+  ];
+  return loops.map(([name, factory]) => [
+    `certificatesigningrequest-${name}-controller`,
+    "certificate-controller",
+    factory,
+  ]);
+}
+
+function clusterInfoFactories({ signDetached }: ManagerOptions): readonly NamedFactory[] {
+  if (signDetached === undefined) return [];
+  const factory: Factory = (deps) => new BootstrapSigner(deps, signDetached);
+  return [["bootstrap-signer-controller", "bootstrap-signer", factory]];
 }
 
 function createController(
