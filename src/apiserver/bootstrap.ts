@@ -24,7 +24,7 @@ import {
   apiServiceObjects,
   authenticationConfigMap,
   type BootstrapFacts,
-  isLoopback,
+  isReachable,
   kubernetesEndpoints,
   kubernetesEndpointSlice,
   kubernetesService,
@@ -51,9 +51,9 @@ const keep: Reconcile = () => undefined;
 export async function bootstrap(deps: BootstrapDeps, facts: BootstrapFacts): Promise<void> {
   const { catalog } = deps;
   const now = formatTime(deps.clock.nowMs());
-  const endpoints = isLoopback(facts.advertise.host)
-    ? []
-    : [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)];
+  const endpoints = isReachable(facts.advertise.host)
+    ? [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)]
+    : [];
   const policy = bootstrapPolicy();
   const namespaced = (object: AnyObject): boolean => object.metadata?.namespace !== undefined;
   await ensureAll(deps, [

@@ -22,10 +22,14 @@ import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
+import { ClusterSigner } from "#auth/cluster-signer.ts";
+import { signDetached } from "#auth/cluster-info-signature.ts";
+import type { IssuedCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
+import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
@@ -84,6 +88,14 @@ export interface PlaneOptions {
   readonly audit?: AuditSink;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
+  /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
+  readonly signingAuthority?: () => IssuedCertificate;
+  /** The longest lifetime of such a certificate; absent: as limits.ts has it. */
+  readonly signingLifetimeMs?: number;
+  /** PEM of the authority that pods check this server by; absent: that of `pki`. */
+  readonly rootCa?: string;
+  /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
+  readonly advertiseAddress?: string;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -146,8 +158,10 @@ async function startOn(
       ? undefined
       : startLoops(host, server.handler, {
           nodes: options.nodes,
-          rootCa: options.pki.authority.certificate,
+          rootCa: options.rootCa ?? options.pki.authority.certificate,
           mintLegacyToken: access.mintLegacyToken,
+          certificates: certificateSigning(host, options),
+          signDetached,
         });
   return {
     url,
@@ -280,9 +294,9 @@ const version = versionInfo({
 
 function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
   return {
-    advertise: { host: options.host, port: listening.address.port },
+    advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
     serviceCidr: limits.serviceAddresses.range,
-    clientCa: options.pki.authority.certificate,
+    clientCa: clientAuthorities(options),
     requestHeader: {
       clientCa: options.pki.frontProxyAuthority.certificate,
       allowedNames: ["front-proxy-client"],
@@ -308,13 +322,26 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
       port: options.port,
       key: pki.server.privateKey,
       cert: pki.server.certificate,
-      clientCa: pki.authority.certificate,
+      clientCa: clientAuthorities(options),
       limits: httpLimits,
       refused: (request) => server.refused(request),
     },
     server.handler,
     host.log,
   );
+}
+
+function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {
+  const { pki, signingAuthority: authority = () => pki.authority } = options;
+  const lifetimeMostMs = options.signingLifetimeMs ?? limits.signingLifetimeMs;
+  return { authority: new ClusterSigner({ ...host, authority }), lifetimeMostMs };
+}
+
+/** PEM: who is trusted to say who a client is, also the authority that signs the nodes' certificates. */
+function clientAuthorities({ pki, signingAuthority }: PlaneOptions): string {
+  const own = pki.authority.certificate;
+  const signing = signingAuthority?.().certificate ?? own;
+  return signing === own ? own : `${own.trimEnd()}\n${signing}`;
 }
 
 function urlHost(host: string): string {
