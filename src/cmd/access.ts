@@ -38,6 +38,7 @@ export interface AccessDeps {
   readonly log: Log;
   readonly pki: Pki;
   readonly staticTokens?: StaticTokens;
+  readonly anonymousPaths: readonly string[] | "all";
 }
 
 export interface ServerAccess {
@@ -70,7 +71,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
         new BootstrapTokens(deps),
       ],
     },
-    { anonymousPaths: "all" },
+    { anonymousPaths: deps.anonymousPaths },
   );
   const rbac = new RbacAuthorizer({ lookup, policyVersion: changesOf(deps.registry, policyKinds) });
   const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });

@@ -51,6 +51,12 @@ program
     'bearer tokens, one a line: token,user,uid,"group1,group2"; read at the start',
   )
   .option(
+    "--anonymous-paths <list>",
+    "where a request without credentials is system:anonymous, comma separated; all: everywhere; elsewhere it is 401",
+    anonymousPaths,
+    "all",
+  )
+  .option(
     "--advertise-address <ip>",
     "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
     ipAddress,
@@ -283,6 +289,7 @@ export interface UpFlags extends SigningFlags {
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;
   readonly tokenAuthFile?: string;
+  readonly anonymousPaths: readonly string[] | "all";
   readonly advertiseAddress?: string;
   readonly relay?: string;
   readonly relayResources: string;
@@ -307,6 +314,14 @@ function curves(text: string): string {
   } catch (error) {
     throw new InvalidArgumentError(`${(error as Error).message}.`);
   }
+}
+
+/** One that ends in `/` covers what lies below. */
+function anonymousPaths(text: string): readonly string[] | "all" {
+  if (text === "all") return text;
+  const paths = text.split(",").filter((path) => path !== "");
+  if (paths.every((path) => path.startsWith("/"))) return paths;
+  throw new InvalidArgumentError("each path starts with a slash.");
 }
 
 function ipAddress(text: string): string {

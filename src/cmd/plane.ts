@@ -88,6 +88,8 @@ export interface PlaneOptions {
   readonly audit?: AuditSink;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
+  /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
+  readonly anonymousPaths?: readonly string[] | "all";
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
   readonly signingAuthority?: () => IssuedCertificate;
   /** The longest lifetime of such a certificate; absent: as limits.ts has it. */
@@ -217,11 +219,18 @@ function openPlaneRegistry(
 
 function planeAccess(
   host: SupervisedHost,
-  { pki, staticTokens }: PlaneOptions,
+  { pki, staticTokens, anonymousPaths = "all" }: PlaneOptions,
   registry: OpenRegistry,
 ): ServerAccess {
   const more = staticTokens === undefined ? {} : { staticTokens };
-  return serverAccess({ ...host, lookup: createLister(registry), registry, pki, ...more });
+  return serverAccess({
+    ...host,
+    lookup: createLister(registry),
+    registry,
+    pki,
+    anonymousPaths,
+    ...more,
+  });
 }
 
 /** Of the process and the store; the server adds its own. */

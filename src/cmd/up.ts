@@ -96,6 +96,7 @@ async function start(
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
+      anonymousPaths: flags.anonymousPaths,
       ...more,
       compactPeriodMs: flags.compactEvery * 1000,
     });
