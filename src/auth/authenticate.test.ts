@@ -192,3 +192,19 @@ test("a direct caller is who it says it is", async () => {
 test("a token file line without a user is refused with its number", () => {
   assert.throws(() => new StaticTokens("a,b,c\nlonely\n"), /token file line 2: expected/);
 });
+
+test("a bootstrap token ends at its time, or at once where nobody can read when", () => {
+  const kindAt = (expiration: string): string => {
+    const value = Buffer.from(expiration).toString("base64");
+    const secret = { ...bootstrapSecret, data: { ...bootstrapSecret.data, expiration: value } };
+    const clock = new FakeClock({ startMs: Date.parse("2026-01-02T00:00:00Z") });
+    const tokens = new BootstrapTokens({ clock, lookup: new FakeLookup([secret]) });
+    return tokens.authenticateToken("abcdef.0123456789abcdef", []).kind;
+  };
+  assert.equal(kindAt(""), "user");
+  assert.equal(kindAt("2026-01-02T00:00:01Z"), "user");
+  assert.equal(kindAt("2026-01-02T01:00:01+01:00"), "user");
+  for (const ended of ["2026-01-02T00:00:00Z", "2099", "Fri, 02 Jan 2099 00:00:00 GMT", "soon"]) {
+    assert.equal(kindAt(ended), "none", ended);
+  }
+});
