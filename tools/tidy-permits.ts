@@ -52,6 +52,8 @@ export const permits: Permits = {
       "src/platform/node/heap.ts offHeapFlag",
     ],
     "its file calls it; its cases are a table of their own": [
+      "src/platform/node/host-address.ts firstReachable",
+      "src/controllers/certificates/approving.ts rightsFor",
       "src/api/defaults/image.ts imageTag",
       "src/api/printers/printers.ts defaultPrinter",
       "src/apiserver/bootstrap-objects.ts firstAddress",

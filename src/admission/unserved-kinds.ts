@@ -64,14 +64,6 @@ export const unservedKinds: readonly UnservedKind[] = [
   },
   {
     group: "certificates.k8s.io",
-    resource: "certificatesigningrequests",
-    kind: "CertificateSigningRequest",
-    onWrite: "warn",
-    why: "is stored, but no signer of kubernetes.io runs here: who approves it must sign it, too",
-    concerns: (object) => signerOf(object).startsWith("kubernetes.io/"),
-  },
-  {
-    group: "certificates.k8s.io",
     resource: "podcertificaterequests",
     kind: "PodCertificateRequest",
     onWrite: "warn",

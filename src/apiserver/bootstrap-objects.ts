@@ -8,7 +8,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
 export interface BootstrapFacts {
-  /** Where clients reach this server. A loopback address makes no Endpoints: pods could not use it. */
+  /** Where clients reach this server. No Endpoints are made of an address that pods could not use. */
   readonly advertise: { readonly host: string; readonly port: number };
   /** `10.96.0.0/12`; its first address becomes Service default/kubernetes. */
   readonly serviceCidr: string;
@@ -103,8 +103,13 @@ export function firstAddress(cidr: string): string {
   return [...parts.slice(0, 3), (parts[3] ?? 0) + 1].join(".");
 }
 
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   return host.startsWith("127.") || host === "::1" || host === "localhost";
+}
+
+/** Whether another host may reach a server there: no loopback, and not the address that stands for all. */
+export function isReachable(host: string): boolean {
+  return !isLoopbackHost(host) && host !== "0.0.0.0" && host !== "::";
 }
 
 export function kubernetesEndpoints(facts: BootstrapFacts): AnyObject {

@@ -25,7 +25,7 @@ import {
   apiServiceObjects,
   authenticationConfigMap,
   type BootstrapFacts,
-  isLoopbackHost,
+  isReachable,
   kubernetesEndpoints,
   kubernetesEndpointSlice,
   kubernetesService,
@@ -61,9 +61,9 @@ export async function bootstrap(
 ): Promise<void> {
   const { catalog } = deps;
   const now = formatTime(deps.clock.nowMs());
-  const endpoints = isLoopbackHost(facts.advertise.host)
-    ? []
-    : [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)];
+  const endpoints = isReachable(facts.advertise.host)
+    ? [kubernetesEndpoints(facts), kubernetesEndpointSlice(facts)]
+    : [];
   const policy = bootstrapPolicy(options.controllerRoles);
   const namespaced = (object: AnyObject): boolean => object.metadata?.namespace !== undefined;
   await ensureAll(deps, [

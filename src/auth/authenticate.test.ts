@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { FakeClock } from "#platform/testing/clock.ts";
-import { createAuthenticator, healthAndVersion } from "./authenticate.ts";
+import { createAuthenticator } from "./authenticate.ts";
 import { BootstrapTokens } from "./bootstrap-token.ts";
 import { makeAuthority, makeClientCertificate } from "./pki.ts";
 import { StaticTokens } from "./token-file.ts";
@@ -38,6 +38,18 @@ const bootstrapSecret = {
     }).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
   ),
 };
+
+/** What a load balancer and a browser's first look need. */
+const healthAndVersion: readonly string[] = [
+  "/healthz",
+  "/healthz/",
+  "/livez",
+  "/livez/",
+  "/readyz",
+  "/readyz/",
+  "/version",
+  "/version/",
+];
 
 function setup(anonymousPaths: readonly string[] | "all" = healthAndVersion) {
   const clock = new FakeClock({ startMs: now });
@@ -179,4 +191,20 @@ test("a direct caller is who it says it is", async () => {
 
 test("a token file line without a user is refused with its number", () => {
   assert.throws(() => new StaticTokens("a,b,c\nlonely\n"), /token file line 2: expected/);
+});
+
+test("a bootstrap token ends at its time, or at once where nobody can read when", () => {
+  const kindAt = (expiration: string): string => {
+    const value = Buffer.from(expiration).toString("base64");
+    const secret = { ...bootstrapSecret, data: { ...bootstrapSecret.data, expiration: value } };
+    const clock = new FakeClock({ startMs: Date.parse("2026-01-02T00:00:00Z") });
+    const tokens = new BootstrapTokens({ clock, lookup: new FakeLookup([secret]) });
+    return tokens.authenticateToken("abcdef.0123456789abcdef", []).kind;
+  };
+  assert.equal(kindAt(""), "user");
+  assert.equal(kindAt("2026-01-02T00:00:01Z"), "user");
+  assert.equal(kindAt("2026-01-02T01:00:01+01:00"), "user");
+  for (const ended of ["2026-01-02T00:00:00Z", "2099", "Fri, 02 Jan 2099 00:00:00 GMT", "soon"]) {
+    assert.equal(kindAt(ended), "none", ended);
+  }
 });

@@ -25,18 +25,6 @@ interface AuthenticateOptions {
   readonly anonymousPaths: readonly string[] | "all";
 }
 
-/** Health and version: what a load balancer and a browser's first look need. */
-export const healthAndVersion: readonly string[] = [
-  "/healthz",
-  "/healthz/",
-  "/livez",
-  "/livez/",
-  "/readyz",
-  "/readyz/",
-  "/version",
-  "/version/",
-];
-
 const anonymous: UserInfo = { name: anonymousName, groups: [groups.unauthenticated] };
 
 /** Bearer tokens of WebSocket clients, which cannot set headers, come as a subprotocol. */

@@ -17,16 +17,6 @@ attachdetach-controller
   create,delete,get,list,watch | storage.k8s.io | volumeattachments
   read | storage.k8s.io | csidrivers
   read | storage.k8s.io | csinodes
-certificate-controller
-  delete,get,list,watch | certificates.k8s.io | certificatesigningrequests
-  update | certificates.k8s.io | certificatesigningrequests/approval,
-      certificatesigningrequests/status
-  approve | certificates.k8s.io | signers | kubernetes.io/kube-apiserver-client-kubelet
-  sign | certificates.k8s.io | signers | kubernetes.io/kube-apiserver-client,
-      kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving,
-      kubernetes.io/legacy-unknown
-  create | authorization.k8s.io | subjectaccessreviews
-  events
 device-taint-eviction-controller
   delete,get,list,watch | core | pods
   patch,update | core | pods/status

@@ -3,6 +3,7 @@
  * kube-system; for nodes that join.
  */
 import { timingSafeEqual } from "node:crypto";
+import { parseTime } from "#api/time.ts";
 import type { Lister } from "#api/lister.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { TokenAuthenticator, TokenResult } from "./auth.ts";
@@ -41,8 +42,10 @@ export class BootstrapTokens implements TokenAuthenticator {
     const data = (key: string): string => Buffer.from(values[key] ?? "", "base64").toString();
     const expiration = data("expiration");
     // An expiration that does not parse counts as passed.
-    const live = expiration === "" || Date.parse(expiration) > this.#clock.nowMs();
-    return live && data("usage-bootstrap-authentication") === "true" ? data : undefined;
+    const endMs = expiration === "" ? Infinity : (parseTime(expiration) ?? -Infinity);
+    return endMs > this.#clock.nowMs() && data("usage-bootstrap-authentication") === "true"
+      ? data
+      : undefined;
   }
 }
 

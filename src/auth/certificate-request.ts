@@ -1,6 +1,6 @@
 /**
- * PKCS#10 certificate requests (RFC 2986): the subject, and whether the signature proves possession of
- * the key.
+ * PKCS#10 certificate requests (RFC 2986): the names asked for, the key, and whether the signature proves
+ * possession of it. What admission checks and what is signed come of this one reading.
  *
  *   CertificationRequest     = SEQUENCE { info, algorithm AlgorithmIdentifier, signature BIT STRING }
  *   info                     = SEQUENCE { version, subject Name, subjectPublicKeyInfo, attributes [0] }
@@ -10,12 +10,19 @@
  */
 import { isAscii, isUtf8 } from "node:buffer";
 import { createPublicKey, verify } from "node:crypto";
+import { type AlternativeNames, requestedNames } from "./certificate-alternatives.ts";
+import { publicKeyFault, weakKeyFault } from "./certificate-key.ts";
 import { derChildren, derRead, Tag } from "./der.ts";
 import type { DerValue } from "./der.ts";
 
-interface CertificateRequest {
+export interface CertificateRequest {
   readonly commonName: string;
   readonly organizations: readonly string[];
+  /** Values of the subject by the hex of their types' OIDs, in their order. */
+  readonly subject: ReadonlyMap<string, readonly string[]>;
+  readonly alternatives: AlternativeNames;
+  /** SubjectPublicKeyInfo as DER. */
+  readonly publicKey: Uint8Array;
   /** Why the signature is not the key's; undefined when it is. Checked when asked: large keys cost milliseconds. */
   signatureFault(): string | undefined;
 }
@@ -30,6 +37,8 @@ interface Algorithm {
   /** For node:crypto; null where the algorithm has its own hash. */
   readonly hash: string | null;
   readonly fault: string;
+  /** Go's name of an algorithm whose signatures prove nothing. */
+  readonly insecure?: string;
 }
 
 const rsa = { key: "rsa", fault: "crypto/rsa: verification error" };
@@ -38,6 +47,7 @@ const ed25519 = { key: "ed25519", fault: "x509: Ed25519 verification failure" };
 
 /** By OID contents in hex. RSA-PSS is absent: no client of Kubernetes signs requests with it. */
 const algorithms: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
+  ["2a864886f70d010104", { ...rsa, hash: "md5", insecure: "MD5-RSA" }],
   ["2a864886f70d010105", { ...rsa, hash: "sha1" }],
   ["2a864886f70d01010b", { ...rsa, hash: "sha256" }],
   ["2a864886f70d01010c", { ...rsa, hash: "sha384" }],
@@ -63,12 +73,13 @@ export function readCertificateRequest(request: string): CertificateRequestReadi
   if (whole !== undefined && whole.end !== bytes.length) {
     return { kind: "unreadable", fault: "asn1: syntax error: trailing data" };
   }
-  const facts = whole && factsOf(whole);
-  if (facts === undefined) {
-    return { kind: "unreadable", fault: "asn1: structure error: malformed certificate request" };
-  }
-  return { kind: "read", facts };
+  return (whole && readWhole(whole)) ?? malformed;
 }
+
+const malformed = {
+  kind: "unreadable",
+  fault: "asn1: structure error: malformed certificate request",
+} as const;
 
 /** 32 KiB hold some 2,500 names, read in 2 to 10 ms on two busy cores; real requests take about 1 KiB. */
 const bytesMax = 32_768;
@@ -94,41 +105,45 @@ function pemBlock(text: string): Uint8Array | undefined {
   return isBase64 ? Buffer.from(body, "base64") : undefined;
 }
 
-function factsOf(whole: DerValue): CertificateRequest | undefined {
+function readWhole(whole: DerValue): CertificateRequestReading | undefined {
   const [info, algorithm, signature] = sequence(whole) ?? [];
-  const subject = info && sequence(info)?.[1];
-  const key = info && sequence(info)?.[2];
-  const names = subject && subjectNames(subject);
-  if (info === undefined || names === undefined || key === undefined) return undefined;
+  const [, name, key, attributes] = (info && sequence(info)) ?? [];
+  const subject = name && subjectValues(name);
+  if (info === undefined || subject === undefined || key === undefined) return undefined;
   if (algorithm === undefined || signature?.tag !== Tag.bitString) return undefined;
-  return {
-    ...names,
+  const fault = publicKeyFault(key);
+  if (fault !== undefined) return { kind: "unreadable", fault };
+  const alternatives = requestedNames(attributes);
+  if (alternatives.kind === "unreadable") return alternatives;
+  const facts = {
+    // The last common name counts, as upstream.
+    commonName: subject.get(subjectOids.commonName)?.at(-1) ?? "",
+    organizations: subject.get(subjectOids.organization) ?? [],
+    subject,
+    alternatives: alternatives.names,
+    publicKey: rawBytes(info, key),
     signatureFault: () => signatureFault(whole, info, key, algorithm, signature),
   };
-}
-
-interface SubjectNames {
-  readonly commonName: string;
-  readonly organizations: readonly string[];
+  return { kind: "read", facts };
 }
 
 /** Contents of 2.5.4.3 and 2.5.4.10. */
-const commonNameOid = Buffer.from([0x55, 0x04, 0x03]);
-const organizationOid = Buffer.from([0x55, 0x04, 0x0a]);
+const subjectOids = { commonName: "550403", organization: "55040a" } as const;
 
-/** RDNSequence: a sequence of sets of (type, value). The last common name counts, as upstream. */
-function subjectNames(subject: DerValue): SubjectNames | undefined {
-  let commonName = "";
-  const organizations: string[] = [];
+/** RDNSequence: a sequence of sets of (type, value). */
+function subjectValues(subject: DerValue): ReadonlyMap<string, readonly string[]> | undefined {
+  const values = new Map<string, string[]>();
   for (const set of sequence(subject) ?? []) {
     for (const pair of derChildren(set.content) ?? []) {
       const [type, value] = derChildren(pair.content) ?? [];
       if (type?.tag !== Tag.oid || value === undefined || !isPlainName(value)) return undefined;
-      if (commonNameOid.equals(type.content)) commonName = textOf(value);
-      else if (organizationOid.equals(type.content)) organizations.push(textOf(value));
+      const oid = Buffer.from(type.content).toString("hex");
+      const before = values.get(oid);
+      if (before === undefined) values.set(oid, [textOf(value)]);
+      else before.push(textOf(value));
     }
   }
-  return { commonName, organizations };
+  return values;
 }
 
 /**
@@ -161,12 +176,17 @@ function signatureFault(
   const oid = sequence(algorithm)?.[0]?.content ?? new Uint8Array();
   const known = algorithms.get(Buffer.from(oid).toString("hex"));
   if (known === undefined) return "x509: cannot verify signature: algorithm unimplemented";
+  if (known.insecure !== undefined) {
+    return `x509: cannot verify signature: insecure algorithm ${known.insecure}`;
+  }
   try {
     // info is the first value of the outer sequence, so its bytes start there.
     const signed = whole.content.subarray(0, info.end);
     const spki = rawBytes(info, key);
     const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" });
     if (publicKey.asymmetricKeyType !== known.key) return otherKey;
+    const weak = weakKeyFault(publicKey);
+    if (weak !== undefined) return weak;
     const bits = signature.content.subarray(1);
     return verify(known.hash, signed, publicKey, bits) ? undefined : known.fault;
   } catch {

@@ -14,6 +14,7 @@ export const Tag = {
   integer: 0x02,
   bitString: 0x03,
   octetString: 0x04,
+  null: 0x05,
   oid: 0x06,
   utf8: 0x0c,
   numeric: 0x12,
@@ -108,6 +109,12 @@ function derOidArc(arc: number): number[] {
     out.unshift((rest % 128) + 128);
   }
   return out;
+}
+
+/** Named bits, most significant first: trailing zero bits are not part of the value. */
+export function derNamedBits(bits: Uint8Array): Uint8Array {
+  const last = bits.at(-1) ?? 0;
+  return derBitString(bits, last === 0 ? 0 : Math.clz32(last & -last) ^ 31);
 }
 
 export function derText(text: string): Uint8Array {

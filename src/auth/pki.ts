@@ -182,7 +182,7 @@ function issue(order: Issue): IssuedCertificate {
   );
   const signature = sign("sha256", body, createPrivateKey(order.signerKey));
   const whole = der(Tag.sequence, body, algorithm, derBitString(signature));
-  return { certificate: pem("CERTIFICATE", whole), privateKey: order.privateKey };
+  return { certificate: pemBlock("CERTIFICATE", whole), privateKey: order.privateKey };
 }
 
 function keyIdExtensions(order: Issue): readonly Uint8Array[] {
@@ -239,7 +239,7 @@ function keyId(spki: Uint8Array): Uint8Array {
   return createHash("sha1").update(spki).digest();
 }
 
-function pem(label: string, bytes: Uint8Array): string {
+export function pemBlock(label: string, bytes: Uint8Array): string {
   const base64 = Buffer.from(bytes).toString("base64");
   const lines = base64.match(/.{1,64}/g) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;

@@ -2,11 +2,7 @@
 import type { Access } from "#admission/access.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
-import {
-  createAuthenticator,
-  healthAndVersion,
-  type ServerAuthenticator,
-} from "#auth/authenticate.ts";
+import { createAuthenticator, type ServerAuthenticator } from "#auth/authenticate.ts";
 import { mastersAuthorizer, unionAuthorizer } from "#auth/authorize.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import { bootstrapClusterRoleRules } from "#auth/bootstrap-policy.ts";
@@ -42,6 +38,7 @@ interface AccessDeps {
   readonly log: Log;
   readonly pki: Pki;
   readonly staticTokens?: StaticTokens;
+  readonly anonymousPaths: readonly string[] | "all";
 }
 
 export interface ServerAccess {
@@ -74,7 +71,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
         new BootstrapTokens(deps),
       ],
     },
-    { anonymousPaths: healthAndVersion },
+    { anonymousPaths: deps.anonymousPaths },
   );
   const rbac = new RbacAuthorizer({ lookup, policyVersion: changesOf(deps.registry, policyKinds) });
   const nodes = new NodeAuthorizer({ lookup, rules: bootstrapClusterRoleRules("system:node") });

@@ -12,6 +12,7 @@ import { NodeRandom } from "#platform/node/random.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { advertisedAddress } from "./advertise.ts";
 import { openDataDirectory } from "./data-dir.ts";
 import * as limits from "./limits.ts";
 import { startPlane } from "./plane.ts";
@@ -53,9 +54,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       : await openDataDirectory(platform.disk, options.dataDir);
   const keys = directory?.pki ?? mkdtempSync(join(tmpdir(), "pilothouse-pki-"));
   const { serviceAddress } = limits;
-  const pki = ensurePki(keys, { ...platform, extraHosts: [host], serviceAddress });
+  const advertised = advertisedAddress(log, { host });
+  const extraHosts = [host, ...Object.values(advertised)];
+  const pki = ensurePki(keys, { ...platform, extraHosts, serviceAddress });
   const store = directory === undefined ? {} : { storeDirectory: directory.store };
-  const plane = await startPlane(platform, { ...store, pki, host, port, nodes });
+  const plane = await startPlane(platform, { ...store, pki, host, port, nodes, ...advertised });
   await plane.registered;
   const kubeconfig = kubeconfigYaml({
     server: plane.url,

@@ -12,6 +12,9 @@ export const shutdownMs = 5_000;
 /** First address of the service range, which the `kubernetes` Service gets. */
 export const serviceAddress = "10.96.0.1";
 
+/** A year, as upstream's --cluster-signing-duration. */
+export const signingLifetimeMs = 365 * 24 * 3_600_000;
+
 /** Hollow nodes one process takes; beyond it, start more processes. */
 export const nodesMax = 50_000;
 

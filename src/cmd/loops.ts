@@ -7,6 +7,8 @@ import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { pacedHandler } from "#client/paced-handler.ts";
+import type { SignDetached } from "#controllers/bootstrap/cluster-info.ts";
+import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
@@ -21,6 +23,8 @@ interface LoopOptions {
   /** PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
+  readonly certificates: SigningOptions;
+  readonly signDetached: SignDetached;
 }
 
 interface Loops {
@@ -55,7 +59,7 @@ export function startLoops(
   const legacyTokens = { client: managerClient, mint: options.mintLegacyToken };
   const controllers = createControllerManager(
     { ...host, clientFor, informers: managerInformers },
-    { rootCa: options.rootCa, legacyTokens },
+    { ...options, legacyTokens },
   );
   const schedulerClient = clientOf("system:kube-scheduler");
   const schedulerInformers = createInformerSet({ ...host, client: schedulerClient });

@@ -1,8 +1,9 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { isIP } from "node:net";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";
-import { compactEverySeconds, nodesMax } from "./limits.ts";
+import { compactEverySeconds, nodesMax, signingLifetimeMs } from "./limits.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
@@ -44,6 +45,32 @@ program
   .option(
     "--token-auth-file <file>",
     'bearer tokens, one a line: token,user,uid,"group1,group2"; read at the start',
+  )
+  .option(
+    "--anonymous-paths <list>",
+    "where a request without credentials is system:anonymous, comma separated; all: everywhere; elsewhere it is 401",
+    anonymousPaths,
+    "all",
+  )
+  .option(
+    "--advertise-address <ip>",
+    "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
+    ipAddress,
+  )
+  .option(
+    "--cluster-signing-cert-file <file>",
+    "authority that signs certificate requests, PEM; absent: the data directory's own",
+  )
+  .option("--cluster-signing-key-file <file>", "its private key, PEM")
+  .option(
+    "--cluster-signing-duration <duration>",
+    "longest lifetime of a signed certificate, as 8760h or 30m",
+    duration,
+    signingLifetimeMs,
+  )
+  .option(
+    "--root-ca-file <file>",
+    "authority that pods check this server by, PEM; absent: the data directory's own",
   )
   .option(
     "--relay <address:port>",
@@ -280,6 +307,28 @@ function curves(text: string): string {
   } catch (error) {
     throw new InvalidArgumentError(`${(error as Error).message}.`);
   }
+}
+
+/** One that ends in `/` covers what lies below. */
+function anonymousPaths(text: string): readonly string[] | "all" {
+  if (text === "all") return text;
+  const paths = text.split(",").filter((path) => path !== "");
+  if (paths.every((path) => path.startsWith("/"))) return paths;
+  throw new InvalidArgumentError("each path starts with a slash.");
+}
+
+function ipAddress(text: string): string {
+  if (isIP(text) !== 0) return text;
+  throw new InvalidArgumentError("not an IP address.");
+}
+
+/** Milliseconds of `1h30m`. */
+function duration(text: string): number {
+  const [whole, hours = "0", minutes = "0", seconds = "0"] =
+    /^(?:(\d{1,7})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/.exec(text) ?? [];
+  const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+  if (whole !== undefined && ms > 0) return ms;
+  throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
 }
 
 function integer(what: string, least: number, most: number): (text: string) => number {

@@ -22,11 +22,15 @@ import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
+import { ClusterSigner } from "#auth/cluster-signer.ts";
+import { signDetached } from "#auth/cluster-info-signature.ts";
+import type { IssuedCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { controllerRoles } from "#controllers/manager.ts";
+import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import { createLister } from "#registry/lister.ts";
@@ -74,6 +78,16 @@ export interface PlaneOptions {
   readonly kubelet?: KubeletAccess;
   /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
   readonly kubelets?: OpenedKubelets;
+  /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
+  readonly anonymousPaths?: readonly string[] | "all";
+  /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
+  readonly signingAuthority?: () => IssuedCertificate;
+  /** The longest lifetime of such a certificate; absent: as limits.ts has it. */
+  readonly signingLifetimeMs?: number;
+  /** PEM of the authority that pods check this server by; absent: that of `pki`. */
+  readonly rootCa?: string;
+  /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
+  readonly advertiseAddress?: string;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -139,8 +153,10 @@ async function startOn(
       ? undefined
       : startLoops(host, server.handler, {
           nodes: options.nodes,
-          rootCa: options.pki.authority.certificate,
+          rootCa: options.rootCa ?? options.pki.authority.certificate,
           mintLegacyToken: access.mintLegacyToken,
+          certificates: certificateSigning(host, options),
+          signDetached,
         });
   return {
     url,
@@ -198,11 +214,18 @@ function openPlaneRegistry(
 
 function planeAccess(
   host: SupervisedHost,
-  { pki, staticTokens }: PlaneOptions,
+  { pki, staticTokens, anonymousPaths = "all" }: PlaneOptions,
   registry: OpenRegistry,
 ): ServerAccess {
   const more = staticTokens === undefined ? {} : { staticTokens };
-  return serverAccess({ ...host, lookup: createLister(registry), registry, pki, ...more });
+  return serverAccess({
+    ...host,
+    lookup: createLister(registry),
+    registry,
+    pki,
+    anonymousPaths,
+    ...more,
+  });
 }
 
 /** Of the process and the store; the server adds its own. */
@@ -281,9 +304,9 @@ const version = versionInfo({
 
 function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
   return {
-    advertise: { host: options.host, port: listening.address.port },
+    advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
     serviceCidr: limits.serviceAddresses.range,
-    clientCa: options.pki.authority.certificate,
+    clientCa: clientAuthorities(options),
     requestHeader: {
       clientCa: options.pki.frontProxyAuthority.certificate,
       allowedNames: ["front-proxy-client"],
@@ -309,13 +332,26 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
       port: options.port,
       key: pki.server.privateKey,
       cert: pki.server.certificate,
-      clientCa: pki.authority.certificate,
+      clientCa: clientAuthorities(options),
       limits: httpLimits,
       refused: (request) => server.refused(request),
     },
     server.handler,
     host.log,
   );
+}
+
+function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {
+  const { pki, signingAuthority: authority = () => pki.authority } = options;
+  const lifetimeMostMs = options.signingLifetimeMs ?? limits.signingLifetimeMs;
+  return { authority: new ClusterSigner({ ...host, authority }), lifetimeMostMs };
+}
+
+/** PEM: who is trusted to say who a client is, also the authority that signs the nodes' certificates. */
+function clientAuthorities({ pki, signingAuthority }: PlaneOptions): string {
+  const own = pki.authority.certificate;
+  const signing = signingAuthority?.().certificate ?? own;
+  return signing === own ? own : `${own.trimEnd()}\n${signing}`;
 }
 
 function urlHost(host: string): string {

@@ -1,7 +1,8 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
 import type { KubeletFlags } from "./kubelets.ts";
+import type { SigningFlags } from "./signing.ts";
 
-export interface UpFlags extends KubeletFlags {
+export interface UpFlags extends KubeletFlags, SigningFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
@@ -10,6 +11,8 @@ export interface UpFlags extends KubeletFlags {
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;
   readonly tokenAuthFile?: string;
+  readonly anonymousPaths: readonly string[] | "all";
+  readonly advertiseAddress?: string;
   readonly relay?: string;
   readonly relayResources: string;
 }

@@ -22,7 +22,9 @@ import { productVersion } from "./product.ts";
 import { giveMemoryBack } from "./spare-memory.ts";
 import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
+import { advertisedAddress } from "./advertise.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { signingOf } from "./signing.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -32,13 +34,17 @@ export async function up(flags: UpFlags): Promise<void> {
   const host = hostOf(flags);
   const staticTokens = staticTokensOf(flags);
   const kubelet = kubeletAccess(flags);
+  const signing = signingOf(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
-  const pki = pkiOf(host, directory, flags);
+  const advertised = advertisedAddress(host.log, flags);
+  const pki = pkiOf(host, directory, [flags.host, ...Object.values(advertised)]);
   const plane = await start(host, directory, pki, flags, {
     kubelet,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
+    ...signing,
+    ...advertised,
   });
   const relay = await relayBeside(host, plane, pki, flags, audit);
   writeKubeconfig(directory, pki, plane);
@@ -63,11 +69,11 @@ function hostOf(flags: UpFlags): SupervisedHost & { readonly disk: NodeDisk } {
   });
 }
 
-function pkiOf(host: Host, directory: DataDirectory, flags: UpFlags): Pki {
+function pkiOf(host: Host, directory: DataDirectory, extraHosts: readonly string[]): Pki {
   try {
     return ensurePki(directory.pki, {
       ...host,
-      extraHosts: [flags.host],
+      extraHosts,
       serviceAddress: limits.serviceAddress,
     });
   } catch (error) {
@@ -81,7 +87,7 @@ async function start(
   directory: DataDirectory,
   pki: Pki,
   flags: UpFlags,
-  more: Pick<PlaneOptions, "audit" | "kubelet" | "staticTokens">,
+  more: Partial<PlaneOptions>,
 ): Promise<Plane> {
   try {
     return await startPlane(host, {
@@ -90,6 +96,7 @@ async function start(
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
+      anonymousPaths: flags.anonymousPaths,
       ...more,
       compactPeriodMs: flags.compactEvery * 1000,
     });

@@ -4,10 +4,15 @@ import { test } from "node:test";
 import type { Client } from "#client/client.ts";
 import { Supervisor } from "#platform/supervisor.ts";
 import { controllerRoles, createControllerManager, type ControllerManager } from "./manager.ts";
+import { fakeAuthority } from "./testing/certificates.ts";
 import { documents } from "./testing/discovery.ts";
 import { createWorld } from "./testing/world.ts";
 
-const rootCa = "-----BEGIN CERTIFICATE-----";
+const options = {
+  rootCa: "-----BEGIN CERTIFICATE-----",
+  certificates: { authority: fakeAuthority().authority, lifetimeMostMs: 3_600_000 },
+  signDetached: () => "",
+};
 
 /** Accounts are asked for as the loops are made. */
 function managerIn(world: ReturnType<typeof createWorld>): {
@@ -31,7 +36,7 @@ function managerIn(world: ReturnType<typeof createWorld>): {
         };
         const onBug = (bug: Error): void => assert.fail(bug);
         const supervisor = new Supervisor({ ...deps, onBug });
-        const made = createControllerManager({ ...deps, clientFor, supervisor }, { rootCa });
+        const made = createControllerManager({ ...deps, clientFor, supervisor }, options);
         manager = made;
         return {
           name: "all",
@@ -47,9 +52,10 @@ test("every loop has a name of its own, and every account a role", async () => {
   const all = managerIn(world);
   await all.start();
   const roles = controllerRoles.map((role) => role.account);
-  assert.deepEqual([...all.accounts].sort(), roles.toSorted());
+  const ofNamespaces = ["bootstrap-signer", "token-cleaner"];
+  assert.deepEqual([...all.accounts].sort(), [...roles, ...ofNamespaces].toSorted());
   const names = [...all.manager.metrics().keys()];
-  assert.equal(names.length, 23);
+  assert.equal(names.length, 28);
   await world.stop();
 });
 

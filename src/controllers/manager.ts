@@ -20,6 +20,14 @@ import {
   ClusterRoleAggregationController,
   clusterRoleAggregationRole,
 } from "./clusterrole/controller.ts";
+import type { SignDetached } from "./bootstrap/cluster-info.ts";
+import { bootstrapSignerRole, tokenCleanerRole } from "./bootstrap/roles.ts";
+import { BootstrapSigner } from "./bootstrap/signer.ts";
+import { TokenCleaner } from "./bootstrap/token-cleaner.ts";
+import { CertificateApprovingController } from "./certificates/approving.ts";
+import { CertificateCleaner } from "./certificates/cleaner.ts";
+import { certificateRole } from "./certificates/role.ts";
+import { CertificateSigningController, type SigningOptions } from "./certificates/signing.ts";
 import { CronJobController, cronJobRole } from "./cronjob/controller.ts";
 import { DaemonSetController, daemonSetRole } from "./daemonset/controller.ts";
 import { DeploymentController, deploymentRole } from "./deployment/controller.ts";
@@ -72,6 +80,10 @@ interface ManagerOptions {
   readonly rootCa: string;
   /** Absent: the Secrets of legacy tokens are not filled. */
   readonly legacyTokens?: LegacyTokens;
+  /** Absent: certificate requests are neither approved, signed nor cleaned up. */
+  readonly certificates?: SigningOptions;
+  /** Absent: cluster-info is not signed. */
+  readonly signDetached?: SignDetached;
 }
 
 export interface ControllerManager {
@@ -142,21 +154,29 @@ const factories: readonly NamedFactory[] = [
   ["disruption-controller", disruptionRole, (deps) => new DisruptionController(deps)],
   ["node-controller", nodeRole, (deps) => new NodeLifecycleController(deps)],
   ["taint-eviction-controller", nodeRole, (deps) => new TaintEvictionController(deps)],
+  ["token-cleaner-controller", tokenCleanerRole, (deps) => new TokenCleaner(deps)],
 ];
 
 /** Of other service accounts that a controller acts as in part. */
-const furtherRoles: readonly ControllerRole[] = [endpointsRole];
+const furtherRoles: readonly ControllerRole[] = [endpointsRole, certificateRole];
 
-/** For the API server's bootstrap policy: each role once. */
-export const controllerRoles: readonly ControllerRole[] = [
-  ...new Set([...factories.map(([, role]) => role), ...furtherRoles]),
-];
+const allRoles = new Set([...factories.map(([, role]) => role), ...furtherRoles]);
+
+/** For the API server's bootstrap policy: each role once, without those that have rules of a namespace alone. */
+export const controllerRoles: readonly ControllerRole[] = [...allRoles].filter(
+  ({ rules }) => rules.length > 0,
+);
 
 export function createControllerManager(
   deps: ManagerDeps,
   options: ManagerOptions,
 ): ControllerManager {
-  const entries = [...factories, ...tokensFactories(options)];
+  const entries = [
+    ...factories,
+    ...tokensFactories(options),
+    ...certificateFactories(options),
+    ...clusterInfoFactories(options),
+  ];
   const controllers = entries.map((entry) => createController(deps, options, entry));
   return {
     metrics: () => new Map(controllers.map((one) => [one.name, one.metrics()])),
@@ -171,6 +191,28 @@ function tokensFactories({ rootCa, legacyTokens }: ManagerOptions): readonly Nam
   if (legacyTokens === undefined) return [];
   const factory: Factory = (deps) => new TokensController(deps, { ...legacyTokens, rootCa });
   return [["serviceaccount-token-controller", serviceAccountRole, factory]];
+}
+
+/** Only a control plane that holds the key of its authority has these. */
+function certificateFactories({ certificates }: ManagerOptions): readonly NamedFactory[] {
+  if (certificates === undefined) return [];
+  const { authority } = certificates;
+  const loops: readonly (readonly [string, Factory])[] = [
+    ["approving", (deps) => new CertificateApprovingController(deps, authority)],
+    ["signing", (deps) => new CertificateSigningController(deps, certificates)],
+    ["cleaner", (deps) => new CertificateCleaner(deps, authority)],
+  ];
+  return loops.map(([name, factory]) => [
+    `certificatesigningrequest-${name}-controller`,
+    certificateRole,
+    factory,
+  ]);
+}
+
+function clusterInfoFactories({ signDetached }: ManagerOptions): readonly NamedFactory[] {
+  if (signDetached === undefined) return [];
+  const factory: Factory = (deps) => new BootstrapSigner(deps, signDetached);
+  return [["bootstrap-signer-controller", bootstrapSignerRole, factory]];
 }
 
 function createController(

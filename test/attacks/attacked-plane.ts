@@ -41,6 +41,7 @@ export interface AttackJson {
 }
 
 export interface AttackedServer {
+  readonly url: string;
   request(attack: Attack): Promise<AttackAnswer>;
   stop(): Promise<void>;
 }
@@ -61,6 +62,7 @@ export async function openPlane(): Promise<AttackedServer> {
     key: pki.admin.privateKey,
   });
   return {
+    url: plane.url,
     request: (attack) => send(plane.url, agent, {}, attack),
     async stop() {
       agent.destroy();
@@ -86,6 +88,7 @@ export async function openStock(program: string): Promise<AttackedServer> {
   const args = [`--etcd-servers=${store.url}`, ...stockArgs];
   const api = await startApiServer(program, join(scratch, "api"), args);
   return {
+    url: api.url,
     request: (attack) => send(api.url, api.agent, api.headers, attack),
     async stop() {
       await api.stop();

@@ -59,7 +59,9 @@ export class RelayedPlane {
     const pki = ensurePki(directory, { ...host, extraHosts: ["127.0.0.1"], serviceAddress });
     const planeLines = new Lines();
     const base = { host: "127.0.0.1", port: 0, nodes: 0, loops: "none" } as const;
-    const plane = await startPlane(host, { ...base, pki, audit: planeLines });
+    // The hard case for a relay: an upstream that refuses anonymous requests whatever rights they have.
+    const anonymousPaths = ["/healthz", "/livez", "/readyz", "/version"];
+    const plane = await startPlane(host, { ...base, pki, anonymousPaths, audit: planeLines });
     const relayLines = new Lines();
     const metrics = new MetricSet();
     const access = {

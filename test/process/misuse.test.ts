@@ -1,6 +1,6 @@
 /** Errors at the start are one sentence with a non-zero exit, and damage nothing. */
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -51,6 +51,27 @@ describe("pilothouse up", () => {
   test("refuses a data directory it cannot make", () => {
     const result = pilothouse(["up", "--port", "0", "--data-dir", "/dev/null/data"]);
     assertOneSentence(result, /cannot use data directory \/dev\/null\/data.*not a directory/);
+  });
+
+  test("refuses signing files that are no pair, and a root that is none, before anything is made", () => {
+    const data = join(directory, "signing");
+    const up = (...flags: readonly string[]): CommandResult =>
+      pilothouse(["up", "--port", "0", "--data-dir", data, ...flags]);
+    const text = join(directory, "text");
+    writeFileSync(text, "no PEM");
+    assertOneSentence(
+      up("--cluster-signing-cert-file", text),
+      /--cluster-signing-cert-file and --cluster-signing-key-file come together/,
+    );
+    assertOneSentence(
+      up("--cluster-signing-cert-file", text, "--cluster-signing-key-file", text),
+      /error reading CA cert file ".*text": expected 1 certificate, found 0/,
+    );
+    assertOneSentence(up("--root-ca-file", text), /--root-ca-file .*text: no certificate in PEM/);
+    assertOneSentence(up("--advertise-address", "here"), /not an IP address/);
+    assertOneSentence(up("--cluster-signing-duration", "1y"), /a duration is hours, minutes/);
+    assertOneSentence(up("--anonymous-paths", "healthz"), /each path starts with a slash/);
+    assert.equal(existsSync(data), false);
   });
 
   test("refuses a flag it does not know and a value out of range", () => {

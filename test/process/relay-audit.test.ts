@@ -16,6 +16,12 @@ import { startRelay } from "./relay-harness.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
+/** A plane that takes anonymous requests for its health only. */
+function upArgs(data: string): readonly string[] {
+  const anonymous = ["--anonymous-paths", "/healthz,/livez,/readyz"];
+  return ["--data-dir", data, "--port", "0", "--nodes", "0", ...anonymous];
+}
+
 interface Line {
   readonly user?: { readonly name: string };
   readonly info: { readonly verb: string; readonly resource: string };
@@ -29,7 +35,7 @@ void describe("pilothouse relay --audit-log", { timeout: 120_000 }, () => {
   let plane: Running;
 
   before(async () => {
-    plane = await startUp(["--data-dir", dataDir, "--port", "0", "--nodes", "0"]);
+    plane = await startUp(upArgs(dataDir));
   });
   after(async () => {
     await plane?.kill();
@@ -73,7 +79,7 @@ void describe("pilothouse relay --audit-log", { timeout: 120_000 }, () => {
   void it("is the plane's, of a relay beside it", async () => {
     const file = join(directory, "beside.log");
     const data = join(directory, "beside");
-    const args = ["--data-dir", data, "--port", "0", "--nodes", "0", "--audit-log", file];
+    const args = [...upArgs(data), "--audit-log", file];
     const beside = await startUp([...args, "--relay", "127.0.0.1:0"]);
     const url = /relay\s+(https:\S+)/.exec(beside.output())?.[1] ?? "";
     const { cert, key, ca } = credentialsOf(beside.kubeconfig);

@@ -137,7 +137,7 @@ void describe("pilothouse relay", { timeout: 240_000 }, () => {
       "as the user, where it passes through",
     );
     assert.equal((await fetchWith(near.url, configMaps, "no-such-token")).status, 401);
-    assert.equal((await fetchWith(near.url, configMaps, "")).status, 401, "as the upstream says");
+    assert.equal((await fetchWith(near.url, configMaps, "")).status, 403, "as the upstream says");
     await grant(admin);
     await until(async () => (await asAccount(configMaps)).status === 200);
     admin.close();

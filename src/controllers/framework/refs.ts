@@ -33,5 +33,15 @@ export const refs = {
     version: "v2",
     resource: "horizontalpodautoscalers",
   },
+  certificatesigningrequests: {
+    group: "certificates.k8s.io",
+    version: "v1",
+    resource: "certificatesigningrequests",
+  },
+  subjectaccessreviews: {
+    group: "authorization.k8s.io",
+    version: "v1",
+    resource: "subjectaccessreviews",
+  },
   clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },
 } as const satisfies Record<string, ResourceRef>;

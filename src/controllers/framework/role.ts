@@ -8,6 +8,7 @@ export interface ControllerRole {
   /**
    * `verbs | groups | resources [| names]`, each a list with commas. `core` is the group "", `read` is
    * get, list and watch, `events` alone the rule to write events. They are upstream's, in its order.
+   * Empty: all its rights are in namespaces (`auth/bootstrap-controller-roles.ts`).
    */
   readonly rules: readonly string[];
 }

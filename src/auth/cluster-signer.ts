@@ -1,0 +1,134 @@
+/**
+ * The cluster's signer: reads certificate requests and signs them by an authority that may be renewed while
+ * the process runs.
+ *
+ * Holds  the authority is read at each signature, so a renewed pair of files counts at once; a pair that is
+ *        half written throws, and the caller tries again. The private key is in no message and no log line.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Clock } from "#platform/clock.ts";
+import type { Random } from "#platform/random.ts";
+import { readCertificateRequest } from "./certificate-request.ts";
+import { signRequest, SigningError } from "./certificate-signing.ts";
+import type { IssuedCertificate } from "./pki.ts";
+
+interface RequestNames {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly dnsNames: number;
+  readonly emails: number;
+  readonly addresses: number;
+  readonly uris: number;
+}
+
+interface ClusterSignerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Throws SigningError where there is none to sign with now. */
+  readonly authority: () => IssuedCertificate;
+}
+
+export class ClusterSigner {
+  readonly #deps: ClusterSignerDeps;
+
+  constructor(deps: ClusterSignerDeps) {
+    this.#deps = deps;
+  }
+
+  /** What a request asks for, or why it cannot be read; `request` is base64 of PEM. */
+  readRequest(request: string): RequestNames | { readonly fault: string } {
+    const result = readCertificateRequest(request);
+    if (result.kind === "unreadable") return { fault: result.fault };
+    const { commonName, organizations, alternatives } = result.facts;
+    return {
+      commonName,
+      organizations,
+      dnsNames: alternatives.dns.length,
+      emails: alternatives.emails.length,
+      addresses: alternatives.addresses.length,
+      uris: alternatives.uris.length,
+    };
+  }
+
+  /** PEM. Throws SigningError. */
+  sign(request: string, usages: readonly string[], ttlMs: number): string {
+    const result = readCertificateRequest(request);
+    if (result.kind === "unreadable") throw new SigningError(result.fault);
+    const fault = result.facts.signatureFault();
+    if (fault !== undefined) {
+      throw new SigningError(`unable to verify certificate request signature: ${fault}`);
+    }
+    const { authority, clock, random } = this.#deps;
+    const serial = random.bytes(16);
+    const order = { usages, ttlMs, nowMs: clock.nowMs(), serial };
+    return signRequest(authority(), result.facts, order);
+  }
+
+  /** When the first certificate of a PEM text ends; undefined where there is none to read. */
+  endMs(certificate: string): number | undefined {
+    try {
+      return new X509Certificate(certificate).validToDate.getTime();
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+export interface SigningFiles {
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}
+
+/** The pair in two files, as they are now. Throws SigningError: which file, and what is wrong with it. */
+export function readSigningFiles({ certificateFile, keyFile }: SigningFiles): IssuedCertificate {
+  const certificate = readText("cert", certificateFile);
+  const privateKey = readText("key", keyFile);
+  const found = certificate.match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0;
+  if (found !== 1) {
+    const what = `expected 1 certificate, found ${found}`;
+    throw new SigningError(`error reading CA cert file "${certificateFile}": ${what}`);
+  }
+  checkPair({ certificateFile, keyFile }, certificate, privateKey);
+  return { certificate, privateKey };
+}
+
+function readText(kind: "cert" | "key", file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { message } = error as Error;
+    throw new SigningError(`error reading CA ${kind} file "${file}": ${message}`);
+  }
+}
+
+/** What node:crypto says of a key it cannot read may name a part of it: its text stays inside. */
+function checkPair(files: SigningFiles, certificate: string, privateKey: string): void {
+  const { certificateFile, keyFile } = files;
+  const parsed = attempt(() => new X509Certificate(certificate));
+  if (parsed === undefined) {
+    throw new SigningError(
+      `error reading CA cert file "${certificateFile}": no certificate in PEM`,
+    );
+  }
+  if (!parsed.ca) {
+    throw new SigningError(`error reading CA cert file "${certificateFile}": not an authority`);
+  }
+  const key = attempt(() => createPrivateKey(privateKey));
+  if (key === undefined) {
+    throw new SigningError(`error reading CA key file "${keyFile}": no private key in PEM`);
+  }
+  if (!parsed.checkPrivateKey(key)) {
+    throw new SigningError(
+      `error reading CA key file "${keyFile}": it does not belong to "${certificateFile}"`,
+    );
+  }
+}
+
+function attempt<T>(make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Approves requests of kubelets for client certificates, where the requester may: a node for itself
+ * (`selfnodeclient`), a bootstrap token or an operator's account for any node (`nodeclient`).
+ *
+ * Holds  nothing is approved without a SubjectAccessReview about the requester as the server noted it.
+ * After  upstream's csrapproving. Serving certificates are never approved here, as upstream.
+ */
+import type { CertificateSigningRequest } from "#api/gen/types.ts";
+import type { KubeObject } from "#api/object.ts";
+import { parseTime } from "#api/time.ts";
+import type { Client } from "#client/client.ts";
+import type { Informer } from "#client/informer.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
+import { refs } from "../framework/refs.ts";
+import type { CertificateAuthority, RequestNames } from "./authority.ts";
+import { hasCondition, isIssued, kubeletClientFault, signers } from "./requests.ts";
+
+const workers = 5;
+
+/** A requester that may not yet be approved is asked about again after its request's age, within these. */
+const againFirstMs = 200;
+const againMostMs = 1_000_000;
+
+interface Right {
+  readonly subresource: "selfnodeclient" | "nodeclient";
+  readonly message: string;
+}
+
+const selfRight: Right = {
+  subresource: "selfnodeclient",
+  message: "Auto approving self kubelet client certificate after SubjectAccessReview.",
+};
+const nodeRight: Right = {
+  subresource: "nodeclient",
+  message: "Auto approving kubelet client certificate after SubjectAccessReview.",
+};
+
+type Review = KubeObject & { readonly status?: { readonly allowed?: boolean } };
+
+export class CertificateApprovingController implements Controller {
+  readonly name = "certificatesigningrequest-approving-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #authority: CertificateAuthority;
+  readonly #requests: Informer<CertificateSigningRequest>;
+  readonly #loop: QueueController;
+
+  constructor(deps: ControllerDeps, authority: CertificateAuthority) {
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#authority = authority;
+    this.#requests = deps.informers.informer<CertificateSigningRequest>(
+      refs.certificatesigningrequests,
+    );
+    const { name } = this;
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    const enqueue = ({ metadata }: CertificateSigningRequest): void =>
+      this.#loop.queue.add(metadata?.name ?? "");
+    this.#requests.addHandler({ add: enqueue, update: (_old, request) => enqueue(request) });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  async #reconcile(name: string): Promise<ReconcileResult> {
+    const request = this.#requests.get("", name);
+    if (request === undefined || isIssued(request)) return undefined;
+    if (hasCondition(request, "Approved") || hasCondition(request, "Denied")) return undefined;
+    const rights = this.#rightsFor(request);
+    for (const right of rights) {
+      if (await this.#isAllowed(request, right)) return this.#approve(request, right);
+    }
+    return rights.length === 0 ? undefined : { requeueAfterMs: this.#againMs(request) };
+  }
+
+  /** Empty: no kubelet's request for a client certificate. */
+  #rightsFor({ spec }: CertificateSigningRequest): readonly Right[] {
+    if (spec.signerName !== signers.kubelet) return [];
+    const names = this.#authority.readRequest(spec.request);
+    return "fault" in names ? [] : rightsFor(names, spec.usages ?? [], spec.username ?? "");
+  }
+
+  async #isAllowed({ spec }: CertificateSigningRequest, right: Right): Promise<boolean> {
+    const { username = "", uid, groups = [], extra } = spec;
+    const review: KubeObject & { readonly spec: object } = {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SubjectAccessReview",
+      spec: {
+        user: username,
+        groups,
+        ...(uid === undefined ? {} : { uid }),
+        ...(extra === undefined ? {} : { extra }),
+        resourceAttributes: {
+          group: "certificates.k8s.io",
+          version: "*",
+          resource: "certificatesigningrequests",
+          subresource: right.subresource,
+          verb: "create",
+        },
+      },
+    };
+    const answer: Review = await this.#client.create<Review>(refs.subjectaccessreviews, "", review);
+    return answer.status?.allowed === true;
+  }
+
+  async #approve(request: CertificateSigningRequest, { message }: Right): Promise<void> {
+    const condition = { type: "Approved", status: "True", reason: "AutoApproved", message };
+    const conditions = [...(request.status?.conditions ?? []), condition];
+    const approved = { ...request, status: { ...request.status, conditions } };
+    const options = { subresource: "approval" };
+    await this.#client.update(refs.certificatesigningrequests, "", approved, options);
+  }
+
+  #againMs({ metadata }: CertificateSigningRequest): number {
+    const nowMs = this.#clock.nowMs();
+    const ageMs = nowMs - (parseTime(metadata?.creationTimestamp) ?? nowMs);
+    return Math.min(Math.max(ageMs, againFirstMs), againMostMs);
+  }
+}
+
+/** Which rights let this requester have such a certificate, in the order they are asked for. */
+export function rightsFor(
+  names: RequestNames,
+  usages: readonly string[],
+  username: string,
+): readonly Right[] {
+  if (kubeletClientFault(names, usages) !== undefined) return [];
+  return username === names.commonName ? [selfRight, nodeRight] : [nodeRight];
+}
