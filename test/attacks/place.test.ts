@@ -304,11 +304,15 @@ function onlyInTeam(all: readonly Reached[], what: string): void {
   }
 }
 
+/** Of every kind: `status`, `binding`, `eviction` ... */
+const subresources = [
+  ...new Set(stableResources().flatMap((info) => info.subresources.map(({ name }) => name))),
+];
 const segment = fc.oneof(
   { weight: 30, arbitrary: fc.constantFrom("namespaces", "team", "victim", "cm", "configmaps") },
   { weight: 10, arbitrary: fc.constantFrom("pods", "nodes", "secrets", "services", "bindings") },
-  { weight: 10, arbitrary: fc.constantFrom("status", "finalize", "scale", "binding", "eviction") },
-  { weight: 6, arbitrary: fc.constantFrom("watch", "proxy", "token", "exec", "log", "v1", "api") },
+  { weight: 14, arbitrary: fc.constantFrom(...subresources) },
+  { weight: 2, arbitrary: fc.constantFrom("watch", "proxy", "v1", "api") },
   { weight: 6, arbitrary: fc.constantFrom("", ".", "..", "%2e%2e", "%2f", "team%2fpods", "%00") },
   { weight: 4, arbitrary: fc.constantFrom(...clusterScoped.map(({ resource }) => resource)) },
   { weight: 2, arbitrary: fc.string({ maxLength: 6 }).map(encodeURIComponent) },
@@ -330,7 +334,10 @@ const usual = fc
     fc.constantFrom(...namespaceNames.map((name) => `/namespaces/${name}`), ""),
     fc.constantFrom(...resources.map((resource) => `/${resource}`), ""),
     fc.constantFrom("", "/cm", "/cm", "/victim", "/team", "/"),
-    fc.constantFrom("", "", "", "/status", "/binding", "/eviction", "/finalize", "/"),
+    fc.oneof(
+      { weight: 2, arbitrary: fc.constantFrom("", "", "", "/") },
+      { weight: 2, arbitrary: fc.constantFrom(...subresources.map((name) => `/${name}`)) },
+    ),
   )
   .map((parts) => parts.join(""));
 const paths = fc.oneof({ weight: 8, arbitrary: usual }, { weight: 1, arbitrary: wild });
