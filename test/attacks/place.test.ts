@@ -159,6 +159,48 @@ describe("a cluster-scoped kind below a namespace", () => {
   });
 });
 
+/** Bodies sent to each subresource of `team/cm` that name another object. */
+function* subresourceCases(info: ResourceInfo): Generator<Case> {
+  for (const { name, kind, group = info.group, version = info.version } of info.subresources) {
+    const target = `${root(info)}/namespaces/team/${info.resource}/cm/${name}`;
+    yield { method: "GET", target };
+    for (const metadata of [
+      { name: "cm", namespace: "victim" },
+      { name: "victim", namespace: "victim" },
+      { name: "victim" },
+    ]) {
+      const body = { apiVersion: `${group}/${version}`.replace(/^\//, ""), kind, metadata };
+      for (const method of ["POST", "PUT", "DELETE"]) yield { method, target, body };
+      for (const type of patchTypes.slice(1)) {
+        yield { method: "PATCH", target, body: { metadata }, type: `application/${type}` };
+      }
+    }
+  }
+}
+
+describe("a subresource of an object in a namespace", () => {
+  it("reaches that object alone, whatever the body names, for every one of the tables", async () => {
+    isAllowed = inTeam;
+    const reaching = new Set<string>();
+    for (const info of stableResources().filter(({ namespaced }) => namespaced)) {
+      for (const one of subresourceCases(info)) {
+        for (const made of [sent(one), direct(one)]) {
+          await plane.server.handler(made);
+          for (const { call, namespace, name } of reached.take()) {
+            assert.deepEqual(
+              [namespace, name],
+              ["team", "cm"],
+              `${one.method} ${one.target}: ${call}`,
+            );
+            reaching.add(one.target);
+          }
+        }
+      }
+    }
+    assert.ok(reaching.size > 25, `only ${reaching.size} subresources reached anything`);
+  });
+});
+
 describe("a Namespace", () => {
   it("is reached by its own path alone, as of the namespace it is", async () => {
     isAllowed = inTeam;
