@@ -79,8 +79,37 @@ test("every file that a comment names is there", () => {
 
 test("a file that only a comment knows is found, one named by the end of its path is not", () => {
   const all = ["src/client/api-errors.ts", "src/client/client.ts"];
-  const text = "/** As `client/gone.ts` and #client/api-errors.ts. */\n// See client.ts\nf('x.ts');";
+  const text =
+    "/** As `client/gone.ts` and #client/api-errors.ts. */\n// See client.ts\nf('x.ts');";
   assert.deepEqual(deadInComments("src/a/b.ts", text, all), ["client/gone.ts"]);
+});
+
+/** Words in camel case within backquotes: functions, methods, options and types, as a README names them. */
+function codeWords(text: string): readonly string[] {
+  const inline = text.replace(/```[\s\S]*?```/g, "").matchAll(/`([^`\n]+)`/g);
+  return [...inline].flatMap(
+    ([, code = ""]) => code.match(/\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*/g) ?? [],
+  );
+}
+
+test("every function, option and type that a room's README names is in the sources", () => {
+  const all = ["src", "test", "tools"].flatMap(sourceFiles);
+  const sources = all.filter((path) => path.endsWith(".ts"));
+  const known = new Set(
+    sources.flatMap((path) => readFileSync(join(root, path), "utf8").match(/\w+/g) ?? []),
+  );
+  const readmes = all.filter((path) => path.endsWith("/README.md"));
+  assert.ok(readmes.length >= 20, `only ${readmes.length} READMEs found`);
+  const gone = readmes.flatMap((path) =>
+    codeWords(readFileSync(join(root, path), "utf8"))
+      .filter((word) => !known.has(word))
+      .map((word) => `${path}: ${word}`),
+  );
+  assert.deepEqual(gone, []);
+  assert.deepEqual(codeWords("`schemaOf(x)` and `plain` and `WatchCache`"), [
+    "schemaOf",
+    "WatchCache",
+  ]);
 });
 
 test("every link and path of a document leads to a file", () => {
