@@ -1,4 +1,7 @@
-/** The documents name files that exist: every relative link, and every path in backquotes or code blocks. */
+/**
+ * The documents name files that exist: every relative link, and every path in backquotes or code blocks.
+ * So do the comments of the sources, which name a file by the end of its path.
+ */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -40,6 +43,74 @@ function deadNames(text: string, folder: string): readonly string[] {
 function isPattern(name: string): boolean {
   return name.includes("NAME") || name === "#room/file.ts";
 }
+
+const comment = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
+const fileInComment = /(?<![\w/.*#-])#?(\w[\w/.-]*\.(?:ts|md))\b/g;
+
+function sourceFiles(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return entry.name === "gen" ? [] : sourceFiles(path);
+    return /\.(ts|md)$/.test(entry.name) ? [path] : [];
+  });
+}
+
+/** Files that the comments of `text`, the source at `path`, name and that are not in `all`. */
+function deadInComments(path: string, text: string, all: readonly string[]): readonly string[] {
+  const folder = dirname(path);
+  return [...text.matchAll(comment)]
+    .flatMap(([block]) => [...block.matchAll(fileInComment)].map(([, name = ""]) => name))
+    .filter((name) => !isPattern(name) && !/(^|\/)gen\//.test(name))
+    .filter((name) => !all.includes(join(folder, name)))
+    .filter((name) => !all.some((known) => known === name || known.endsWith(`/${name}`)));
+}
+
+test("every file that a comment names is there", () => {
+  const all = [...["src", "test", "tools", "docs"].flatMap(sourceFiles), "ARCHITECTURE.md"];
+  const read = all.filter((path) => /^(src|test)\/.*\.ts$/.test(path));
+  assert.ok(read.length > 800, `only ${read.length} sources found`);
+  const dead = read.flatMap((path) =>
+    deadInComments(path, readFileSync(join(root, path), "utf8"), all).map(
+      (name) => `${path}: ${name}`,
+    ),
+  );
+  assert.deepEqual(dead, []);
+});
+
+test("a file that only a comment knows is found, one named by the end of its path is not", () => {
+  const all = ["src/client/api-errors.ts", "src/client/client.ts"];
+  const text =
+    "/** As `client/gone.ts` and #client/api-errors.ts. */\n// See client.ts\nf('x.ts');";
+  assert.deepEqual(deadInComments("src/a/b.ts", text, all), ["client/gone.ts"]);
+});
+
+/** Words in camel case within backquotes: functions, methods, options and types, as a README names them. */
+function codeWords(text: string): readonly string[] {
+  const inline = text.replace(/```[\s\S]*?```/g, "").matchAll(/`([^`\n]+)`/g);
+  return [...inline].flatMap(
+    ([, code = ""]) => code.match(/\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*/g) ?? [],
+  );
+}
+
+test("every function, option and type that a room's README names is in the sources", () => {
+  const all = ["src", "test", "tools"].flatMap(sourceFiles);
+  const sources = all.filter((path) => path.endsWith(".ts"));
+  const known = new Set(
+    sources.flatMap((path) => readFileSync(join(root, path), "utf8").match(/\w+/g) ?? []),
+  );
+  const readmes = all.filter((path) => path.endsWith("/README.md"));
+  assert.ok(readmes.length >= 20, `only ${readmes.length} READMEs found`);
+  const gone = readmes.flatMap((path) =>
+    codeWords(readFileSync(join(root, path), "utf8"))
+      .filter((word) => !known.has(word))
+      .map((word) => `${path}: ${word}`),
+  );
+  assert.deepEqual(gone, []);
+  assert.deepEqual(codeWords("`schemaOf(x)` and `plain` and `WatchCache`"), [
+    "schemaOf",
+    "WatchCache",
+  ]);
+});
 
 test("every link and path of a document leads to a file", () => {
   const all = documents(root);

@@ -27,7 +27,7 @@ export interface ServedKind {
   readonly apiVersion: string;
   /** Of what is stored; equal to apiVersion for nearly all. */
   readonly storedApiVersion: string;
-  /** Absent for virtual kinds. */
+  /** Absent for non-persisted kinds. */
   readonly store: ResourceStore | undefined;
   readonly blocks: ListBlocks;
   /** Checks types and drops unknown fields. @throws ApiError 400 when a type is wrong. */

@@ -7,7 +7,7 @@ export interface StoredKind extends ServedKind {
   readonly store: ResourceStore;
 }
 
-/** @throws ApiError 405 for a virtual kind. */
+/** @throws ApiError 405 for a non-persisted kind. */
 export function storedKind(kind: ServedKind): StoredKind {
   if (kind.store === undefined) throw methodNotAllowed(kind);
   return kind as StoredKind; // the store is there: checked

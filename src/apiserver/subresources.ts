@@ -18,7 +18,7 @@ import { handleUpdate } from "./update.ts";
 
 type Serve = (deps: ApiDeps, context: RequestContext, kind: StoredKind) => Promise<PlainResponse>;
 
-/** `pods/log`; a subresource any kind may have is found by its bare name. */
+/** Of the core group, as `pods/log`. `serveSubresource` finds those of other groups and of any kind, as `scale`. */
 const own: Readonly<Record<string, Serve>> = {
   "pods/binding": bindPod,
   "pods/eviction": evictPod,

@@ -1,6 +1,6 @@
 /**
  * Bytes to and from one HTTP server, as the REST client needs them. The host's implementation is
- * `platform/node/http-client.ts`; tests inject their own.
+ * `platform/node/http/http-client.ts`; tests inject their own.
  */
 
 import type { ByteDuplex, TakeChunk } from "./http.ts";

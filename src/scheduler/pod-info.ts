@@ -2,7 +2,7 @@
  * A Pod as the scheduler reads it: compiled once, when it is first seen or its spec or labels change.
  *
  * Pods whose scheduling depends on the same facts share one PodClass, so that what is true of a
- * class and a node is worked out once: see class.ts.
+ * class and a node is worked out once: see pod-class.ts.
  */
 import type {
   Affinity,

@@ -39,7 +39,7 @@ const parsedMax = 256;
 const parsed = new Map<string, readonly AcceptClause[]>();
 
 /**
- * What an endpoint can serve: no transforms for discovery and virtual kinds, all for objects. Custom
+ * What an endpoint can serve: no transforms for discovery and non-persisted kinds, all for objects. Custom
  * objects have no protobuf but for their metadata; tables have none at all.
  */
 export type TransformRule = "none" | "objects" | "custom";

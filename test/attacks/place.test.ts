@@ -159,6 +159,48 @@ describe("a cluster-scoped kind below a namespace", () => {
   });
 });
 
+/** Bodies sent to each subresource of `team/cm` that name another object. */
+function* subresourceCases(info: ResourceInfo): Generator<Case> {
+  for (const { name, kind, group = info.group, version = info.version } of info.subresources) {
+    const target = `${root(info)}/namespaces/team/${info.resource}/cm/${name}`;
+    yield { method: "GET", target };
+    for (const metadata of [
+      { name: "cm", namespace: "victim" },
+      { name: "victim", namespace: "victim" },
+      { name: "victim" },
+    ]) {
+      const body = { apiVersion: `${group}/${version}`.replace(/^\//, ""), kind, metadata };
+      for (const method of ["POST", "PUT", "DELETE"]) yield { method, target, body };
+      for (const type of patchTypes.slice(1)) {
+        yield { method: "PATCH", target, body: { metadata }, type: `application/${type}` };
+      }
+    }
+  }
+}
+
+describe("a subresource of an object in a namespace", () => {
+  it("reaches that object alone, whatever the body names, for every one of the tables", async () => {
+    isAllowed = inTeam;
+    const reaching = new Set<string>();
+    for (const info of stableResources().filter(({ namespaced }) => namespaced)) {
+      for (const one of subresourceCases(info)) {
+        for (const made of [sent(one), direct(one)]) {
+          await plane.server.handler(made);
+          for (const { call, namespace, name } of reached.take()) {
+            assert.deepEqual(
+              [namespace, name],
+              ["team", "cm"],
+              `${one.method} ${one.target}: ${call}`,
+            );
+            reaching.add(one.target);
+          }
+        }
+      }
+    }
+    assert.ok(reaching.size > 25, `only ${reaching.size} subresources reached anything`);
+  });
+});
+
 describe("a Namespace", () => {
   it("is reached by its own path alone, as of the namespace it is", async () => {
     isAllowed = inTeam;
@@ -304,11 +346,15 @@ function onlyInTeam(all: readonly Reached[], what: string): void {
   }
 }
 
+/** Of every kind: `status`, `binding`, `eviction` ... */
+const subresources = [
+  ...new Set(stableResources().flatMap((info) => info.subresources.map(({ name }) => name))),
+];
 const segment = fc.oneof(
   { weight: 30, arbitrary: fc.constantFrom("namespaces", "team", "victim", "cm", "configmaps") },
   { weight: 10, arbitrary: fc.constantFrom("pods", "nodes", "secrets", "services", "bindings") },
-  { weight: 10, arbitrary: fc.constantFrom("status", "finalize", "scale", "binding", "eviction") },
-  { weight: 6, arbitrary: fc.constantFrom("watch", "proxy", "token", "exec", "log", "v1", "api") },
+  { weight: 14, arbitrary: fc.constantFrom(...subresources) },
+  { weight: 2, arbitrary: fc.constantFrom("watch", "proxy", "v1", "api") },
   { weight: 6, arbitrary: fc.constantFrom("", ".", "..", "%2e%2e", "%2f", "team%2fpods", "%00") },
   { weight: 4, arbitrary: fc.constantFrom(...clusterScoped.map(({ resource }) => resource)) },
   { weight: 2, arbitrary: fc.string({ maxLength: 6 }).map(encodeURIComponent) },
@@ -330,7 +376,10 @@ const usual = fc
     fc.constantFrom(...namespaceNames.map((name) => `/namespaces/${name}`), ""),
     fc.constantFrom(...resources.map((resource) => `/${resource}`), ""),
     fc.constantFrom("", "/cm", "/cm", "/victim", "/team", "/"),
-    fc.constantFrom("", "", "", "/status", "/binding", "/eviction", "/finalize", "/"),
+    fc.oneof(
+      { weight: 2, arbitrary: fc.constantFrom("", "", "", "/") },
+      { weight: 2, arbitrary: fc.constantFrom(...subresources.map((name) => `/${name}`)) },
+    ),
   )
   .map((parts) => parts.join(""));
 const paths = fc.oneof({ weight: 8, arbitrary: usual }, { weight: 1, arbitrary: wild });

@@ -36,7 +36,7 @@ export interface ResourceInfo {
   readonly subresources: readonly SubresourceInfo[];
   /**
    * Where objects live and in which version they are stored. Two rows may share one storage
-   * (autoscaling v1 and v2, core and events.k8s.io events). Absent: virtual, create only.
+   * (autoscaling v1 and v2, core and events.k8s.io events). Absent: not persisted, answered when created.
    */
   readonly storage?: {
     readonly group: string;

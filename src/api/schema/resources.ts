@@ -90,7 +90,7 @@ function pathKey(group: string, version: string, name: string): string {
 }
 
 function unfold(group: string, version: string, row: ResourceRow): ResourceInfo {
-  const virtual = row.verbs === "create" || row.verbs === "read";
+  const isNonPersisted = row.verbs === "create" || row.verbs === "read";
   return {
     group,
     version,
@@ -102,7 +102,7 @@ function unfold(group: string, version: string, row: ResourceRow): ResourceInfo 
     shortNames: row.short ?? [],
     categories: row.categories ?? [],
     subresources: unfoldSubresources(row),
-    ...(virtual ? {} : { storage: unfoldStorage(group, version, row) }),
+    ...(isNonPersisted ? {} : { storage: unfoldStorage(group, version, row) }),
   };
 }
 

@@ -1,4 +1,4 @@
-/** What API errors mean to controllers, in addition to `client/refusal.ts`. */
+/** What API errors mean to controllers, in addition to `client/api-errors.ts`. */
 import { ApiError } from "#api/status.ts";
 
 /** The namespace is terminating: it takes no new objects, and its deletion deletes the owner too. */

@@ -24,19 +24,19 @@ export class GarbageControl {
   async setOwners(node: ObservedNode, ownerReferences: readonly OwnerReference[]): Promise<void> {
     const { uid, resourceVersion, ref, namespace, name } = node;
     const patch = { metadata: { uid, resourceVersion, ownerReferences } };
-    await ignoreGone(() => this.#client.patch(ref, namespace, name, "merge", patch));
+    await writeUnlessGone(() => this.#client.patch(ref, namespace, name, "merge", patch));
   }
 
   async delete(node: ObservedNode, propagationPolicy: GraphNode["policy"]): Promise<void> {
     const { uid, resourceVersion, ref, namespace, name } = node;
     const options = { propagationPolicy, preconditions: { uid, resourceVersion } };
-    await ignoreGone(() => this.#client.delete(ref, namespace, name, options));
+    await writeUnlessGone(() => this.#client.delete(ref, namespace, name, options));
   }
 
   /** Reads the object live: other finalizers may have gone since the informer showed it. */
   async removeFinalizer(node: ObservedNode, finalizer: string): Promise<void> {
     const { uid, ref, namespace, name } = node;
-    await ignoreGone(async () => {
+    await writeUnlessGone(async () => {
       const { metadata } = await this.#client.get(ref, namespace, name);
       if (metadata?.uid !== uid) return;
       const finalizers = (metadata.finalizers ?? []).filter((one) => one !== finalizer);
@@ -48,7 +48,7 @@ export class GarbageControl {
 }
 
 /** Gone, or another object has the name by now: nothing is left to do. */
-async function ignoreGone(action: () => Promise<unknown>): Promise<void> {
+async function writeUnlessGone(action: () => Promise<unknown>): Promise<void> {
   try {
     await action();
   } catch (error) {

@@ -9,7 +9,7 @@
  *        skipped unread: a reply's stream and flags stand before its block.
  * Bounds 16 bytes are kept between two chunks, whatever a length says.
  * After  https://www.chromium.org/spdy/spdy-protocol/spdy-protocol-draft3-1/ . How this changes: it does
- *        not; kubelets speak WebSocket instead once their node says so (container-streams.ts).
+ *        not; kubelets speak WebSocket instead once their node says so (pod-streams.ts).
  */
 
 export type SpdyEvent =
