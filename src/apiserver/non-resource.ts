@@ -4,6 +4,7 @@ import type { Log } from "#platform/log.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type Health, healthResponse } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
+import { requireForm } from "#server/negotiate.ts";
 import { bytesResponse, compressBody, objectResponse, textResponse } from "#server/respond.ts";
 import type { VersionInfo } from "#server/version.ts";
 
@@ -37,6 +38,7 @@ export async function serveNonResource(
   switch (path) {
     case "/version":
     case "/version/":
+      requireForm(request.headers, "application/json");
       return objectResponse(request, 200, deps.version, indented);
     case "/metrics":
     case "/metrics/slis":

@@ -18,9 +18,9 @@ import { dataHash, templateHash } from "./template-hash.ts";
 import { restoringPatch } from "./template-json.ts";
 
 /** Label of pods: the name of their revision (StatefulSet) or its hash (DaemonSet). */
-export const revisionHashLabel = "controller-revision-hash";
+export const revisionHashLabel = "controller-revision-hash" as const;
 /** Label of a StatefulSet's revisions: the hash in their name. */
-export const hashLabel = "controller.kubernetes.io/hash";
+export const hashLabel = "controller.kubernetes.io/hash" as const;
 
 interface RevisionOwner extends KubeObject {
   readonly spec?: {

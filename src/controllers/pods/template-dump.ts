@@ -31,7 +31,7 @@ function dumpPointer(to: GoType, value: unknown, showsType: boolean): string {
   return `${showsType ? `(*${to.name})` : "<*>"}${dump(to, value, false)}`;
 }
 
-function dumpValue(type: Exclude<GoType, { kind: "pointer" }> | GoType, value: unknown): string {
+function dumpValue(type: GoType, value: unknown): string {
   switch (type.kind) {
     case "scalar":
       return scalarText(value ?? type.zero);
@@ -78,12 +78,12 @@ function dumpIntOrString(value: unknown): string {
   return `{Type:(intstr.Type)${isText ? 1 : 0} IntVal:(int32)${scalarText(number)} StrVal:(string)${text}}`;
 }
 
-const decimalExponents: Readonly<Record<string, number>> = {
-  ...{ n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 },
-};
-const binaryExponents: Readonly<Record<string, number>> = {
-  ...{ Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 },
-};
+const decimalExponents: ReadonlyMap<string, number> = new Map(
+  ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map((suffix, at) => [suffix, 3 * at - 9]),
+);
+const binaryExponents: ReadonlyMap<string, number> = new Map(
+  ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, at) => [suffix, 10 * at + 10]),
+);
 
 interface ParsedQuantity {
   readonly digits: string;
@@ -103,9 +103,9 @@ function dumpQuantity(value: unknown): string {
 /** Canonical quantities have no fraction. */
 function parseCanonical(text: string): ParsedQuantity {
   const [, digits = "", suffix = ""] = /^(-?\d+)(.*)$/.exec(text) ?? [];
-  const binary = binaryExponents[suffix];
+  const binary = binaryExponents.get(suffix);
   if (binary !== undefined) return { digits, exponent: binary, format: "BinarySI" };
-  const decimal = decimalExponents[suffix];
+  const decimal = decimalExponents.get(suffix);
   if (decimal !== undefined) return { digits, exponent: decimal, format: "DecimalSI" };
   return { digits, exponent: Math.trunc(Number(suffix.slice(1))), format: "DecimalExponent" };
 }

@@ -42,8 +42,7 @@ export function dataHash(data: string, collisionCount: number): string {
 
 function safeEncode(hash: number): string {
   const alphabet = "bcdfghjklmnpqrstvwxz2456789";
-  return Array.from(
-    String(hash),
-    (digit) => alphabet[digit.charCodeAt(0) % alphabet.length],
-  ).join("");
+  return Array.from(String(hash), (digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join(
+    "",
+  );
 }
