@@ -7,6 +7,7 @@
  *        the Go types, and a new minor version of upstream gives new hashes.
  */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
+import { int64Max } from "#api/go-integer.ts";
 import { type GoType, fieldsOf, isObject } from "./template-fields.ts";
 
 type Bag = Readonly<Record<string, unknown>>;
@@ -128,7 +129,6 @@ function dumpSmall({ digits, exponent, format }: ParsedQuantity, text: string): 
   return quantityText({ value: number, scale: exponent, format, text: isCanonical ? text : "" });
 }
 
-const int64Max = 2n ** 63n - 1n;
 /** Upstream rounds large decimals to billionths. */
 const billionths = 10n ** 9n;
 
