@@ -1,5 +1,5 @@
 /**
- * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`.
+ * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`, `takeover`.
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
@@ -36,6 +36,7 @@ const commands = {
     else runAttacks(testFiles(["test/attacks"]).filter((path) => isNamed(path, args)));
   },
   differential: (...args) => run(node, ["test/differential/main.ts", ...args]),
+  takeover: (...args) => run(node, ["test/process/takeover.ts", ...args]),
   sim: (...args) => run(node, ["src/sim/main.ts", ...args]),
   soak(...given) {
     const named = given[0] !== undefined && !given[0].startsWith("-");

@@ -1,6 +1,7 @@
 /**
  * DeleteOptions: from the body when there is one, else from the query; the body wins as a whole.
  */
+import { clampToSafe, parseInt64, parseInt64Error } from "#api/go-integer.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { DeleteOptions } from "#registry/resource-store.ts";
@@ -38,11 +39,10 @@ function fromQuery(query: URLSearchParams): Given {
   const grace = query.get("gracePeriodSeconds");
   const policy = query.get("propagationPolicy");
   const orphan = query.get("orphanDependents");
-  if (grace !== null && !/^-?[0-9]{1,15}$/.test(grace)) {
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(grace)}: invalid syntax`);
-  }
+  const seconds = grace === null ? 0n : parseInt64(grace);
+  if (seconds === undefined) throw badRequest(parseInt64Error(grace ?? ""));
   return {
-    ...(grace === null ? {} : { gracePeriodSeconds: graceOf(Number(grace)) }),
+    ...(grace === null ? {} : { gracePeriodSeconds: graceOf(clampToSafe(seconds)) }),
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(orphan === null ? {} : { orphanDependents: isTrue(orphan) }),
     dryRun: query.getAll("dryRun"),

@@ -5,9 +5,16 @@
 import type { JsonObject } from "#api/object.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { negotiate, parseAccept } from "#server/negotiate.ts";
-import { objectResponse } from "#server/respond.ts";
+import {
+  clauseMatches,
+  type MediaType,
+  negotiate,
+  parseAccept,
+  protobufType,
+} from "#server/negotiate.ts";
+import { encodeObject, objectResponse } from "#server/respond.ts";
 import type { ResourceCatalog } from "./catalog.ts";
+import { type AggregatedDocument, aggregatedBytes } from "./discovery/aggregated-protobuf.ts";
 import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./discovery/aggregated.ts";
 import {
   apiGroupDocument,
@@ -21,13 +28,19 @@ import { documentResponse } from "./document-response.ts";
 import type { Documents } from "./non-resource.ts";
 import { encodeJson, type EncodedDocument } from "./openapi/encoded-document.ts";
 
-const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const aggregatedParameters = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const aggregatedTypes: readonly MediaType[] = [
+  "application/json",
+  "application/yaml",
+  protobufType,
+];
 const fresh: ReadonlySet<string> = new Set();
 
 export class DiscoveryDocuments implements Documents {
   readonly #catalog: ResourceCatalog;
   /** By path; as many as groups and versions. */
   readonly #plain = new Map<string, JsonObject | undefined>();
+  /** By path and media type. */
   readonly #aggregated = new Map<string, EncodedDocument>();
 
   constructor(catalog: ResourceCatalog) {
@@ -51,9 +64,11 @@ export class DiscoveryDocuments implements Documents {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
-    if ((path === "/api" || path === "/apis") && wantsAggregated(context)) {
+    const aggregated = path === "/api" || path === "/apis" ? aggregatedForm(context) : undefined;
+    if (aggregated !== undefined) {
       const headers = { "cache-control": "public", vary: "Accept" };
-      return documentResponse(request, this.#aggregatedAt(path), aggregatedType, headers);
+      const type = `${aggregated};${aggregatedParameters}`;
+      return documentResponse(request, this.#aggregatedAt(path, aggregated), type, headers);
     }
     const document = path === "/api" ? this.#versions(context) : this.#plainAt(path);
     if (document === undefined) return undefined;
@@ -73,15 +88,27 @@ export class DiscoveryDocuments implements Documents {
     return made;
   }
 
-  #aggregatedAt(path: "/api" | "/apis"): EncodedDocument {
-    const known = this.#aggregated.get(path);
+  #aggregatedAt(path: string, type: MediaType): EncodedDocument {
+    const key = `${path} ${type}`;
+    const known = this.#aggregated.get(key);
     if (known !== undefined) return known;
     const input = { resources: this.#catalog.infos(), stale: fresh };
     const make = path === "/api" ? aggregatedCoreDocument : aggregatedGroupsDocument;
-    const made = encodeJson(make(input));
-    this.#aggregated.set(path, made);
+    const made = encodeAggregated(make(input), type);
+    this.#aggregated.set(key, made);
     return made;
   }
+}
+
+/** One hash for all forms, as upstream: that of the JSON. */
+function encodeAggregated(document: AggregatedDocument, type: MediaType): EncodedDocument {
+  const json = encodeJson(document);
+  if (type === "application/json") return json;
+  const body =
+    type === protobufType
+      ? aggregatedBytes(document)
+      : encodeObject(document, { mediaType: type, isPretty: false });
+  return { ...json, body };
 }
 
 function plainDocument(catalog: ResourceCatalog, path: string): JsonObject | undefined {
@@ -96,15 +123,14 @@ function plainDocument(catalog: ResourceCatalog, path: string): JsonObject | und
   return apiResourceListDocument(infos, second, third);
 }
 
-/** The first clause this server can serve decides, as everywhere. */
-function wantsAggregated(context: RequestContext): boolean {
+/** The first clause this server can serve decides, as everywhere; undefined: the plain document. */
+function aggregatedForm(context: RequestContext): MediaType | undefined {
   for (const clause of parseAccept(context.request.headers["accept"] ?? "")) {
     const { as, g, v } = clause.params as { as?: string; g?: string; v?: string };
-    const json = clause.type === "application" && clause.subtype === "json";
-    if (json && as === "APIGroupDiscoveryList" && g === "apidiscovery.k8s.io" && v === "v2") {
-      return true;
-    }
-    if (as === undefined && (json || clause.type === "*")) return false;
+    const type = aggregatedTypes.find((one) => clauseMatches(clause, one));
+    if (type === undefined) continue;
+    if (as === undefined) return undefined;
+    if (as === "APIGroupDiscoveryList" && g === "apidiscovery.k8s.io" && v === "v2") return type;
   }
-  return false;
+  return undefined;
 }

@@ -10,7 +10,7 @@ import {
   type LabelSelectorSpec,
   selectorFromLabelSelector,
 } from "#api/selectors/label-selector.ts";
-import { badRequest, failure, forbidden, notFound } from "#api/status.ts";
+import { badRequest, conflict, failure, forbidden, notFound } from "#api/status.ts";
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
@@ -45,7 +45,11 @@ interface Budget extends AnyObject {
 
 interface PodStatus {
   readonly phase?: string;
-  readonly conditions?: readonly { readonly type?: string; readonly status?: string }[];
+  readonly conditions?: readonly {
+    readonly type?: string;
+    readonly status?: string;
+    readonly lastTransitionTime?: string;
+  }[];
 }
 
 export async function evictPod(
@@ -64,7 +68,8 @@ export async function evictPod(
   await admitEviction(deps, context, pods, eviction ?? {}, query);
   const pod = (await pods.store.get(namespace, name, {})).object;
   if (!outsideBudgets(pod)) await chargeBudget(deps, context, pod, query);
-  await deleteAdmitted(context, pods, deleteUnchanged(pod, query), context.place);
+  const marked = await markEvicted(context, pods, deleteUnchanged(pod, query));
+  await deleteAdmitted(context, pods, marked, context.place);
   return answerCreated(context, form);
 }
 
@@ -95,6 +100,72 @@ function deleteUnchanged(pod: AnyObject, query: DeleteQuery): DeleteQuery {
   if (uid === undefined) return query;
   const preconditions = { ...query.options.preconditions, uid };
   return { ...query, options: { ...query.options, preconditions } };
+}
+
+const evicting = {
+  type: "DisruptionTarget",
+  status: "True",
+  reason: "EvictionByEvictionAPI",
+  message: "Eviction API: evicting",
+};
+
+/**
+ * Says in the pod's status why it goes, before it is deleted; a dry run does not.
+ *
+ * @returns the query for the deletion: a resourceVersion it names is that of this write.
+ */
+async function markEvicted(
+  context: RequestContext,
+  pods: StoredKind,
+  query: DeleteQuery,
+): Promise<DeleteQuery> {
+  if (query.dryRun) return query;
+  const { namespace, name } = context.place;
+  const { preconditions } = query.options;
+  const { object } = await pods.store.update(
+    namespace,
+    name,
+    (current) => {
+      if (current === undefined) throw notFound(pods.resource, name);
+      checkPreconditions(current, name, preconditions);
+      return withEvicting(current, context.nowMs);
+    },
+    { subresource: "status", dryRun: false },
+  );
+  if (preconditions?.resourceVersion === undefined) return query;
+  const next = { ...preconditions, resourceVersion: object.resourceVersion };
+  return { ...query, options: { ...query.options, preconditions: next } };
+}
+
+/** Upstream names the kind where the resource belongs. */
+const podKind = { group: "", resource: "Pod" };
+
+function checkPreconditions(
+  { metadata = {} }: AnyObject,
+  name: string,
+  preconditions: { readonly uid?: string; readonly resourceVersion?: string } = {},
+): void {
+  const { uid, resourceVersion } = preconditions;
+  if (uid !== undefined && uid !== metadata.uid) {
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
+    throw conflict(podKind, name, why);
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`;
+    throw conflict(podKind, name, why);
+  }
+}
+
+function withEvicting(pod: AnyObject, nowMs: number): AnyObject {
+  const status = (pod["status"] ?? {}) as PodStatus;
+  const conditions = status.conditions ?? [];
+  const at = conditions.findIndex(({ type }) => type === evicting.type);
+  const old = conditions[at];
+  const lastTransitionTime =
+    old?.status === evicting.status ? old.lastTransitionTime : formatTime(nowMs);
+  const mine = { ...evicting, ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }) };
+  const next = at < 0 ? [...conditions, mine] : conditions.with(at, mine);
+  return { ...pod, status: { ...status, conditions: next } };
 }
 
 /** Pods that no budget protects: pending, finished, or being deleted. */

@@ -2,6 +2,7 @@
 import { discoveryPath, jwksPath } from "#auth/oidc.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import { requireForm } from "#server/negotiate.ts";
 import { bytesResponse } from "#server/respond.ts";
 import type { Documents } from "./non-resource.ts";
 
@@ -10,6 +11,7 @@ export interface IssuerFacts {
   readonly keys: object;
 }
 
+const keysType = "application/jwk-set+json";
 const cached = { "cache-control": "public, max-age=3600" };
 const encoder = new TextEncoder();
 
@@ -21,9 +23,11 @@ export function issuerDocuments(facts: IssuerFacts): Documents {
     serve: (context: RequestContext): PlainResponse | undefined => {
       switch (context.request.path) {
         case discoveryPath:
+          requireForm(context.request.headers, "application/json");
           return bytesResponse(200, [discovery], "application/json", cached);
         case jwksPath:
-          return bytesResponse(200, [keys], "application/jwk-set+json", cached);
+          requireForm(context.request.headers, keysType);
+          return bytesResponse(200, [keys], keysType, cached);
         default:
           return undefined;
       }

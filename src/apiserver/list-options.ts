@@ -3,6 +3,7 @@
  * (apimachinery pkg/apis/meta/internalversion/validation): 400 for what does not parse, 422 of kind
  * ListOptions for combinations that mean nothing.
  */
+import { clampToSafe, parseInt64, parseInt64Error } from "#api/go-integer.ts";
 import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";
 import { type FieldSelector, parseFieldSelector } from "#api/selectors/field-selector.ts";
 import {
@@ -75,8 +76,9 @@ function selector<T>(text: string | null, parse: (text: string) => T): T | undef
 function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;
-  if (/^-?[0-9]{1,15}$/.test(text)) return Number(text);
-  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  const value = parseInt64(text);
+  if (value === undefined) throw badRequest(parseInt64Error(text));
+  return clampToSafe(value);
 }
 
 const matches: readonly string[] = ["", "Exact", "NotOlderThan"];

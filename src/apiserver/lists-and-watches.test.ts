@@ -111,3 +111,19 @@ test("a watch from a version of the future is refused, of initial events ends wi
     const bad = await ask(plane, "GET", `${pods}?watch=1&sendInitialEvents=true`);
     assert.equal(bad.status, 422);
   }));
+
+test("integers of a query take all of Go's int64, and nothing beyond it", () =>
+  withPlane(async (plane) => {
+    const most = await ask(plane, "GET", `${pods}?limit=9223372036854775807`);
+    assert.equal(most.status, 200, most.text);
+    const beyond = await ask(plane, "GET", `${pods}?limit=9223372036854775808`);
+    assert.equal(beyond.status, 400);
+    assert.equal(
+      statusOf(beyond).message,
+      'strconv.ParseInt: parsing "9223372036854775808": value out of range',
+    );
+    await ask(plane, "POST", pods, { body: pod("a") });
+    const grace = "gracePeriodSeconds=9007199254740993";
+    const gone = await ask(plane, "DELETE", `${pods}/a?dryRun=All&${grace}`);
+    assert.equal(gone.status, 200, gone.text);
+  }));

@@ -1,5 +1,6 @@
 /** Protobuf over HTTP: objects, lists, watches, Status, and refused requests. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
 import { decodeProtobuf } from "#server/protobuf/decode.ts";
@@ -112,3 +113,42 @@ test("tables have no protobuf, watches no YAML, and discovery has all three", ()
     const partial = readEnvelope((await bytesOf(plane, maps, metadata))[2]);
     assert.equal(partial.kind, "PartialObjectMetadataList");
   }));
+
+/** Answers of a stock server 1.36.3, in base64. */
+interface Recorded {
+  readonly path: string;
+  readonly accept: string;
+  readonly status: number;
+  readonly body: string;
+}
+
+const file = new URL("testdata/discovery-protobuf.json", import.meta.url);
+const discovery = JSON.parse(readFileSync(file, "utf8")) as readonly Recorded[];
+
+for (const { path, accept, status, body } of discovery) {
+  test(`discovery in protobuf is a stock server's, byte for byte: ${accept.slice(type.length)} ${path}`, async () => {
+    const plane = await openPlane();
+    const [code, contentType, bytes] = await bytesOf(plane, path, accept);
+    assert.equal(code, status);
+    assert.equal(contentType, accept);
+    assert.deepEqual(bytes.toString("base64"), body);
+    await plane.close();
+  });
+}
+
+test("every discovery document has a form in protobuf, and the aggregated ones in YAML", async () => {
+  const plane = await openPlane();
+  const groups = (await ask(plane, "GET", "/apis")).json["groups"] as {
+    readonly versions: readonly { readonly groupVersion: string }[];
+  }[];
+  const versions = groups.flatMap((group) => group.versions.map((one) => one.groupVersion));
+  for (const path of ["/api", "/apis", "/api/v1", ...versions.map((gv) => `/apis/${gv}`)]) {
+    const [code, contentType] = await bytesOf(plane, path);
+    assert.deepEqual([code, contentType], [200, type], path);
+  }
+  const aggregated = "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const [code, contentType, bytes] = await bytesOf(plane, "/api", aggregated);
+  assert.deepEqual([code, contentType], [200, aggregated]);
+  assert.match(bytes.toString(), /^apiVersion: apidiscovery\.k8s\.io\/v2\nitems:\n/);
+  await plane.close();
+});

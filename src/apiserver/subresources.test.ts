@@ -28,6 +28,38 @@ test("a pod is bound once", () =>
     );
   }));
 
+test("eviction says in the pod's status why it goes, and a dry run says nothing", () =>
+  withPlane(async (plane) => {
+    const held = pod("a", { finalizers: ["example.com/hold"] });
+    await ask(plane, "POST", pods, { body: held });
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "a" } };
+    const targets = async (): Promise<unknown> => {
+      const { status } = (await ask(plane, "GET", `${pods}/a`)).json;
+      const { conditions = [] } = (status ?? {}) as { conditions?: Record<string, string>[] };
+      return conditions
+        .filter(({ type }) => type === "DisruptionTarget")
+        .map(({ lastTransitionTime, ...rest }) => [rest, lastTransitionTime !== undefined]);
+    };
+    await ask(plane, "POST", `${pods}/a/eviction?dryRun=All`, { body: eviction });
+    assert.deepEqual(await targets(), []);
+    const other = { ...eviction, deleteOptions: { preconditions: { uid: "other" } } };
+    const refused = await ask(plane, "POST", `${pods}/a/eviction`, { body: other });
+    assert.equal(refused.status, 409, refused.text);
+    assert.deepEqual(await targets(), [], "a refused eviction says nothing");
+    const read = await ask(plane, "GET", `${pods}/a`);
+    const { resourceVersion } = read.json.metadata ?? {};
+    const mine = { ...eviction, deleteOptions: { preconditions: { resourceVersion } } };
+    const done = await ask(plane, "POST", `${pods}/a/eviction`, { body: mine });
+    assert.equal(done.status, 201, done.text);
+    const condition = {
+      type: "DisruptionTarget",
+      status: "True",
+      reason: "EvictionByEvictionAPI",
+      message: "Eviction API: evicting",
+    };
+    assert.deepEqual(await targets(), [[condition, true]]);
+  }));
+
 test("eviction asks the disruption budget", () =>
   withPlane(async (plane) => {
     const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";

@@ -167,6 +167,16 @@ test("a pod of higher priority preempts the least harmful victims and gets their
   );
   assert.equal(victims.length, 1);
   assert.notEqual(victims[0], "v1");
+  const victim = rig.api.peek<Pod>(podsRef, "a", victims[0] ?? "");
+  const target = victim?.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
+  assert.deepEqual(
+    [target?.status, target?.reason, target?.message],
+    [
+      "True",
+      "PreemptionByScheduler",
+      "default-scheduler: preempting to accommodate a higher priority pod",
+    ],
+  );
   rig.api.put(podsRef, makePod("thief", { cpu: "1", priority: 2 }));
   rig.api.drop(podsRef, "a", victims[0] ?? "");
   await rig.clock.advance(1_500);

@@ -31,11 +31,14 @@ export async function evictVictim(
   if (victim.isTerminating) return;
   const { namespace, name, uid } = victim;
   const never = new AbortController().signal;
+  const generation = victim.pod.metadata?.generation;
+  const scheduler = preemptor.pod.spec?.schedulerName ?? "default-scheduler";
   const condition = {
     type: "DisruptionTarget",
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
     status: "True",
     reason: "PreemptionByScheduler",
-    message: `default-scheduler: preempting to accommodate a higher priority pod`,
+    message: `${scheduler}: preempting to accommodate a higher priority pod`,
     lastTransitionTime: formatTime(clock.nowMs()),
   };
   const patch = { metadata: { uid }, status: { conditions: [condition] } };

@@ -71,6 +71,15 @@ function canTake(type: MediaType, transform: Transform | undefined, rule: Transf
   return transform === undefined ? rule !== "custom" : transform.kind !== "Table";
 }
 
+/** For documents of one form. @throws ApiError 406 when the client takes others only. */
+export function requireForm(headers: Readonly<Record<string, string>>, mediaType: string): void {
+  const accept = headers["accept"] ?? "";
+  if (accept === "" || parseAccept(accept).some((clause) => clauseMatches(clause, mediaType)))
+    return;
+  const text = `406: Not Acceptable\n\nAvailable representations: ${mediaType}`;
+  throw failure(406, "NotAcceptable", text, {});
+}
+
 /** The form of a watch: YAML has no frames. @throws ApiError 406. */
 export function streamable(form: Negotiated): Negotiated {
   if (form.mediaType !== "application/yaml") return form;
@@ -94,7 +103,7 @@ export function negotiateError(
   }
 }
 
-function clauseMatches(clause: AcceptClause, mediaType: MediaType): boolean {
+export function clauseMatches(clause: AcceptClause, mediaType: string): boolean {
   const [type, subtype] = mediaType.split("/");
   if (clause.type === "*" && clause.subtype === "*") return true;
   return clause.type === type && (clause.subtype === "*" || clause.subtype === subtype);

@@ -12,6 +12,7 @@
  * JSON from other writers, with metadata elsewhere, is accepted at the price of re-encoding. Stored
  * bytes never carry resourceVersion: upstream clears it before it writes, too.
  */
+import { goJson } from "#api/go-json.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 
 const encoder = new TextEncoder();
@@ -38,7 +39,10 @@ class UnreadableValueError extends Error {
 export function encodeObject(object: AnyObject): Uint8Array {
   const { apiVersion, kind, metadata, ...rest } = object;
   const { resourceVersion: _, ...stored } = metadata ?? {};
-  return encoder.encode(JSON.stringify({ apiVersion, kind, metadata: stored, ...rest }));
+  const ordered = { apiVersion, kind, metadata: stored, ...rest };
+  // Controllers compare the data of these byte by byte with what Go's encoder makes.
+  const text = kind === "ControllerRevision" ? goJson(ordered) : JSON.stringify(ordered);
+  return encoder.encode(text);
 }
 
 /**

@@ -14,6 +14,11 @@ const peers = {
     names: ["kube-apiserver"],
     probe: "--version",
   },
+  "kube-controller-manager": {
+    variable: "PILOTHOUSE_KUBE_CONTROLLER_MANAGER",
+    names: ["kube-controller-manager"],
+    probe: "--version",
+  },
 } as const;
 
 export type PeerName = keyof typeof peers;

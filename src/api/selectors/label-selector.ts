@@ -5,6 +5,7 @@
  * (`{}`) selects everything. `selectNothing` is the value for the first, no requirements for the
  * second; a selector text that is "" selects everything. Matching costs one look-up a requirement.
  */
+import { parseInt64 } from "../go-integer.ts";
 import { ownEntry } from "#base/own.ts";
 import { qualifiedNameErrors, labelValueErrors } from "./label-syntax.ts";
 import { lexLabelSelector } from "./label-lexer.ts";
@@ -291,12 +292,6 @@ function compareInt64(a: string, b: string | undefined): number {
   const right = b === undefined ? undefined : parseInt64(b);
   if (left === undefined || right === undefined || left === right) return 0;
   return left > right ? 1 : -1;
-}
-
-function parseInt64(text: string): bigint | undefined {
-  if (!/^[+-]?[0-9]{1,25}$/.test(text)) return undefined;
-  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
-  return value === BigInt.asIntN(64, value) ? value : undefined;
 }
 
 /** Absent: `selectNothing`. Empty: everything. Throws SelectorError for a bad operator or value. */

@@ -1,4 +1,5 @@
 /** Node selectors, affinities, taints and tolerations: what depends on one Pod and one node alone. */
+import { parseInt64 } from "../go-integer.ts";
 import { isAmong } from "./label-selector.ts";
 import type {
   Node,
@@ -52,17 +53,20 @@ function requirementHolds(requirement: NodeSelectorRequirement, labels: Labels):
     case "DoesNotExist":
       return !present;
     case "Gt":
-      return present && integer(value) > integer(values[0]);
+      return present && compareIntegers(value, values[0]) > 0;
     case "Lt":
-      return present && integer(value) < integer(values[0]);
+      return present && compareIntegers(value, values[0]) < 0;
     default:
       return false;
   }
 }
 
-/** NaN for what is no integer, so that no comparison holds. */
-function integer(text: string | undefined): number {
-  return text !== undefined && /^[+-]?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+/** 0 when either is no 64-bit integer, so that neither Gt nor Lt holds. */
+function compareIntegers(a = "", b = ""): number {
+  const left = parseInt64(a);
+  const right = parseInt64(b);
+  if (left === undefined || right === undefined || left === right) return 0;
+  return left > right ? 1 : -1;
 }
 
 export function tolerates(tolerations: readonly Toleration[], taint: Taint): boolean {
@@ -80,9 +84,9 @@ function tolerationCovers(toleration: Toleration, taint: Taint): boolean {
     case "Exists":
       return true;
     case "Gt":
-      return integer(taint.value) > integer(value);
+      return compareIntegers(taint.value, value) > 0;
     case "Lt":
-      return integer(taint.value) < integer(value);
+      return compareIntegers(taint.value, value) < 0;
     default:
       return false;
   }

@@ -1,4 +1,5 @@
 /** Rows of apps, batch and autoscaling. */
+import { parseInt64 } from "../go-integer.ts";
 import type { AnyObject } from "../object.ts";
 import { part } from "../validation/fields.ts";
 import { semanticEqual } from "../validation/equal.ts";
@@ -14,9 +15,9 @@ function withTemplateGeneration(daemonSet: AnyObject, value: string): AnyObject 
 }
 
 function countTemplate(next: AnyObject, old: AnyObject): AnyObject {
-  const before = Number(old.metadata?.annotations?.[templateGeneration] ?? "0");
+  const before = parseInt64(old.metadata?.annotations?.[templateGeneration] ?? "0") ?? 0n;
   const same = semanticEqual(part(next, "spec")["template"], part(old, "spec")["template"]);
-  return withTemplateGeneration(next, String(same ? before : before + 1));
+  return withTemplateGeneration(next, String(same ? before : BigInt.asIntN(64, before + 1n)));
 }
 
 const spec = ["spec"] as const;

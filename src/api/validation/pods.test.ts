@@ -169,6 +169,38 @@ test("Resizing changes requests and limits, not the class of service", () => {
   assert.match(error ?? "", /Pod QOS Class may not change as a result of resizing/);
 });
 
+test("Resizing lowers and adds memory limits, whatever the resize policy", () => {
+  const sized = (limits: string): string =>
+    pod(`{name: c, image: i, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {${limits}}}}`);
+  assert.deepEqual(onUpdate(sized("memory: 4Gi"), sized("memory: 2Gi"), "resize"), []);
+  assert.deepEqual(onUpdate(sized("cpu: 2"), sized("cpu: 2, memory: 2Gi"), "resize"), []);
+});
+
+test("Resizing takes no request or limit back, and changes nothing but cpu and memory", () => {
+  const sized = (limits: string): string =>
+    pod(`{name: c, image: i, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {${limits}}}}`);
+  const old = sized("cpu: 2, memory: 2Gi");
+  assert.deepEqual(onUpdate(old, sized("cpu: 2"), "resize"), [
+    "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed",
+  ]);
+  const storage = sized("cpu: 2, memory: 2Gi, ephemeral-storage: 1Gi");
+  assert.deepEqual(onUpdate(old, storage, "resize"), [
+    "spec: Forbidden: only cpu and memory resources are mutable",
+  ]);
+});
+
+test("Containers are not renamed by a resize, and those of init may be resized", () => {
+  const init = (name: string, cpu: string, more = ""): string =>
+    pod(
+      "{name: c, image: i, resources: {requests: {cpu: 1}}}",
+      `initContainers: [{name: ${name}, image: i, resources: {requests: {cpu: ${cpu}}}${more}}]`,
+    );
+  assert.deepEqual(onUpdate(init("a", "1"), init("a", "2"), "resize"), []);
+  assert.deepEqual(onUpdate(init("a", "1"), init("b", "1"), "resize"), [
+    "spec.initContainers[0].name: Forbidden: initContainers may not be renamed or reordered on resize",
+  ]);
+});
+
 test("Repeated variables and fractions of bytes are accepted with a warning", () => {
   const yaml = pod(
     "{name: c, image: i, env: [{name: A, value: a}, {name: A, value: b}], resources: {requests: {memory: 0.5}}}",

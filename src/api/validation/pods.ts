@@ -1,19 +1,15 @@
 /** Pods: create, and what each of their doors may change. Texts as upstream's core/validation. */
 import type { FieldError } from "../status.ts";
-import { compareQuantities, tryParseQuantity } from "../quantity.ts";
 import { dnsSubdomainName } from "../names.ts";
-import { podQosClass } from "../strategies/qos.ts";
 import type { Fields } from "./fields.ts";
 import {
   count,
   has,
-  hasEntries,
   isFields,
   items,
   maybe,
   maybeNumber,
   part,
-  sortKeys,
   text,
   textMap,
   firstByText,
@@ -43,7 +39,7 @@ import { checkLabelName, checkOnlyAddedTolerations } from "./scheduling.ts";
 import { rangeText } from "./text.ts";
 
 const int32Max = 2_147_483_647;
-const mirrorAnnotation = "kubernetes.io/config.mirror";
+export const mirrorAnnotation = "kubernetes.io/config.mirror";
 const deletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost";
 
 const updatable =
@@ -51,7 +47,7 @@ const updatable =
   "`spec.tolerations` (only additions to existing tolerations)," +
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-function checkPod(out: FieldError[], pod: Fields): void {
+export function checkPod(out: FieldError[], pod: Fields): void {
   const spec = part(pod, "spec");
   checkPodAnnotations(out, pod);
   const name = text(part(pod, "metadata"), "name");
@@ -365,115 +361,6 @@ export function validateEphemeralContainers(next: Fields, old: Fields): FieldErr
     }
   }
   return out;
-}
-
-export function validateResize(next: Fields, old: Fields): FieldError[] {
-  const refused = resizeRefused(next, old);
-  if (refused !== undefined) return [forbiddenField("[]", refused)];
-  const out: FieldError[] = [];
-  checkPod(out, next);
-  const spec = part(next, "spec");
-  const before = part(old, "spec");
-  const qos = text(part(old, "status"), "qosClass") || podQosClass(before);
-  if (qos !== podQosClass(spec)) {
-    const shown = text(part(next, "status"), "qosClass");
-    out.push(invalidValue("spec", shown, "Pod QOS Class may not change as a result of resizing"));
-  }
-  if (!supportsResize(part(old, "status"))) {
-    out.push(forbiddenField("spec", "Pod running on node without support for resize"));
-  }
-  const names = (list: readonly Fields[]): string => list.map((c) => text(c, "name")).join("\n");
-  for (const list of ["containers", "initContainers"]) {
-    const now = items(spec, list);
-    const was = items(before, list);
-    if (names(now) !== names(was)) {
-      out.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
-      return out;
-    }
-    was.forEach((container, at) => {
-      const path = child(index(child("spec", list), at), "resources");
-      checkContainerResize(out, now[at] ?? {}, container, { list, path });
-    });
-  }
-  return out;
-}
-
-function resizeRefused(next: Fields, old: Fields): string | undefined {
-  for (const pod of [old, next]) {
-    const resources = part(part(pod, "spec"), "resources");
-    if (hasEntries(resources, "requests") || hasEntries(resources, "limits")) {
-      return "pods with pod-level resources cannot be resized";
-    }
-  }
-  const annotations = textMap(part(old, "metadata"), "annotations");
-  if (annotations[mirrorAnnotation] !== undefined) return "static pods cannot be resized";
-  const os = text(part(part(old, "spec"), "os"), "name");
-  return os === "windows" ? "windows pods cannot be resized" : undefined;
-}
-
-/** A running container that reports its resources runs on a node that can change them. */
-function supportsResize(status: Fields): boolean {
-  const running = items(status, "containerStatuses").find((each) =>
-    has(part(each, "state"), "running"),
-  );
-  return running === undefined || has(running, "resources");
-}
-
-function checkContainerResize(
-  out: FieldError[],
-  next: Fields,
-  old: Fields,
-  at: { readonly list: string; readonly path: string },
-): void {
-  const resources = part(next, "resources");
-  const before = part(old, "resources");
-  const sidecar = text(old, "restartPolicy") === "Always";
-  if (at.list === "initContainers" && !sidecar) {
-    if (semanticEqual(resources, before)) return;
-    out.push(forbiddenField("spec", "resources for non-sidecar init containers are immutable"));
-    return;
-  }
-  for (const [list, what] of [
-    ["requests", "resource requests"],
-    ["limits", "resource limits"],
-  ] as const) {
-    const lost = sortKeys(part(before, list)).some((name) => !has(part(resources, list), name));
-    if (lost) out.push(forbiddenField(child(at.path, list), `${what} cannot be removed`));
-  }
-  checkMemoryLimit(out, next, old, child(at.path, "limits"));
-  if (semanticEqual(withoutCompute(resources), withoutCompute(before))) return;
-  const what = sidecar && at.list === "initContainers" ? " for sidecar containers" : "";
-  out.push(forbiddenField("spec", `only cpu and memory resources${what} are mutable`));
-}
-
-function checkMemoryLimit(out: FieldError[], next: Fields, old: Fields, path: string): void {
-  const policy = items(next, "resizePolicy").find(
-    (each) => text(each, "resourceName") === "memory",
-  );
-  const restart = policy === undefined ? "" : text(policy, "restartPolicy");
-  if (restart === "RestartContainer") return;
-  const now = tryParseQuantity(text(part(part(next, "resources"), "limits"), "memory"));
-  const was = tryParseQuantity(text(part(part(old, "resources"), "limits"), "memory"));
-  if (now === undefined) return;
-  const tail = "unless resizePolicy is RestartContainer";
-  if (was === undefined) {
-    out.push(forbiddenField(key(path, "memory"), `memory limits cannot be added ${tail}`));
-  } else if (compareQuantities(now, was) < 0) {
-    out.push(forbiddenField(key(path, "memory"), `memory limits cannot be decreased ${tail}`));
-  }
-}
-
-function withoutCompute(resources: Fields): Fields {
-  const strip = (list: Fields): Fields =>
-    Object.fromEntries(
-      Object.entries(list).filter(([name]) => name !== "cpu" && name !== "memory"),
-    );
-  const { requests, limits, ...rest } = resources;
-  return {
-    ...rest,
-    requests: strip(isFields(requests) ? requests : {}),
-    limits: strip(isFields(limits) ? limits : {}),
-  };
 }
 
 export function validatePodTemplate(object: Fields): FieldError[] {

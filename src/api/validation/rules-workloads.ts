@@ -3,6 +3,7 @@ import type { Rules } from "../strategies/build.ts";
 import { validateCronJob, validateCronJobUpdate } from "./cron-jobs.ts";
 import { validateJob, validateJobUpdate } from "./jobs.ts";
 import { validateJobStatus } from "./job-status.ts";
+import { validateResize } from "./pod-resize.ts";
 import {
   validateBinding,
   validateEphemeralContainers,
@@ -10,7 +11,6 @@ import {
   validatePodStatus,
   validatePodTemplate,
   validatePodUpdate,
-  validateResize,
 } from "./pods.ts";
 import {
   validateRevision,

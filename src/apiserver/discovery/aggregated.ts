@@ -2,8 +2,8 @@
  * Aggregated discovery: everything in two documents (`/api` and `/apis`), for clients that accept
  * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
  */
-import type { JsonObject } from "#api/object.ts";
 import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";
+import type { AggregatedDocument } from "./aggregated-protobuf.ts";
 import { groupsOf, resourcesOf, versionsOf } from "./discovery.ts";
 
 interface AggregatedInput {
@@ -12,17 +12,21 @@ interface AggregatedInput {
   readonly stale: ReadonlySet<string>;
 }
 
+type Group = AggregatedDocument["items"][number];
+type Resource = Group["versions"][number]["resources"][number];
+type Subresource = NonNullable<Resource["subresources"]>[number];
+
 /** `/api`: the core group. */
-export function aggregatedCoreDocument(input: AggregatedInput): JsonObject {
+export function aggregatedCoreDocument(input: AggregatedInput): AggregatedDocument {
   return listDocument([groupItem(input, "")]);
 }
 
 /** `/apis`: all other groups. */
-export function aggregatedGroupsDocument(input: AggregatedInput): JsonObject {
+export function aggregatedGroupsDocument(input: AggregatedInput): AggregatedDocument {
   return listDocument(groupsOf(input.resources).map((group) => groupItem(input, group)));
 }
 
-function listDocument(items: readonly JsonObject[]): JsonObject {
+function listDocument(items: AggregatedDocument["items"]): AggregatedDocument {
   return {
     kind: "APIGroupDiscoveryList",
     apiVersion: "apidiscovery.k8s.io/v2",
@@ -31,7 +35,7 @@ function listDocument(items: readonly JsonObject[]): JsonObject {
   };
 }
 
-function groupItem(input: AggregatedInput, group: string): JsonObject {
+function groupItem(input: AggregatedInput, group: string): Group {
   return {
     metadata: group === "" ? {} : { name: group },
     versions: versionsOf(input.resources, group).map((version) => ({
@@ -42,7 +46,7 @@ function groupItem(input: AggregatedInput, group: string): JsonObject {
   };
 }
 
-function resourceItem(row: ResourceInfo): JsonObject {
+function resourceItem(row: ResourceInfo): Resource {
   return {
     resource: row.resource,
     // Empty group and version: those of the list it stands in.
@@ -58,7 +62,7 @@ function resourceItem(row: ResourceInfo): JsonObject {
   };
 }
 
-function subresourceItem(row: ResourceInfo, sub: SubresourceInfo): JsonObject {
+function subresourceItem(row: ResourceInfo, sub: SubresourceInfo): Subresource {
   return {
     subresource: sub.name,
     responseKind: {

@@ -30,8 +30,9 @@ const cronTab: ResourceInfo = {
   storage: { group: "stable.example.com", version: "v1", resource: "crontabs" },
 };
 
-function list(document: JsonObject | undefined, field: string): readonly JsonObject[] {
-  return (document?.[field] ?? []) as readonly JsonObject[]; // every document here has the list
+function list(document: object | undefined, field: string): readonly JsonObject[] {
+  // Every document here has the list.
+  return ((document as JsonObject | undefined)?.[field] ?? []) as readonly JsonObject[];
 }
 
 function names(items: readonly JsonObject[], field = "name"): readonly unknown[] {

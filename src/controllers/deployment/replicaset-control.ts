@@ -73,7 +73,7 @@ export class ReplicaSetControl {
   }
 
   async #create(rollout: Rollout, progress: Progress): Promise<Progress> {
-    const wanted = makeReplicaSet(rollout, progress.collisionCount ?? 0);
+    const wanted = makeReplicaSet(rollout, progress.collisionCount);
     const { name = "", namespace = "" } = wanted.metadata ?? {};
     try {
       const made = await this.#client.create<ReplicaSet>(refs.replicasets, namespace, wanted);

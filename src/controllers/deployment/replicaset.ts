@@ -16,16 +16,20 @@ import * as sizes from "./sizes.ts";
 /** A part of a ReplicaSet, as a merge patch. */
 export interface SetPatch {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
-  readonly spec: { readonly replicas: number } | { readonly minReadySeconds: number };
+  readonly spec: { readonly replicas: number } | { readonly minReadySeconds: number | null };
 }
 
 export const gvk = { group: "apps", version: "v1", kind: "Deployment" };
 
-export function makeReplicaSet({ deployment, olds }: Rollout, collisionCount: number): ReplicaSet {
+export function makeReplicaSet(
+  { deployment, olds }: Rollout,
+  collisionCount: number | undefined,
+): ReplicaSet {
   const template = deployment.spec?.template ?? {};
   const hash = templateHash(template, collisionCount);
   const labels = { ...template.metadata?.labels, [hashLabel]: hash };
   const selector = deployment.spec?.selector ?? {};
+  const minReadySeconds = deployment.spec?.minReadySeconds ?? 0;
   return {
     apiVersion: "apps/v1",
     kind: "ReplicaSet",
@@ -41,7 +45,7 @@ export function makeReplicaSet({ deployment, olds }: Rollout, collisionCount: nu
     },
     spec: {
       replicas: sizes.newReplicaSetSize(deployment, undefined, olds),
-      minReadySeconds: deployment.spec?.minReadySeconds ?? 0,
+      ...(minReadySeconds === 0 ? {} : { minReadySeconds }),
       selector: { ...selector, matchLabels: { ...selector.matchLabels, [hashLabel]: hash } },
       template: { ...template, metadata: { ...template.metadata, labels } },
     },
@@ -61,7 +65,9 @@ export function planRefresh(
   const minReadySeconds = deployment.spec?.minReadySeconds ?? 0;
   const isSame =
     jsonEqual(annotations, current) && (newest.spec?.minReadySeconds ?? 0) === minReadySeconds;
-  const patch = isSame ? undefined : { metadata: { annotations }, spec: { minReadySeconds } };
+  // Zero is absent, as upstream writes it.
+  const spec = { minReadySeconds: minReadySeconds === 0 ? null : minReadySeconds };
+  const patch = isSame ? undefined : { metadata: { annotations }, spec };
   return { annotations, patch };
 }
 

@@ -29,24 +29,31 @@ test("the newest ReplicaSet has the Deployment's template, hash aside; of severa
 const annotations: readonly (readonly [
   string,
   Record<string, string>,
-  number,
+  bigint,
   Record<string, string>,
 ])[] = [
-  ["a new one gets its number", {}, 3, { revision: "3", note: "n" }],
-  ["what it had stays", { own: "o" }, 1, { own: "o", note: "n", revision: "1" }],
+  ["a new one gets its number", {}, 3n, { revision: "3", note: "n" }],
+  ["what it had stays", { own: "o" }, 1n, { own: "o", note: "n", revision: "1" }],
   [
     "an old number becomes history",
     { revision: "1" },
-    4,
+    4n,
     { revision: "4", history: "1", note: "n" },
   ],
   [
     "history grows",
     { revision: "4", history: "1,2" },
-    6,
+    6n,
     { revision: "6", history: "1,2,4", note: "n" },
   ],
-  ["a number never falls", { revision: "7" }, 3, { revision: "7", note: "n" }],
+  [
+    "a number beyond 2^53 keeps its digits",
+    { revision: "3546343826724305832" },
+    3546343826724305833n,
+    { revision: "3546343826724305833", history: "3546343826724305832", note: "n" },
+  ],
+  ["what is no number stays", { revision: "v7" }, 8n, { revision: "v7", note: "n" }],
+  ["a number never falls", { revision: "7" }, 3n, { revision: "7", note: "n" }],
 ];
 const keys: Readonly<Record<string, string>> = {
   revision: revision.revisionAnnotation,
@@ -60,9 +67,21 @@ for (const [what, current, next, expected] of annotations) {
   });
 }
 
+test("the next revision is exact to 64 bits, and wraps as Go's int64", () => {
+  const at = (text: string) => ({
+    metadata: { annotations: { [revision.revisionAnnotation]: text } },
+  });
+  const next = (...texts: string[]) =>
+    revision.nextRevision(texts.map((text) => at(text) as never));
+  assert.equal(next("3546343826724305832", "7"), 3546343826724305833n);
+  assert.equal(next("1e3", "2"), 3n);
+  assert.equal(next(), 1n);
+  assert.equal(next("9223372036854775807"), -9223372036854775808n);
+});
+
 test("history forgets its oldest numbers at 2000 characters", () => {
   const history = Array.from({ length: 500 }, (_one, at) => String(at + 1000)).join(",");
-  const next = revision.newestAnnotations(deployment, full({ revision: "1999", history }), 2000);
+  const next = revision.newestAnnotations(deployment, full({ revision: "1999", history }), 2000n);
   const kept = next[revision.revisionHistoryAnnotation] ?? "";
   assert.ok(kept.length <= 2000 && kept.endsWith(",1999"));
 });

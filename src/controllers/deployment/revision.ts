@@ -3,6 +3,7 @@
  * the annotations with the size the Deployment had when the ReplicaSet was last scaled.
  */
 import type { Deployment, PodTemplateSpec, ReplicaSet } from "#api/gen/types.ts";
+import { parseInt64 } from "#api/go-integer.ts";
 import { jsonEqual } from "#api/json-value.ts";
 
 export const hashLabel = "pod-template-hash";
@@ -44,29 +45,33 @@ export function oldestFirst(a: ReplicaSet, b: ReplicaSet): number {
   return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
 }
 
-export function revisionOf(object: ReplicaSet | Deployment): number {
-  return Number(object.metadata?.annotations?.[revisionAnnotation] ?? 0) || 0;
+/** An int64; 0 for what is none. */
+export function revisionOf(object: ReplicaSet | Deployment): bigint {
+  return parseInt64(object.metadata?.annotations?.[revisionAnnotation] ?? "") ?? 0n;
 }
 
-export function nextRevision(olds: readonly ReplicaSet[]): number {
-  return Math.max(0, ...olds.map(revisionOf)) + 1;
+export function nextRevision(olds: readonly ReplicaSet[]): bigint {
+  const newest = olds.map(revisionOf).reduce((most, one) => (one > most ? one : most), 0n);
+  return BigInt.asIntN(64, newest + 1n);
 }
 
 /** The annotations a ReplicaSet must have as the newest revision; its other annotations stay. */
 export function newestAnnotations(
   deployment: Deployment,
   current: Readonly<Record<string, string>>,
-  revision: number,
+  revision: bigint,
 ): Readonly<Record<string, string>> {
   const copied = Object.entries(deployment.metadata?.annotations ?? {}).filter(
     ([key]) => !notCopied.has(key),
   );
   const merged = { ...current, ...Object.fromEntries(copied) };
-  const old = Number(current[revisionAnnotation] ?? 0);
-  if (old >= revision) return merged;
+  const text = current[revisionAnnotation] ?? "";
+  const old = text === "" ? 0n : parseInt64(text);
+  // As upstream: what somebody else has written there stays.
+  if (old === undefined || old >= revision) return merged;
   const past =
-    old > 0
-      ? { [revisionHistoryAnnotation]: withPast(current[revisionHistoryAnnotation], old) }
+    text !== ""
+      ? { [revisionHistoryAnnotation]: withPast(current[revisionHistoryAnnotation], text) }
       : {};
   return { ...merged, ...past, [revisionAnnotation]: String(revision) };
 }
@@ -74,8 +79,8 @@ export function newestAnnotations(
 /** Upstream's bound: about 100 past revisions; the oldest are forgotten first. */
 const historyCharsMax = 2000;
 
-function withPast(history: string | undefined, revision: number): string {
-  const past = [...(history ?? "").split(",").filter((text) => text !== ""), String(revision)];
+function withPast(history: string | undefined, revision: string): string {
+  const past = [...(history ?? "").split(",").filter((text) => text !== ""), revision];
   while (past.join(",").length > historyCharsMax) past.shift();
   return past.join(",");
 }

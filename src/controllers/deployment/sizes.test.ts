@@ -180,7 +180,10 @@ test("only an active ReplicaSet with another desired number makes a scaling even
 test("old finished ReplicaSets beyond the history limit go, lowest revision first", () => {
   const olds = ["a", "b", "c"].map((name, at) => replicaSet({ name, spec: 0 }, at));
   const given = { spec: { revisionHistoryLimit: 1, selector: {}, template: {} } };
-  const revision = (rs: ReplicaSet): number => ({ a: 3, b: 1, c: 2 })[rs.metadata?.name ?? ""] ?? 0;
+  const revision = (rs: ReplicaSet): bigint =>
+    ({ a: 9007199254740994n, b: 9007199254740992n, c: 9007199254740993n })[
+      rs.metadata?.name ?? ""
+    ] ?? 0n;
   const gone = sizes.beyondHistory(given, olds, revision).map((rs) => rs.metadata?.name);
   assert.deepEqual(gone, ["b", "c"]);
   const busy = olds.map((rs) => ({ ...rs, status: { replicas: 1 } }));

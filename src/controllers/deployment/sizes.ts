@@ -6,6 +6,7 @@
  * After  upstream's deployment/rolling.go, sync.go and util/deployment_util.go.
  */
 import type { Deployment, ReplicaSet } from "#api/gen/types.ts";
+import { parseInt32 } from "#api/go-integer.ts";
 import { roundDownPercent, roundUpPercent } from "../scaling/percent.ts";
 import { desiredAnnotation, maxAnnotation, oldestFirst } from "./revision.ts";
 
@@ -98,12 +99,9 @@ export function isScalingEvent(deployment: Deployment, sets: readonly ReplicaSet
   const replicas = deployment.spec?.replicas ?? 1;
   return sets.some((rs) => {
     const desired = rs.metadata?.annotations?.[desiredAnnotation];
-    return specReplicas(rs) > 0 && isCount(desired) && Number(desired) !== replicas;
+    const count = parseInt32(desired ?? "");
+    return specReplicas(rs) > 0 && count !== undefined && count !== replicas;
   });
-}
-
-function isCount(text: string | undefined): boolean {
-  return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
 /** A change of spec.replicas in the middle of a rollout (or when paused), distributed in proportion. */
@@ -170,23 +168,27 @@ function proportion(rs: ReplicaSet, bounds: Bounds, rest: number, total: number)
 }
 
 function fraction(rs: ReplicaSet, bounds: Bounds, total: number): number {
-  const annotated = Number(rs.metadata?.annotations?.[maxAnnotation] ?? 0) || 0;
+  const annotated = parseInt32(rs.metadata?.annotations?.[maxAnnotation] ?? "") ?? 0;
   const before = annotated > 0 ? annotated : total;
   if (before === 0) return specReplicas(rs);
   return Math.round((specReplicas(rs) * (bounds.replicas + bounds.maxSurge)) / before);
+}
+
+function compareBig(a: bigint, b: bigint): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 /** Finished ReplicaSets beyond spec.revisionHistoryLimit, oldest revisions first. */
 export function beyondHistory(
   deployment: Deployment,
   olds: readonly ReplicaSet[],
-  revision: (rs: ReplicaSet) => number,
+  revision: (rs: ReplicaSet) => bigint,
 ): readonly ReplicaSet[] {
   const limit = deployment.spec?.revisionHistoryLimit ?? 10;
   const alive = olds.filter((rs) => rs.metadata?.deletionTimestamp === undefined);
   const excess = alive.length - limit;
   if (excess <= 0) return [];
-  const order = alive.toSorted((a, b) => revision(a) - revision(b) || oldestFirst(a, b));
+  const order = alive.toSorted((a, b) => compareBig(revision(a), revision(b)) || oldestFirst(a, b));
   return order.slice(0, excess).filter((rs) => {
     const settled = rs.status?.observedGeneration ?? 0;
     return (

@@ -185,7 +185,10 @@ test("pods go when they tolerate the taint no longer, also one that was put on b
       .map((one) => one.metadata?.name ?? "");
   assert.deepEqual(going(), ["plain"]);
   const plain = world.api.peek<Pod>(refs.pods, "default", "plain");
-  assert.equal(plain?.status?.conditions?.[0]?.reason, "DeletionByTaintManager");
+  const target = plain?.status?.conditions?.[0];
+  assert.equal(target?.reason, "DeletionByTaintManager");
+  assert.equal(target?.message, "Taint manager: deleting due to NoExecute taint");
+  assert.equal(target?.observedGeneration, plain?.metadata?.generation);
   await world.advance(29_000);
   assert.deepEqual(going(), ["plain"]);
   await world.advance(1_500);

@@ -126,9 +126,10 @@ export class TaintEvictionController implements Controller {
   }
 
   async #deletePod(pod: Pod): Promise<void> {
-    const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
+    const { namespace = "", name = "", uid = "", generation } = pod.metadata ?? {};
     const lastTransitionTime = formatTime(this.#clock.nowMs());
-    const conditions = [{ ...disruptionTarget, lastTransitionTime }];
+    const seen = generation === undefined ? {} : { observedGeneration: generation };
+    const conditions = [{ ...disruptionTarget, ...seen, lastTransitionTime }];
     const patch = { metadata: { uid }, status: { conditions } };
     const status = { subresource: "status" };
     await this.#client.patch(refs.pods, namespace, name, "strategic", patch, status);

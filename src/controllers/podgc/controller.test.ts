@@ -65,7 +65,9 @@ test("pods of a node that is gone are failed and deleted after a quarantine and 
   await world.advance(20_000);
   const lost = world.api.peek<Pod>(refs.pods, "default", "lost");
   assert.equal(lost?.status?.phase, "Failed");
-  assert.equal(lost?.status?.conditions?.[0]?.reason, "DeletionByPodGC");
+  const target = lost?.status?.conditions?.[0];
+  assert.equal(target?.reason, "DeletionByPodGC");
+  assert.equal(target?.message, "PodGC: node no longer exists");
   assert.notEqual(lost?.metadata?.deletionTimestamp, undefined);
   assert.deepEqual(names(world.api, refs.pods), ["kept", "lost"]);
   await world.stop();

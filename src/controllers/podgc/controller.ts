@@ -96,9 +96,16 @@ export class PodGarbageCollector implements Controller {
   }
 
   async #markFailed(pod: Pod, why: PodGarbage["disruption"]): Promise<void> {
-    const { namespace = "", name = "", uid } = pod.metadata ?? {};
+    const { namespace = "", name = "", uid, generation: observedGeneration } = pod.metadata ?? {};
     const lastTransitionTime = formatTime(this.#clock.nowMs());
-    const target = { type: "DisruptionTarget", status: "True", ...why, lastTransitionTime };
+    const seen = observedGeneration === undefined ? {} : { observedGeneration };
+    const target = {
+      type: "DisruptionTarget",
+      ...seen,
+      status: "True",
+      ...why,
+      lastTransitionTime,
+    };
     const conditions = why === undefined ? {} : { conditions: [target] };
     const patch = { metadata: { uid }, status: { phase: "Failed", ...conditions } };
     const options = { subresource: "status" };

@@ -3,7 +3,8 @@
  * them, and a label of each pod names its own.
  */
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
-import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
+import { goJson } from "#api/go-json.ts";
+import type { KubeObject, OwnerReference } from "#api/object.ts";
 import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
@@ -13,31 +14,27 @@ import { claimCached } from "../ownership/cached.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { ignoreGone } from "../framework/api-errors.ts";
 import { refs } from "../framework/refs.ts";
-import { templateHash } from "./template-hash.ts";
+import { dataHash, templateHash } from "./template-hash.ts";
+import { restoringPatch } from "./template-json.ts";
 
 /** Label of pods: the name of their revision (StatefulSet) or its hash (DaemonSet). */
-export const revisionHashLabel = "controller-revision-hash";
+export const revisionHashLabel = "controller-revision-hash" as const;
 /** Label of a StatefulSet's revisions: the hash in their name. */
-export const hashLabel = "controller.kubernetes.io/hash";
+export const hashLabel = "controller.kubernetes.io/hash" as const;
 
 interface RevisionOwner extends KubeObject {
   readonly spec?: {
     readonly template?: PodTemplateSpec;
     readonly revisionHistoryLimit?: number;
   };
+  readonly status?: { readonly collisionCount?: number };
 }
 
 interface RevisionDeps {
   readonly client: Client;
   readonly reference: OwnerReference;
-  /** The label that carries the hash. */
-  readonly hashLabel: string;
-}
-
-/** The data of a revision: a patch that restores the template. */
-function dataOf(template: PodTemplateSpec): JsonObject {
-  // A template is JSON, but its generated interface has no index signature.
-  return { spec: { template: { ...(template as JsonObject), $patch: "replace" } } };
+  /** The label that carries the hash. Upstream's two controllers hash different things under it. */
+  readonly hashLabel: typeof revisionHashLabel | typeof hashLabel;
 }
 
 export function templateOf(revision: ControllerRevision): PodTemplateSpec | undefined {
@@ -76,7 +73,8 @@ export async function ensureRevision(
   const template = owner.spec?.template ?? {};
   const sorted = known.toSorted(byRevision);
   const newest = sorted.at(-1)?.revision ?? 0;
-  const same = sorted.findLast((revision) => jsonEqual(templateOf(revision), template));
+  const data = restoringPatch(template);
+  const same = sorted.findLast((revision) => jsonEqual(revision.data, data));
   if (same === undefined) return createRevision(deps, owner, template, newest + 1);
   if (same.revision === newest) return same;
   const { namespace = "" } = same.metadata ?? {};
@@ -90,7 +88,7 @@ async function createRevision(
   revision: number,
 ): Promise<ControllerRevision> {
   // A taken name with another template is a hash collision: the count changes until one is free.
-  for (let collisions = 0; ; collisions++) {
+  for (let collisions = owner.status?.collisionCount; ; collisions = (collisions ?? 0) + 1) {
     const object = makeRevision(deps, owner, template, { revision, collisions });
     const created = await createOrFind(deps.client, object);
     if (created !== undefined) return created;
@@ -101,10 +99,14 @@ function makeRevision(
   deps: RevisionDeps,
   owner: RevisionOwner,
   template: PodTemplateSpec,
-  counts: { readonly revision: number; readonly collisions: number },
+  counts: { readonly revision: number; readonly collisions: number | undefined },
 ): ControllerRevision {
   const { name = "", namespace = "", annotations } = owner.metadata ?? {};
-  const hash = templateHash(template, counts.collisions);
+  const data = restoringPatch(template);
+  const hash =
+    deps.hashLabel === hashLabel
+      ? dataHash(goJson(data), counts.collisions ?? 0)
+      : templateHash(template, counts.collisions);
   return {
     apiVersion: "apps/v1",
     kind: "ControllerRevision",
@@ -116,7 +118,7 @@ function makeRevision(
       ...(annotations === undefined ? {} : { annotations }),
       ownerReferences: [deps.reference],
     },
-    data: dataOf(template),
+    data,
     revision: counts.revision,
   };
 }
@@ -133,7 +135,7 @@ async function createOrFind(
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
     const existing = await client.get<ControllerRevision>(ref, namespace, name);
-    return jsonEqual(templateOf(existing), templateOf(object)) ? existing : undefined;
+    return jsonEqual(existing.data, object.data) ? existing : undefined;
   }
 }
 

@@ -1,26 +1,48 @@
-/** Names for templates: short, stable, fit for label values and object names. */
+/** Names for templates and for the data of revisions: upstream's hashes, in its vowel-less alphabet. */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
+import { dumpTemplate } from "./template-dump.ts";
+
+const offset = 0x811c9dc5;
+const prime = 0x01000193;
+const encoder = new TextEncoder();
 
 /**
- * A short name for a template: FNV-1a over its canonical JSON and the collision count, in the
- * vowel-less alphabet. Any stable hash serves: equality of templates decides, not of hashes.
+ * The hash of ReplicaSets and of a DaemonSet's revisions: FNV-1a over the printed template, then over the
+ * collision count where there is one. Zero and none give different hashes.
  */
-export function templateHash(template: PodTemplateSpec, collisionCount: number): string {
-  let hash = 0x811c9dc5;
-  for (const char of `${canonical(template)}${collisionCount}`) {
-    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+export function templateHash(
+  template: PodTemplateSpec,
+  collisionCount: number | undefined,
+): string {
+  let hash = offset;
+  for (const byte of encoder.encode(dumpTemplate(template))) {
+    hash = Math.imul(hash ^ byte, prime) >>> 0;
   }
-  const alphabet = "bcdfghjklmnpqrstvwxz2456789";
-  return String(hash)
-    .split("")
-    .map((digit) => alphabet[digit.charCodeAt(0) % alphabet.length])
-    .join("");
+  return safeEncode(collisionCount === undefined ? hash : addCount(hash, collisionCount));
 }
 
-function canonical(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
-  const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return `{${sorted.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(",")}}`;
+/** As eight bytes: a little-endian uint32, and four zeros. */
+function addCount(before: number, count: number): number {
+  let hash = before;
+  for (let at = 0; at < 8; at++) {
+    const byte = at < 4 ? (count >>> (8 * at)) & 0xff : 0;
+    hash = Math.imul(hash ^ byte, prime) >>> 0;
+  }
+  return hash;
+}
+
+/** The hash of a StatefulSet's revision: FNV-1 over its data and the count in decimal. */
+export function dataHash(data: string, collisionCount: number): string {
+  let hash = offset;
+  for (const byte of encoder.encode(`${data}${collisionCount}`)) {
+    hash = (Math.imul(hash, prime) ^ byte) >>> 0;
+  }
+  return safeEncode(hash);
+}
+
+function safeEncode(hash: number): string {
+  const alphabet = "bcdfghjklmnpqrstvwxz2456789";
+  return Array.from(String(hash), (digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join(
+    "",
+  );
 }

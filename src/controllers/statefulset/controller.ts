@@ -148,7 +148,7 @@ export class StatefulSetController implements Controller {
   async #gather(set: StatefulSet, known: readonly ControllerRevision[]): Promise<Round> {
     const { client, clock } = this.#deps;
     const pods = await this.#claimPods(set);
-    const deps = { client, reference: controllerReference(gvk, set), hashLabel };
+    const deps = { client, reference: controllerReference(gvk, set), hashLabel } as const;
     const newest = await ensureRevision(deps, set, known);
     const revisions = [...known, newest];
     const updateRevision = newest.metadata?.name ?? "";

@@ -52,3 +52,11 @@ test("an integer that no double holds keeps its digits", () => {
   const bytes = encodeProtobuf({ group: "", version: "v1", kind: "Pod" }, exactObject(cached));
   assert.ok(hex(bytes).includes("3881808080808080" + "10"), hex(bytes));
 });
+
+test("the data of a ControllerRevision travels in the spelling of Go's encoder", () => {
+  const data = { spec: { template: { $patch: "replace", note: "a < b & c > d" } } };
+  const revision = { apiVersion: "apps/v1", kind: "ControllerRevision", data, revision: 1 };
+  const gvk = { group: "apps", version: "v1", kind: "ControllerRevision" };
+  const text = Buffer.from(encodeProtobuf(gvk, revision)).toString();
+  assert.ok(text.includes(String.raw`"note":"a \u003c b \u0026 c \u003e d"`), text);
+});

@@ -5,6 +5,7 @@
  * Numbers beyond 2^53 come as JSON.rawJSON (`exact-numbers.ts`) and keep their digits.
  * Cost   one pass from the back into one scratch, one copy; a Pod of 2.4 KB JSON about 6 µs.
  */
+import { goJson } from "#api/go-json.ts";
 import type { AnyObject, GroupVersionKind } from "#api/object.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import { parseTime } from "#api/time.ts";
@@ -243,11 +244,11 @@ function nanosOf(text: string): number {
   return Number(digits.slice(0, 6).padEnd(6, "0")) * 1000;
 }
 
-/** A message whose field 1 is JSON text; null is a message without it. */
+/** A message whose field 1 is JSON text as Go writes it; null is a message without it. */
 function writeRaw(value: unknown): void {
   if (value === undefined || value === null) return;
   const before = writer.length;
-  writer.utf8(JSON.stringify(value));
+  writer.utf8(goJson(value));
   writeHead(0x0a, before);
 }
 

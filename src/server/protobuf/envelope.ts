@@ -35,6 +35,11 @@ export function objectBytes(object: AnyObject): Uint8Array {
   return concatBytes(enveloped({ apiVersion, kind }, [message({ apiVersion, kind }, object)]));
 }
 
+/** A message that the caller has made. */
+export function envelope({ apiVersion, kind }: TypeMeta, message: Uint8Array): Uint8Array {
+  return concatBytes(enveloped({ apiVersion, kind }, [message]));
+}
+
 /** `object` as an item of a list of `type`. */
 export function entryBytes(type: TypeMeta, object: AnyObject): Uint8Array {
   return concatBytes(delimited(itemsField(type), [message(type, object)]));
@@ -77,7 +82,8 @@ function message(type: TypeMeta, object: AnyObject): Uint8Array {
     const metadata = encodeDefinition(objectMetaDefinition, object.metadata ?? {});
     return concatBytes(delimited(firstField, [metadata]));
   }
-  const gv = parseApiVersion(apiVersion);
+  // Documents of the core group's old path say no version.
+  const gv = parseApiVersion(apiVersion === "" ? "v1" : apiVersion);
   if (gv === undefined) throw new ProtobufError(`${apiVersion} is no API version`);
   return encodeProtobuf({ ...gv, kind }, object);
 }

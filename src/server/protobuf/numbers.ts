@@ -741,6 +741,7 @@ io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList groups=1!
 io.k8s.apimachinery.pkg.apis.meta.v1.APIResource name=1! singularName=6! namespaced=2! group=8 version=9 kind=3! verbs=4.1! shortNames=5 categories=7 storageVersionHash=10
 io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList groupVersion=1! resources=2!
 io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions versions=1! serverAddressByClientCIDRs=2!
+io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions versions=1! serverAddressByClientCIDRs=2!
 io.k8s.apimachinery.pkg.apis.meta.v1.Condition type=1! status=2! observedGeneration=3 lastTransitionTime=4! reason=5! message=6!
 io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions gracePeriodSeconds=1* preconditions=2* orphanDependents=3* propagationPolicy=4* dryRun=5 ignoreStoreReadErrorWithClusterBreakingPotential=6*
 io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement key=1! operator=2! values=3

@@ -1,0 +1,30 @@
+/**
+ * JSON text as Go's encoder writes it: `<`, `>`, `&` and two line separators as escapes, keys of maps in
+ * order. Needed where upstream compares bytes; elsewhere the two spellings mean the same.
+ *
+ * Key order  JavaScript puts keys that are array indexes first, so their place in the text is lost. Only
+ *            maps have such keys, and Go sorts maps: an object that has one is written sorted.
+ */
+import { isRecord } from "./json-value.ts";
+
+const escaped = /[<>&\u2028\u2029]/g;
+const hasIndexKey = /"\d+":/;
+
+export function goJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return escapeForGo(hasIndexKey.test(text) ? writeInOrder(value) : text);
+}
+
+/** In JSON these characters stand in strings only. */
+function escapeForGo(text: string): string {
+  return text.replace(escaped, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function writeInOrder(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(writeInOrder).join(",")}]`;
+  if (!isRecord(value)) return JSON.stringify(value);
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+  if (keys.some((key) => /^\d+$/.test(key))) keys.sort();
+  const fields = keys.map((key) => `${JSON.stringify(key)}:${writeInOrder(value[key])}`);
+  return `{${fields.join(",")}}`;
+}
