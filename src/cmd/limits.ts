@@ -34,6 +34,9 @@ export const localEngine = {
 /** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
 export const hollowStartMs = 100;
 
+/** From a deletion to the end of a hollow pod that stops when asked to: a kubelet takes one or two seconds. */
+export const hollowStopMs = 1_000;
+
 /** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;
 

@@ -1,5 +1,7 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { imagePatterns, type ImagePatterns } from "#hollow/image-pull.ts";
+import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { compactEverySeconds, nodesMax } from "./limits.ts";
@@ -30,6 +32,15 @@ program
     6443,
   )
   .option("--nodes <count>", "hollow nodes to register", integer("count", 0, nodesMax), 10)
+  .addOption(
+    new Option(
+      "--image-pull-error <patterns>",
+      'images that hollow nodes cannot pull, comma separated, * for any text; "" for none. Nothing is pulled or run: ' +
+        "what a container does is read off its command line, not off a script's environment",
+    )
+      .argParser(patterns)
+      .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
+  )
   .option(
     "--compact-every <seconds>",
     "history kept at least for watchers and lists that go on; what is older is forgotten",
@@ -263,6 +274,14 @@ function share(text: string): number {
 function curves(text: string): string {
   try {
     return curvesOf(text.split(",").map(Number));
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`);
+  }
+}
+
+function patterns(text: string): ImagePatterns {
+  try {
+    return imagePatterns(text);
   } catch (error) {
     throw new InvalidArgumentError(`${(error as Error).message}.`);
   }

@@ -26,6 +26,7 @@ import type { Pki } from "#auth/pki-files.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
 import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
+import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import { createLister } from "#registry/lister.ts";
@@ -63,6 +64,8 @@ export interface PlaneOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  readonly unpullable?: ImagePatterns;
   /** History kept at least; absent: as limits.ts has it. */
   readonly compactPeriodMs?: number;
   readonly audit?: AuditSink;
@@ -130,6 +133,7 @@ async function startOn(
       ? undefined
       : startLoops(host, server.handler, {
           nodes: options.nodes,
+          ...(options.unpullable === undefined ? {} : { unpullable: options.unpullable }),
           rootCa: options.pki.authority.certificate,
           mintLegacyToken: access.mintLegacyToken,
         });

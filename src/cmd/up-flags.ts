@@ -1,10 +1,13 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
 
+import type { ImagePatterns } from "#hollow/image-pull.ts";
+
 export interface UpFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  readonly imagePullError: ImagePatterns;
   readonly compactEvery: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;

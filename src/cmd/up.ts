@@ -86,6 +86,7 @@ async function start(
       host: flags.host,
       port: flags.port,
       nodes: flags.nodes,
+      unpullable: flags.imagePullError,
       ...more,
       compactPeriodMs: flags.compactEvery * 1000,
     });
