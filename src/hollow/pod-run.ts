@@ -74,15 +74,18 @@ export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
   const init = stage === "initializing" ? adoptInit(pod, nowMs) : undefined;
   const stopping = parseTime(pod.metadata?.deletionTimestamp);
   const graceMs = secondsOf(pod.metadata?.deletionGracePeriodSeconds) * 1_000;
+  const acceptedMs = parseTime(status?.startTime) ?? nowMs;
+  // A period beyond any clock has no beginning.
+  const beganMs = Math.max(acceptedMs, (stopping ?? 0) - graceMs);
   return {
     stage,
-    acceptedMs: parseTime(status?.startTime) ?? nowMs,
+    acceptedMs,
     startedMs,
     resumeMs: nowMs,
     restarts: first?.restartCount ?? 0,
     address,
     ready: ready ? "ready" : "not-ready",
-    stoppingMs: stopping === undefined ? 0 : Math.min(nowMs, stopping - graceMs),
+    stoppingMs: stopping === undefined ? 0 : Math.min(nowMs, beganMs),
     observed: status?.observedGeneration ?? 0,
     ...(init === undefined ? {} : { init }),
     ...(stage === "pulling" ? { pull: { failures: 1, isBackingOff: true, untilMs: nowMs } } : {}),
