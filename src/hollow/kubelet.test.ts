@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Node, Pod, PodSpec, Taint } from "#api/gen/types.ts";
+import { formatTime } from "#api/time.ts";
+import { silentLog } from "#platform/log.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
+import { HollowNode, nodeDefaults } from "./hollow-node.ts";
 import { imagePatterns } from "./image-pull.ts";
+import { hollowDefaults } from "./options.ts";
+import { HollowPods } from "./pods.ts";
 import { bound, conditionOf, nodesRef, podsRef, startRig, wholeCondition } from "./testing.ts";
 
 const kubeletConditions = [
@@ -328,12 +334,16 @@ test("a pod that does not tolerate a NoExecute taint is refused; NoSchedule is t
 
 test("labels somebody gave the node count before its watch has told of them", async () => {
   const rig = await startRig();
+  const open = rig.api.block((call) => call.resource === "nodes" && call.verb === "watch");
+  rig.api.cutWatches();
+  await rig.clock.advance(5_000);
   const node = rig.api.peek<Node>(nodesRef, "", "hollow-0");
   const labels = { ...node?.metadata?.labels, disk: "ssd" };
   rig.api.put<Node>(nodesRef, { ...node, metadata: { ...node?.metadata, labels } });
   rig.api.put(podsRef, bound("p", { spec: { nodeSelector: { disk: "ssd" } } }));
   await rig.clock.advance(10);
   assert.equal(rig.pod("p")?.status?.phase, "Running");
+  open();
   await rig.end();
 });
 
@@ -342,8 +352,13 @@ test("pods that ran before a restart are not asked again, and still take their r
   rig.api.put(podsRef, bound("a", { spec: requests({ cpu: "5" }) }));
   await rig.clock.advance(10);
   await rig.end();
+  const node = rig.api.peek<Node>(nodesRef, "", "hollow-0");
+  rig.api.put<Node>(nodesRef, { ...node, spec: { ...node?.spec, taints: [taint("NoExecute")] } });
   const second = rig.start();
-  rig.api.put(podsRef, bound("b", { spec: requests({ cpu: "5" }) }));
+  const tolerations = [{ operator: "Exists" }];
+  rig.api.put(podsRef, bound("b", { spec: { ...requests({ cpu: "5" }), tolerations } }));
+  await rig.clock.advance(10);
+  rig.edit("a", { activeDeadlineSeconds: 1_000 });
   await rig.clock.advance(10);
   assert.equal(rig.pod("a")?.status?.phase, "Running");
   assert.equal(rig.pod("b")?.status?.reason, "OutOfcpu");
@@ -418,6 +433,43 @@ test("a phase that others made final is left alone", async () => {
   await rig.clock.advance(5_000);
   assert.equal(rig.pod("p")?.status?.reason, "Evicted");
   assert.equal(rig.writes().length, writes);
+  await rig.end();
+});
+
+test("an update that comes while a status is written does not make the pod forget its start", async () => {
+  const rig = await startRig();
+  const startedAt = formatTime(rig.clock.nowMs());
+  const open = rig.api.block((call) => call.resource === "pods" && call.verb === "patch");
+  rig.api.put(podsRef, bound("p"));
+  await rig.clock.advance(10);
+  rig.edit("p", { activeDeadlineSeconds: 1_000 });
+  await rig.clock.advance(5_000);
+  open();
+  await rig.clock.advance(10);
+  assert.equal(rig.pod("p")?.status?.observedGeneration, 2);
+  const [status] = rig.pod("p")?.status?.containerStatuses ?? [];
+  assert.equal(status?.state?.running?.startedAt, startedAt);
+  await rig.end();
+});
+
+test("an event older than what was written is not news", async () => {
+  const rig = await startRig({ count: 0 });
+  const deps = { client: rig.api, clock: rig.clock, random: new FakeRandom(5), log: silentLog };
+  const options = { ...hollowDefaults, count: 1 };
+  const node = new HollowNode(0, options, nodeDefaults(options));
+  const pods = new HollowPods(deps, options, new Map([[node.name, node]]));
+  const stop = new AbortController();
+  const running = pods.run(stop.signal);
+  await rig.clock.advance(10);
+  const startedAt = formatTime(rig.clock.nowMs());
+  const first = rig.api.put(podsRef, bound("p", { spec: { activeDeadlineSeconds: 30 } }));
+  await rig.clock.advance(10);
+  pods.apply([{ type: "MODIFIED", object: first }]);
+  await rig.clock.advance(31_000);
+  const [status] = rig.pod("p")?.status?.containerStatuses ?? [];
+  assert.equal(status?.state?.terminated?.startedAt, startedAt);
+  stop.abort();
+  await running;
   await rig.end();
 });
 
