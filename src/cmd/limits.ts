@@ -43,6 +43,9 @@ export const kubeletStreams = { openMax: 4_096, openPerHostMax: 1_024 };
 /** Upstream's 30 s to reach a pod (kubelets: --kubelet-timeout); a head as clients may send one. */
 export const kubeletConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 8 };
 
+/** From a deletion to the end of a hollow pod that stops when asked to: a kubelet takes one or two seconds. */
+export const hollowStopMs = 1_000;
+
 /** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;
 

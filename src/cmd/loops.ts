@@ -12,14 +12,17 @@ import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import { createControllerManager, type ControllerManager } from "#controllers/manager.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
+import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { hollowDefaults } from "#hollow/options.ts";
 import type { PlainHandler } from "#platform/http.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
-import { hollowStartMs } from "./limits.ts";
+import { hollowStartMs, hollowStopMs } from "./limits.ts";
 import type { SupervisedHost } from "./host.ts";
 
 interface LoopOptions {
   readonly nodes: number;
+  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  readonly unpullable?: ImagePatterns;
   /** PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
@@ -92,9 +95,10 @@ export function startLoops(
 function hollowNodes(
   host: SupervisedHost,
   client: Client,
-  { nodes }: LoopOptions,
+  { nodes, unpullable = hollowDefaults.unpullable }: LoopOptions,
 ): Hollow | undefined {
   if (nodes === 0) return undefined;
-  const options = { ...hollowDefaults, count: nodes, startMs: hollowStartMs };
+  const times = { startMs: hollowStartMs, stopMs: hollowStopMs };
+  const options = { ...hollowDefaults, ...times, count: nodes, unpullable };
   return createHollowNodes({ ...host, client }, options);
 }

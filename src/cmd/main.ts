@@ -1,6 +1,8 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { isIP } from "node:net";
+import { imagePatterns, type ImagePatterns } from "#hollow/image-pull.ts";
+import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { compactEverySeconds, nodesMax, signingLifetimeMs } from "./limits.ts";
@@ -31,6 +33,15 @@ program
     6443,
   )
   .option("--nodes <count>", "hollow nodes to register", integer("count", 0, nodesMax), 10)
+  .addOption(
+    new Option(
+      "--image-pull-error <patterns>",
+      'images that hollow nodes cannot pull, comma separated, * for any text; "" for none. Nothing is pulled or run: ' +
+        "what a container does is read off its command line, not off a script's environment",
+    )
+      .argParser(patterns)
+      .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
+  )
   .option(
     "--compact-every <seconds>",
     "history kept at least for watchers and lists that go on; what is older is forgotten",
@@ -329,6 +340,14 @@ function duration(text: string): number {
   const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
   if (whole !== undefined && ms > 0) return ms;
   throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
+}
+
+function patterns(text: string): ImagePatterns {
+  try {
+    return imagePatterns(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`);
+  }
 }
 
 function integer(what: string, least: number, most: number): (text: string) => number {

@@ -31,6 +31,7 @@ import type { Client } from "#client/client.ts";
 import { directClient } from "#client/direct.ts";
 import { controllerRoles } from "#controllers/manager.ts";
 import type { SigningOptions } from "#controllers/certificates/signing.ts";
+import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import { createLister } from "#registry/lister.ts";
@@ -69,6 +70,8 @@ export interface PlaneOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  readonly unpullable?: ImagePatterns;
   /** History kept at least; absent: as limits.ts has it. */
   readonly compactPeriodMs?: number;
   readonly audit?: AuditSink;
@@ -153,6 +156,7 @@ async function startOn(
       ? undefined
       : startLoops(host, server.handler, {
           nodes: options.nodes,
+          ...(options.unpullable === undefined ? {} : { unpullable: options.unpullable }),
           rootCa: options.rootCa ?? options.pki.authority.certificate,
           mintLegacyToken: access.mintLegacyToken,
           certificates: certificateSigning(host, options),

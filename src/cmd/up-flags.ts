@@ -1,4 +1,5 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
+import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { KubeletFlags } from "./kubelets.ts";
 import type { SigningFlags } from "./signing.ts";
 
@@ -7,6 +8,7 @@ export interface UpFlags extends KubeletFlags, SigningFlags {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
+  readonly imagePullError: ImagePatterns;
   readonly compactEvery: number;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
   readonly auditLog?: string;

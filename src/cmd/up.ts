@@ -97,6 +97,7 @@ async function start(
       port: flags.port,
       nodes: flags.nodes,
       anonymousPaths: flags.anonymousPaths,
+      unpullable: flags.imagePullError,
       ...more,
       compactPeriodMs: flags.compactEvery * 1000,
     });

@@ -1,73 +1,11 @@
 /** Hollow nodes against the API in memory: the lives of nodes and pods. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Lease, Node, Pod, PodSpec } from "#api/gen/types.ts";
+import type { Lease, Node, Pod } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";
-import type { FakeApi } from "#client/testing/fake-api.ts";
-import { createFakeApi } from "#client/testing/fake-api.ts";
-import { silentLog } from "#platform/log.ts";
-import { FakeClock } from "#platform/testing/clock.ts";
-import { FakeRandom } from "#platform/testing/random.ts";
-import { createHollowNodes } from "./hollow.ts";
-import type { HollowOptions } from "./options.ts";
-import { hollowDefaults } from "./options.ts";
+import { bound, conditionOf, nodesRef, podsRef, startRig } from "./testing.ts";
 
-const podsRef = { group: "", version: "v1", resource: "pods" };
-const nodesRef = { group: "", version: "v1", resource: "nodes" };
 const leasesRef = { group: "coordination.k8s.io", version: "v1", resource: "leases" };
-
-async function startRig(
-  options: Partial<HollowOptions> = {},
-  seed: (api: FakeApi) => void = () => {},
-) {
-  const clock = new FakeClock();
-  const api = createFakeApi({ clock });
-  seed(api);
-  const deps = { client: api, clock, random: new FakeRandom(5), log: silentLog };
-  const start = () => {
-    const hollow = createHollowNodes(deps, { ...hollowDefaults, count: 2, ...options });
-    const stop = new AbortController();
-    const running = hollow.run(stop.signal);
-    const end = async () => {
-      stop.abort();
-      await running;
-    };
-    return { hollow, end };
-  };
-  const first = start();
-  await clock.advance(10);
-  const pod = (name: string) => api.peek<Pod>(podsRef, "a", name);
-  const writes = () =>
-    api.calls.filter((c) => c.resource === "pods" && (c.verb === "patch" || c.verb === "delete"));
-  return { clock, api, start, pod, writes, ...first };
-}
-
-interface Shape {
-  readonly spec?: Partial<PodSpec>;
-  readonly annotations?: Record<string, string>;
-  readonly finalizers?: readonly string[];
-}
-
-function bound(name: string, shape: Shape = {}, nodeName = "hollow-0"): Pod {
-  const { spec, annotations, finalizers } = shape;
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name,
-      namespace: "a",
-      generation: 1,
-      ...(annotations === undefined ? {} : { annotations }),
-      ...(finalizers === undefined ? {} : { finalizers }),
-    },
-    spec: { nodeName, containers: [{ name: "c", image: "nginx:1" }], ...spec },
-    status: { phase: "Pending", conditions: [{ type: "PodScheduled", status: "True" }] },
-  };
-}
-
-function conditionOf(pod: Pod | undefined, type: string): string | undefined {
-  return pod?.status?.conditions?.find((condition) => condition.type === type)?.status;
-}
 
 test("nodes register once, ready, with addresses of their own", async () => {
   const rig = await startRig();

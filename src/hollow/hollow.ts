@@ -7,7 +7,7 @@
  */
 import type { HollowDeps } from "./nodes.ts";
 import { HollowNodes } from "./nodes.ts";
-import { HollowNode } from "./hollow-node.ts";
+import { HollowNode, nodeDefaults } from "./hollow-node.ts";
 import type { HollowOptions } from "./options.ts";
 import { HollowPods } from "./pods.ts";
 
@@ -29,8 +29,9 @@ export interface Hollow {
 
 export function createHollowNodes(deps: HollowDeps, options: HollowOptions): Hollow {
   const nodes = new Map<string, HollowNode>();
+  const defaults = nodeDefaults(options);
   for (let i = 0; i < options.count; i++) {
-    const node = new HollowNode(options.firstIndex + i, options);
+    const node = new HollowNode(options.firstIndex + i, options, defaults);
     nodes.set(node.name, node);
   }
   const kubelets = new HollowNodes(deps, options, nodes);

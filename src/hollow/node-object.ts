@@ -36,7 +36,7 @@ export function nodeObject(facts: NodeFacts, options: HollowOptions, nowMs: numb
   };
 }
 
-function nodeLabels(facts: NodeFacts, options: HollowOptions): Record<string, string> {
+export function nodeLabels(facts: NodeFacts, options: HollowOptions): Record<string, string> {
   const zone = `zone-${facts.index % Math.max(1, options.zones)}`;
   return {
     "beta.kubernetes.io/arch": "amd64",
@@ -52,8 +52,8 @@ function nodeLabels(facts: NodeFacts, options: HollowOptions): Record<string, st
   };
 }
 
-export function nodeStatus(facts: NodeFacts, options: HollowOptions, nowMs: number) {
-  const capacity = {
+export function nodeCapacity(options: HollowOptions): Record<string, string> {
+  return {
     cpu: options.cpu,
     memory: options.memory,
     "ephemeral-storage": options.ephemeralStorage,
@@ -61,6 +61,10 @@ export function nodeStatus(facts: NodeFacts, options: HollowOptions, nowMs: numb
     "hugepages-2Mi": "0",
     pods: String(options.pods),
   };
+}
+
+export function nodeStatus(facts: NodeFacts, options: HollowOptions, nowMs: number) {
+  const capacity = nodeCapacity(options);
   const id = hexId(facts.name).slice(0, 32);
   return {
     capacity,

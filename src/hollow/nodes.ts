@@ -96,6 +96,7 @@ export class HollowNodes implements ReflectorSink<Node> {
   /** A node that the control plane gave up on answers at once, as a kubelet does. */
   #seen(object: Node): void {
     const node = this.#nodes.get(object.metadata?.name ?? "");
+    node?.seen(object);
     if (node === undefined || node.uid === "") return;
     const ready = object.status?.conditions?.find((condition) => condition.type === "Ready");
     if (ready?.status !== "True") this.#statuses.add(node.name);

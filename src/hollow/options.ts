@@ -1,5 +1,7 @@
 /** What hollow nodes look like and how fast their pods are. All given; `hollowDefaults` is for `cmd`. */
 import type { Taint } from "#api/gen/types.ts";
+import type { ImagePatterns } from "./image-pull.ts";
+import { imagePatterns } from "./image-pull.ts";
 
 export interface HollowOptions {
   readonly count: number;
@@ -22,15 +24,19 @@ export interface HollowOptions {
   readonly statusMs: number;
   /** From bound to running; 0 saves the ContainerCreating write. */
   readonly startMs: number;
-  /** From deletion asked for to the pod's end, at most its grace period. */
+  /** From deletion asked for to the end of containers that end as soon as they are asked to. */
   readonly stopMs: number;
   /** How long pods run whose program is not known and whose restart policy lets them end. */
   readonly jobMs: number;
-  /** Events of a kubelet (Pulled, Created, Started, Killing): three more writes a pod. */
+  /** Images that are never pulled. */
+  readonly unpullable: ImagePatterns;
+  /** Events of a pod that does well (Pulled, Created, Started): three more writes a pod. */
   readonly podEvents: boolean;
   readonly podWritesInFlightMax: number;
   readonly nodeWritesInFlightMax: number;
 }
+
+export const unpullableDefault = "*:non-existent,invalid.*";
 
 export const hollowDefaults: Omit<HollowOptions, "count"> = {
   namePrefix: "hollow-",
@@ -47,6 +53,7 @@ export const hollowDefaults: Omit<HollowOptions, "count"> = {
   startMs: 0,
   stopMs: 0,
   jobMs: 1_000,
+  unpullable: imagePatterns(unpullableDefault),
   podEvents: false,
   podWritesInFlightMax: 128,
   nodeWritesInFlightMax: 64,

@@ -1,181 +1,336 @@
 /**
  * The life of a hollow pod as a pure step: from what is known and the time to what to do next.
  *
- *   accepted ──(start time)──► running ──(exit, policy lets it end)──► finished
- *      └─► creating ─────────────┘ ▲ │
- *         (start takes a while)    │ └─(exit, policy starts it again)─► backoff ─┐
- *                                  └───────────────(back-off over)───────────────┘
+ *   accepted ─► [creating] ─► [initializing] ─► running ──(exit, policy lets it end)──► finished
+ *                                  │  │   ▲      ▲ │ ▲
+ *        (an image cannot be pulled)  ▼   │      │ │ └─(back-off over)── backoff
+ *                                  pulling ──────┘ └─(exit, policy starts it again)─► backoff
+ *   any ──(not admitted, deadline over)──► finished
  *   any ──(deletion asked for, stop time over)──► gone, by a DELETE without grace
  *
  * Holds  a status is written only when it differs from the last one written; at most two from bound
- *        to ready, one when starting takes no time.
+ *        to ready, one when starting takes no time and init containers take none. A stage that goes on
+ *        is written again when the spec is a newer one than the last write observed.
  */
-import type { Pod, PodStatus } from "#api/gen/types.ts";
-import { parseTime } from "#api/time.ts";
+import type { Container, Pod, PodStatus } from "#api/gen/types.ts";
+import type { Rejection } from "./admission.ts";
+import type { Ending, StatusFacts } from "./container-status.ts";
+import { killedCode } from "./container-status.ts";
+import type { ImagePatterns } from "./image-pull.ts";
+import { cannotPull, firstPull, nextPull, pullEvents } from "./image-pull.ts";
+import { podStatus, rejectedStatus } from "./pod-status.ts";
+import type { InitRun, PodRun, PullRun, ResizePending } from "./pod-run.ts";
+import { hasEnded, isSidecar, secondsOf } from "./pod-run.ts";
+import { stopMsOf } from "./pod-stop.ts";
 import type { Program } from "./program.ts";
-import type { PodRun, StatusFacts } from "./pod-status.ts";
-import { backoffStatus, creatingStatus, finishedStatus, runningStatus } from "./pod-status.ts";
+import { initProgramOf } from "./program.ts";
 
 type Step =
   /** Nothing to write; look again after `afterMs`, or only when the pod changes. */
   | { readonly kind: "wait"; readonly afterMs: number | undefined; readonly run: PodRun }
-  /** Once `status` is written `run` holds; then look again at once. */
-  | { readonly kind: "write"; readonly status: Partial<PodStatus>; readonly run: PodRun }
+  /** Once `status` is written `run` holds; send `events`, then look again at once. */
+  | {
+      readonly kind: "write";
+      readonly status: Partial<PodStatus>;
+      readonly run: PodRun;
+      readonly events: readonly PodEvent[];
+    }
   | { readonly kind: "delete" };
 
-interface PlanFacts {
+export interface PodEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface PlanFacts {
   readonly pod: Pod;
   readonly run: PodRun;
   readonly program: Program;
   readonly hostAddress: string;
   readonly nowMs: number;
+  readonly images: ImagePatterns;
+  /** The node does not take the pod. */
+  readonly rejection?: Rejection;
+  /** The node has no room for what the pod wants now. */
+  readonly resize?: ResizePending;
 }
 
 const restartFirstMs = 10_000;
 const restartMostMs = 300_000;
-/** What a shell reports for a program ended by SIGTERM. */
-const terminatedCode = 143;
+/** A stop this short is not worth a write of the generation that the deletion made. */
+const shortStopMs = 1_000;
+/** A longer wait is looked at in between: times beyond it may be no times at all. */
+const longestWaitMs = 86_400_000;
 
 export function planPod(facts: PlanFacts): Step {
-  if (facts.pod.metadata?.deletionTimestamp !== undefined) return planStop(facts);
-  switch (facts.run.stage) {
+  const { pod, run, nowMs } = facts;
+  if (run.stage !== "finished" && hasEnded(pod)) {
+    return planPod({ ...facts, run: { ...bare(run), stage: "finished" } });
+  }
+  if (pod.metadata?.deletionTimestamp !== undefined) return planStop(facts);
+  if (run.stage === "finished") return { kind: "wait", afterMs: undefined, run };
+  if (facts.rejection !== undefined) return planRejection(facts, facts.rejection);
+  if (nowMs >= deadlineOf(facts)) return planDeadline(facts);
+  switch (run.stage) {
     case "accepted":
       return planStart(facts);
     case "creating":
       return planCreating(facts);
+    case "initializing":
+      return planInit(facts);
+    case "pulling":
+      return planPull(facts, mainContainers(pod));
     case "running":
       return planRunning(facts);
     case "backoff":
       return planBackoff(facts);
-    case "finished":
-      return wait(facts);
     default:
-      return facts.run.stage satisfies never;
+      return run.stage satisfies never;
   }
 }
 
-/** The run of a pod just seen: new, or read back from what a predecessor wrote. */
-export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
-  const { status } = pod;
-  const first = status?.containerStatuses?.[0];
-  const startedMs = parseTime(first?.state?.running?.startedAt) ?? 0;
-  const stage = adoptStage(pod, startedMs);
-  const ready = status?.conditions?.find((c) => c.type === "Ready")?.status === "True";
-  return {
-    stage,
-    acceptedMs: parseTime(status?.startTime) ?? nowMs,
-    startedMs,
-    resumeMs: nowMs,
-    restarts: first?.restartCount ?? 0,
-    address,
-    ready: ready ? "ready" : "not-ready",
-    stoppingMs: 0,
-  };
-}
-
-function adoptStage(pod: Pod, startedMs: number): PodRun["stage"] {
-  const phase = pod.status?.phase;
-  if (phase === "Succeeded" || phase === "Failed") return "finished";
-  if (phase !== "Running") return "accepted";
-  return startedMs > 0 ? "running" : "backoff";
+function planRejection(facts: PlanFacts, rejection: Rejection): Step {
+  const run: PodRun = { ...bare(facts.run), stage: "finished" };
+  const status = rejectedStatus(statusFacts(facts, run), rejection);
+  return { kind: "write", status, run, events: [{ type: "Warning", ...rejection }] };
 }
 
 function planStart(facts: PlanFacts): Step {
-  if (facts.program.startMs === 0) return start(facts);
-  const run: PodRun = { ...facts.run, stage: "creating" };
-  return { kind: "write", status: creatingStatus(statusFacts(facts, run)), run };
+  if (facts.program.startMs === 0) return enterInit(facts, 0);
+  return write(facts, { ...facts.run, stage: "creating" });
 }
 
 function planCreating(facts: PlanFacts): Step {
   const leftMs = facts.run.acceptedMs + facts.program.startMs - facts.nowMs;
-  return leftMs > 0 ? wait(facts, leftMs) : start(facts);
+  return leftMs > 0 ? settle(facts, leftMs) : enterInit(facts, 0);
 }
 
-function start(facts: PlanFacts): Step {
-  const begun: PodRun = { ...facts.run, stage: "running", startedMs: facts.nowMs };
-  const run = { ...begun, ready: readiness(facts, begun) };
-  return { kind: "write", status: runningStatus(statusFacts(facts, run), run.ready), run };
+/** Init containers that end at once and sidecars are passed in one step. */
+function enterInit(facts: PlanFacts, from: number): Step {
+  const containers = initContainers(facts.pod);
+  for (let index = from; index < containers.length; index++) {
+    const container = containers[index];
+    if (container === undefined) break;
+    if (!cannotPull(facts.images, container) && endsAtOnce(container)) continue;
+    return startInit(facts, { index, restarts: 0 });
+  }
+  return startMain(facts);
+}
+
+function endsAtOnce(container: Container): boolean {
+  if (isSidecar(container)) return true;
+  const { runMs, exitCode } = initProgramOf(container);
+  return runMs === 0 && exitCode === 0;
+}
+
+function startInit(
+  facts: PlanFacts,
+  at: { readonly index: number; readonly restarts: number },
+): Step {
+  const { nowMs, images, pod } = facts;
+  const stage = "initializing" as const;
+  const container = initContainers(pod)[at.index];
+  if (container === undefined) return startMain(facts);
+  if (cannotPull(images, container)) {
+    const pull = firstPull([container], nowMs);
+    const init: InitRun = { ...at, startedMs: 0, resumeMs: nowMs };
+    return write(
+      facts,
+      { ...bare(facts.run), stage, init, pull },
+      undefined,
+      pullingEvents(pull, [container]),
+    );
+  }
+  const init: InitRun = { ...at, startedMs: nowMs, resumeMs: nowMs };
+  return write(facts, { ...bare(facts.run), stage, init });
+}
+
+function planInit(facts: PlanFacts): Step {
+  const { run, nowMs, pod } = facts;
+  const { init } = run;
+  const container = initContainers(pod)[init?.index ?? 0];
+  if (init === undefined || container === undefined) return startMain(facts);
+  if (run.pull !== undefined) return planPull(facts, [container]);
+  if (init.startedMs === 0) {
+    if (nowMs < init.resumeMs) return settle(facts, init.resumeMs - nowMs);
+    return startInit(facts, { index: init.index, restarts: init.restarts + 1 });
+  }
+  const { runMs = Infinity, exitCode } = initProgramOf(container);
+  const leftMs = isSidecar(container) ? 0 : init.startedMs + runMs - nowMs;
+  if (leftMs > 0) return settle(facts, leftMs);
+  if (exitCode === 0 || isSidecar(container)) return enterInit(facts, init.index + 1);
+  if (!restartsInit(pod, container)) return finish(facts, { exitCode });
+  const delayMs = backOffMs(init.restarts);
+  const next: PodRun = { ...run, init: { ...init, startedMs: 0, resumeMs: nowMs + delayMs } };
+  return write(facts, next, { exitCode, delayMs });
+}
+
+function restartsInit(pod: Pod, container: Container): boolean {
+  const policy = container.restartPolicy ?? pod.spec?.restartPolicy ?? "Always";
+  return policy !== "Never";
+}
+
+/** Of `containers` some have images that cannot be pulled, until somebody gives them others. */
+function planPull(facts: PlanFacts, containers: readonly Container[]): Step {
+  const { run, nowMs, images } = facts;
+  const failing = containers.filter((container) => cannotPull(images, container));
+  if (failing.length === 0 || run.pull === undefined) {
+    return enterInit(facts, run.init?.index ?? initContainers(facts.pod).length);
+  }
+  if (nowMs < run.pull.untilMs) return settle(facts, run.pull.untilMs - nowMs);
+  const pull = nextPull(run.pull, nowMs);
+  return write(facts, { ...run, pull }, undefined, pullingEvents(pull, failing));
+}
+
+function pullingEvents(pull: PullRun, failing: readonly Container[]): readonly PodEvent[] {
+  return failing.flatMap((container) => pullEvents(container, pull));
+}
+
+function startMain(facts: PlanFacts): Step {
+  const { nowMs, images, pod } = facts;
+  const containers = mainContainers(pod);
+  const failing = containers.filter((container) => cannotPull(images, container));
+  const base = bare(facts.run);
+  if (failing.length === 0) return write(facts, { ...base, stage: "running", startedMs: nowMs });
+  const pull = firstPull(failing, nowMs);
+  const startedMs = failing.length === containers.length ? 0 : nowMs;
+  const run: PodRun = { ...base, stage: "pulling", startedMs, pull };
+  return write(facts, run, undefined, pullingEvents(pull, failing));
 }
 
 function planRunning(facts: PlanFacts): Step {
-  const { run, program, nowMs } = facts;
-  const exitMs = program.runMs === undefined ? Infinity : run.startedMs + program.runMs;
-  const deadlineMs = deadlineOf(facts);
-  if (nowMs >= Math.min(exitMs, deadlineMs)) {
-    return deadlineMs < exitMs ? planDeadline(facts) : planExit(facts);
+  const { run, nowMs, images, pod } = facts;
+  const exitMs = exitOf(facts);
+  if (nowMs >= exitMs) return planExit(facts);
+  if (isStale(facts) && mainContainers(pod).some((c) => cannotPull(images, c))) {
+    return startMain(facts);
   }
   const ready = readiness(facts, run);
-  if (ready !== run.ready) {
-    const next = { ...run, ready };
-    return { kind: "write", status: runningStatus(statusFacts(facts, next), ready), run: next };
-  }
-  const readyMs = ready === "not-ready" ? run.startedMs + probeDelayMs(facts.pod) : Infinity;
-  const nextMs = Math.min(exitMs, deadlineMs, readyMs);
-  return wait(facts, nextMs === Infinity ? undefined : Math.max(1, nextMs - nowMs));
+  if (ready !== run.ready) return write(facts, run);
+  const readyMs = ready === "not-ready" ? run.startedMs + probeDelayMs(pod) : Infinity;
+  return settle(facts, Math.min(exitMs, readyMs) - nowMs);
+}
+
+function exitOf({ run, program }: PlanFacts): number {
+  if (run.stage !== "running" || program.runMs === undefined) return Infinity;
+  return run.startedMs + program.runMs;
 }
 
 function planExit(facts: PlanFacts): Step {
   const { exitCode } = facts.program;
   const policy = facts.pod.spec?.restartPolicy ?? "Always";
   const again = policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
-  if (!again) return finish(facts, exitCode);
-  const doubled = restartFirstMs * 2 ** Math.min(facts.run.restarts, 10);
-  const delayMs = Math.min(restartMostMs, doubled);
+  if (!again) return finish(facts, { exitCode });
+  const delayMs = backOffMs(facts.run.restarts);
   const resumeMs = facts.nowMs + delayMs;
-  const run: PodRun = { ...facts.run, stage: "backoff", resumeMs, ready: "not-ready" };
-  const status = backoffStatus(statusFacts(facts, run), exitCode, delayMs);
-  return { kind: "write", status, run };
+  return write(facts, { ...facts.run, stage: "backoff", resumeMs }, { exitCode, delayMs });
+}
+
+function backOffMs(restarts: number): number {
+  return Math.min(restartMostMs, restartFirstMs * 2 ** Math.min(restarts, 10));
 }
 
 function planBackoff(facts: PlanFacts): Step {
   const leftMs = facts.run.resumeMs - facts.nowMs;
-  if (leftMs > 0) return wait(facts, leftMs);
-  return start({ ...facts, run: { ...facts.run, restarts: facts.run.restarts + 1 } });
+  if (leftMs > 0) return settle(facts, leftMs);
+  return startMain({ ...facts, run: { ...facts.run, restarts: facts.run.restarts + 1 } });
 }
 
 function planDeadline(facts: PlanFacts): Step {
-  return finish(facts, terminatedCode, {
-    reason: "DeadlineExceeded",
-    message: "Pod was active on the node longer than the specified deadline",
-  });
+  const reason = "DeadlineExceeded";
+  const message = "Pod was active on the node longer than the specified deadline";
+  const events: PodEvent[] = [{ type: "Normal", reason, message }];
+  return finish(facts, { exitCode: killedCode, reason, message }, events);
 }
 
-function finish(
-  facts: PlanFacts,
-  exitCode: number,
-  why?: { readonly reason: string; readonly message: string },
-): Step {
-  const run: PodRun = { ...facts.run, stage: "finished", ready: "not-ready" };
-  return { kind: "write", status: finishedStatus(statusFacts(facts, run), exitCode, why), run };
+/** `init` stays, or is made: it says that the pod's own containers never started. */
+function finish(facts: PlanFacts, ending: Ending, events: readonly PodEvent[] = []): Step {
+  const { run, pod, nowMs } = facts;
+  const isEarly = run.stage === "accepted" || run.stage === "creating";
+  const init: InitRun = { index: 0, startedMs: 0, resumeMs: nowMs, restarts: 0 };
+  const held = isEarly && initContainers(pod).length > 0 ? { init } : {};
+  return write(facts, { ...run, ...held, stage: "finished" }, ending, events);
 }
 
 /** Finalizers' owners want to see how the pod ended before it may go: they get a last status. */
 function planStop(facts: PlanFacts): Step {
   const { pod, program, nowMs } = facts;
+  if (facts.run.stage === "finished") return { kind: "delete" };
   const stoppingMs = facts.run.stoppingMs === 0 ? nowMs : facts.run.stoppingMs;
-  const run = { ...facts.run, stoppingMs };
-  if (run.stage === "finished") return { kind: "delete" };
-  const graceMs = (pod.metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
-  const leftMs = stoppingMs + Math.min(program.stopMs, graceMs) - nowMs;
-  if (leftMs > 0 && run.stage === "running") return { kind: "wait", afterMs: leftMs, run };
+  const stopping = { ...facts, run: { ...facts.run, stoppingMs } };
+  const endMs = Math.min(exitOf(facts), stoppingMs + stopMsOf(pod, program));
+  if (endMs > nowMs && hasRunning(stopping.run)) {
+    const leftMs = endMs - nowMs;
+    if (leftMs > shortStopMs && isStale(stopping)) return write(stopping, stopping.run);
+    return wait(stopping.run, leftMs);
+  }
   const watched = (pod.metadata?.finalizers ?? []).length > 0;
-  return watched ? finish({ ...facts, run }, terminatedCode) : { kind: "delete" };
+  return watched ? finish(stopping, { exitCode: killedCode }) : { kind: "delete" };
 }
 
-function wait(facts: PlanFacts, afterMs?: number): Step {
-  return { kind: "wait", afterMs, run: facts.run };
+function hasRunning({ stage, startedMs, init }: PodRun): boolean {
+  if (stage === "initializing") return init !== undefined && init.startedMs > 0;
+  return stage === "running" || (stage === "pulling" && startedMs > 0);
 }
 
-function statusFacts(facts: PlanFacts, run: PodRun): StatusFacts {
-  return { pod: facts.pod, run, hostAddress: facts.hostAddress, nowMs: facts.nowMs };
+/** The stage goes on for `forMs`, or until the deadline. */
+function settle(facts: PlanFacts, forMs: number): Step {
+  if (isStale(facts)) return write(facts, facts.run);
+  return wait(facts.run, Math.min(forMs, deadlineOf(facts) - facts.nowMs));
+}
+
+function wait(run: PodRun, forMs: number): Step {
+  if (forMs === Infinity) return { kind: "wait", afterMs: undefined, run };
+  return { kind: "wait", afterMs: Math.min(longestWaitMs, Math.max(1, forMs)), run };
+}
+
+/** The last status was made of an older spec, or of another answer of the node. */
+function isStale({ pod, run, resize }: PlanFacts): boolean {
+  if ((pod.metadata?.generation ?? 0) > run.observed) return true;
+  return resize?.message !== run.resize?.message;
+}
+
+function write(
+  facts: PlanFacts,
+  next: PodRun,
+  ending?: Ending,
+  events: readonly PodEvent[] = [],
+): Step {
+  const { resize: _, ...rest } = next;
+  const observed = Math.max(next.observed, facts.pod.metadata?.generation ?? 0);
+  const held = facts.resize === undefined ? {} : { resize: facts.resize };
+  const run: PodRun = { ...rest, ...held, observed, ready: readiness(facts, next) };
+  return { kind: "write", status: podStatus(statusFacts(facts, run, ending)), run, events };
+}
+
+function statusFacts(facts: PlanFacts, run: PodRun, ending?: Ending): StatusFacts {
+  const { pod, hostAddress, nowMs, images } = facts;
+  const base = { pod, run, hostAddress, nowMs, images };
+  return ending === undefined ? base : { ...base, ending };
+}
+
+/** Without what holds for a part of the start only. */
+function bare(run: PodRun): PodRun {
+  const { init: _init, pull: _pull, ...rest } = run;
+  return rest;
+}
+
+function mainContainers(pod: Pod): readonly Container[] {
+  return pod.spec?.containers ?? [];
+}
+
+function initContainers(pod: Pod): readonly Container[] {
+  return pod.spec?.initContainers ?? [];
 }
 
 function deadlineOf({ pod, run }: PlanFacts): number {
   const seconds = pod.spec?.activeDeadlineSeconds;
-  return seconds === undefined ? Infinity : run.acceptedMs + seconds * 1_000;
+  return seconds === undefined ? Infinity : run.acceptedMs + secondsOf(seconds) * 1_000;
 }
 
 function readiness(facts: PlanFacts, run: PodRun): PodRun["ready"] {
+  if (run.stage !== "running" && run.stage !== "pulling") return "not-ready";
   if (facts.nowMs < run.startedMs + probeDelayMs(facts.pod)) return "not-ready";
   const conditions = facts.pod.status?.conditions ?? [];
   const open = (facts.pod.spec?.readinessGates ?? []).every((gate) =>
@@ -187,7 +342,7 @@ function readiness(facts: PlanFacts, run: PodRun): PodRun["ready"] {
 /** Probes succeed the first time they are made. */
 function probeDelayMs(pod: Pod): number {
   let seconds = 0;
-  for (const { readinessProbe, startupProbe } of pod.spec?.containers ?? []) {
+  for (const { readinessProbe, startupProbe } of mainContainers(pod)) {
     const delay =
       (startupProbe?.initialDelaySeconds ?? 0) + (readinessProbe?.initialDelaySeconds ?? 0);
     seconds = Math.max(seconds, delay);

@@ -18,20 +18,24 @@ import { WorkQueue } from "#client/workqueue.ts";
 import type { HollowNode } from "./hollow-node.ts";
 import type { HollowDeps } from "./nodes.ts";
 import type { HollowOptions } from "./options.ts";
-import type { PodRun } from "./pod-status.ts";
-import { adoptRun, planPod } from "./pod-plan.ts";
+import type { PlanFacts, PodEvent } from "./pod-plan.ts";
+import { planPod } from "./pod-plan.ts";
+import type { Place } from "./pod-room.ts";
+import { PodRoom } from "./pod-room.ts";
+import type { PodRun } from "./pod-run.ts";
+import { adoptRun, hasEnded } from "./pod-run.ts";
 import { statusPatch } from "./pod-status.ts";
 import { programOf } from "./program.ts";
 
-interface PodRecord {
-  readonly node: HollowNode;
+interface PodRecord extends Place {
   readonly namespace: string;
   readonly name: string;
-  readonly uid: string;
   /** The latest object; dropped when the pod has no further steps. */
   pod: Pod | undefined;
   run: PodRun;
   readonly gated: boolean;
+  /** resourceVersion of the newest object known, as a number: older ones come late by the watch. */
+  version: number;
   /** The address is from the node's block, not the host's own. */
   ownsAddress: boolean;
 }
@@ -47,7 +51,8 @@ export class HollowPods implements ReflectorSink<Pod> {
   readonly #nodes: ReadonlyMap<string, HollowNode>;
   readonly #records = new Map<string, PodRecord>();
   readonly #queue: WorkQueue;
-  readonly #events: EventRecorder | undefined;
+  readonly #events: EventRecorder;
+  readonly #room: PodRoom;
   started = 0;
   stopped = 0;
 
@@ -56,9 +61,8 @@ export class HollowPods implements ReflectorSink<Pod> {
     this.#options = options;
     this.#nodes = nodes;
     this.#queue = new WorkQueue(deps, { name: "hollow.pods", ...retry });
-    this.#events = options.podEvents
-      ? createEventRecorder(deps, { component: "kubelet", limitPerObject: false })
-      : undefined;
+    this.#events = createEventRecorder(deps, { component: "kubelet", limitPerObject: false });
+    this.#room = new PodRoom(deps.client, (uid) => this.#queue.add(uid));
   }
 
   get count(): number {
@@ -76,15 +80,20 @@ export class HollowPods implements ReflectorSink<Pod> {
       ),
       runReflector<Pod>(this.#deps, selection, this, signal),
     ]);
-    await this.#events?.close();
+    await this.#events.close();
   }
 
   replace(items: readonly Pod[]): void {
     // Addresses in use are marked before any new one is given.
     for (const pod of items) this.#nodeOf(pod)?.addresses.adopt(pod.status?.podIP ?? "");
     const listed = new Set<string>();
-    for (const pod of items) {
-      listed.add(pod.metadata?.uid ?? "");
+    // As a kubelet does after a restart: who came first is admitted first.
+    for (const pod of items.toSorted(byCreation)) {
+      const uid = pod.metadata?.uid ?? "";
+      listed.add(uid);
+      // A list is what is there now, though the store may have been put back to an earlier state.
+      const known = this.#records.get(uid);
+      if (known !== undefined) known.version = 0;
       this.#seen(pod);
     }
     for (const uid of this.#records.keys()) if (!listed.has(uid)) this.#drop(uid);
@@ -105,11 +114,21 @@ export class HollowPods implements ReflectorSink<Pod> {
     const uid = pod.metadata?.uid ?? "";
     const known = this.#records.get(uid);
     if (known === undefined) return this.#accept(uid, pod);
-    // At rest only deletion moves it, and readiness gates, which others open.
-    const stirred = pod.metadata?.deletionTimestamp !== undefined || known.gated;
-    if (known.pod === undefined && !stirred) return;
+    const version = versionOf(pod);
+    if (version < known.version) return;
+    known.version = version;
+    if (hasEnded(pod)) this.#room.release(known);
+    const isStirred = this.#isStirred(known, pod);
+    if (known.pod === undefined && !isStirred) return;
     known.pod = pod;
-    if (stirred) this.#queue.add(uid);
+    if (isStirred) this.#queue.add(uid);
+  }
+
+  /** At rest a pod is moved by deletion, a newer spec, readiness gates, and an end that others wrote. */
+  #isStirred({ run, gated }: PodRecord, pod: Pod): boolean {
+    if (pod.metadata?.deletionTimestamp !== undefined || gated) return true;
+    if (run.stage === "finished") return false;
+    return (pod.metadata?.generation ?? 0) > run.observed || hasEnded(pod);
   }
 
   #accept(uid: string, pod: Pod): void {
@@ -118,7 +137,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     const { namespace = "", name = "" } = pod.metadata ?? {};
     const address = pod.status?.podIP ?? "";
     if (address !== "") node.addresses.adopt(address);
-    this.#records.set(uid, {
+    const record: PodRecord = {
       node,
       namespace,
       name,
@@ -126,8 +145,14 @@ export class HollowPods implements ReflectorSink<Pod> {
       pod,
       run: adoptRun(pod, address, this.#deps.clock.nowMs()),
       gated: (pod.spec?.readinessGates ?? []).length > 0,
+      version: versionOf(pod),
       ownsAddress: address !== "" && address !== node.address,
-    });
+      demand: undefined,
+      isAdmitted: false,
+    };
+    this.#records.set(uid, record);
+    const isOurs = pod.status?.startTime !== undefined && !hasEnded(pod);
+    if (isOurs) this.#room.adopt(record, pod);
     this.#queue.add(uid);
   }
 
@@ -137,6 +162,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     this.#records.delete(uid);
     this.#queue.forget(uid);
     this.stopped++;
+    this.#room.release(record);
     if (record.ownsAddress) record.node.addresses.free(record.run.address);
   }
 
@@ -145,26 +171,43 @@ export class HollowPods implements ReflectorSink<Pod> {
       const record = this.#records.get(uid);
       const pod = record?.pod;
       if (record === undefined || pod === undefined) return;
-      if (!this.#giveAddress(record, pod)) return { requeueAfterMs: fullBlockMs };
-      const step = planPod({
-        pod,
-        run: record.run,
-        program: programOf(pod, this.#options),
-        hostAddress: record.node.address,
-        nowMs: this.#deps.clock.nowMs(),
-      });
+      const rejection = await this.#room.admit(record, pod);
+      if (rejection === undefined && !this.#giveAddress(record, pod)) {
+        return { requeueAfterMs: fullBlockMs };
+      }
+      const facts = this.#facts(record, pod);
+      const step = planPod(rejection === undefined ? facts : { ...facts, rejection });
       if (step.kind === "wait") {
         record.run = step.run;
         if (step.afterMs !== undefined) return { requeueAfterMs: step.afterMs };
-        // A newer object may have come meanwhile; it is the queue's to bring it.
-        if (record.pod === pod) record.pod = undefined;
+        this.#rest(record, pod);
         return;
       }
       if (step.kind === "delete") return this.#delete(record);
       if (!(await this.#write(record, pod, step.status))) return;
-      this.#told(record, pod, step.run);
+      this.#countStart(record, pod, step.run);
+      this.#tell(pod, step.events);
       record.run = step.run;
+      if (step.run.stage === "finished") this.#room.release(record);
     }
+  }
+
+  #facts(record: PodRecord, pod: Pod): PlanFacts {
+    const resize = this.#room.resize(record, pod, record.run);
+    return {
+      pod,
+      run: record.run,
+      program: programOf(pod, this.#options),
+      hostAddress: record.node.address,
+      nowMs: this.#deps.clock.nowMs(),
+      images: this.#options.unpullable,
+      ...(resize === undefined ? {} : { resize }),
+    };
+  }
+
+  /** A newer object may have come meanwhile, which the queue brings; a waiting resize needs its object. */
+  #rest(record: PodRecord, pod: Pod): void {
+    if (record.pod === pod && record.run.resize === undefined) record.pod = undefined;
   }
 
   #giveAddress(record: PodRecord, pod: Pod): boolean {
@@ -193,8 +236,12 @@ export class HollowPods implements ReflectorSink<Pod> {
         patch,
         options,
       );
+      const version = versionOf(written);
       // Unless the watch was faster, this is the newest state.
-      if (record.pod === pod) record.pod = written;
+      if (record.pod === pod || version > record.version) {
+        record.pod = written;
+        record.version = version;
+      }
       return true;
     } catch (error) {
       if (isNotFound(error)) this.#drop(uid);
@@ -215,10 +262,10 @@ export class HollowPods implements ReflectorSink<Pod> {
     record.pod = undefined;
   }
 
-  #told(record: PodRecord, pod: Pod, run: PodRun): void {
+  #countStart(record: PodRecord, pod: Pod, run: PodRun): void {
     if (run.stage !== "running" || record.run.stage === "running") return;
     this.started++;
-    if (this.#events === undefined) return;
+    if (!this.#options.podEvents) return;
     for (const container of pod.spec?.containers ?? []) {
       const text = `Container image "${container.image ?? ""}" already present on machine`;
       this.#events.event(pod, "Normal", "Pulled", text);
@@ -226,4 +273,21 @@ export class HollowPods implements ReflectorSink<Pod> {
       this.#events.event(pod, "Normal", "Started", `Container started`);
     }
   }
+
+  /** Failures are always events: they are rare, and back off. */
+  #tell(pod: Pod, events: readonly PodEvent[]): void {
+    for (const { type, reason, message } of events) {
+      this.#events.event({ apiVersion: "v1", kind: "Pod", ...pod }, type, reason, message);
+    }
+  }
+}
+
+/** NaN compares as neither older nor newer, so foreign versions count as news. */
+function versionOf(pod: Pod): number {
+  return Number(pod.metadata?.resourceVersion ?? "");
+}
+
+function byCreation(a: Pod, b: Pod): number {
+  const [first = "", second = ""] = [a, b].map(({ metadata }) => metadata?.creationTimestamp ?? "");
+  return first < second ? -1 : first > second ? 1 : 0;
 }

@@ -2,16 +2,20 @@
  * What the containers of a hollow pod would do: run for ever, or exit after a time with a code.
  *
  * Annotations decide; else the restart policy; else what can be read off the command line of the first
- * container (`sleep 30`, `exit 1`, `tail -f`): enough for the Jobs that tests and people write.
+ * container (`sleep 30`, `exit 1`, `tail -f`): enough for the Jobs that tests and people write. Nothing
+ * is run: a script that takes its exit code from its environment (JOB_COMPLETION_INDEX) is beyond it.
  */
-import type { Pod } from "#api/gen/types.ts";
+import type { Container, Pod } from "#api/gen/types.ts";
 
 export interface Program {
   /** Undefined: runs until it is killed. */
   readonly runMs: number | undefined;
   readonly exitCode: number;
   readonly startMs: number;
-  readonly stopMs: number;
+  /** From deletion to the end; undefined: nobody said, see pod-stop.ts. */
+  readonly stopMs: number | undefined;
+  /** For containers that end as soon as they are asked to. */
+  readonly quickStopMs: number;
 }
 
 const programAnnotations = {
@@ -39,7 +43,8 @@ export function programOf(pod: Pod, defaults: ProgramDefaults): Program {
     runMs: seconds(programAnnotations.run) ?? guessed.runMs,
     exitCode: Number.isInteger(code) && code >= 0 && code <= 255 ? code : 1,
     startMs: seconds(programAnnotations.start) ?? defaults.startMs,
-    stopMs: seconds(programAnnotations.stop) ?? defaults.stopMs,
+    stopMs: seconds(programAnnotations.stop),
+    quickStopMs: defaults.stopMs,
   };
 }
 
@@ -58,15 +63,28 @@ const forEver: Guess = { runMs: undefined, exitCode: 0 };
 function guess(pod: Pod, jobMs: number): Guess {
   if ((pod.spec?.restartPolicy ?? "Always") === "Always") return forEver;
   const [container] = pod.spec?.containers ?? [];
-  const line = [...(container?.command ?? []), ...(container?.args ?? [])].join(" ");
+  const line = lineOf(container);
   const image = container?.image ?? "";
   if (line === "" && /\b(pause|agnhost|nginx|httpd)\b/.test(image)) return forEver;
+  return guessOf(line, jobMs);
+}
+
+/** An init container runs to its end; one whose command line says nothing ends at once. */
+export function initProgramOf(container: Container): Guess {
+  return guessOf(lineOf(container), 0);
+}
+
+function lineOf(container: Container | undefined): string {
+  return [...(container?.command ?? []), ...(container?.args ?? [])].join(" ");
+}
+
+function guessOf(line: string, jobMs: number): Guess {
   if (/sleep\s+inf|tail\s+-f|\bpause\b|while\s+(true|:)/.test(line)) return forEver;
   const sleep = /\bsleep\s+([0-9]+(?:\.[0-9]+)?)/.exec(line);
   const exit = /\bexit\s+([0-9]{1,3})\b/.exec(line);
   const failing = /(^|\/|\s)false$/.test(line);
   return {
     runMs: sleep === null ? jobMs : Number(sleep[1]) * 1_000,
-    exitCode: exit === null ? (failing ? 1 : 0) : Number(exit[1]),
+    exitCode: exit === null ? (failing ? 1 : 0) : Number(exit[1]) % 256,
   };
 }

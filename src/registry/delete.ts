@@ -155,7 +155,7 @@ function planFirst(
 ): Plan {
   const grace = context.strategy.gracePeriodSeconds(object, seconds);
   if (grace <= 0) return planUngraceful(context, object, options);
-  const due = formatTime(context.clock.nowMs() + grace * 1000);
+  const due = formatTime(context.clock.nowMs() + durationMs(grace));
   return planMark(context, object, options, {
     deletionTimestamp: due,
     deletionGracePeriodSeconds: grace,
@@ -175,12 +175,21 @@ function planAgain(
   if (running === 0) return planUngraceful(context, object, options);
   if (seconds === undefined || seconds >= Math.max(running, 1)) return { kind: "wait" };
   if (seconds === 0) return planUngraceful(context, object, options);
-  const startMs = (parseTime(meta.deletionTimestamp) ?? 0) - running * 1000;
-  const dueMs = Math.max(startMs + seconds * 1000, context.clock.nowMs());
+  const nowMs = context.clock.nowMs();
+  const startMs = (parseTime(meta.deletionTimestamp) ?? 0) - durationMs(running);
+  const dueMs = startMs + durationMs(seconds);
+  // The shorter period is over already: as little grace as there is, but still some.
+  const isOver = dueMs < nowMs;
   return planMark(context, object, options, {
-    deletionTimestamp: formatTime(dueMs),
-    deletionGracePeriodSeconds: seconds,
+    deletionTimestamp: formatTime(isOver ? nowMs : dueMs),
+    deletionGracePeriodSeconds: isOver ? 1 : seconds,
   });
+}
+
+/** As Go's Duration: nanoseconds in an int64, which wraps, so that the sum with a time is always a time. */
+function durationMs(seconds: number): number {
+  const nanos = BigInt.asIntN(64, BigInt(Math.trunc(seconds)) * 1_000_000_000n);
+  return Number(nanos / 1_000_000n);
 }
 
 function planUngraceful(context: ResourceStorage, object: AnyObject, options: DeleteOptions): Plan {

@@ -330,6 +330,16 @@ void describe("delete", () => {
   const meta = (world: World): AnyObject["metadata"] =>
     world.resource("pods").peek("default", "web")?.object.metadata;
 
+  void it("with a grace period beyond any clock has a time all the same, as Go's durations wrap", async () => {
+    const world = await withPod();
+    const remove = (gracePeriodSeconds: number) =>
+      world.resource("pods").delete("default", "web", { gracePeriodSeconds }, plainWrite);
+    assert.equal((await remove(2 ** 53)).kind, "pending");
+    assert.equal(meta(world)?.deletionGracePeriodSeconds, 2 ** 53);
+    assert.equal(meta(world)?.deletionTimestamp, "2172-02-20T23:53:38Z");
+    assert.equal((await remove(0)).kind, "deleted");
+  });
+
   void it("of a pod gives it its grace, which can only be shortened", async () => {
     const world = await withPod();
     const { clock, resource } = world;
@@ -348,6 +358,7 @@ void describe("delete", () => {
     clock.tick(8_000);
     assert.equal(await remove({ gracePeriodSeconds: 5 }), "pending");
     assert.equal(meta(world)?.deletionTimestamp, "2026-01-01T00:00:08Z");
+    assert.equal(meta(world)?.deletionGracePeriodSeconds, 1);
     assert.equal(meta(world)?.generation, 2);
     assert.equal(await remove({ gracePeriodSeconds: 0 }), "deleted");
     assert.equal(meta(world), undefined);

@@ -80,8 +80,11 @@ function send(
   { body, type = "application/json", token }: Sent,
 ): Promise<Answered> {
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+  // A DELETE has no length of its own: its body would be read as the next request.
+  const length = text === undefined ? {} : { "content-length": Buffer.byteLength(text) };
   const headers = {
     ...(text === undefined ? {} : { "content-type": type }),
+    ...length,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
   return new Promise((resolve, reject) => {

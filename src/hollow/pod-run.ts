@@ -1,0 +1,145 @@
+/**
+ * What a hollow kubelet keeps of a pod between two looks at it.
+ *
+ * What its containers show (start times, restart counts, ids) is not kept: it is read off the status
+ * last written, so that the next process goes on where this one stopped.
+ */
+import type { Container, ContainerStatus, Pod } from "#api/gen/types.ts";
+import { parseTime } from "#api/time.ts";
+
+type Ready = "ready" | "not-ready" | "gates-not-ready";
+
+/** Times are wall milliseconds, so a restart can read them back. */
+export interface PodRun {
+  readonly stage:
+    | "accepted"
+    | "creating"
+    | "initializing"
+    | "pulling"
+    | "running"
+    | "backoff"
+    | "finished";
+  readonly acceptedMs: number;
+  /** When the containers last started; 0 before. */
+  readonly startedMs: number;
+  /** When the stage `backoff` ends. */
+  readonly resumeMs: number;
+  readonly restarts: number;
+  readonly address: string;
+  /** As last written. */
+  readonly ready: Ready;
+  /** When deletion was first seen; 0: not yet. */
+  readonly stoppingMs: number;
+  /** metadata.generation that the last written status was made of; 0: none. */
+  readonly observed: number;
+  /** Present while init containers are under way. */
+  readonly init?: InitRun;
+  /** Present while an image cannot be pulled. */
+  readonly pull?: PullRun;
+  /** Present while a resize of the pod waits for room on the node. */
+  readonly resize?: ResizePending;
+}
+
+export interface InitRun {
+  /** The container under way; all before it are done, or run as sidecars. */
+  readonly index: number;
+  /** When it started; 0: it waits for its back-off or its image. */
+  readonly startedMs: number;
+  readonly resumeMs: number;
+  readonly restarts: number;
+}
+
+export interface PullRun {
+  /** Failed pulls so far, at least 1. */
+  readonly failures: number;
+  /** The kubelet waits before it tries again: ImagePullBackOff instead of ErrImagePull. */
+  readonly isBackingOff: boolean;
+  /** When this state ends; Infinity: never on its own. */
+  readonly untilMs: number;
+}
+
+/** Why a resize waits; its reason is always Deferred, as with the kubelet of 1.36. */
+export interface ResizePending {
+  readonly message: string;
+}
+
+/** The run of a pod just seen: new, or read back from what a predecessor wrote. */
+export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
+  const { status } = pod;
+  const first = status?.containerStatuses?.[0];
+  const running = status?.containerStatuses?.find(({ state }) => state?.running !== undefined);
+  const startedMs = parseTime(running?.state?.running?.startedAt) ?? 0;
+  const ready = status?.conditions?.find((c) => c.type === "Ready")?.status === "True";
+  const stage = adoptStage(pod, startedMs);
+  const init = stage === "initializing" ? adoptInit(pod, nowMs) : undefined;
+  const stopping = parseTime(pod.metadata?.deletionTimestamp);
+  const graceMs = secondsOf(pod.metadata?.deletionGracePeriodSeconds) * 1_000;
+  const acceptedMs = parseTime(status?.startTime) ?? nowMs;
+  // A period beyond any clock has no beginning.
+  const beganMs = Math.max(acceptedMs, (stopping ?? 0) - graceMs);
+  return {
+    stage,
+    acceptedMs,
+    startedMs,
+    resumeMs: nowMs,
+    restarts: first?.restartCount ?? 0,
+    address,
+    ready: ready ? "ready" : "not-ready",
+    stoppingMs: stopping === undefined ? 0 : Math.min(nowMs, beganMs),
+    observed: status?.observedGeneration ?? 0,
+    ...(init === undefined ? {} : { init }),
+    ...(stage === "pulling" ? { pull: { failures: 1, isBackingOff: true, untilMs: nowMs } } : {}),
+  };
+}
+
+const pullReasons = new Set(["ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"]);
+
+function adoptStage(pod: Pod, startedMs: number): PodRun["stage"] {
+  if (hasEnded(pod)) return "finished";
+  const main = pod.status?.containerStatuses ?? [];
+  if (main.some(({ state }) => pullReasons.has(state?.waiting?.reason ?? ""))) return "pulling";
+  if (pod.status?.phase === "Running") return startedMs > 0 ? "running" : "backoff";
+  const init = pod.status?.initContainerStatuses ?? [];
+  return init.some(({ state }) => state?.waiting === undefined) ? "initializing" : "accepted";
+}
+
+function adoptInit(pod: Pod, nowMs: number): InitRun {
+  const containers = pod.spec?.initContainers ?? [];
+  const known = byName(pod.status?.initContainerStatuses);
+  const found = containers.findIndex((c) => !isInitDone(c, known.get(c.name)));
+  const index = found < 0 ? containers.length : found;
+  const status = known.get(containers[index]?.name ?? "");
+  return {
+    index,
+    startedMs: parseTime(status?.state?.running?.startedAt) ?? 0,
+    resumeMs: nowMs,
+    restarts: status?.restartCount ?? 0,
+  };
+}
+
+function isInitDone(container: Container, status: ContainerStatus | undefined): boolean {
+  if (isSidecar(container)) return status?.state?.running !== undefined;
+  return status?.state?.terminated?.exitCode === 0;
+}
+
+/** Succeeded and Failed are final, also when another client wrote them. */
+export function hasEnded(pod: Pod): boolean {
+  const phase = pod.status?.phase;
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+export function isSidecar(container: Container): boolean {
+  return container.restartPolicy === "Always";
+}
+
+export function byName(
+  statuses: readonly ContainerStatus[] | undefined,
+): ReadonlyMap<string, ContainerStatus> {
+  return new Map((statuses ?? []).map((status) => [status.name, status]));
+}
+
+/** A field in seconds: at least 0; what is no number counts as 0. Any int64 is good. */
+export function secondsOf(value: number | undefined): number {
+  const seconds = Number(value ?? 0);
+  return seconds > 0 ? seconds : 0;
+}

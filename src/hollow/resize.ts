@@ -1,0 +1,93 @@
+/**
+ * In-place resize: a container is given what its spec asks for once the node has room; until then it
+ * keeps what its status says it was given.
+ *
+ * Hollow containers take new amounts at once, so a resize is waiting or done and never under way.
+ */
+import type {
+  Container,
+  ContainerStatus,
+  Pod,
+  PodSpec,
+  ResourceRequirements,
+} from "#api/gen/types.ts";
+import { tryParseQuantity } from "#api/quantity.ts";
+import { byName } from "./pod-run.ts";
+import type { PodRun } from "./pod-run.ts";
+
+type Amounts = Readonly<Record<string, string>> | undefined;
+
+/** The spec with the resources that running containers were given. */
+export function allocatedSpec(pod: Pod): PodSpec | undefined {
+  const { spec } = pod;
+  if (spec === undefined || !wantsResize(pod)) return spec;
+  const main = byName(pod.status?.containerStatuses);
+  const init = byName(pod.status?.initContainerStatuses);
+  const given = (known: ReadonlyMap<string, ContainerStatus>, container: Container): Container => {
+    const resources = givenTo(known.get(container.name));
+    return resources === undefined ? container : { ...container, resources };
+  };
+  return {
+    ...spec,
+    containers: spec.containers.map((container) => given(main, container)),
+    ...(spec.initContainers === undefined
+      ? {}
+      : { initContainers: spec.initContainers.map((container) => given(init, container)) }),
+  };
+}
+
+/** Does a running container have other resources than the spec wants? */
+export function wantsResize(pod: Pod): boolean {
+  return (
+    anyDiffers(pod.spec?.containers, pod.status?.containerStatuses) ||
+    anyDiffers(pod.spec?.initContainers, pod.status?.initContainerStatuses)
+  );
+}
+
+function anyDiffers(
+  containers: readonly Container[] | undefined,
+  statuses: readonly ContainerStatus[] | undefined,
+): boolean {
+  if (containers === undefined || statuses === undefined) return false;
+  const known = byName(statuses);
+  return containers.some((container) => {
+    const given = givenTo(known.get(container.name));
+    return given !== undefined && changedNames(given, container.resources).length > 0;
+  });
+}
+
+/** Undefined unless it runs: what does not run gets what the spec says. */
+function givenTo(status: ContainerStatus | undefined): ResourceRequirements | undefined {
+  return status?.state?.running === undefined ? undefined : status.resources;
+}
+
+/** A changed resource whose resizePolicy asks for a restart; CPU and memory only. */
+export function mustRestartToResize(
+  container: Container,
+  status: ContainerStatus,
+  run: PodRun,
+): boolean {
+  const restarting = (container.resizePolicy ?? []).filter(
+    ({ restartPolicy }) => restartPolicy === "RestartContainer",
+  );
+  if (restarting.length === 0 || run.resize !== undefined) return false;
+  const given = givenTo(status);
+  if (given === undefined) return false;
+  const changed = changedNames(given, container.resources);
+  return restarting.some(({ resourceName }) => changed.includes(resourceName));
+}
+
+function changedNames(a: ResourceRequirements, b: ResourceRequirements | undefined): string[] {
+  return [...changedAmounts(a.requests, b?.requests), ...changedAmounts(a.limits, b?.limits)];
+}
+
+function changedAmounts(a: Amounts, b: Amounts): string[] {
+  const names = new Set([...Object.keys(a ?? {}), ...Object.keys(b ?? {})]);
+  return [...names].filter((name) => !isSameAmount(a?.[name], b?.[name]));
+}
+
+function isSameAmount(a: string | undefined, b: string | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  return tryParseQuantity(a)?.nanos === tryParseQuantity(b)?.nanos;
+}
