@@ -23,7 +23,8 @@ import { AnonymousPaths, isNobody, type Nobody, nobodyAt } from "./anonymous.ts"
 import { isImpersonating } from "./impersonation.ts";
 import type { Authorizer, Question } from "./question.ts";
 import { RefusalBudget, type RefusalCounts } from "./refusal-budget.ts";
-import { ReviewCache, type ReviewCounts } from "./review-cache.ts";
+import { isOwnRefusal, ReviewCache, type ReviewCounts } from "./review-cache.ts";
+import { UpstreamReadiness } from "./upstream-readiness.ts";
 
 /** What the listener knows of the peer: auth's certificate authenticator fits. */
 export interface PeerIdentity {
@@ -63,6 +64,7 @@ export class Access implements Authorizer {
   readonly #decisions: ReviewCache<Answer>;
   readonly #anonymous: AnonymousPaths;
   readonly #budget: RefusalBudget;
+  readonly #readiness: UpstreamReadiness;
 
   constructor(deps: AccessDeps, limits: RelayLimits) {
     this.#deps = deps;
@@ -70,6 +72,7 @@ export class Access implements Authorizer {
     this.#decisions = new ReviewCache(deps, limits, (answer) => answer.allowed);
     this.#anonymous = new AnonymousPaths(deps, limits);
     this.#budget = new RefusalBudget(deps, limits);
+    this.#readiness = new UpstreamReadiness(deps);
   }
 
   get tokenCounts(): ReviewCounts {
@@ -178,14 +181,21 @@ export class Access implements Authorizer {
     return { allowed: allowed && !denied, reason };
   }
 
-  /** Once more after a cut: nothing is stored, so a review that was answered unseen does no harm. */
+  /**
+   * Once more after a cut: nothing is stored, so a review that was answered unseen does no harm. A refusal
+   * of the relay itself by an upstream that is starting or ending is no verdict: it may not know its rules yet.
+   */
   async #create(ref: ResourceRef, review: ReviewObject): Promise<ReviewObject> {
     const create = (): Promise<ReviewObject> => this.#deps.client.create(ref, "", review);
     try {
-      return await create();
+      return await create().catch((error: unknown) => {
+        if (!isCut(error)) throw error;
+        return create();
+      });
     } catch (error) {
-      if (!isCut(error)) throw error;
-      return create();
+      if (!isOwnRefusal(error) || (await this.#readiness.isReady())) throw error;
+      const text = `the upstream is not ready, and refuses the relay: ${error.message}`;
+      throw new ByteTransportError(text, "EBUSY", { cause: error });
     }
   }
 
