@@ -18,6 +18,7 @@ import { resourcePath } from "#client/path.ts";
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import { nextTurn } from "#platform/pace.ts";
 import type { RelayLimits } from "../limits.ts";
 import { AnonymousPaths, isNobody, type Nobody, nobodyAt } from "./anonymous.ts";
 import { isImpersonating } from "./impersonation.ts";
@@ -47,6 +48,8 @@ interface Answer {
 type Extra = Readonly<Record<string, readonly string[]>>;
 
 const authenticatedGroup = "system:authenticated";
+/** Reviews beyond these are sent one per turn of the loop: each may open a TLS connection, 1.5 ms of CPU. */
+const askedTogether = 4;
 const cutCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 interface AccessDeps {
@@ -65,6 +68,8 @@ export class Access implements Authorizer {
   readonly #anonymous: AnonymousPaths;
   readonly #budget: RefusalBudget;
   readonly #readiness: UpstreamReadiness;
+  /** Reviews under way. */
+  #asking = 0;
 
   constructor(deps: AccessDeps, limits: RelayLimits) {
     this.#deps = deps;
@@ -187,6 +192,8 @@ export class Access implements Authorizer {
    */
   async #create(ref: ResourceRef, review: ReviewObject): Promise<ReviewObject> {
     const create = (): Promise<ReviewObject> => this.#deps.client.create(ref, "", review);
+    if (this.#asking >= askedTogether) await nextTurn(this.#deps.clock);
+    this.#asking++;
     try {
       return await create().catch((error: unknown) => {
         if (!isCut(error)) throw error;
@@ -196,6 +203,8 @@ export class Access implements Authorizer {
       if (!isOwnRefusal(error) || (await this.#readiness.isReady())) throw error;
       const text = `the upstream is not ready, and refuses the relay: ${error.message}`;
       throw new ByteTransportError(text, "EBUSY", { cause: error });
+    } finally {
+      this.#asking--;
     }
   }
 
