@@ -194,7 +194,7 @@ class World implements ByteTransport {
   async ask(target: string, caller: Caller, withinMs = 8_000): Promise<number> {
     const answer = this.begin(target, caller);
     await this.clock.advance(withinMs);
-    const response = await Promise.race([answer, undefined]);
+    const response = await Promise.race([answer, Promise.resolve(undefined)]);
     if (response?.kind === "stream") response.open(new Watching())();
     return response?.status ?? 0;
   }
