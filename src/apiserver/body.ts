@@ -188,7 +188,13 @@ export async function readObject(
   if (pace.isLong) await pace.turn();
   const typed = withKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
-  const object = decodeDocument(context, kind, typed, document, frozen ? "Ignore" : validation);
+  const object = await decodeDocument(
+    context,
+    kind,
+    typed,
+    document,
+    frozen ? "Ignore" : validation,
+  );
   if (pace.isLong) await pace.turn();
   return object;
 }
@@ -199,13 +205,13 @@ function emptyBody(kindName: string): Error {
 }
 
 /** Checks a document of `kind` and fills defaults; findings become warnings or a 400. */
-export function decodeDocument(
+export async function decodeDocument(
   context: RequestContext,
   kind: ServedKind,
   object: AnyObject,
   repeats: Repeats,
   validation: FieldValidation,
-): AnyObject {
+): Promise<AnyObject> {
   const { object: checked, findings } = kind.check(object, repeats.duplicates);
   const lines = repeats.repeatedKeys ?? [];
   if (validation === "Strict") {
@@ -214,6 +220,7 @@ export function decodeDocument(
       throw badRequest(cannotBeHandled(kind.resource, strictDecodingMessage(all)));
   }
   if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
+  if (context.pace.isLong) await context.pace.turn();
   return kind.applyDefaults(checked);
 }
 

@@ -97,7 +97,7 @@ function patchThrough(
       if (current === undefined) throw notFound(kind.resource, context.place.name);
       const original = kind.fromStored(current);
       const patched = await patchedInSteps(context.pace, kind, original, type, patch.value);
-      const object = decodePatched(context, kind, query, { original, patched, patch, type });
+      const object = await decodePatched(context, kind, query, { original, patched, patch, type });
       return { object, tracked: false };
     },
   });

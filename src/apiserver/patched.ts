@@ -21,27 +21,31 @@ interface Patched {
   readonly type: "json" | "merge" | "strategic";
 }
 
-/** @throws ApiError 400 when the name was changed, 422. */
-export function decodePatched(
+/** In steps between which others go on. @throws ApiError 400 when the name was changed, 422. */
+export async function decodePatched(
   context: RequestContext,
   kind: StoredKind,
   query: WriteQuery,
   result: Patched,
-): AnyObject {
+): Promise<AnyObject> {
+  const { pace } = context;
+  if (pace.isLong) await pace.turn();
   refuseBeyondLimits(result.patched);
-  const object = checked(context, kind, query, result);
+  if (pace.isLong) await pace.turn();
+  const object = await checked(context, kind, query, result);
   checkUid(kind, object, result.original);
   return requireSameName(object, kind, context.place);
 }
 
-function checked(
+async function checked(
   context: RequestContext,
   kind: ServedKind,
   query: WriteQuery,
   { patched, patch, type }: Patched,
-): AnyObject {
+): Promise<AnyObject> {
   try {
-    return decodeDocument(context, kind, withKind(patched, kind), patch, query.fieldValidation);
+    const typed = withKind(patched, kind);
+    return await decodeDocument(context, kind, typed, patch, query.fieldValidation);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 400) throw error;
     const value = type === "strategic" ? goValue(patch.value) : JSON.stringify(patched);

@@ -29,8 +29,13 @@ export class Pace {
 
   /** `if (pace.isLong) await pace.turn();` */
   turn(): Promise<void> {
-    return new Promise((resolve) => onNextTurn(this.#clock, resolve));
+    return nextTurn(this.#clock);
   }
+}
+
+/** Resolves in a turn of the loop in which nobody else who asked here goes on. */
+export function nextTurn(clock: Clock): Promise<void> {
+  return new Promise((resolve) => onNextTurn(clock, resolve));
 }
 
 /** Who waits for a turn, by clock: there is one loop to share. As many as there are requests. */

@@ -7,10 +7,11 @@
  * Bounds `discoveryEntriesMax` answers, `discoveryBytesMax` each; larger ones pass through.
  */
 import { createHash } from "node:crypto";
-import type { ByteTransport } from "#platform/byte-transport.ts";
+import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { encodePath } from "#client/path.ts";
+import { UpstreamReadiness } from "./access/upstream-readiness.ts";
 import type { RelayLimits } from "./limits.ts";
 
 interface Kept {
@@ -21,9 +22,22 @@ interface Kept {
   readonly askedMs: number;
 }
 
+/** One document: what it was, and the question that is under way. */
+interface Entry {
+  kept: Kept | undefined;
+  asking: Asking | undefined;
+}
+
+interface Asking {
+  readonly answer: Promise<Kept | undefined>;
+  readonly sinceMs: number;
+}
+
 interface DiscoveryDeps {
   readonly clock: Clock;
   readonly http: ByteTransport;
+  /** As nobody: it shows no credential. */
+  readonly anonymousHttp: ByteTransport;
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
@@ -46,19 +60,21 @@ export function isDiscovery({ method, path }: PlainRequest): boolean {
 export class DiscoveryCache {
   readonly #deps: DiscoveryDeps;
   readonly #limits: RelayLimits;
-  readonly #kept = new Map<string, Promise<Kept | undefined>>();
+  readonly #readiness: UpstreamReadiness;
+  readonly #entries = new Map<string, Entry>();
 
   constructor(deps: DiscoveryDeps, limits: RelayLimits) {
     this.#deps = deps;
     this.#limits = limits;
+    this.#readiness = new UpstreamReadiness(deps);
   }
 
-  /** Undefined: not to be kept, let it pass through. Rejects when the upstream does not answer. */
+  /** Undefined: not to be kept, or never answered yet: let it pass through. */
   async answer(request: PlainRequest): Promise<PlainResponse | undefined> {
     const key = [request.path, request.query, ...formHeaders.map((h) => request.headers[h])].join(
       "\n",
     );
-    const kept = await this.#get(key, request);
+    const kept = await this.#get(key, request).catch(passedOn);
     if (kept === undefined) return undefined;
     const headers = { ...kept.headers, etag: kept.etag };
     const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim());
@@ -68,39 +84,63 @@ export class DiscoveryCache {
 
   /** The upstream serves other resources now. */
   forget(): void {
-    this.#kept.clear();
+    this.#entries.clear();
   }
 
-  async #get(key: string, request: PlainRequest): Promise<Kept | undefined> {
-    const asked = this.#kept.get(key);
-    const known = await asked?.catch(() => undefined);
-    const { discoveryMs } = this.#limits;
-    if (known !== undefined && this.#deps.clock.monotonicMs() - known.askedMs < discoveryMs) {
-      return known;
+  #get(key: string, request: PlainRequest): Promise<Kept | undefined> {
+    const known = this.#entries.get(key) ?? { kept: undefined, asking: undefined };
+    const { kept } = known;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (kept !== undefined && nowMs - kept.askedMs < this.#limits.discoveryMs) {
+      return Promise.resolve(kept);
     }
-    // An earlier request may have started a new fetch already.
-    const current = this.#kept.get(key);
-    if (current !== undefined && current !== asked) return current;
-    const asking = this.#ask(request);
-    this.#keep(key, asking);
-    // An outage is no reason to forget what there was.
-    return known === undefined ? asking : asking.catch(() => known);
+    const asking = known.asking ?? this.#startAsking(key, known, request);
+    return kept === undefined ? asking.answer : this.#orKept(asking, kept);
   }
 
-  #keep(key: string, asking: Promise<Kept | undefined>): void {
-    const before = this.#kept.get(key);
-    this.#kept.delete(key);
-    this.#kept.set(key, asking);
-    asking.catch(() => {
-      if (this.#kept.get(key) !== asking) return;
-      if (before === undefined) this.#kept.delete(key);
-      else this.#kept.set(key, before);
+  /** An outage is no reason to forget what there was, and a silent upstream none to wait for it for long. */
+  #orKept({ answer, sinceMs }: Asking, kept: Kept): Promise<Kept | undefined> {
+    const { clock } = this.#deps;
+    const waitMs = sinceMs + this.#limits.reviewWaitMs - clock.monotonicMs();
+    return new Promise((resolve) => {
+      const timer = clock.after("relay.review", Math.max(waitMs, 0), () => resolve(kept));
+      answer.then(resolve, () => resolve(kept)).finally(() => timer.cancel());
     });
-    if (this.#kept.size <= this.#limits.discoveryEntriesMax) return;
-    for (const oldest of this.#kept.keys()) {
-      this.#kept.delete(oldest);
+  }
+
+  #startAsking(key: string, entry: Entry, request: PlainRequest): Asking {
+    const sinceMs = this.#deps.clock.monotonicMs();
+    const answer = this.#ask(request).then(
+      (kept) => {
+        entry.asking = undefined;
+        entry.kept = kept;
+        if (kept === undefined) this.#drop(key, entry);
+        return kept;
+      },
+      (error: unknown) => {
+        entry.asking = undefined;
+        if (entry.kept === undefined) this.#drop(key, entry);
+        throw error;
+      },
+    );
+    entry.asking = { answer, sinceMs };
+    this.#keep(key, entry);
+    return entry.asking;
+  }
+
+  #keep(key: string, entry: Entry): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    if (this.#entries.size <= this.#limits.discoveryEntriesMax) return;
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
       return;
     }
+  }
+
+  /** `forget` may have made place for another meanwhile. */
+  #drop(key: string, entry: Entry): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 
   async #ask(request: PlainRequest): Promise<Kept | undefined> {
@@ -120,7 +160,11 @@ export class DiscoveryCache {
       signal: new AbortController().signal,
     });
     const body = await response.read(this.#limits.discoveryBytesMax);
-    if (body === "too-large" || response.status !== 200) return undefined;
+    const { status } = response;
+    if (isBusy(status) || (status !== 200 && !(await this.#readiness.isReady()))) {
+      throw new ByteTransportError(`the upstream answers ${status}`, "EBUSY");
+    }
+    if (body === "too-large" || status !== 200) return undefined;
     const kept: Record<string, string> = {};
     for (const name of passedHeaders) {
       const value = response.headers[name];
@@ -129,6 +173,16 @@ export class DiscoveryCache {
     }
     const own = `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;
     const etag = response.headers["etag"] ?? own;
-    return { status: response.status, headers: kept, body, etag, askedMs };
+    return { status, headers: kept, body, etag, askedMs };
   }
+}
+
+/** What a load balancer says for an upstream that is away, or an upstream that has no time. */
+function isBusy(status: number): boolean {
+  return status >= 500 || status === 429;
+}
+
+/** Nothing is kept and the upstream is away: the way of all other requests says so. */
+function passedOn(error: unknown): undefined {
+  if (!(error instanceof ByteTransportError)) throw error;
 }

@@ -38,6 +38,8 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   readonly streamWaitMs: number;
   /** And this long in all. */
   readonly freshWaitMs: number;
+  /** The question for the upstream's newest resourceVersion waits this long for its answer. */
+  readonly newestWaitMs: number;
   /** Verifying lists of one resource start at least this far apart. */
   readonly verifyEveryMs: number;
   /** Identities and decisions. */
@@ -104,6 +106,7 @@ export const relayLimits: RelayLimits = {
   bookmarkSlots: 12,
   streamWaitMs: 100,
   freshWaitMs: 10_000,
+  newestWaitMs: 5_000,
   verifyEveryMs: 1_000,
   reviewsMax: 65_536,
   allowedMs: 10_000,

@@ -113,7 +113,7 @@ test("flags that do not go together are refused", () => {
   refused([...store, ...both], /--insecure-transport is for a listener without --cert/);
 });
 
-test("with allowed names a certificate of the authority counts only when its name is one of them", async () => {
+test("with allowed names a certificate of the authority counts only when its name is one of them", async (t) => {
   const authority = makeAuthority("store", issue());
   const client = (commonName: string, organizations: readonly string[] = []) =>
     makeClientCertificate(authority, { commonName, organizations }, issue());
@@ -125,6 +125,7 @@ test("with allowed names a certificate of the authority counts only when its nam
     ["--allow-cn", "apiserver,backup", "--allow-cn", "bøb"],
   ].flat();
   const store = await startStore(["--memory", "--listen", "127.0.0.1:0", ...tls]);
+  t.after(() => store.kill());
   const get = (path: string, name: string, organizations?: readonly string[]): Promise<unknown> => {
     const { certificate: cert, privateKey: key } = client(name, organizations);
     const options = { ca: authority.certificate, cert, key };
@@ -147,10 +148,9 @@ test("with allowed names a certificate of the authority counts only when its nam
   }
   assert.match(store.output(), /client certificate authentication failed: CN .*other/);
   assert.equal(await get("/health", "backup"), 200);
-  await store.kill();
 });
 
-test("a resumed TLS session shows the certificate it began with, and is refused by its name all the same", async () => {
+test("a resumed TLS session shows the certificate it began with, and is refused by its name all the same", async (t) => {
   const authority = makeAuthority("store", issue());
   const server = makeServerCertificate(authority, "store", ["127.0.0.1"], issue());
   const tls = [
@@ -160,6 +160,7 @@ test("a resumed TLS session shows the certificate it began with, and is refused 
     ["--allow-cn", "apiserver"],
   ].flat();
   const store = await startStore(["--memory", "--listen", "127.0.0.1:0", ...tls]);
+  t.after(() => store.kill());
   for (const [name, answer] of [
     ["apiserver", 200],
     ["other", "closed"],
@@ -183,7 +184,6 @@ test("a resumed TLS session shows the certificate it began with, and is refused 
       assert.equal((await resumable(store.url, bare)).answer, answer, `${name} ${maxVersion}`);
     }
   }
-  await store.kill();
 });
 
 /** A call over a TLS connection of its own, which may go on with an earlier session. */

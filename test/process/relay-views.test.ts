@@ -253,7 +253,12 @@ void describe("views of pilothouse relay", { timeout: 120_000 }, () => {
     const { host } = new URL(alone.url);
     const marked = lines
       .replaceAll("127.0.0.1:6444", host)
-      .replace(/^poll .*$/gm, (line) => `echo "=== ${line.replaceAll('"', "'")}"\n${line}`);
+      // The relay may be behind the plane: its rows are the six addresses, and stay so, from then on.
+      .replace(/^poll -i \$url {2,}/m, `${untilSixAddresses}\n$&`)
+      // Not for three seconds, but to the first event, whenever that comes.
+      .replace(/^poll -N -m 3 (.*)$/m, "poll -N -m 60 $1")
+      .replace(/^poll .*$/gm, (line) => `echo "=== ${line.replaceAll('"', "'")}"\n${line}`)
+      .replace(/^poll -N .*$/m, (line) => `sed '/^data:/q' < <(exec 2>/dev/null; ${line}\n)`);
     const env = { ...kubectlEnvironment(plane.kubeconfig, directory), KUBECTL: kubectl };
     const shell = `set -u; kubectl() { command "$KUBECTL" "$@"; }\n${marked}`;
     const { stdout, stderr } = run("bash", ["-c", shell], { cwd: directory, env });
@@ -270,6 +275,8 @@ void describe("views of pilothouse relay", { timeout: 120_000 }, () => {
     expected.forEach((pattern, at) => assert.match(said[at] ?? "", pattern, stderr));
   });
 });
+
+const untilSixAddresses = `until [ "$(poll $url | grep -c http://)" = 6 ]; do :; done`;
 
 /** Until the content is another than `etag`. */
 async function pollUntil(client: Poller, etag: string): Promise<Polled> {

@@ -18,12 +18,14 @@ import { resourcePath } from "#client/path.ts";
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
+import { nextTurn } from "#platform/pace.ts";
 import type { RelayLimits } from "../limits.ts";
 import { AnonymousPaths, isNobody, type Nobody, nobodyAt } from "./anonymous.ts";
 import { isImpersonating } from "./impersonation.ts";
 import type { Authorizer, Question } from "./question.ts";
 import { RefusalBudget, type RefusalCounts } from "./refusal-budget.ts";
-import { ReviewCache, type ReviewCounts } from "./review-cache.ts";
+import { isOwnRefusal, ReviewCache, type ReviewCounts } from "./review-cache.ts";
+import { UpstreamReadiness } from "./upstream-readiness.ts";
 
 /** What the listener knows of the peer: auth's certificate authenticator fits. */
 export interface PeerIdentity {
@@ -46,6 +48,8 @@ interface Answer {
 type Extra = Readonly<Record<string, readonly string[]>>;
 
 const authenticatedGroup = "system:authenticated";
+/** Reviews beyond these are sent one per turn of the loop: each may open a TLS connection, 1.5 ms of CPU. */
+const askedTogether = 4;
 const cutCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 interface AccessDeps {
@@ -63,6 +67,9 @@ export class Access implements Authorizer {
   readonly #decisions: ReviewCache<Answer>;
   readonly #anonymous: AnonymousPaths;
   readonly #budget: RefusalBudget;
+  readonly #readiness: UpstreamReadiness;
+  /** Reviews under way. */
+  #asking = 0;
 
   constructor(deps: AccessDeps, limits: RelayLimits) {
     this.#deps = deps;
@@ -70,6 +77,7 @@ export class Access implements Authorizer {
     this.#decisions = new ReviewCache(deps, limits, (answer) => answer.allowed);
     this.#anonymous = new AnonymousPaths(deps, limits);
     this.#budget = new RefusalBudget(deps, limits);
+    this.#readiness = new UpstreamReadiness(deps);
   }
 
   get tokenCounts(): ReviewCounts {
@@ -178,14 +186,25 @@ export class Access implements Authorizer {
     return { allowed: allowed && !denied, reason };
   }
 
-  /** Once more after a cut: nothing is stored, so a review that was answered unseen does no harm. */
+  /**
+   * Once more after a cut: nothing is stored, so a review that was answered unseen does no harm. A refusal
+   * of the relay itself by an upstream that is starting or ending is no verdict: it may not know its rules yet.
+   */
   async #create(ref: ResourceRef, review: ReviewObject): Promise<ReviewObject> {
     const create = (): Promise<ReviewObject> => this.#deps.client.create(ref, "", review);
+    if (this.#asking >= askedTogether) await nextTurn(this.#deps.clock);
+    this.#asking++;
     try {
-      return await create();
+      return await create().catch((error: unknown) => {
+        if (!isCut(error)) throw error;
+        return create();
+      });
     } catch (error) {
-      if (!isCut(error)) throw error;
-      return create();
+      if (!isOwnRefusal(error) || (await this.#readiness.isReady())) throw error;
+      const text = `the upstream is not ready, and refuses the relay: ${error.message}`;
+      throw new ByteTransportError(text, "EBUSY", { cause: error });
+    } finally {
+      this.#asking--;
     }
   }
 

@@ -195,5 +195,10 @@ export class ReviewCache<V> {
  * yet (404). A verdict about the relay itself is one.
  */
 function isOutage(error: unknown): boolean {
-  return !(error instanceof ApiError) || !ownRefusals.has(error.code);
+  return !isOwnRefusal(error);
+}
+
+/** The upstream refuses the relay's own credential. */
+export function isOwnRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && ownRefusals.has(error.code);
 }

@@ -5,7 +5,6 @@
  *        for all waiting reads. While the upstream is away, "most recent" is the last known state, and a
  *        Warning header says so.
  */
-import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import type { Random } from "#platform/random.ts";
@@ -50,8 +49,8 @@ export async function freshEnough(
   try {
     await freshness.latest();
     return {};
-  } catch (error) {
-    if (error instanceof ApiError && error.code < 500 && error.code !== 429) throw error;
+  } catch {
+    // Also a 4xx is about the relay's own question, or of a load balancer; the client has asked another one.
     deps.metrics.staleReads.add([]);
     const seconds = Math.ceil(mirror.ageMs / 1000);
     const text = `the relay cannot reach its upstream; this may be ${seconds} s old`;

@@ -34,13 +34,24 @@ export class Freshness {
     this.#mirror = upstream.mirror;
     this.#limits = limits;
     this.#signal = signal;
-    this.#newest = new Shared(() => upstream.newestRevision(signal));
+    this.#newest = new Shared(() => this.#askNewest(upstream));
     this.#verified = new Shared(() => this.#verify(upstream));
   }
 
   /** Rejects with the transport's or the upstream's error when it cannot be asked. */
   async latest(): Promise<void> {
     await this.atLeast(await this.#newest.get());
+  }
+
+  /** An upstream that says nothing is away: who waits gets what is known, and the next question is a new one. */
+  async #askNewest(upstream: Upstream): Promise<number> {
+    const late = new AbortController();
+    const timer = this.#clock.after("relay.fresh", this.#limits.newestWaitMs, () => late.abort());
+    try {
+      return await upstream.newestRevision(AbortSignal.any([this.#signal, late.signal]));
+    } finally {
+      timer.cancel();
+    }
   }
 
   /** Rejects with 504 ResourceVersionTooLarge when the upstream itself has not got there. */

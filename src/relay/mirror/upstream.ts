@@ -285,7 +285,7 @@ export class Upstream {
       this.#listed = false;
     }
     this.#missing = isNotFound(error) ? this.#missing + 1 : 0;
-    if (this.#missing >= withdrawnAfter && this.mirror.ready) this.#withdraw();
+    await this.#lookWithdrawn(signal);
     await this.#lookAway(error, signal);
     const delayMs = this.#backoff.nextMs() + (retryAfterMs(error) ?? 0);
     const refused = error instanceof ApiError && !lostPlace && !isTransient(error);
@@ -310,6 +310,12 @@ export class Upstream {
     this.#unavailable++;
     const mayBe = this.#unavailable >= awayAfter && !isBuiltin(this.mirror.kind);
     this.#away = mayBe && (await this.#isWell(signal));
+  }
+
+  /** A load balancer before an upstream that is gone may answer 404 to everything: that withdraws nothing. */
+  async #lookWithdrawn(signal: AbortSignal): Promise<void> {
+    if (this.#missing < withdrawnAfter || !this.mirror.ready) return;
+    if (await this.#isWell(signal)) this.#withdraw();
   }
 
   /** A load balancer before an upstream that is gone answers 5xx too, and does so to everything. */
