@@ -47,16 +47,6 @@ expand-controller
 legacy-service-account-token-cleaner
   get | core | configmaps | kube-apiserver-legacy-service-account-token-tracking
   delete,patch | core | secrets
-persistent-volume-binder
-  create,delete,get,list,update,watch | core | persistentvolumes
-  update | core | persistentvolumes/status
-  get,list,update,watch | core | persistentvolumeclaims
-  update | core | persistentvolumeclaims/status
-  create,delete,get,list,watch | core | pods
-  read | storage.k8s.io | storageclasses
-  list,watch | core | nodes
-  events
-  watch | core | events
 resource-claim-controller
   read | core | pods
   update | core | pods/finalizers

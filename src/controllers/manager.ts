@@ -37,6 +37,7 @@ import { JobController, jobRole } from "./job/controller.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
 import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
+import { VolumeBinder, volumeBinderRole } from "./persistentvolume/controller.ts";
 import { PodGarbageCollector, podGarbageCollectorRole } from "./podgc/controller.ts";
 import { ClaimProtectionController, claimProtectionRole } from "./protection/claim-controller.ts";
 import {
@@ -127,6 +128,7 @@ const factories: readonly NamedFactory[] = [
     volumeProtectionRole,
     (deps) => new VolumeProtectionController(deps),
   ],
+  ["persistentvolume-controller", volumeBinderRole, (deps) => new VolumeBinder(deps)],
   [
     "horizontal-pod-autoscaler",
     horizontalPodAutoscalerRole,
