@@ -59,7 +59,37 @@ const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
     { spec: { replicas: 1, selector: { app: "rc" }, template: labelled("rc").template } },
   ],
   ["persistentvolumeclaims", "data", { spec: storage }],
+  ["persistentvolumeclaims", "disk", { spec: { ...storage, storageClassName: "manual" } }],
+  ["pods", "writer", { spec: withClaim("disk") }],
+  ["persistentvolumeclaims", "late", { spec: { ...storage, storageClassName: "late" } }],
+  ["pods", "first-consumer", { spec: withClaim("late") }],
 ];
+
+/** Volumes made by hand, and a class whose claims wait for their pod. */
+async function createVolumes(client: Client): Promise<void> {
+  for (const [name, storageClassName] of [
+    ["disk", "manual"],
+    ["late", "late"],
+  ]) {
+    const spec = {
+      storageClassName,
+      capacity: { storage: "1Gi" },
+      accessModes: ["ReadWriteOnce"],
+      hostPath: { path: `/tmp/${name}` },
+    };
+    await client.create(refs.persistentvolumes, "", { metadata: { name }, spec } as KubeObject);
+  }
+  await client.create(refs.storageclasses, "", {
+    metadata: { name: "late" },
+    provisioner: "kubernetes.io/no-provisioner",
+    volumeBindingMode: "WaitForFirstConsumer",
+  } as KubeObject);
+}
+
+function withClaim(claimName: string) {
+  const volumes = [{ name: "v", persistentVolumeClaim: { claimName } }];
+  return { ...template.spec, volumes };
+}
 
 function labelled(app: string) {
   const labels = { app };
@@ -78,6 +108,7 @@ test("over a whole plane all converge, and no loop is refused a right or sends w
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: agg }] },
   };
   await client.create(refs.clusterroles, "", whole as KubeObject);
+  await createVolumes(client);
   for (const [kind, name, fields] of objects)
     await client.create(refs[kind], "default", { metadata: { name }, ...fields } as KubeObject);
 
@@ -89,6 +120,18 @@ test("over a whole plane all converge, and no loop is refused a right or sends w
   await settled(client, "poddisruptionbudgets", "web", "expectedPods=4 disruptionsAllowed=2");
   await settled(client, "horizontalpodautoscalers", "web", "desiredReplicas=4");
   await until(client, refs.jobs, "brief", (one) => one === undefined);
+  for (const name of ["disk", "late"]) {
+    await settled(client, "persistentvolumeclaims", name, "phase=Bound");
+    await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Bound");
+  }
+  for (const name of ["writer", "first-consumer"]) {
+    await settled(client, "pods", name, "phase=Running");
+    await client.delete(refs.pods, "default", name);
+  }
+  for (const name of ["disk", "late"]) {
+    await client.delete(refs.persistentvolumeclaims, "default", name);
+    await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Released");
+  }
   // The cron job adds a job each minute of the wall clock, so no exact number can be waited for.
   await until(client, refs.resourcequotas, "q", usesSome("count/jobs.batch"));
   await until(client, refs.clusterroles, "whole", (one) =>
@@ -203,6 +246,10 @@ function usesSome(what: string): (object: KubeObject | undefined) => boolean {
   };
 }
 
+function phaseOf(object: KubeObject | undefined): string | undefined {
+  return (object as { status?: { phase?: string } } | undefined)?.status?.phase;
+}
+
 function addresses(object: KubeObject | undefined): number {
   const { subsets } = (object ?? {}) as { subsets?: { addresses?: unknown[] }[] };
   return subsets?.[0]?.addresses?.length ?? 0;
@@ -219,13 +266,17 @@ function settled(client: Client, kind: keyof typeof refs, name: string, fields: 
   });
 }
 
+function isClusterScoped({ resource }: ResourceRef): boolean {
+  return ["namespaces", "clusterroles", "persistentvolumes"].includes(resource);
+}
+
 /** Watches until the object, undefined when it is not there, is as wished. */
 async function until(
   client: Client,
   ref: ResourceRef,
   name: string,
   isDone: (object: KubeObject | undefined) => boolean,
-  namespace = ref === refs.namespaces || ref === refs.clusterroles ? "" : "default",
+  namespace = isClusterScoped(ref) ? "" : "default",
 ): Promise<void> {
   const done = new AbortController();
   const fieldSelector = `metadata.name=${name}`;

@@ -18,6 +18,9 @@ export const migratedTo = "pv.kubernetes.io/migrated-to";
 /** The node for which the scheduler asks that a volume is provisioned. */
 export const selectedNode = "volume.kubernetes.io/selected-node";
 
+/** Classes of volumes that people make by hand. */
+export const noProvisioner = "kubernetes.io/no-provisioner";
+
 const betaClass = "volume.beta.kubernetes.io/storage-class";
 
 export function annotationOf(object: KubeObject, key: string): string | undefined {
@@ -77,6 +80,10 @@ export function isVolumeOf(volume: PersistentVolume, claim: PersistentVolumeClai
   if (claimKeyOf(volume) !== keyOfClaim(claim)) return false;
   const uid = volume.spec?.claimRef?.uid ?? "";
   return uid === "" || uid === claim.metadata?.uid;
+}
+
+export function isFullyBound(claim: PersistentVolumeClaim): boolean {
+  return (claim.spec?.volumeName ?? "") !== "" && hasAnnotation(claim, bindCompleted);
 }
 
 /** Billionths, so that no size is rounded; an unreadable one is 0. */

@@ -149,7 +149,7 @@ export class VolumeIndex {
 }
 
 /** By node affinity alone. */
-function isUsableOn(volume: PersistentVolume, node: Node): boolean {
+export function isUsableOn(volume: PersistentVolume, node: Node): boolean {
   const required = volume.spec?.nodeAffinity?.required;
   return required === undefined || nodeSelectorMatches(required, node);
 }
