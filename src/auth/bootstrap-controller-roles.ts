@@ -34,11 +34,6 @@ device-taint-eviction-controller
   read | resource.k8s.io | resourceslices
   read | resource.k8s.io | deviceclasses
   events
-ephemeral-volume-controller
-  read | core | pods
-  update | core | pods/finalizers
-  create,get,list,watch | core | persistentvolumeclaims
-  events
 expand-controller
   get,list,patch,update,watch | core | persistentvolumes
   patch,update | core | persistentvolumeclaims/status
@@ -82,11 +77,6 @@ ttl-controller
 validatingadmissionpolicy-status-controller
   read | admissionregistration.k8s.io | validatingadmissionpolicies
   get,patch,update | admissionregistration.k8s.io | validatingadmissionpolicies/status
-  events
-volumeattributesclass-protection-controller
-  read | core | persistentvolumeclaims
-  read | core | persistentvolumes
-  get,list,update,watch | storage.k8s.io | volumeattributesclasses
   events
 `;
 

@@ -32,6 +32,7 @@ import {
 } from "./endpoints/mirroring.ts";
 import type { Controller, ControllerDeps } from "./framework/controller.ts";
 import type { ControllerRole } from "./framework/role.ts";
+import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/controller.ts";
 import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
@@ -39,6 +40,10 @@ import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
 import { VolumeBinder, volumeBinderRole } from "./persistentvolume/controller.ts";
 import { PodGarbageCollector, podGarbageCollectorRole } from "./podgc/controller.ts";
+import {
+  AttributesClassProtectionController,
+  attributesClassProtectionRole,
+} from "./protection/attributes-class-controller.ts";
 import { ClaimProtectionController, claimProtectionRole } from "./protection/claim-controller.ts";
 import {
   VolumeProtectionController,
@@ -128,6 +133,12 @@ const factories: readonly NamedFactory[] = [
     volumeProtectionRole,
     (deps) => new VolumeProtectionController(deps),
   ],
+  [
+    "volumeattributesclass-protection-controller",
+    attributesClassProtectionRole,
+    (deps) => new AttributesClassProtectionController(deps),
+  ],
+  ["ephemeral_volume", ephemeralVolumeRole, (deps) => new EphemeralVolumeController(deps)],
   ["persistentvolume-controller", volumeBinderRole, (deps) => new VolumeBinder(deps)],
   [
     "horizontal-pod-autoscaler",

@@ -35,6 +35,11 @@ const ports = [{ port: 80 }];
 const storage = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 const agg = { "agg/it": "true" };
 
+const scratch = {
+  name: "v",
+  ephemeral: { volumeClaimTemplate: { spec: { ...storage, storageClassName: "late" } } },
+};
+
 /** One of everything the loops work on: resource, name, the rest. */
 const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
   ["services", "web", { spec: { selector: selector.matchLabels, ports } }],
@@ -63,6 +68,7 @@ const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
   ["pods", "writer", { spec: withClaim("disk") }],
   ["persistentvolumeclaims", "late", { spec: { ...storage, storageClassName: "late" } }],
   ["pods", "first-consumer", { spec: withClaim("late") }],
+  ["pods", "scratch", { spec: { ...template.spec, volumes: [scratch] } }],
 ];
 
 /** Volumes made by hand, and a class whose claims wait for their pod. */
@@ -70,6 +76,7 @@ async function createVolumes(client: Client): Promise<void> {
   for (const [name, storageClassName] of [
     ["disk", "manual"],
     ["late", "late"],
+    ["scratch", "late"],
   ]) {
     const spec = {
       storageClassName,
@@ -124,14 +131,24 @@ test("over a whole plane all converge, and no loop is refused a right or sends w
     await settled(client, "persistentvolumeclaims", name, "phase=Bound");
     await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Bound");
   }
-  for (const name of ["writer", "first-consumer"]) {
+  for (const name of ["writer", "first-consumer", "scratch"]) {
     await settled(client, "pods", name, "phase=Running");
     await client.delete(refs.pods, "default", name);
   }
+  // The garbage collector deletes it with its pod.
+  await until(client, refs.persistentvolumeclaims, "scratch-v", (one) => one === undefined);
   for (const name of ["disk", "late"]) {
     await client.delete(refs.persistentvolumeclaims, "default", name);
     await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Released");
   }
+  const gold = {
+    metadata: { name: "gold" },
+    driverName: "csi.example.com",
+    parameters: { iops: "1" },
+  };
+  await client.create(refs.volumeattributesclasses, "", gold as KubeObject);
+  await client.delete(refs.volumeattributesclasses, "", "gold");
+  await until(client, refs.volumeattributesclasses, "gold", (one) => one === undefined);
   // The cron job adds a job each minute of the wall clock, so no exact number can be waited for.
   await until(client, refs.resourcequotas, "q", usesSome("count/jobs.batch"));
   await until(client, refs.clusterroles, "whole", (one) =>
@@ -267,7 +284,8 @@ function settled(client: Client, kind: keyof typeof refs, name: string, fields: 
 }
 
 function isClusterScoped({ resource }: ResourceRef): boolean {
-  return ["namespaces", "clusterroles", "persistentvolumes"].includes(resource);
+  const names = ["namespaces", "clusterroles", "persistentvolumes", "volumeattributesclasses"];
+  return names.includes(resource);
 }
 
 /** Watches until the object, undefined when it is not there, is as wished. */
