@@ -8,15 +8,6 @@
  * deeper line goes on with the one above. Facts of Kubernetes 1.36 with its default feature gates.
  */
 export const absentControllerRules = `
-attachdetach-controller
-  list,watch | core | persistentvolumeclaims,persistentvolumes
-  read | core | nodes
-  patch,update | core | nodes/status
-  list,watch | core | pods
-  events
-  create,delete,get,list,watch | storage.k8s.io | volumeattachments
-  read | storage.k8s.io | csidrivers
-  read | storage.k8s.io | csinodes
 certificate-controller
   delete,get,list,watch | certificates.k8s.io | certificatesigningrequests
   update | certificates.k8s.io | certificatesigningrequests/approval,

@@ -49,7 +49,7 @@ test("every loop has a name of its own, and every account a role", async () => {
   const roles = controllerRoles.map((role) => role.account);
   assert.deepEqual([...all.accounts].sort(), roles.toSorted());
   const names = [...all.manager.metrics().keys()];
-  assert.equal(names.length, 26);
+  assert.equal(names.length, 27);
   await world.stop();
 });
 

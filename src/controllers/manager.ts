@@ -12,6 +12,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
+import { AttachDetachController, attachDetachRole } from "./attachdetach/controller.ts";
 import {
   HorizontalPodAutoscalerController,
   horizontalPodAutoscalerRole,
@@ -139,6 +140,7 @@ const factories: readonly NamedFactory[] = [
     (deps) => new AttributesClassProtectionController(deps),
   ],
   ["ephemeral_volume", ephemeralVolumeRole, (deps) => new EphemeralVolumeController(deps)],
+  ["attachdetach-controller", attachDetachRole, (deps) => new AttachDetachController(deps)],
   ["persistentvolume-controller", volumeBinderRole, (deps) => new VolumeBinder(deps)],
   [
     "horizontal-pod-autoscaler",
