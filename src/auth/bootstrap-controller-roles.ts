@@ -8,26 +8,12 @@
  * deeper line goes on with the one above. Facts of Kubernetes 1.36 with its default feature gates.
  */
 export const absentControllerRules = `
-attachdetach-controller
-  list,watch | core | persistentvolumeclaims,persistentvolumes
-  read | core | nodes
-  patch,update | core | nodes/status
-  list,watch | core | pods
-  events
-  create,delete,get,list,watch | storage.k8s.io | volumeattachments
-  read | storage.k8s.io | csidrivers
-  read | storage.k8s.io | csinodes
 device-taint-eviction-controller
   delete,get,list,watch | core | pods
   patch,update | core | pods/status
   read | resource.k8s.io | resourceclaims
   read | resource.k8s.io | resourceslices
   read | resource.k8s.io | deviceclasses
-  events
-ephemeral-volume-controller
-  read | core | pods
-  update | core | pods/finalizers
-  create,get,list,watch | core | persistentvolumeclaims
   events
 expand-controller
   get,list,patch,update,watch | core | persistentvolumes
@@ -37,16 +23,6 @@ expand-controller
 legacy-service-account-token-cleaner
   get | core | configmaps | kube-apiserver-legacy-service-account-token-tracking
   delete,patch | core | secrets
-persistent-volume-binder
-  create,delete,get,list,update,watch | core | persistentvolumes
-  update | core | persistentvolumes/status
-  get,list,update,watch | core | persistentvolumeclaims
-  update | core | persistentvolumeclaims/status
-  create,delete,get,list,watch | core | pods
-  read | storage.k8s.io | storageclasses
-  list,watch | core | nodes
-  events
-  watch | core | events
 resource-claim-controller
   read | core | pods
   update | core | pods/finalizers
@@ -82,11 +58,6 @@ ttl-controller
 validatingadmissionpolicy-status-controller
   read | admissionregistration.k8s.io | validatingadmissionpolicies
   get,patch,update | admissionregistration.k8s.io | validatingadmissionpolicies/status
-  events
-volumeattributesclass-protection-controller
-  read | core | persistentvolumeclaims
-  read | core | persistentvolumes
-  get,list,update,watch | storage.k8s.io | volumeattributesclasses
   events
 `;
 

@@ -12,6 +12,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Supervisor } from "#platform/supervisor.ts";
+import { AttachDetachController, attachDetachRole } from "./attachdetach/controller.ts";
 import {
   HorizontalPodAutoscalerController,
   horizontalPodAutoscalerRole,
@@ -40,12 +41,18 @@ import {
 } from "./endpoints/mirroring.ts";
 import type { Controller, ControllerDeps } from "./framework/controller.ts";
 import type { ControllerRole } from "./framework/role.ts";
+import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/controller.ts";
 import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
 import { NamespaceController, namespaceRole } from "./namespace/controller.ts";
 import { NodeLifecycleController, nodeRole } from "./nodelifecycle/controller.ts";
 import { TaintEvictionController } from "./nodelifecycle/taint-eviction.ts";
+import { VolumeBinder, volumeBinderRole } from "./persistentvolume/controller.ts";
 import { PodGarbageCollector, podGarbageCollectorRole } from "./podgc/controller.ts";
+import {
+  AttributesClassProtectionController,
+  attributesClassProtectionRole,
+} from "./protection/attributes-class-controller.ts";
 import { ClaimProtectionController, claimProtectionRole } from "./protection/claim-controller.ts";
 import {
   VolumeProtectionController,
@@ -139,6 +146,14 @@ const factories: readonly NamedFactory[] = [
     volumeProtectionRole,
     (deps) => new VolumeProtectionController(deps),
   ],
+  [
+    "volumeattributesclass-protection-controller",
+    attributesClassProtectionRole,
+    (deps) => new AttributesClassProtectionController(deps),
+  ],
+  ["ephemeral_volume", ephemeralVolumeRole, (deps) => new EphemeralVolumeController(deps)],
+  ["attachdetach-controller", attachDetachRole, (deps) => new AttachDetachController(deps)],
+  ["persistentvolume-controller", volumeBinderRole, (deps) => new VolumeBinder(deps)],
   [
     "horizontal-pod-autoscaler",
     horizontalPodAutoscalerRole,

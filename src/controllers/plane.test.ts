@@ -35,6 +35,11 @@ const ports = [{ port: 80 }];
 const storage = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 const agg = { "agg/it": "true" };
 
+const scratch = {
+  name: "v",
+  ephemeral: { volumeClaimTemplate: { spec: { ...storage, storageClassName: "late" } } },
+};
+
 /** One of everything the loops work on: resource, name, the rest. */
 const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
   ["services", "web", { spec: { selector: selector.matchLabels, ports } }],
@@ -59,7 +64,39 @@ const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
     { spec: { replicas: 1, selector: { app: "rc" }, template: labelled("rc").template } },
   ],
   ["persistentvolumeclaims", "data", { spec: storage }],
+  ["persistentvolumeclaims", "disk", { spec: { ...storage, storageClassName: "manual" } }],
+  ["pods", "writer", { spec: withClaim("disk") }],
+  ["persistentvolumeclaims", "late", { spec: { ...storage, storageClassName: "late" } }],
+  ["pods", "first-consumer", { spec: withClaim("late") }],
+  ["pods", "scratch", { spec: { ...template.spec, volumes: [scratch] } }],
 ];
+
+/** Volumes made by hand, and a class whose claims wait for their pod. */
+async function createVolumes(client: Client): Promise<void> {
+  for (const [name, storageClassName] of [
+    ["disk", "manual"],
+    ["late", "late"],
+    ["scratch", "late"],
+  ]) {
+    const spec = {
+      storageClassName,
+      capacity: { storage: "1Gi" },
+      accessModes: ["ReadWriteOnce"],
+      hostPath: { path: `/tmp/${name}` },
+    };
+    await client.create(refs.persistentvolumes, "", { metadata: { name }, spec } as KubeObject);
+  }
+  await client.create(refs.storageclasses, "", {
+    metadata: { name: "late" },
+    provisioner: "kubernetes.io/no-provisioner",
+    volumeBindingMode: "WaitForFirstConsumer",
+  } as KubeObject);
+}
+
+function withClaim(claimName: string) {
+  const volumes = [{ name: "v", persistentVolumeClaim: { claimName } }];
+  return { ...template.spec, volumes };
+}
 
 function labelled(app: string) {
   const labels = { app };
@@ -78,6 +115,7 @@ test("over a whole plane all converge, and no loop is refused a right or sends w
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: agg }] },
   };
   await client.create(refs.clusterroles, "", whole as KubeObject);
+  await createVolumes(client);
   for (const [kind, name, fields] of objects)
     await client.create(refs[kind], "default", { metadata: { name }, ...fields } as KubeObject);
 
@@ -89,6 +127,28 @@ test("over a whole plane all converge, and no loop is refused a right or sends w
   await settled(client, "poddisruptionbudgets", "web", "expectedPods=4 disruptionsAllowed=2");
   await settled(client, "horizontalpodautoscalers", "web", "desiredReplicas=4");
   await until(client, refs.jobs, "brief", (one) => one === undefined);
+  for (const name of ["disk", "late"]) {
+    await settled(client, "persistentvolumeclaims", name, "phase=Bound");
+    await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Bound");
+  }
+  for (const name of ["writer", "first-consumer", "scratch"]) {
+    await settled(client, "pods", name, "phase=Running");
+    await client.delete(refs.pods, "default", name);
+  }
+  // The garbage collector deletes it with its pod.
+  await until(client, refs.persistentvolumeclaims, "scratch-v", (one) => one === undefined);
+  for (const name of ["disk", "late"]) {
+    await client.delete(refs.persistentvolumeclaims, "default", name);
+    await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Released");
+  }
+  const gold = {
+    metadata: { name: "gold" },
+    driverName: "csi.example.com",
+    parameters: { iops: "1" },
+  };
+  await client.create(refs.volumeattributesclasses, "", gold as KubeObject);
+  await client.delete(refs.volumeattributesclasses, "", "gold");
+  await until(client, refs.volumeattributesclasses, "gold", (one) => one === undefined);
   // The cron job adds a job each minute of the wall clock, so no exact number can be waited for.
   await until(client, refs.resourcequotas, "q", usesSome("count/jobs.batch"));
   await until(client, refs.clusterroles, "whole", (one) =>
@@ -203,6 +263,10 @@ function usesSome(what: string): (object: KubeObject | undefined) => boolean {
   };
 }
 
+function phaseOf(object: KubeObject | undefined): string | undefined {
+  return (object as { status?: { phase?: string } } | undefined)?.status?.phase;
+}
+
 function addresses(object: KubeObject | undefined): number {
   const { subsets } = (object ?? {}) as { subsets?: { addresses?: unknown[] }[] };
   return subsets?.[0]?.addresses?.length ?? 0;
@@ -219,13 +283,18 @@ function settled(client: Client, kind: keyof typeof refs, name: string, fields: 
   });
 }
 
+function isClusterScoped({ resource }: ResourceRef): boolean {
+  const names = ["namespaces", "clusterroles", "persistentvolumes", "volumeattributesclasses"];
+  return names.includes(resource);
+}
+
 /** Watches until the object, undefined when it is not there, is as wished. */
 async function until(
   client: Client,
   ref: ResourceRef,
   name: string,
   isDone: (object: KubeObject | undefined) => boolean,
-  namespace = ref === refs.namespaces || ref === refs.clusterroles ? "" : "default",
+  namespace = isClusterScoped(ref) ? "" : "default",
 ): Promise<void> {
   const done = new AbortController();
   const fieldSelector = `metadata.name=${name}`;

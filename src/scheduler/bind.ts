@@ -1,6 +1,10 @@
 /**
- * Carries out decisions: POST pods/binding, many at once, and makes the outcome known to cache and
- * queue: bound Pods leave the queue, others are forgotten and tried again after backoff.
+ * Carries out decisions: what plugins must do before the bind, then POST pods/binding, many at once. It
+ * makes the outcome known to cache and queue: bound Pods leave the queue, others are forgotten and
+ * tried again after backoff.
+ *
+ * Bounds a Pod that waits for its volumes, up to ten minutes, takes none of the binds in flight, so that
+ *        a provisioner that is down holds up its own Pods only; `preparing` is at most `preparingMax`.
  */
 import { ApiError } from "#api/status.ts";
 import { assert } from "#base/assert.ts";
@@ -9,6 +13,7 @@ import type { EventRecorder } from "#client/events.ts";
 import { retryAfterMs } from "#client/api-errors.ts";
 import type { Log } from "#platform/log.ts";
 import type { Cache } from "./cache.ts";
+import type { Reservation } from "./plugin.ts";
 import type { QueuedPod, SchedulingQueue } from "./queue.ts";
 
 interface BinderDeps {
@@ -19,12 +24,17 @@ interface BinderDeps {
   readonly log: Log;
 }
 
+/** Pods that wait for their volumes at once; one more is tried again after backoff. */
+const preparingMax = 4_096;
+
 const pods = { group: "", version: "v1", resource: "pods" } as const;
 
 export class Binder {
   readonly #deps: BinderDeps;
   readonly #ended: () => void;
   readonly #waiters: (() => void)[] = [];
+  /** Of Pods in `preBind`, by uid. */
+  readonly #preparing = new Map<string, AbortController>();
   inFlight = 0;
   bound = 0;
   errors = 0;
@@ -35,25 +45,81 @@ export class Binder {
     this.#ended = hooks.ended;
   }
 
+  /** Whether one more Pod may wait for what its bind needs. */
+  get canPrepare(): boolean {
+    return this.#preparing.size < preparingMax;
+  }
+
   /** The Pod must be assumed on `nodeName`. */
-  bind(pod: QueuedPod, nodeName: string): void {
+  bind(pod: QueuedPod, nodeName: string, reservations: readonly Reservation[]): void {
     const isAssumed = this.#deps.cache.isAssumed(pod.info.uid);
     assert(isAssumed, "a Pod is assumed before its bind", { pod: pod.info.key });
-    this.inFlight++;
-    void this.#bind(pod, nodeName).finally(() => {
-      this.inFlight--;
-      this.#ended();
-      if (this.inFlight > 0) return;
-      for (const waiter of this.#waiters.splice(0)) waiter();
+    if (reservations.length === 0) return this.#startBind(pod, nodeName, reservations);
+    const { uid } = pod.info;
+    const preparing = new AbortController();
+    this.#preparing.set(uid, preparing);
+    void this.#prepare(pod, nodeName, reservations, preparing.signal).then((isReady) => {
+      this.#preparing.delete(uid);
+      if (isReady) this.#startBind(pod, nodeName, reservations);
+      else this.#rested();
     });
   }
 
+  /** The Pod is gone, or the scheduler stops: nothing is waited for any more. */
+  cancel(uid: string): void {
+    this.#preparing.get(uid)?.abort();
+  }
+
+  cancelAll(): void {
+    for (const preparing of this.#preparing.values()) preparing.abort();
+  }
+
   idle(): Promise<void> {
-    if (this.inFlight === 0) return Promise.resolve();
+    if (this.#isIdle()) return Promise.resolve();
     return new Promise((resolve) => void this.#waiters.push(resolve));
   }
 
-  async #bind(pod: QueuedPod, nodeName: string): Promise<void> {
+  #isIdle(): boolean {
+    return this.inFlight === 0 && this.#preparing.size === 0;
+  }
+
+  #rested(): void {
+    if (!this.#isIdle()) return;
+    for (const waiter of this.#waiters.splice(0)) waiter();
+  }
+
+  async #prepare(
+    pod: QueuedPod,
+    nodeName: string,
+    reservations: readonly Reservation[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (const reservation of reservations) {
+      try {
+        await reservation.preBind(signal);
+        if (signal.aborted) throw new Error("context canceled");
+      } catch (error) {
+        this.#failed(pod, nodeName, reservations, { plugin: reservation.plugin, error });
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #startBind(pod: QueuedPod, nodeName: string, reservations: readonly Reservation[]): void {
+    this.inFlight++;
+    void this.#bind(pod, nodeName, reservations).finally(() => {
+      this.inFlight--;
+      this.#ended();
+      this.#rested();
+    });
+  }
+
+  async #bind(
+    pod: QueuedPod,
+    nodeName: string,
+    reservations: readonly Reservation[],
+  ): Promise<void> {
     const { client, events, queue } = this.#deps;
     const { namespace, name, uid } = pod.info;
     try {
@@ -68,13 +134,20 @@ export class Binder {
       const text = `Successfully assigned ${namespace}/${name} to ${nodeName}`;
       events.event(pod.info.pod, "Normal", "Scheduled", text);
     } catch (error) {
-      this.#failed(pod, nodeName, error);
+      this.#failed(pod, nodeName, reservations, { plugin: undefined, error });
     }
   }
 
-  #failed(pod: QueuedPod, nodeName: string, error: unknown): void {
+  /** `plugin`: the one whose `preBind` failed; undefined when the bind did. */
+  #failed(
+    pod: QueuedPod,
+    nodeName: string,
+    reservations: readonly Reservation[],
+    { plugin, error }: { readonly plugin: string | undefined; readonly error: unknown },
+  ): void {
     const { cache, events, log, queue } = this.#deps;
     this.errors++;
+    for (const reservation of reservations.toReversed()) reservation.unreserve();
     cache.forget(pod.info.uid);
     queue.failed(pod, retryAfterMs(error) ?? 0);
     const message = error instanceof Error ? error.message : String(error);
@@ -82,7 +155,9 @@ export class Binder {
     const code = error instanceof ApiError ? error.status.code : undefined;
     // Deleted, or bound by another scheduler: not an error.
     if (code === 404 || code === 409) return;
-    const text = `running Bind plugin "DefaultBinder": ${message}`;
+    const step =
+      plugin === undefined ? 'Bind plugin "DefaultBinder"' : `PreBind plugin "${plugin}"`;
+    const text = `running ${step}: ${message}`;
     events.event(pod.info.pod, "Warning", "FailedScheduling", text);
   }
 }

@@ -6,11 +6,12 @@
  * Cost   one pass over the nodes for all node filters, one for all room filters and scores.
  * After  k/k pkg/scheduler/framework/runtime; plugins are called per pass, not per node.
  */
+import type { Node } from "#api/gen/types.ts";
 import { assert, must } from "#base/assert.ts";
 import type { Cycle } from "./cycle.ts";
 import { normalize } from "./cycle.ts";
 import type { ClusterEvent } from "./hints.ts";
-import type { Plugin, PluginDeps, PluginFactory } from "./plugin.ts";
+import type { Plugin, PluginDeps, PluginFactory, Reservation } from "./plugin.ts";
 import type { ClassRules, NodeScore } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
 
@@ -60,6 +61,11 @@ export class Framework {
       last = step.name;
     }
     cycle.assertWhole(last);
+  }
+
+  /** What the plugins take for the Pod on its node, in their order. */
+  runReserve(info: PodInfo, node: Node): readonly Reservation[] {
+    return this.#plugins.flatMap((plugin) => plugin.reserve?.(info, node) ?? []);
   }
 
   /** The weighted sum of all scores by slot, in `total`. `scores` is scratch of the same length. */

@@ -11,7 +11,8 @@ export type ClusterEvent =
   /** A placed Pod left its node, or shrank, or is on its way out. */
   | { readonly kind: "pod-gone"; readonly slot: number | undefined }
   | { readonly kind: "pod-placed"; readonly info: PodInfo }
-  | { readonly kind: "volumes" }
+  /** `claims`: those that changed, as `namespace/name`; absent: volumes, classes and the like changed. */
+  | { readonly kind: "volumes"; readonly claims?: ReadonlySet<string> }
   | { readonly kind: "namespaces" };
 
 /**

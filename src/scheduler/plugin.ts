@@ -6,6 +6,7 @@
  * and change of a node, `roomFilter` and `roomScore` once per class and change of a node's sums, `filter`
  * and `score` once per decision over all nodes.
  */
+import type { Node } from "#api/gen/types.ts";
 import type { VolumeLookup } from "./claims.ts";
 import type { Cycle } from "./cycle.ts";
 import type { ClusterEvent, Hint } from "./hints.ts";
@@ -25,6 +26,9 @@ export interface Plugin {
   readonly roomFilter?: RoomFilter;
   /** Keeps the slots that pass: see Cycle.keep. It must not walk Pods. */
   readonly filter?: (cycle: Cycle) => void;
+
+  /** Takes what the Pod needs on its node beyond room; undefined when that is nothing. Once per decision. */
+  readonly reserve?: (info: PodInfo, node: Node) => Reservation | undefined;
 
   readonly nodeScore?: NodeScore;
   readonly roomScore?: RoomScore;
@@ -48,6 +52,16 @@ interface Score {
    * @returns false when the plugin has nothing to say of this Pod; what it wrote is then ignored.
    */
   readonly run: (cycle: Cycle, scores: Float64Array) => boolean;
+}
+
+/** Upstream's Reserve, PreBind and Unreserve, of one decision. */
+export interface Reservation {
+  /** Of the plugin: it names the failure of `preBind`. */
+  readonly plugin: string;
+  /** Makes true what the bind needs; rejects when that fails, and when `signal` aborts. Called once. */
+  preBind(signal: AbortSignal): Promise<void>;
+  /** Gives back what was taken: the Pod is not bound. */
+  unreserve(): void;
 }
 
 /** Plugins are made once per scheduler. */

@@ -16,21 +16,23 @@ import { queueTimes, SchedulingQueue } from "./queue.ts";
 import { reasonId } from "./reasons.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import type { PodShape } from "./testing.ts";
-import { makeNode, makePod, nodesRef, podsRef, startRig } from "./testing.ts";
+import { makeNode, makePod, noVolumes, nodesRef, podsRef, startRig } from "./testing.ts";
 
 const namespaces = () => undefined;
-const volumes = {
-  claim: () => undefined,
-  volume: () => undefined,
-  storageClass: () => undefined,
-  claimInUse: () => false,
-};
+const volumesRef = { group: "", version: "v1", resource: "persistentvolumes" };
 const claimsRef = { group: "", version: "v1", resource: "persistentvolumeclaims" };
 
 function algorithmOf(plugins: readonly PluginFactory[]) {
   const cache = new Cache({ namespaces });
   const nominations = new Nominations();
-  const deps = { cache, random: new FakeRandom(1), namespaces, volumes, nominations, plugins };
+  const deps = {
+    cache,
+    random: new FakeRandom(1),
+    namespaces,
+    volumes: noVolumes,
+    nominations,
+    plugins,
+  };
   return { cache, algorithm: new ScheduleAlgorithm(deps) };
 }
 
@@ -43,7 +45,7 @@ function boundClaim(name: string, accessMode: string): PersistentVolumeClaim {
   return {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { name, namespace: "a" },
+    metadata: { name, namespace: "a", annotations: { "pv.kubernetes.io/bind-completed": "yes" } },
     spec: { accessModes: [accessMode], volumeName: `pv-${name}` },
     status: { phase: "Bound" },
   };
@@ -55,7 +57,7 @@ function withClaim(claimName: string, shape: PodShape = {}): PodShape {
 }
 
 test("plugins stand in upstream's order and have its default weights", () => {
-  const deps = { namespaces, volumes };
+  const deps = { namespaces, volumes: noVolumes };
   const lines = defaultPlugins.map((make) => {
     const { name, nodeScore, roomScore, score } = make(deps);
     return [name, (nodeScore ?? roomScore ?? score)?.weight ?? ""].join(" ").trimEnd();
@@ -141,7 +143,7 @@ test("a registry that would break an invariant of the framework is a bug", () =>
   const make = (...plugins: readonly Plugin[]) =>
     new Framework(
       plugins.map((plugin) => () => plugin),
-      { namespaces, volumes },
+      { namespaces, volumes: noVolumes },
     );
   const filter = () => undefined;
   assert.throws(() => make({ name: "A" }, { name: "A" }), AssertionError);
@@ -167,6 +169,7 @@ test("a filter that loses a node, and a score that is no number, are bugs", () =
 test("pods that ask alike but wait for different claims are woken each by its own event", async () => {
   const rig = await startRig((api) => {
     api.put(nodesRef, makeNode("n1"));
+    for (const name of ["pv-there", "pv-missing"]) api.put(volumesRef, { metadata: { name } });
     api.put(claimsRef, boundClaim("there", "ReadWriteOncePod"));
     api.put(podsRef, makePod("user", withClaim("there", { nodeName: "n1" })));
     api.put(podsRef, makePod("second", withClaim("there")));

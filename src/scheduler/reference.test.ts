@@ -11,7 +11,7 @@ import { defaultPlugins } from "./default-plugins.ts";
 import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
-import { makeNode, makePod } from "./testing.ts";
+import { makeNode, makePod, noVolumes } from "./testing.ts";
 
 const zone = "topology.kubernetes.io/zone";
 const host = "kubernetes.io/hostname";
@@ -162,15 +162,9 @@ function checkSeed(seed: number): void {
   const random = new FakeRandom(seed);
   const namespaces = () => undefined;
   const cache = new Cache({ namespaces });
-  const volumes = {
-    claim: () => undefined,
-    volume: () => undefined,
-    storageClass: () => undefined,
-    claimInUse: () => false,
-  };
   const nominations = new Nominations();
   const plugins = defaultPlugins;
-  const deps = { cache, random, namespaces, volumes, nominations, plugins };
+  const deps = { cache, random, namespaces, volumes: noVolumes, nominations, plugins };
   const decider = new ScheduleAlgorithm(deps);
   const nodes = Array.from({ length: 8 }, (_, i) => randomNode(random, i));
   for (const node of nodes) cache.setNode(node);

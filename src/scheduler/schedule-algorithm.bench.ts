@@ -9,7 +9,7 @@ import { ScheduleAlgorithm } from "./schedule-algorithm.ts";
 import { Nominations } from "./nominations.ts";
 import { podInfo } from "./pod-info.ts";
 import type { PodShape } from "./testing.ts";
-import { makeNode, makePod } from "./testing.ts";
+import { makeNode, makePod, noVolumes } from "./testing.ts";
 
 const nodeCount = Number(process.argv[2] ?? 1_000);
 const podCount = Number(process.argv[3] ?? 5_000);
@@ -42,18 +42,12 @@ const cases: Record<string, PodShape> = {
 function bench(name: string, shape: PodShape): void {
   const namespaces = () => undefined;
   const cache = new Cache({ namespaces });
-  const volumes = {
-    claim: () => undefined,
-    volume: () => undefined,
-    storageClass: () => undefined,
-    claimInUse: () => false,
-  };
   const nominations = new Nominations();
   const decider = new ScheduleAlgorithm({
     cache,
     random: new FakeRandom(1),
     namespaces,
-    volumes,
+    volumes: noVolumes,
     nominations,
     plugins: defaultPlugins,
   });

@@ -4,7 +4,7 @@
  *
  * Every node is looked at and every feasible one scored (no sampling); among equals a random one.
  */
-import { assert } from "#base/assert.ts";
+import { assert, must } from "#base/assert.ts";
 import type { Random } from "#platform/random.ts";
 import type { Cache } from "./cache.ts";
 import type { VolumeLookup } from "./claims.ts";
@@ -14,7 +14,7 @@ import type { PreFilterRefusal } from "./framework.ts";
 import { Framework } from "./framework.ts";
 import type { Nominations } from "./nominations.ts";
 import type { ClusterEvent } from "./hints.ts";
-import type { PluginFactory } from "./plugin.ts";
+import type { PluginFactory, Reservation } from "./plugin.ts";
 import { PodClasses } from "./pod-class.ts";
 import type { PodInfo } from "./pod-info.ts";
 import { reasonOf } from "./reasons.ts";
@@ -67,6 +67,13 @@ export class ScheduleAlgorithm {
       podClass.refused = { loosened: cache.loosened, error };
     }
     return { kind: "none", error, slots: cycle.resolvable };
+  }
+
+  /** What the Pod's plugins take on the node that was decided. */
+  reserve(info: PodInfo, nodeName: string): readonly Reservation[] {
+    const { nodes } = this.#deps.cache;
+    const slot = must(nodes.slotOf(nodeName), "a decision names a known node");
+    return this.#framework.runReserve(info, nodes.node(slot));
   }
 
   /** All filters for one node, as things stand: for preemption's what-ifs and for requeue hints. */

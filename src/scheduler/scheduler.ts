@@ -6,15 +6,7 @@
  *        forgotten when the bind fails: the next decision already counts with it.
  * Bounds `bindsInFlightMax` binds; `sliceMax` decisions between two turns of the event loop.
  */
-import type {
-  Namespace,
-  Node,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  PodDisruptionBudget,
-  StorageClass,
-} from "#api/gen/types.ts";
+import type { Namespace, Node, Pod, PodDisruptionBudget } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { AssertionError } from "#base/assert.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
@@ -27,7 +19,6 @@ import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Binder } from "./bind.ts";
 import { Cache } from "./cache.ts";
-import { claimNames } from "./claims.ts";
 import { Conditions } from "./conditions.ts";
 import { haveSameStaticFacts } from "./node-table.ts";
 import { defaultPlugins } from "./default-plugins.ts";
@@ -38,6 +29,7 @@ import { Nominations } from "./nominations.ts";
 import { podInfo, sameForScheduling } from "./pod-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { ClusterEvent } from "./hints.ts";
+import { Volumes } from "./volumes.ts";
 import { findPreemption, isRoomComing } from "./preemption.ts";
 import type { QueuedPod } from "./queue.ts";
 import { SchedulingQueue, queueTimes } from "./queue.ts";
@@ -90,11 +82,9 @@ export function createScheduler(deps: SchedulerDeps, options: SchedulerOptions):
 
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
 const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
-const classesRef = { group: "storage.k8s.io", version: "v1", resource: "storageclasses" };
 
 /** Decisions between two turns of the event loop: some milliseconds at most. */
 const sliceMax = 64;
-const claimIndex = "scheduler.claim";
 
 class SchedulerShell implements Scheduler {
   readonly #deps: SchedulerDeps;
@@ -102,9 +92,7 @@ class SchedulerShell implements Scheduler {
   readonly #pods: Informer<Pod>;
   readonly #nodes: Informer<Node>;
   readonly #namespaces: Informer<Namespace>;
-  readonly #claims: Informer<PersistentVolumeClaim>;
-  readonly #volumes: Informer<PersistentVolume>;
-  readonly #classes: Informer<StorageClass>;
+  readonly #volumes: Volumes;
   readonly #budgets: Informer<PodDisruptionBudget>;
   readonly #cache: Cache;
   readonly #queue: SchedulingQueue;
@@ -126,9 +114,7 @@ class SchedulerShell implements Scheduler {
     this.#pods = informers.informer<Pod>(core("pods"));
     this.#nodes = informers.informer<Node>(core("nodes"));
     this.#namespaces = informers.informer<Namespace>(core("namespaces"));
-    this.#claims = informers.informer<PersistentVolumeClaim>(core("persistentvolumeclaims"));
-    this.#volumes = informers.informer<PersistentVolume>(core("persistentvolumes"));
-    this.#classes = informers.informer<StorageClass>(classesRef);
+    this.#volumes = new Volumes({ client, clock, informers, pods: this.#pods });
     this.#budgets = informers.informer<PodDisruptionBudget>(budgetsRef);
     const namespaces = (name: string) => this.#namespaces.get("", name)?.metadata?.labels;
     this.#cache = new Cache({ namespaces });
@@ -136,7 +122,7 @@ class SchedulerShell implements Scheduler {
     const nominations = this.#nominations;
     const plugins = defaultPlugins;
     const shared = { cache: this.#cache, random, namespaces, nominations, plugins };
-    this.#decider = new ScheduleAlgorithm({ ...shared, volumes: this.#volumeLookup() });
+    this.#decider = new ScheduleAlgorithm({ ...shared, volumes: this.#volumes });
     this.#events = createEventRecorder(deps, { component: options.schedulerName });
     this.#conditions = new Conditions({ client, clock, log });
     this.#binder = new Binder(
@@ -147,19 +133,20 @@ class SchedulerShell implements Scheduler {
 
   async run(signal: AbortSignal): Promise<void> {
     const removers = this.#subscribe();
-    const informers = [this.#pods, this.#nodes, this.#namespaces, this.#claims];
-    const all = [...informers, this.#volumes, this.#classes, this.#budgets];
+    const informers = [this.#pods, this.#nodes, this.#namespaces, this.#budgets];
+    const all = [...informers.map(({ synced }) => synced), ...this.#volumes.synced];
     const ended = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
-    await Promise.race([Promise.all(all.map((informer) => informer.synced)), ended]);
+    await Promise.race([Promise.all(all), ended]);
     this.#running = !signal.aborted;
     this.#wake();
     await ended;
     this.#running = false;
     for (const remove of removers) remove();
     this.#queue.close();
+    this.#binder.cancelAll();
     await this.#binder.idle();
     await this.#events.close();
   }
@@ -180,7 +167,6 @@ class SchedulerShell implements Scheduler {
   }
 
   #subscribe(): (() => void)[] {
-    const volumes = { batch: () => this.#happened({ kind: "volumes" }) };
     return [
       this.#nodes.addHandler({
         add: (node) => this.#nodeSet(undefined, node),
@@ -202,9 +188,7 @@ class SchedulerShell implements Scheduler {
         update: (old, pod) => this.#podSet(old, pod),
         delete: (pod) => this.#podGone(pod),
       }),
-      this.#claims.addHandler(volumes),
-      this.#volumes.addHandler(volumes),
-      this.#classes.addHandler(volumes),
+      ...this.#volumes.subscribe((event) => this.#happened(event)),
     ];
   }
 
@@ -259,6 +243,7 @@ class SchedulerShell implements Scheduler {
 
   #podGone(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
+    this.#binder.cancel(uid);
     this.#queue.delete(uid);
     this.#conditions.cancel(uid);
     this.#dropNomination(uid);
@@ -325,10 +310,7 @@ class SchedulerShell implements Scheduler {
     this.#decisions++;
     const decision = this.#decider.decide(pod.info);
     if (decision.kind === "node") {
-      this.#cache.assume(pod.info, decision.nodeName);
-      this.#dropNomination(pod.info.uid);
-      this.#conditions.cancel(pod.info.uid);
-      this.#binder.bind(pod, decision.nodeName);
+      this.#placeOne(pod, decision.nodeName);
       return;
     }
     this.#unschedulable++;
@@ -342,6 +324,15 @@ class SchedulerShell implements Scheduler {
       message: text,
       ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
     });
+  }
+
+  #placeOne(pod: QueuedPod, nodeName: string): void {
+    if (!this.#binder.canPrepare) return this.#queue.failed(pod);
+    const reservations = this.#decider.reserve(pod.info, nodeName);
+    this.#cache.assume(pod.info, nodeName);
+    this.#dropNomination(pod.info.uid);
+    this.#conditions.cancel(pod.info.uid);
+    this.#binder.bind(pod, nodeName, reservations);
   }
 
   /** @returns the text for the Pod's event; "" when preemption made room. */
@@ -381,23 +372,6 @@ class SchedulerShell implements Scheduler {
     const had = this.#nominations.nodeOf(info.uid) !== undefined;
     if (had) this.#dropNomination(info.uid);
     return { text: futileText(error), ...(had ? { nominatedNodeName: "" } : {}) };
-  }
-
-  #volumeLookup() {
-    this.#pods.addIndex(claimIndex, (pod) =>
-      (pod.spec?.nodeName ?? "") === "" || isFinished(pod)
-        ? []
-        : claimNames(pod).map((name) => `${pod.metadata?.namespace ?? ""}/${name}`),
-    );
-    return {
-      claim: (namespace: string, name: string) => this.#claims.get(namespace, name),
-      volume: (name: string) => this.#volumes.get("", name),
-      storageClass: (name: string) => this.#classes.get("", name),
-      claimInUse: (namespace: string, name: string, uid: string) =>
-        this.#pods
-          .byIndex(claimIndex, `${namespace}/${name}`)
-          .some((pod) => pod.metadata?.uid !== uid),
-    };
   }
 }
 

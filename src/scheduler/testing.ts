@@ -6,12 +6,35 @@ import { createFakeApi } from "#client/testing/fake-api.ts";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
+import type { VolumeLookup } from "./claims.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { createScheduler, schedulerDefaults } from "./scheduler.ts";
 
 export const podsRef = { group: "", version: "v1", resource: "pods" };
 export const nodesRef = { group: "", version: "v1", resource: "nodes" };
 const eventsRef = { group: "", version: "v1", resource: "events" };
+
+/** No claims, volumes or classes. */
+export const noVolumes: VolumeLookup = {
+  claim: () => undefined,
+  volume: () => undefined,
+  storageClass: () => undefined,
+  csiDriver: () => undefined,
+  storageCapacities: () => [],
+  bestVolume: () => undefined,
+  claimInUse: () => false,
+  binding: {
+    assumeVolume: () => undefined,
+    assumeClaim: () => undefined,
+    restoreVolume: () => undefined,
+    restoreClaim: () => undefined,
+    updateVolume: (volume) => Promise.resolve(volume),
+    updateClaim: (claim) => Promise.resolve(claim),
+    shownVolume: () => undefined,
+    shownClaim: () => undefined,
+    until: () => Promise.resolve(),
+  },
+};
 
 interface NodeShape {
   readonly cpu?: string;

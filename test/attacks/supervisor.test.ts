@@ -526,7 +526,7 @@ describe("work that is not waited for", () => {
     "relay/pass-through.ts": ["Promise.all("],
     "relay/relay.ts": ["this.#balance("],
     "relay/access/stream-review.ts": ["this.#look("],
-    "scheduler/bind.ts": ["this.#bind("],
+    "scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],
     "store/auto-compact.ts": ["this.#tick("],

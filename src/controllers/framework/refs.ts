@@ -3,6 +3,11 @@ import type { ResourceRef } from "#client/client.ts";
 
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
 const apps = (resource: string): ResourceRef => ({ group: "apps", version: "v1", resource });
+const storage = (resource: string): ResourceRef => ({
+  group: "storage.k8s.io",
+  version: "v1",
+  resource,
+});
 const batch = (resource: string): ResourceRef => ({ group: "batch", version: "v1", resource });
 
 export const refs = {
@@ -43,5 +48,10 @@ export const refs = {
     version: "v1",
     resource: "subjectaccessreviews",
   },
+  storageclasses: storage("storageclasses"),
+  volumeattributesclasses: storage("volumeattributesclasses"),
+  volumeattachments: storage("volumeattachments"),
+  csidrivers: storage("csidrivers"),
+  csinodes: storage("csinodes"),
   clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },
 } as const satisfies Record<string, ResourceRef>;

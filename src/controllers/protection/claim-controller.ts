@@ -18,7 +18,7 @@ import {
 } from "../framework/controller.ts";
 import { refs } from "../framework/refs.ts";
 import type { ControllerRole } from "../framework/role.ts";
-import { claimsOf, usesClaim } from "./claims.ts";
+import { claimsOf, indexByClaim, podsOfClaim, usesClaim } from "./claims.ts";
 import { FinalizerControl, needsWork } from "./finalizer-control.ts";
 
 export const claimProtectionRole: ControllerRole = {
@@ -33,7 +33,6 @@ export const claimProtectionRole: ControllerRole = {
 
 const workers = 5;
 const finalizer = "kubernetes.io/pvc-protection";
-const claimIndex = "controllers.claim";
 
 export class ClaimProtectionController implements Controller {
   readonly name = "pvc-protection-controller";
@@ -48,7 +47,7 @@ export class ClaimProtectionController implements Controller {
     this.#client = deps.client;
     this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
     this.#pods = informers.informer<Pod>(refs.pods);
-    this.#pods.addIndex(claimIndex, claimsOf);
+    indexByClaim(this.#pods);
     this.#finalizers = new FinalizerControl(deps, refs.persistentvolumeclaims, finalizer);
     const { name } = this;
     this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
@@ -91,7 +90,7 @@ export class ClaimProtectionController implements Controller {
 
   /** Asks the cache first, then the server. */
   async #isInUse(key: string, claim: PersistentVolumeClaim): Promise<boolean> {
-    if (this.#pods.byIndex(claimIndex, key).some((pod) => usesClaim(pod, claim))) return true;
+    if (podsOfClaim(this.#pods, key).some((pod) => usesClaim(pod, claim))) return true;
     const namespace = claim.metadata?.namespace ?? "";
     const live = await this.#client.list<Pod>(refs.pods, { namespace });
     return live.items.some((pod) => usesClaim(pod, claim));

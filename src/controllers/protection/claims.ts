@@ -1,5 +1,17 @@
-/** Which claims a pod uses, pure. */
+/** Which claims a pod uses. */
 import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
+import type { Informer } from "#client/informer.ts";
+
+const claimIndex = "controllers.claim";
+
+export function indexByClaim(pods: Informer<Pod>): void {
+  pods.addIndex(claimIndex, claimsOf);
+}
+
+/** Of the cache, after `indexByClaim`. `key`: `namespace/name` of the claim. */
+export function podsOfClaim(pods: Informer<Pod>, key: string): readonly Pod[] {
+  return pods.byIndex(claimIndex, key);
+}
 
 /** `namespace/name` of all claims the pod's volumes name, its ephemeral ones included. */
 export function claimsOf(pod: Pod): readonly string[] {

@@ -1,71 +1,204 @@
 /**
- * Volumes of a Pod, as far as scheduling decides by them: claims that must exist and be bound, and
- * the node affinity of the PersistentVolumes behind them.
+ * VolumeBinding: claims that must exist and be bound, the node affinity of the volumes behind them, and
+ * the binding of claims that wait for their first consumer.
  *
- * Not done yet, and said so in the Pod's condition instead of placing it wrongly: binding of
- * WaitForFirstConsumer claims.
+ *   preFilter  which claims are bound, which wait; what no node can cure
+ *   filter     per node: bound volumes are usable; each waiting claim finds a volume or a provisioner
+ *   reserve    the volumes of the chosen node are assumed, the claims to provision get the node's name
+ *   preBind    both are written; the Pod is bound once the binder has bound all of its claims
+ *
+ * After  k/k pkg/scheduler/framework/plugins/volumebinding. The choice is made anew in `reserve`: the
+ *        cycle is synchronous, so it is the one that `filter` found.
  */
-import type { PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
-import { nodeSelectorMatches } from "#api/selectors/node-match.ts";
-import type { VolumeLookup } from "../claims.ts";
-import { claimNames, signClaims } from "../claims.ts";
+import type { Node, PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
+import {
+  annotationOf,
+  classOfClaim,
+  isDelayed,
+  isFullyBound,
+  requestedNanos,
+  selectedNode,
+  volumeBoundTo,
+} from "#api/volumes/binding.ts";
+import { isUsableOn } from "#api/volumes/volume-index.ts";
+import type { ClaimUse, VolumeLookup } from "../claims.ts";
+import { claimNames, claimUses, signClaims } from "../claims.ts";
 import type { Cycle } from "../cycle.ts";
-import type { Plugin, PluginDeps } from "../plugin.ts";
+import type { ClusterEvent, Hint } from "../hints.ts";
+import type { Plugin, PluginDeps, Reservation } from "../plugin.ts";
+import type { PodInfo } from "../pod-info.ts";
 import { reasonId } from "../reasons.ts";
+import type { Binding } from "../volume-reservation.ts";
+import { VolumeReservation } from "../volume-reservation.ts";
+import { canProvision, hasRoomFor } from "../volume-provision.ts";
 
 const name = "VolumeBinding";
-const conflict = reasonId(name, "node(s) didn't match PersistentVolume's node affinity", false);
+const nodeConflict = reasonId(name, "node(s) didn't match PersistentVolume's node affinity", false);
+const bindConflict = reasonId(
+  name,
+  "node(s) didn't find available persistent volumes to bind",
+  false,
+);
+const notEnoughSpace = reasonId(name, "node(s) did not have enough free storage", false);
+const volumeMissing = reasonId(
+  name,
+  "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+  false,
+);
 
 export function volumeBinding({ volumes }: PluginDeps): Plugin {
   return {
     name,
     preFilter: ({ pod }) => (pod.spec?.volumes === undefined ? undefined : refusalOf(pod, volumes)),
-    filter: (cycle) => keepReachable(cycle, volumes),
+    filter: (cycle) => keepUsable(cycle, volumes),
+    reserve: (info, node) => reserve(info, node, volumes),
     sign: signClaims,
-    hint({ kind }) {
-      if (kind === "volumes") return "queue";
-      return kind === "node" ? "queue-if-fits" : "skip";
-    },
+    hint: (event, info) => hintOf(event, info, volumes),
   };
+}
+
+function hintOf(event: ClusterEvent, info: PodInfo, lookup: VolumeLookup): Hint {
+  if (event.kind === "node") return "queue-if-fits";
+  if (event.kind !== "volumes") return "skip";
+  const { claims } = event;
+  if (claims === undefined) return refusalOf(info.pod, lookup) === undefined ? "queue" : "skip";
+  const isOwn = claimNames(info.pod).some((claim) => claims.has(`${info.namespace}/${claim}`));
+  return isOwn ? "queue" : "skip";
 }
 
 /** What keeps the Pod from any node, in upstream's words; undefined when nothing does. */
 function refusalOf(pod: Pod, lookup: VolumeLookup): string | undefined {
   const namespace = pod.metadata?.namespace ?? "";
-  for (const wanted of claimNames(pod)) {
-    const claim = lookup.claim(namespace, wanted);
-    if (claim === undefined) return `persistentvolumeclaim "${wanted}" not found`;
-    if (claim.metadata?.deletionTimestamp !== undefined) {
-      return `persistentvolumeclaim "${wanted}" is being deleted`;
-    }
-    const refusal = claimRefusal(claim, lookup);
+  const uses = claimUses(pod);
+  for (const use of uses) {
+    const claim = lookup.claim(namespace, use.name);
+    const refusal = claim === undefined ? missing(use) : claimRefusal(pod, use, claim);
     if (refusal !== undefined) return refusal;
   }
-  return undefined;
+  const isImmediate = uses.some((use) => {
+    const claim = lookup.claim(namespace, use.name);
+    return claim !== undefined && !isFullyBound(claim) && !waitsForConsumer(claim, lookup);
+  });
+  return isImmediate ? "pod has unbound immediate PersistentVolumeClaims" : undefined;
 }
 
-function claimRefusal(claim: PersistentVolumeClaim, lookup: VolumeLookup): string | undefined {
-  const { name: claimName = "" } = claim.metadata ?? {};
-  if (claim.status?.phase === "Lost")
-    return `persistentvolumeclaim "${claimName}" bound to non-existent persistentvolume "${claim.spec?.volumeName ?? ""}"`;
-  if ((claim.spec?.volumeName ?? "") === "" || claim.status?.phase !== "Bound") {
-    const storageClass = lookup.storageClass(claim.spec?.storageClassName ?? "");
-    if (storageClass?.volumeBindingMode !== "WaitForFirstConsumer") {
-      return "pod has unbound immediate PersistentVolumeClaims";
+function missing({ name: claim, isEphemeral }: ClaimUse): string {
+  if (!isEphemeral) return `persistentvolumeclaim "${claim}" not found`;
+  return `waiting for ephemeral volume controller to create the persistentvolumeclaim "${claim}"`;
+}
+
+function claimRefusal(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim): string | undefined {
+  if (claim.status?.phase === "Lost") {
+    return `persistentvolumeclaim "${use.name}" bound to non-existent persistentvolume "${claim.spec?.volumeName ?? ""}"`;
+  }
+  if (claim.metadata?.deletionTimestamp !== undefined) {
+    return `persistentvolumeclaim "${use.name}" is being deleted`;
+  }
+  const { namespace, name: podName, uid } = pod.metadata ?? {};
+  const owners = claim.metadata?.ownerReferences ?? [];
+  const isOwn = owners.some((owner) => owner.controller === true && owner.uid === uid);
+  if (!use.isEphemeral || isOwn) return undefined;
+  return `PVC ${namespace}/${use.name} was not created for pod ${namespace}/${podName} (pod is not owner)`;
+}
+
+function waitsForConsumer(claim: PersistentVolumeClaim, lookup: VolumeLookup): boolean {
+  if ((claim.spec?.volumeName ?? "") !== "") return false;
+  return isDelayed(lookup.storageClass(classOfClaim(claim)));
+}
+
+interface PodClaims {
+  readonly bound: readonly PersistentVolumeClaim[];
+  /** Smallest first: a large one must not take what only it and a small one could have shared. */
+  readonly waiting: readonly PersistentVolumeClaim[];
+}
+
+function claimsOf({ pod, namespace }: PodInfo, lookup: VolumeLookup): PodClaims {
+  const claims = claimNames(pod).flatMap((claim) => lookup.claim(namespace, claim) ?? []);
+  const waiting = claims.filter((claim) => !isFullyBound(claim));
+  const size = requestedNanos;
+  waiting.sort((a, b) => (size(a) < size(b) ? -1 : size(a) > size(b) ? 1 : 0));
+  return { bound: claims.filter(isFullyBound), waiting };
+}
+
+function keepUsable(cycle: Cycle, lookup: VolumeLookup): void {
+  const { info, feasible } = cycle;
+  if (info.pod.spec?.volumes === undefined) return;
+  const claims = claimsOf(info, lookup);
+  if (claims.bound.length === 0 && claims.waiting.length === 0) return;
+  let kept = 0;
+  for (let i = 0; i < cycle.count; i++) {
+    const slot = feasible[i] ?? 0;
+    const node = cycle.cache.nodes.node(slot);
+    const [first, second] = [
+      ...boundConflict(claims.bound, node, lookup),
+      ...(claims.waiting.length === 0 ? [] : findVolumes(claims.waiting, node, lookup).reasons),
+    ];
+    if (first === undefined) feasible[kept++] = slot;
+    else {
+      cycle.refuse(slot, first);
+      if (second !== undefined) cycle.alsoRefuse(second);
     }
-    return `persistentvolumeclaim "${claimName}" waits for its first consumer, which this scheduler does not support yet`;
   }
-  return undefined;
+  cycle.count = kept;
 }
 
-/** Refuses nodes that a bound PersistentVolume cannot be used from. */
-function keepReachable(cycle: Cycle, lookup: VolumeLookup): void {
-  const { pod, namespace } = cycle.info;
-  const { nodes } = cycle.cache;
-  for (const claim of claimNames(pod)) {
-    const volume = lookup.volume(lookup.claim(namespace, claim)?.spec?.volumeName ?? "");
-    const required = volume?.spec?.nodeAffinity?.required;
-    if (required === undefined) continue;
-    cycle.keep((slot) => (nodeSelectorMatches(required, nodes.node(slot)) ? -1 : conflict));
+function boundConflict(
+  bound: readonly PersistentVolumeClaim[],
+  node: Node,
+  lookup: VolumeLookup,
+): readonly number[] {
+  for (const claim of bound) {
+    const volume = lookup.volume(claim.spec?.volumeName ?? "");
+    if (volume === undefined) return [volumeMissing];
+    if (!isUsableOn(volume, node)) return [nodeConflict];
   }
+  return [];
+}
+
+interface Found {
+  readonly bindings: readonly Binding[];
+  readonly provisions: readonly PersistentVolumeClaim[];
+  readonly reasons: readonly number[];
+}
+
+/** A volume or a provisioner for each claim that waits, on this node. */
+function findVolumes(
+  waiting: readonly PersistentVolumeClaim[],
+  node: Node,
+  lookup: VolumeLookup,
+): Found {
+  const bindings: Binding[] = [];
+  const provisions: PersistentVolumeClaim[] = [];
+  const taken = new Set<string>();
+  const refused = (reason: number): Found => ({ bindings, provisions, reasons: [reason] });
+  for (const claim of waiting) {
+    const wanted = annotationOf(claim, selectedNode);
+    if (wanted !== undefined && wanted !== node.metadata?.name) return refused(bindConflict);
+    const volume = wanted === undefined ? lookup.bestVolume(claim, node, taken) : undefined;
+    if (volume === undefined) provisions.push(claim);
+    else {
+      taken.add(volume.metadata?.name ?? "");
+      bindings.push({ volume, claim });
+    }
+  }
+  for (const claim of provisions) {
+    const storageClass = lookup.storageClass(classOfClaim(claim));
+    if (storageClass === undefined || !canProvision(storageClass, node)) {
+      return refused(bindConflict);
+    }
+    if (!hasRoomFor(claim, storageClass, node, lookup)) return refused(notEnoughSpace);
+  }
+  return { bindings, provisions, reasons: [] };
+}
+
+function reserve(info: PodInfo, node: Node, lookup: VolumeLookup): Reservation | undefined {
+  if (info.pod.spec?.volumes === undefined) return undefined;
+  const { waiting } = claimsOf(info, lookup);
+  if (waiting.length === 0) return undefined;
+  const { bindings, provisions } = findVolumes(waiting, node, lookup);
+  const chosen = bindings.map(({ volume, claim }) => ({
+    volume: volumeBoundTo(volume, claim),
+    claim,
+  }));
+  return new VolumeReservation(lookup.binding, { bindings: chosen, provisions, node });
 }

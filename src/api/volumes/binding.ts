@@ -1,0 +1,162 @@
+/**
+ * What a claim and a volume say about each other, pure: classes, modes, who is bound to whom, and the
+ * objects that a binding writes. The binder and the scheduler share it, so that both judge alike.
+ *
+ * Holds  no argument is changed; an object that is already as wished comes back as it is.
+ * After  k/k component-helpers/storage/volume/pv_helpers.go.
+ */
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from "../gen/types.ts";
+import type { KubeObject } from "../object.ts";
+import { tryParseQuantity } from "../quantity.ts";
+
+/** The claim's binding is done: its volume is never chosen again. */
+export const bindCompleted = "pv.kubernetes.io/bind-completed";
+/** The binding was chosen here, not by the user: it may be taken back. */
+export const boundByController = "pv.kubernetes.io/bound-by-controller";
+export const provisionedBy = "pv.kubernetes.io/provisioned-by";
+export const migratedTo = "pv.kubernetes.io/migrated-to";
+/** The node for which the scheduler asks that a volume is provisioned. */
+export const selectedNode = "volume.kubernetes.io/selected-node";
+
+/** Classes of volumes that people make by hand. */
+export const noProvisioner = "kubernetes.io/no-provisioner";
+
+const betaClass = "volume.beta.kubernetes.io/storage-class";
+
+export function annotationOf(object: KubeObject, key: string): string | undefined {
+  const all = object.metadata?.annotations;
+  return all !== undefined && Object.hasOwn(all, key) ? all[key] : undefined;
+}
+
+export function hasAnnotation(object: KubeObject, key: string): boolean {
+  return annotationOf(object, key) !== undefined;
+}
+
+export function withAnnotations<T extends KubeObject>(
+  object: T,
+  added: Readonly<Record<string, string>>,
+): T {
+  const annotations = { ...object.metadata?.annotations, ...added };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+export function withoutAnnotation<T extends KubeObject>(object: T, key: string): T {
+  const { [key]: _, ...rest } = object.metadata?.annotations ?? {};
+  const { annotations: __, ...metadata } = object.metadata ?? {};
+  const kept = Object.keys(rest).length === 0 ? {} : { annotations: rest };
+  return { ...object, metadata: { ...metadata, ...kept } };
+}
+
+/** "" is a choice, too: only volumes without a class. */
+export function classOfClaim(claim: PersistentVolumeClaim): string {
+  return annotationOf(claim, betaClass) ?? claim.spec?.storageClassName ?? "";
+}
+
+export function hasClass(claim: PersistentVolumeClaim): boolean {
+  return hasAnnotation(claim, betaClass) || claim.spec?.storageClassName !== undefined;
+}
+
+export function classOfVolume(volume: PersistentVolume): string {
+  return annotationOf(volume, betaClass) ?? volume.spec?.storageClassName ?? "";
+}
+
+export function isDelayed(storageClass: StorageClass | undefined): boolean {
+  return storageClass?.volumeBindingMode === "WaitForFirstConsumer";
+}
+
+export function keyOfClaim(claim: PersistentVolumeClaim): string {
+  return `${claim.metadata?.namespace ?? ""}/${claim.metadata?.name ?? ""}`;
+}
+
+/** The claim that the volume's claimRef names, as `namespace/name`; undefined without one. */
+export function claimKeyOf(volume: PersistentVolume): string | undefined {
+  const reference = volume.spec?.claimRef;
+  if (reference === undefined) return undefined;
+  return `${reference.namespace ?? ""}/${reference.name ?? ""}`;
+}
+
+/** The volume is the claim's: by uid, or by name while the reference has no uid yet. */
+export function isVolumeOf(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  if (claimKeyOf(volume) !== keyOfClaim(claim)) return false;
+  const uid = volume.spec?.claimRef?.uid ?? "";
+  return uid === "" || uid === claim.metadata?.uid;
+}
+
+export function isFullyBound(claim: PersistentVolumeClaim): boolean {
+  return (claim.spec?.volumeName ?? "") !== "" && hasAnnotation(claim, bindCompleted);
+}
+
+/** Billionths, so that no size is rounded; an unreadable one is 0. */
+export function storageNanos(list: Readonly<Record<string, string>> | undefined): bigint {
+  return tryParseQuantity(list?.["storage"] ?? "0")?.nanos ?? 0n;
+}
+
+export function requestedNanos(claim: PersistentVolumeClaim): bigint {
+  return storageNanos(claim.spec?.resources?.requests);
+}
+
+export function volumeMode(object: PersistentVolume | PersistentVolumeClaim): string {
+  return object.spec?.volumeMode ?? "Filesystem";
+}
+
+export function attributesClass(object: PersistentVolume | PersistentVolumeClaim): string {
+  return object.spec?.volumeAttributesClassName ?? "";
+}
+
+function hasAccessModes(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  const has = volume.spec?.accessModes ?? [];
+  return (claim.spec?.accessModes ?? []).every((mode) => has.includes(mode));
+}
+
+/** Why a volume that the claim names cannot be its own, in upstream's words. */
+export function mismatch(
+  volume: PersistentVolume,
+  claim: PersistentVolumeClaim,
+): string | undefined {
+  const name = volume.metadata?.name ?? "";
+  if (volume.metadata?.deletionTimestamp !== undefined) {
+    return `the volume is marked for deletion "${name}"`;
+  }
+  if (storageNanos(volume.spec?.capacity) < requestedNanos(claim)) {
+    return "requested PV is too small";
+  }
+  if (classOfVolume(volume) !== classOfClaim(claim)) return "storageClassName does not match";
+  if (attributesClass(volume) !== attributesClass(claim)) {
+    return "volumeAttributesClassName does not match";
+  }
+  if (volumeMode(volume) !== volumeMode(claim)) return "incompatible volumeMode";
+  return hasAccessModes(volume, claim) ? undefined : "incompatible accessMode";
+}
+
+/** The volume with its reference to the claim. It is marked when the user did not choose it. */
+export function volumeBoundTo(
+  volume: PersistentVolume,
+  claim: PersistentVolumeClaim,
+): PersistentVolume {
+  const isChosenHere = !isVolumeOf(volume, claim) && !hasAnnotation(volume, boundByController);
+  const marked = isChosenHere ? withAnnotations(volume, { [boundByController]: "yes" }) : volume;
+  const { name = "", namespace = "", uid = "", resourceVersion = "" } = claim.metadata ?? {};
+  const isReferred = claimKeyOf(volume) === keyOfClaim(claim) && volume.spec?.claimRef?.uid === uid;
+  if (isReferred) return marked;
+  const kind = { kind: "PersistentVolumeClaim", apiVersion: "v1" };
+  const claimRef = { ...kind, namespace, name, uid, resourceVersion };
+  return { ...marked, spec: { ...marked.spec, claimRef } };
+}
+
+/** The claim with its volume. It is marked when the user did not name the volume. */
+export function claimBoundTo(
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+): PersistentVolumeClaim {
+  const volumeName = volume.metadata?.name ?? "";
+  let bound = claim;
+  if (claim.spec?.volumeName !== volumeName) {
+    bound = { ...claim, spec: { ...claim.spec, volumeName } };
+    if (!hasAnnotation(claim, boundByController)) {
+      bound = withAnnotations(bound, { [boundByController]: "yes" });
+    }
+  }
+  return hasAnnotation(bound, bindCompleted)
+    ? bound
+    : withAnnotations(bound, { [bindCompleted]: "yes" });
+}

@@ -1,0 +1,150 @@
+/**
+ * Generic ephemeral volumes: a pod's `ephemeral` volume gets a claim called after pod and volume, owned by
+ * the pod, so that the garbage collector deletes it with the pod.
+ *
+ * Safe  a claim of that name that the pod does not own is never used; the pod waits and an event says why.
+ * After  k/k pkg/controller/volume/ephemeral/controller.go.
+ */
+import type { PersistentVolumeClaim, Pod, Volume } from "#api/gen/types.ts";
+import type { GroupVersionKind } from "#api/object.ts";
+import { isAlreadyExists } from "#client/api-errors.ts";
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { Informer } from "#client/informer.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { WorkQueueMetrics } from "#client/workqueue.ts";
+import type { Clock } from "#platform/clock.ts";
+import { isNamespaceGoing, textOf } from "../framework/api-errors.ts";
+import {
+  queueController,
+  type Controller,
+  type ControllerDeps,
+  type QueueController,
+} from "../framework/controller.ts";
+import { Expectations, unsatisfied } from "../framework/expectations.ts";
+import { refs } from "../framework/refs.ts";
+import type { ControllerRole } from "../framework/role.ts";
+import type { ReconcileResult } from "#client/run-workers.ts";
+import { controllerReference } from "../ownership/owner.ts";
+import { indexByClaim, podsOfClaim } from "../protection/claims.ts";
+
+export const ephemeralVolumeRole: ControllerRole = {
+  account: "ephemeral-volume-controller",
+  rules: [
+    "read | core | pods",
+    "update | core | pods/finalizers",
+    "create,get,list,watch | core | persistentvolumeclaims",
+    "events",
+  ],
+};
+
+const workers = 5;
+const podGvk: GroupVersionKind = { group: "", version: "v1", kind: "Pod" };
+
+export class EphemeralVolumeController implements Controller {
+  readonly name = "ephemeral-volume-controller";
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #recorder: EventRecorder;
+  readonly #pods: Informer<Pod>;
+  readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly #expectations: Expectations<PersistentVolumeClaim>;
+  readonly #loop: QueueController;
+
+  constructor(deps: ControllerDeps) {
+    const { informers } = deps;
+    this.#client = deps.client;
+    this.#clock = deps.clock;
+    this.#recorder = deps.recorder;
+    this.#pods = informers.informer<Pod>(refs.pods);
+    this.#claims = informers.informer<PersistentVolumeClaim>(refs.persistentvolumeclaims);
+    indexByClaim(this.#pods);
+    this.#expectations = new Expectations(this.#claims, this.#clock);
+    const { name } = this;
+    this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
+    const enqueue = (pod: Pod): void => {
+      const isLive = pod.metadata?.deletionTimestamp === undefined;
+      if (isLive && ephemeralVolumes(pod).length > 0) this.#loop.queue.add(keyOf(pod));
+    };
+    this.#pods.addHandler({
+      // The volumes of a pod never change.
+      add: enqueue,
+      delete: (pod) => this.#expectations.forget(keyOf(pod)),
+    });
+    const enqueueUsers = (claim: PersistentVolumeClaim): void => {
+      for (const pod of podsOfClaim(this.#pods, keyOf(claim))) enqueue(pod);
+    };
+    this.#claims.addHandler({ add: enqueueUsers, delete: enqueueUsers });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#loop.run(signal);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#loop.metrics();
+  }
+
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const pod = this.#pods.getByKey(key);
+    if (pod === undefined || pod.metadata?.deletionTimestamp !== undefined) return undefined;
+    if (!this.#expectations.isSatisfied(key)) return unsatisfied;
+    for (const volume of ephemeralVolumes(pod)) {
+      try {
+        await this.#ensureClaim(key, pod, volume);
+      } catch (error) {
+        if (isNamespaceGoing(error)) return undefined;
+        const text = `ephemeral volume ${volume.name}: ${textOf(error)}`;
+        this.#recorder.event(pod, "Warning", "FailedBinding", text);
+        throw new Error(`pod ${key}, ${text}`, { cause: error });
+      }
+    }
+    return undefined;
+  }
+
+  async #ensureClaim(key: string, pod: Pod, volume: Volume): Promise<void> {
+    const claim = claimFor(pod, volume);
+    const { namespace = "", name = "" } = claim.metadata ?? {};
+    const known = this.#claims.get(namespace, name);
+    if (known === undefined) return this.#create(key, namespace, claim);
+    const owners = known.metadata?.ownerReferences ?? [];
+    const isOwn = owners.some((one) => one.controller === true && one.uid === pod.metadata?.uid);
+    if (isOwn) return;
+    throw new Error(
+      `PVC ${namespace}/${name} was not created for pod ${namespace}/${pod.metadata?.name} (pod is not owner)`,
+    );
+  }
+
+  async #create(key: string, namespace: string, claim: PersistentVolumeClaim): Promise<void> {
+    try {
+      const made = await this.#client.create(refs.persistentvolumeclaims, namespace, claim);
+      this.#expectations.expectWrite(key, made);
+    } catch (error) {
+      if (isNamespaceGoing(error)) throw error;
+      // The cache lags: its event wakes the pod, and then the owner is judged.
+      if (isAlreadyExists(error)) return;
+      throw new Error(`create PVC ${claim.metadata?.name}: ${textOf(error)}`, { cause: error });
+    }
+  }
+}
+
+function ephemeralVolumes(pod: Pod): readonly Volume[] {
+  return (pod.spec?.volumes ?? []).filter((volume) => volume.ephemeral !== undefined);
+}
+
+function claimFor(pod: Pod, volume: Volume): PersistentVolumeClaim {
+  const template = volume.ephemeral?.volumeClaimTemplate;
+  const { annotations, labels } = template?.metadata ?? {};
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: {
+      name: `${pod.metadata?.name ?? ""}-${volume.name}`,
+      namespace: pod.metadata?.namespace ?? "",
+      ownerReferences: [controllerReference(podGvk, pod)],
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(labels === undefined ? {} : { labels }),
+    },
+    spec: template?.spec ?? {},
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * In-tree volume plugins whose work CSI drivers do, and what their objects carry for it: the annotation
+ * `migrated-to`, and finalizers by which external and in-tree deleters know their volumes. Pure.
+ * After  k/k pkg/controller/volume/persistentvolume/pv_controller_base.go, csi-translation-lib.
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from "#api/gen/types.ts";
+import {
+  annotationOf,
+  migratedTo,
+  provisionedBy,
+  withAnnotations,
+  withoutAnnotation,
+} from "#api/volumes/binding.ts";
+import type { KubeObject } from "#api/object.ts";
+
+export const storageProvisioner = "volume.kubernetes.io/storage-provisioner";
+export const betaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner";
+
+const externalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
+const inTreeFinalizer = "kubernetes.io/pv-controller";
+
+const drivers: ReadonlyMap<string, string> = new Map([
+  ["kubernetes.io/aws-ebs", "ebs.csi.aws.com"],
+  ["kubernetes.io/azure-disk", "disk.csi.azure.com"],
+  ["kubernetes.io/azure-file", "file.csi.azure.com"],
+  ["kubernetes.io/cinder", "cinder.csi.openstack.org"],
+  ["kubernetes.io/gce-pd", "pd.csi.storage.gke.io"],
+  ["kubernetes.io/portworx-volume", "pxd.portworx.com"],
+  ["kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"],
+]);
+
+export function csiDriverOf(plugin: string): string | undefined {
+  return drivers.get(plugin);
+}
+
+/** The claim as it comes back when nothing is to be written. */
+export function migrateClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  const provisioner =
+    annotationOf(claim, storageProvisioner) ?? annotationOf(claim, betaStorageProvisioner);
+  return migrate(claim, provisioner);
+}
+
+export function migrateVolume(volume: PersistentVolume): PersistentVolume {
+  const provisioner = annotationOf(volume, provisionedBy);
+  const migrated = migrate(volume, provisioner);
+  const now = volume.metadata?.finalizers ?? [];
+  const finalizers = provisioner === undefined ? now : finalizersOf(volume, provisioner);
+  if (finalizers === now) return migrated;
+  return { ...migrated, metadata: { ...migrated.metadata, finalizers } };
+}
+
+function migrate<T extends KubeObject>(object: T, provisioner: string | undefined): T {
+  if (provisioner === undefined) return object;
+  const driver = csiDriverOf(provisioner);
+  const now = annotationOf(object, migratedTo);
+  if (driver === undefined) {
+    return (now ?? "") === "" ? object : withoutAnnotation(object, migratedTo);
+  }
+  return now === driver ? object : withAnnotations(object, { [migratedTo]: driver });
+}
+
+/** Of a dynamically provisioned volume; the same list when nothing changes. */
+function finalizersOf(volume: PersistentVolume, provisioner: string): readonly string[] {
+  const now = volume.metadata?.finalizers ?? [];
+  const isDeleted = volume.spec?.persistentVolumeReclaimPolicy === "Delete";
+  if (csiDriverOf(provisioner) !== undefined) return without(now, inTreeFinalizer);
+  if (!provisioner.startsWith("kubernetes.io/")) return now;
+  const others = without(now, externalFinalizer);
+  if (!isDeleted) return without(others, inTreeFinalizer);
+  return others.includes(inTreeFinalizer) ? others : [...others, inTreeFinalizer];
+}
+
+/** The volume without the finalizer of the in-tree deleter. */
+export function withoutInTreeFinalizer(volume: PersistentVolume): PersistentVolume {
+  const now = volume.metadata?.finalizers ?? [];
+  const finalizers = without(now, inTreeFinalizer);
+  return finalizers === now ? volume : { ...volume, metadata: { ...volume.metadata, finalizers } };
+}
+
+function without(list: readonly string[], name: string): readonly string[] {
+  return list.includes(name) ? list.filter((other) => other !== name) : list;
+}

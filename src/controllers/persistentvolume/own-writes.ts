@@ -1,0 +1,50 @@
+/**
+ * The newest version known of each object: the cache's, or what was written here and the cache does not
+ * show yet. A binding is four writes in a row; none may start from a version before the one ahead of it.
+ *
+ * Holds  get(key) has the highest resourceVersion of the cached and the written version.
+ * Bounds one entry per write that the cache has not shown: it is dropped with the event.
+ * After  k/k pkg/controller/volume/persistentvolume, storeObjectUpdate.
+ */
+import type { KubeObject } from "#api/object.ts";
+import { keyOf } from "#client/indexer.ts";
+import type { Informer } from "#client/informer.ts";
+
+export class OwnWrites<T extends KubeObject> {
+  readonly #informer: Informer<T>;
+  readonly #written = new Map<string, T>();
+
+  constructor(informer: Informer<T>) {
+    this.#informer = informer;
+    informer.addHandler({
+      add: (object) => this.#shown(object),
+      update: (_old, object) => this.#shown(object),
+      delete: (object) => void this.#written.delete(keyOf(object)),
+    });
+  }
+
+  get(key: string): T | undefined {
+    return this.#written.get(key) ?? this.#informer.getByKey(key);
+  }
+
+  /** `object` is the server's answer to a write. */
+  note(object: T): T {
+    const key = keyOf(object);
+    const cached = this.#informer.getByKey(key);
+    if (cached !== undefined && versionOf(cached) < versionOf(object)) {
+      this.#written.set(key, object);
+    }
+    return object;
+  }
+
+  #shown(object: T): void {
+    const key = keyOf(object);
+    const written = this.#written.get(key);
+    if (written !== undefined && versionOf(written) <= versionOf(object)) this.#written.delete(key);
+  }
+}
+
+/** resourceVersions of one resource are comparable integers (KEP-5504), of at most 2^53. */
+function versionOf(object: KubeObject): number {
+  return Number(object.metadata?.resourceVersion ?? 0);
+}

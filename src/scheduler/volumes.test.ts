@@ -1,0 +1,292 @@
+/** Pods with claims: which nodes can take them, and how claims that wait for a consumer are bound. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
+import { claimBoundTo } from "#api/volumes/binding.ts";
+import type { FakeApi } from "#client/testing/fake-api.ts";
+import { makeNode, makePod, nodesRef, podsRef, startRig } from "./testing.ts";
+
+const core = (resource: string) => ({ group: "", version: "v1", resource });
+const storage = (resource: string) => ({ group: "storage.k8s.io", version: "v1", resource });
+const volumesRef = core("persistentvolumes");
+const claimsRef = core("persistentvolumeclaims");
+const classesRef = storage("storageclasses");
+
+function volume(name: string, host: string | undefined, fields: object = {}): PersistentVolume {
+  const expression = { key: "kubernetes.io/hostname", operator: "In", values: [host ?? ""] };
+  const required = { nodeSelectorTerms: [{ matchExpressions: [expression] }] };
+  return {
+    metadata: { name },
+    spec: {
+      capacity: { storage: "1Gi" },
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: "local",
+      ...(host === undefined ? {} : { nodeAffinity: { required } }),
+      ...fields,
+    },
+    status: { phase: "Available" },
+  };
+}
+
+function claim(name: string, spec: object = {}, metadata: object = {}): PersistentVolumeClaim {
+  const resources = { requests: { storage: "1Gi" } };
+  const base = { accessModes: ["ReadWriteOnce"], resources, storageClassName: "local" };
+  return {
+    metadata: { name, namespace: "a", uid: `uid-${name}`, ...metadata },
+    spec: { ...base, ...spec },
+    status: { phase: "Pending" },
+  };
+}
+
+const done = { annotations: { "pv.kubernetes.io/bind-completed": "yes" } };
+
+function user(name: string, ...claims: readonly string[]): Pod {
+  const volumes = claims.map((claimName, i) => ({
+    name: `v${i}`,
+    persistentVolumeClaim: { claimName },
+  }));
+  return makePod(name, { spec: { volumes } });
+}
+
+function cluster(api: FakeApi): void {
+  for (const name of ["n1", "n2"]) api.put(nodesRef, makeNode(name));
+  const delayed = { volumeBindingMode: "WaitForFirstConsumer" };
+  api.put(classesRef, {
+    metadata: { name: "local" },
+    provisioner: "kubernetes.io/no-provisioner",
+    ...delayed,
+  } as object);
+  api.put(classesRef, {
+    metadata: { name: "csi" },
+    provisioner: "csi.example.com",
+    ...delayed,
+  } as object);
+  api.put(classesRef, {
+    metadata: { name: "now" },
+    provisioner: "csi.example.com",
+    volumeBindingMode: "Immediate",
+  } as object);
+}
+
+/** What the binder does when the scheduler has chosen. */
+function bindClaims(api: FakeApi): void {
+  for (const one of api.peekAll<PersistentVolume>(volumesRef)) {
+    const { namespace = "", name = "" } = one.spec?.claimRef ?? {};
+    const now = api.peek<PersistentVolumeClaim>(claimsRef, namespace, name);
+    if (now !== undefined && (now.spec?.volumeName ?? "") === "") {
+      api.put(claimsRef, { ...claimBoundTo(now, one), status: { phase: "Bound" } });
+    }
+  }
+}
+
+const none = "0/2 nodes are available: ";
+const futile = " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
+const verdicts: readonly (readonly [string, (api: FakeApi) => void, string])[] = [
+  [
+    "an immediate claim must be bound first",
+    (api) => void api.put(claimsRef, claim("c", { storageClassName: "now" })),
+    "pod has unbound immediate PersistentVolumeClaims.",
+  ],
+  [
+    "a claim that names a volume does not wait for a consumer",
+    (api) => void api.put(claimsRef, claim("c", { volumeName: "v" })),
+    "pod has unbound immediate PersistentVolumeClaims.",
+  ],
+  [
+    "no volume suits a claim that waits",
+    (api) => void api.put(claimsRef, claim("c")),
+    "2 node(s) didn't find available persistent volumes to bind.",
+  ],
+  [
+    "a bound volume is elsewhere",
+    (api) => {
+      api.put(claimsRef, claim("c", { volumeName: "v" }, done));
+      api.put(volumesRef, volume("v", "n3"));
+    },
+    "2 node(s) didn't match PersistentVolume's node affinity.",
+  ],
+  [
+    "a bound volume is gone",
+    (api) => void api.put(claimsRef, claim("c", { volumeName: "v" }, done)),
+    "2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).",
+  ],
+  [
+    "a claim was lost",
+    (api) =>
+      void api.put(claimsRef, {
+        ...claim("c", { volumeName: "v" }, done),
+        status: { phase: "Lost" },
+      }),
+    'persistentvolumeclaim "c" bound to non-existent persistentvolume "v".',
+  ],
+  [
+    "a driver that reports its space has none",
+    (api) => {
+      api.put(claimsRef, claim("c", { storageClassName: "csi" }));
+      api.put(storage("csidrivers"), {
+        metadata: { name: "csi.example.com" },
+        spec: { storageCapacity: true },
+      } as object);
+      api.put(storage("csistoragecapacities"), {
+        metadata: { name: "n1-free", namespace: "kube-system" },
+        storageClassName: "csi",
+        nodeTopology: { matchLabels: { "kubernetes.io/hostname": "n1" } },
+        capacity: "512Mi",
+      } as object);
+    },
+    "2 node(s) did not have enough free storage.",
+  ],
+];
+for (const [what, seed, text] of verdicts) {
+  test(`a pod is refused in upstream's words: ${what}`, async () => {
+    const rig = await startRig((api) => {
+      cluster(api);
+      seed(api);
+      api.put(podsRef, user("p", "c"));
+    });
+    assert.equal(rig.verdictOn("p"), none + text + futile);
+    await rig.end();
+  });
+}
+
+test("a pod waits for the ephemeral volume controller, and takes no claim that is not its own", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    const template = { spec: { resources: {} } };
+    const volumes = [{ name: "v", ephemeral: { volumeClaimTemplate: template } }];
+    api.put(podsRef, makePod("p", { spec: { volumes } }));
+    api.put(podsRef, makePod("q", { spec: { volumes } }));
+    api.put(claimsRef, claim("q-v"));
+  });
+  assert.match(
+    rig.verdictOn("p"),
+    /waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v"/,
+  );
+  assert.match(rig.verdictOn("q"), /PVC a\/q-v was not created for pod a\/q \(pod is not owner\)/);
+  await rig.end();
+});
+
+test("a claim that waits gets a volume of the pod's node before the pod is bound", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.put(volumesRef, volume("on-n2", "n2"));
+    api.put(claimsRef, claim("c"));
+    api.put(podsRef, user("p", "c"));
+  });
+  const chosen = () => rig.api.peek<PersistentVolume>(volumesRef, "", "on-n2");
+  assert.equal(chosen()?.spec?.claimRef?.uid, "uid-c");
+  assert.equal(chosen()?.metadata?.annotations?.["pv.kubernetes.io/bound-by-controller"], "yes");
+  assert.equal(rig.nodeOf("p"), "", "the binder has not bound the claim yet");
+  bindClaims(rig.api);
+  await rig.clock.advance(50);
+  assert.equal(rig.nodeOf("p"), "n2");
+  await rig.end();
+});
+
+test("two claims of one pod get two volumes of one node; two pods do not get one volume", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.put(volumesRef, volume("a", "n1"));
+    api.put(volumesRef, volume("b", "n1"));
+    api.put(volumesRef, volume("c", "n2"));
+    for (const name of ["c1", "c2", "c3", "c4"]) api.put(claimsRef, claim(name));
+    api.put(podsRef, user("p", "c1", "c2"));
+    api.put(podsRef, user("q", "c3"));
+    api.put(podsRef, user("r", "c4"));
+  });
+  bindClaims(rig.api);
+  await rig.clock.advance(50);
+  assert.deepEqual([rig.nodeOf("p"), rig.nodeOf("q"), rig.nodeOf("r")], ["n1", "n2", ""]);
+  assert.match(rig.verdictOn("r"), /2 node\(s\) didn't find available persistent volumes to bind/);
+  await rig.end();
+});
+
+test("a claim to provision gets the node's name; the pod is bound when the volume is there", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.put(claimsRef, claim("c", { storageClassName: "csi" }));
+    api.put(podsRef, user("p", "c"));
+  });
+  const now = () => rig.api.peek<PersistentVolumeClaim>(claimsRef, "a", "c");
+  const node = now()?.metadata?.annotations?.["volume.kubernetes.io/selected-node"] ?? "";
+  assert.match(node, /^n[12]$/);
+  assert.equal(rig.scheduler.metrics().bindsInFlight, 0, "a wait for volumes takes no bind");
+  rig.api.put(volumesRef, volume("made", node, { storageClassName: "csi" }));
+  await rig.clock.advance(50);
+  assert.equal(rig.nodeOf("p"), "");
+  const made = rig.api.peek<PersistentVolume>(volumesRef, "", "made");
+  rig.api.put(claimsRef, { ...claimBoundTo(now() ?? {}, made ?? {}), status: { phase: "Bound" } });
+  await rig.clock.advance(50);
+  assert.equal(rig.nodeOf("p"), node);
+  await rig.end();
+});
+
+test("a provisioner that gives the node back, and one that never answers, let the pod be decided anew", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.put(claimsRef, claim("c", { storageClassName: "csi" }));
+    api.put(podsRef, user("p", "c"));
+  });
+  const key = "volume.kubernetes.io/selected-node";
+  const now = () => rig.api.peek<PersistentVolumeClaim>(claimsRef, "a", "c");
+  rig.api.put(claimsRef, {
+    ...now(),
+    metadata: { ...now()?.metadata, annotations: { other: "x" } },
+  });
+  await rig.clock.advance(50);
+  const text =
+    'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"';
+  assert.deepEqual(rig.events("FailedScheduling"), [text]);
+  await rig.clock.advance(1_100);
+  assert.notEqual(now()?.metadata?.annotations?.[key], undefined);
+  await rig.clock.advance(600_000);
+  assert.match(rig.events("FailedScheduling").join(), /binding volumes: context deadline exceeded/);
+  await rig.end();
+});
+
+test("a volume that another took meanwhile is not taken, and what was assumed is given back", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.put(claimsRef, claim("c"));
+    api.put(volumesRef, volume("v", "n1"));
+    const down = Object.assign(new Error("connection reset"), { code: "ECONNRESET" });
+    api.fail(({ verb, resource }) => verb === "update" && resource === "persistentvolumes", down);
+    api.put(podsRef, user("p", "c"));
+  });
+  assert.equal(rig.api.peek<PersistentVolume>(volumesRef, "", "v")?.spec?.claimRef, undefined);
+  await rig.clock.advance(1_100);
+  assert.equal(rig.api.peek<PersistentVolume>(volumesRef, "", "v")?.spec?.claimRef?.name, "c");
+  await rig.end();
+});
+
+test("a pod deleted while it waits for its volumes is not bound, and the scheduler stops with pods that wait", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    for (const name of ["c", "d"]) api.put(claimsRef, claim(name, { storageClassName: "csi" }));
+    api.put(podsRef, user("p", "c"));
+    api.put(podsRef, user("q", "d"));
+  });
+  rig.api.drop(podsRef, "a", "p");
+  await rig.clock.advance(50);
+  assert.equal(rig.scheduler.metrics().placedPods, 1, "q alone is assumed");
+  await rig.end();
+});
+
+test("a volume wakes pods that it may help; another's claim does not", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.put(claimsRef, claim("c"));
+    api.put(podsRef, user("p", "c"));
+  });
+  await rig.clock.advance(2_000);
+  const before = rig.scheduler.metrics().decisions;
+  rig.api.put(claimsRef, claim("other"));
+  await rig.clock.advance(2_000);
+  assert.equal(rig.scheduler.metrics().decisions, before);
+  rig.api.put(volumesRef, volume("v", "n1"));
+  await rig.clock.advance(2_000);
+  bindClaims(rig.api);
+  await rig.clock.advance(50);
+  assert.equal(rig.nodeOf("p"), "n1");
+  await rig.end();
+});
