@@ -46,6 +46,16 @@ async function deploy(cluster: Cluster): Promise<string> {
   return `rolled out twice, pods on ${nodes.size} nodes`;
 }
 
+interface PodObject {
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
+  readonly spec: { readonly nodeName?: string };
+  readonly status: {
+    readonly podIP?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly containerStatuses?: readonly { readonly restartCount: number }[];
+  };
+}
+
 interface PodSeen {
   readonly name: string;
   readonly node: string;
@@ -66,12 +76,12 @@ export async function podsOf(cluster: Cluster, app: string): Promise<readonly Po
     ...(app === "" ? [] : ["-l", `app=${app}`]),
   ];
   const { items } = JSON.parse(await cluster.kubectl(...asked));
-  return (items as readonly any[]).map(({ metadata, spec, status }) => ({
+  return (items as readonly PodObject[]).map(({ metadata, spec, status }) => ({
     name: metadata.name,
     node: spec.nodeName ?? "",
     address: status.podIP ?? "",
     isReady:
-      status.conditions?.some((one: any) => one.type === "Ready" && one.status === "True") ?? false,
+      status.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false,
     isLeaving: metadata.deletionTimestamp !== undefined,
     restarts: status.containerStatuses?.[0]?.restartCount ?? 0,
   }));
