@@ -39,7 +39,9 @@ export function openCgroup(node: string): void {
 
 /** @returns paths that could not be removed: processes in them have not ended yet. */
 export function closeCgroup(node: string): readonly string[] {
-  const paths = hierarchies().map((hierarchy) => join(hierarchy, cgroupOf(node)));
+  // In a mixed machine runc makes one in the hierarchy of version 2, too.
+  const all = [...hierarchies(), join(root, "unified")];
+  const paths = all.map((hierarchy) => join(hierarchy, cgroupOf(node)));
   return paths.filter((path) => existsSync(path)).filter((path) => !removeTree(path));
 }
 
