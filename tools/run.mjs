@@ -1,5 +1,6 @@
 /**
- * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`, `takeover`.
+ * The development commands, on the pinned Node: `test`, `check`, `attacks`, `generate`, `sim`, `soak`, `bench`, `takeover`,
+ * `kubelet-drill`.
  * Each prints what it runs; the first failure ends it with that exit code.
  */
 import { spawnSync } from "node:child_process";
@@ -47,6 +48,7 @@ const commands = {
     }
     run(node, [`test/process/${name}-soak.ts`, ...args]);
   },
+  "kubelet-drill": (...args) => run(node, ["test/kubelet-drill/main.ts", ...args]),
   bench(name = "", ...args) {
     if (!benches.includes(name)) {
       console.error(`bench: one of ${benches.join(", ")}: npm run bench -- ${benches[0]} --help`);

@@ -4,33 +4,33 @@
  *
  * Rooms whose tests watch the process itself (memory, signals, child processes) keep a process per file.
  */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const ownProcess = new Set(["platform", "cmd", "sim"]);
+
+/** A hook outside of a suite would run for the tests of every file of the bundle. */
+const rootHook = /^(before|after|beforeEach|afterEach)\(/m;
 
 /** `files` are paths from `root`. Returns the files to run in their place, bundles first. */
 export function bundleTests(root, files) {
   const folder = join(root, ".cache", "test-bundles");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const rooms = new Set(files.map(roomOf).filter((room) => room !== ""));
-  const bundles = [...rooms].map((room) =>
-    writeBundle(
-      root,
-      folder,
-      room,
-      files.filter((path) => roomOf(path) === room),
-    ),
-  );
-  return [...bundles, ...files.filter((path) => roomOf(path) === "")];
+  const roomed = files.map((path) => ({ path, room: roomOf(root, path) }));
+  const rooms = new Set(roomed.map(({ room }) => room));
+  rooms.delete("");
+  const pathsOf = (wanted) => roomed.filter(({ room }) => room === wanted).map(({ path }) => path);
+  const bundles = [...rooms].map((room) => writeBundle(root, folder, room, pathsOf(room)));
+  return [...bundles, ...pathsOf("")];
 }
 
 /** The room whose bundle takes the file; empty for a file that runs alone. */
-function roomOf(path) {
+function roomOf(root, path) {
   const room = /^src\/([a-z0-9]+)\//.exec(path)?.[1] ?? "";
-  return ownProcess.has(room) ? "" : room;
+  if (ownProcess.has(room)) return "";
+  return rootHook.test(readFileSync(join(root, path), "utf8")) ? "" : room;
 }
 
 function writeBundle(root, folder, room, paths) {

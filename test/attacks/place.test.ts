@@ -197,7 +197,8 @@ describe("a subresource of an object in a namespace", () => {
         }
       }
     }
-    assert.ok(reaching.size > 25, `only ${reaching.size} subresources reached anything`);
+    // Logs, exec, attach, port-forward and proxies read no registry: kubelet-proxy.test.ts has theirs.
+    assert.ok(reaching.size > 20, `only ${reaching.size} subresources reached anything`);
   });
 });
 
