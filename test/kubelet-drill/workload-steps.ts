@@ -1,5 +1,5 @@
 /** Workloads, DNS and Services on real nodes. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Cluster } from "./cluster.ts";
 import { rollout } from "./join.ts";
@@ -169,16 +169,34 @@ async function resolveNames(cluster: Cluster): Promise<string> {
 
 const callsMax = 40;
 
-/** By address: a static busybox resolves names in nslookup only. */
+/**
+ * The host's curl in the network of the pod: a static busybox has no wget that works, since its C library
+ * resolves names by modules that are not in the image.
+ */
 async function callService(cluster: Cluster): Promise<string> {
-  const said = await fromPod(cluster, "nslookup", `web.${namespace}.svc.cluster.local`);
-  const address = [...said.matchAll(/Address:?\s+(?:\d+: )?(\d+\.\d+\.\d+\.\d+)$/gm)].at(-1)?.[1];
-  const call = `for i in $(seq ${callsMax}); do wget -qO- -T 5 http://${address}/ || exit 1; done`;
-  const answers = (await fromPod(cluster, "sh", "-c", call)).trim().split("\n");
-  const pods = new Set(answers);
-  expect(answers.length === callsMax, `${answers.length} answers`);
+  const asked = ["get", "service", "web", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"];
+  const address = await cluster.kubectl(...asked);
+  const call = ["-t", processOf("talk"), "-n", "curl", "-sS", "-m", "5", `http://${address}/`];
+  const pods = new Set<string>();
+  for (let at = 0; at < callsMax; at++) pods.add((await must("nsenter", call)).trim());
+  for (const said of pods) expect(said.startsWith("web-"), `${address} answered ${said}`);
   expect(pods.size > 1, "one pod answered everything");
   return `${callsMax} calls of ${address}, answered by ${pods.size} pods`;
+}
+
+/** The process ID of a pod's container: kubelets give each the pod's name as HOSTNAME. */
+function processOf(pod: string): string {
+  const found = readdirSync("/proc").find((id) => /^\d+$/.test(id) && hostnameOf(id) === pod);
+  expect(found !== undefined, `no process of pod ${pod}`);
+  return found ?? "";
+}
+
+function hostnameOf(id: string): string | undefined {
+  try {
+    return /(?:^|\0)HOSTNAME=([^\0]*)/.exec(readFileSync(`/proc/${id}/environ`, "utf8"))?.[1];
+  } catch {
+    return undefined; // it ended meanwhile
+  }
 }
 
 async function callNodePort(cluster: Cluster): Promise<string> {
