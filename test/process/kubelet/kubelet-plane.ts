@@ -227,7 +227,14 @@ export async function must(answer: Promise<PlaneAnswer>): Promise<PlaneAnswer> {
   return got;
 }
 
+/** A test that waits for longer would wait for good. */
+const releaseMsMax = 60_000;
+
 /** Resolves when the plane holds no connection to a node, a pod or a Service any more. */
 export async function allReleased({ streams }: KubeletPlane): Promise<void> {
-  while (streams.open > 0) await new Promise((resolve) => setImmediate(resolve));
+  const deadline = performance.now() + releaseMsMax;
+  while (streams.open > 0) {
+    if (performance.now() > deadline) throw new Error(`${streams.open} connections are still open`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
