@@ -4,7 +4,8 @@
  * Holds  a verdict of a class on a slot counts only while the slot's generation is the one it was made at.
  * Cost   a node filter runs once per class and node, not once per Pod and node; room and its score
  *        are worked out again only for nodes that changed: after a placement, for one. 29 bytes per slot
- *        and class, and 8 per node score. Bounds: `bytesMax` over all classes, least recently used go.
+ *        and class, and 8 per node score. Bounds: `bytesMax` over all classes, and `classesMax` of them, since
+ *        each also holds a Pod and what was compiled of it; least recently used go.
  */
 import type { Node } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
@@ -78,6 +79,7 @@ const bytesMax = 128 * 1024 * 1024;
 const bytesPerSlot = 29;
 const bytesPerScore = 8;
 const classesMin = 16;
+const classesMax = 1_024;
 
 export class PodClasses {
   readonly #nodes: NodeTable;
@@ -87,6 +89,10 @@ export class PodClasses {
   constructor(deps: { nodes: NodeTable }, rules: ClassRules) {
     this.#nodes = deps.nodes;
     this.#rules = rules;
+  }
+
+  get count(): number {
+    return this.#classes.size;
   }
 
   of(info: PodInfo): PodClass {
@@ -102,7 +108,7 @@ export class PodClasses {
     this.#classes.set(info.classKey, made);
     const bytes = bytesPerSlot + scoreCount * bytesPerScore;
     const budget = Math.floor(bytesMax / (bytes * this.#nodes.capacity));
-    if (this.#classes.size > Math.max(classesMin, budget)) {
+    if (this.#classes.size > Math.max(classesMin, Math.min(budget, classesMax))) {
       const oldest = this.#classes.keys().next();
       if (oldest.done !== true) this.#classes.delete(oldest.value);
     }
