@@ -10,6 +10,7 @@ import { type ApplyTypes, applyTypes } from "#api/apply/updater.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { ServedKind } from "./kind.ts";
+import { listResetFields } from "./reset-fields.ts";
 import type { WriteQuery } from "./write-options.ts";
 
 /** Shapes are computed once per kind. */
@@ -19,14 +20,7 @@ function management(kind: ServedKind, subresource: string): FieldManagement {
   const types = typesOf.get(kind) ?? applyTypes(kind.types);
   typesOf.set(kind, types);
   const { apiVersion } = kind;
-  return { types, apiVersion, subresource, resetFields: resetFields(kind, subresource) };
-}
-
-/** What a write through this endpoint cannot change, by field path. */
-function resetFields(kind: ServedKind, subresource: string): readonly (readonly string[])[] {
-  if (subresource === "status") return [["spec"], ["metadata", "labels"]];
-  const hasStatus = kind.resource.subresources.some(({ name }) => name === "status");
-  return subresource === "" && hasStatus ? [["status"]] : [];
+  return { types, apiVersion, subresource, resetFields: listResetFields(kind, subresource) };
 }
 
 /** `next` with updated managedFields; `live` is the stored object, undefined on create. */

@@ -14,6 +14,8 @@ export interface Step {
   readonly type?: string;
   /** Dotted paths into the answer, kept under a name for later steps of the case. */
   readonly save?: Readonly<Record<string, string>>;
+  /** The step is sent this much later: times have whole seconds, and some answers depend on them. */
+  readonly waitMs?: number;
   /** Opens a stream under this name, which a `collect` step reads and closes. */
   readonly open?: string;
 }

@@ -5,6 +5,7 @@
  * one case run in order. Raw node:https on purpose: neither side's client library is in between.
  */
 import https from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { IncomingMessage } from "node:http";
 import { Blanks } from "./blank.ts";
 import {
@@ -101,6 +102,7 @@ class Run {
       const text = await stream.collect(step.events);
       return this.#record(title(step), { ...stream.answer, text });
     }
+    if (step.waitMs !== undefined) await sleep(step.waitMs);
     const filled = this.#fill(step);
     if (step.open !== undefined) {
       const stream = await openStream(this.#target, filled);

@@ -265,7 +265,13 @@ const cases: readonly Case[] = [
         },
       }),
       patch("merge", `${requests}/{ns}/status`, { status: { certificate: "eA==" } }),
-      patch("merge", `${requests}/{ns}`, { spec: { signerName: "example.com/other" } }),
+      // Changes nothing, the managers' times included.
+      patch(
+        "merge",
+        `${requests}/{ns}`,
+        { spec: { signerName: "example.com/other" } },
+        { waitMs: 1_100 },
+      ),
       get(`${requests}/{ns}/approval`),
       remove(`${requests}/{ns}`),
     ],
