@@ -32,6 +32,7 @@ export const layers: Readonly<Record<string, Room>> = {
   watch: { level: 2, pure: true, mayImport: ["base", "platform", "wire", "api"] },
   auth: { level: 2, pure: false, mayImport: ["base", "platform", "api"] },
   admission: { level: 2, pure: true, mayImport: ["base", "platform", "api"] },
+  cel: { level: 2, pure: true, mayImport: ["base", "api"] },
   registry: {
     level: 3,
     pure: true,
@@ -45,6 +46,8 @@ export const layers: Readonly<Record<string, Room>> = {
     mayImport: ["base", "platform", "wire", "api", "auth", "flowcontrol", "watch"],
   },
   apiserver: { level: 4, pure: false, mayImport: level3 },
+  // Makes the served kinds, plugins and proxies that apiserver and admission have places for.
+  extension: { level: 4, pure: false, mayImport: [...level3, "cel", "apiserver"] },
   relay: {
     level: 4,
     pure: false,
@@ -76,6 +79,8 @@ export const layers: Readonly<Record<string, Room>> = {
       "scheduler",
       "controllers",
       "hollow",
+      "cel",
+      "extension",
       "doctor",
     ],
   },
@@ -101,6 +106,8 @@ export const layers: Readonly<Record<string, Room>> = {
       "scheduler",
       "controllers",
       "hollow",
+      "cel",
+      "extension",
       "doctor",
     ],
   },

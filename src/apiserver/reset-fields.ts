@@ -11,17 +11,22 @@ const spec: Paths = [["spec"]];
 const specAndMetadata: Paths = [["spec"], ["metadata"]];
 
 /** Endpoints that differ from `status` for the object and `spec` for its status, by `resource/subresource.group`. */
-const special: Readonly<Record<string, Paths>> = {
-  "namespaces/finalize": status,
-  "pods/status": [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
-  "deployments/status.apps": [["spec"], ["metadata", "labels"]],
-  "certificatesigningrequests.certificates.k8s.io": [["spec"], ["status"]],
-  "certificatesigningrequests/status.certificates.k8s.io": [["spec"], ["status", "conditions"]],
-  "certificatesigningrequests/approval.certificates.k8s.io": [["spec"], ["status", "certificate"]],
-  "podcertificaterequests.certificates.k8s.io": [],
-  "servicecidrs/status.networking.k8s.io": specAndMetadata,
-  "volumeattachments/status.storage.k8s.io": specAndMetadata,
-};
+const special: ReadonlyMap<string, Paths> = new Map(
+  Object.entries({
+    "namespaces/finalize": status,
+    "pods/status": [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
+    "deployments/status.apps": [["spec"], ["metadata", "labels"]],
+    "certificatesigningrequests.certificates.k8s.io": [["spec"], ["status"]],
+    "certificatesigningrequests/status.certificates.k8s.io": [["spec"], ["status", "conditions"]],
+    "certificatesigningrequests/approval.certificates.k8s.io": [
+      ["spec"],
+      ["status", "certificate"],
+    ],
+    "podcertificaterequests.certificates.k8s.io": [],
+    "servicecidrs/status.networking.k8s.io": specAndMetadata,
+    "volumeattachments/status.storage.k8s.io": specAndMetadata,
+  }),
+);
 
 /** Groups whose status endpoints leave the metadata as it was. */
 const metadataKept: ReadonlySet<string> = new Set([
@@ -38,7 +43,7 @@ const metadataKept: ReadonlySet<string> = new Set([
 export function listResetFields({ resource }: ServedKind, subresource: string): Paths {
   const { group } = resource;
   const endpoint = subresource === "" ? resource.resource : `${resource.resource}/${subresource}`;
-  const known = special[group === "" ? endpoint : `${endpoint}.${group}`];
+  const known = special.get(group === "" ? endpoint : `${endpoint}.${group}`);
   if (known !== undefined) return known;
   if (subresource === "status") return metadataKept.has(group) ? specAndMetadata : spec;
   const hasStatus = resource.subresources.some(({ name }) => name === "status");
