@@ -228,7 +228,7 @@ function checkVersions(
   }
   if (versions.filter((version) => flag(version, "storage")).length !== 1) {
     const detail = "must have exactly one version marked as storage version";
-    out.push(invalidValue(path, versions.length === 0 ? null : goVersions(versions), detail));
+    out.push(invalidValue(path, goVersions(versions), detail));
   }
   const first = names[0] ?? "";
   const errors = first === "" ? [] : dns1035LabelErrors(first);
@@ -479,12 +479,15 @@ function checkStored(
     out.push(invalidValue(path, null, "must have at least one stored version"));
     return;
   }
+  const names = new Set<string>();
   for (const version of versions) {
     const name = text(version, "name");
-    if (!flag(version, "storage") || stored.includes(name)) continue;
-    out.push(invalidValue(path, stored, `must have the storage version ${name}`));
+    // A name that comes twice was taken off the list before, so it counts as missing.
+    if (flag(version, "storage") && (!stored.includes(name) || names.has(name))) {
+      out.push(invalidValue(path, stored, `must have the storage version ${name}`));
+    }
+    names.add(name);
   }
-  const names = new Set(versions.map((version) => text(version, "name")));
   stored.forEach((name, at) => {
     if (names.has(name)) return;
     const detail = `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
