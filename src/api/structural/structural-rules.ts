@@ -100,7 +100,7 @@ function checkNode(check: Check, schema: Fields, level: Level, path: string): vo
   const { out } = check;
   const type = text(schema, "type");
   const below = maybe(schema, "items");
-  if (type === "array" && !has(schema, "items")) {
+  if (type === "array" && below === undefined) {
     out.push(required(child(path, "items"), "must be specified"));
   }
   if (below !== undefined) checkNode(check, below, "item", child(path, "items"));

@@ -21,6 +21,7 @@ import { Correlated } from "./correlate.ts";
 import { embeddedErrors } from "./embedded.ts";
 import {
   add,
+  alternativeWork,
   type Finding,
   forgetSince,
   newOutcome,
@@ -267,7 +268,7 @@ function tryAlternative(
 ): Outcome {
   const around = walk.outcome;
   walk.outcome = newOutcome();
-  walkValue(walk, checks, value, correlated);
+  if (spend(walk, alternativeWork)) walkValue(walk, checks, value, correlated);
   const outcome = walk.outcome;
   walk.outcome = around;
   return outcome;
