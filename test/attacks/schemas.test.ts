@@ -7,7 +7,6 @@ import { describe, test } from "node:test";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { objectLimits } from "#api/object-limits.ts";
 import { applyStructuralDefaults } from "#api/structural/default.ts";
-import { patternLengthMax } from "#api/structural/patterns.ts";
 import { prune } from "#api/structural/prune.ts";
 import { compileStructural, trustStructural } from "#api/structural/structural.ts";
 import { validateCustomObject } from "#api/structural/validate.ts";
@@ -88,7 +87,7 @@ describe("hostile schemas", () => {
   });
 
   test("a pattern that is too long, and too many patterns, are refused unread", () => {
-    const long = object({ a: { type: "string", pattern: "a".repeat(patternLengthMax + 1) } });
+    const long = object({ a: { type: "string", pattern: "a".repeat(33_000) } });
     const [tooLong] = validateDefinition(definitionOf(long));
     assert.match(tooLong?.message ?? "", /expression too large/);
     const many: { [name: string]: JsonObject } = {};
@@ -131,7 +130,10 @@ describe("hostile schemas", () => {
     let schema: JsonObject = { type: "array", items: { type: "object" }, default: value };
     for (let at = 0; at < 50; at++) {
       value = { a: value };
-      schema = object({ a: schema }, { default: value, anyOf: Array(200).fill({ minProperties: 1 }) });
+      schema = object(
+        { a: schema },
+        { default: value, anyOf: Array(200).fill({ minProperties: 1 }) },
+      );
     }
     const found = validateDefinition(definitionOf(object({ spec: schema })));
     assert.ok(found.length <= 1_000);

@@ -18,7 +18,7 @@ export interface Finding extends FieldError {
   readonly text: string;
 }
 
-/** What one alternative found, and how many of its checks passed: the best alternative is told. */
+/** What one alternative found, and how many of its checks passed: the best alternative is reported. */
 export interface Outcome {
   readonly findings: Finding[];
   readonly texts: Set<string>;

@@ -46,7 +46,8 @@ function inEnum(schema: Schema, value: JsonValue): boolean {
 
 function within(size: number, low: unknown, high: unknown): boolean {
   return (
-    (low === undefined || size >= (low as number)) && (high === undefined || size <= (high as number))
+    (low === undefined || size >= (low as number)) &&
+    (high === undefined || size <= (high as number))
   );
 }
 
@@ -54,7 +55,7 @@ function fitsKind(schema: Schema, value: JsonValue): boolean {
   if (typeof value === "string") {
     const pattern = schema["pattern"] as string | undefined;
     const isMatch = pattern === undefined || new RegExp(pattern, "u").test(value);
-    return isMatch && within([...value].length, schema["minLength"], schema["maxLength"]);
+    return isMatch && within(Array.from(value).length, schema["minLength"], schema["maxLength"]);
   }
   if (typeof value === "number") {
     const factor = schema["multipleOf"] as number | undefined;
@@ -64,7 +65,9 @@ function fitsKind(schema: Schema, value: JsonValue): boolean {
   }
   if (Array.isArray(value)) {
     const items = schema["items"] as Schema | undefined;
-    const fits = (value as JsonValue[]).every((one) => items === undefined || fitsLiterally(items, one));
+    const fits = (value as JsonValue[]).every(
+      (one) => items === undefined || fitsLiterally(items, one),
+    );
     return fits && within(value.length, schema["minItems"], schema["maxItems"]);
   }
   return typeof value !== "object" || fitsObject(schema, value as JsonObject);
