@@ -137,6 +137,19 @@ test("a keyed list that only changed its order keeps what was invalid in it", ()
   );
 });
 
+test("what two parts of a schema find alike is reported once", () => {
+  const root = node({
+    a: { ...string, minLength: 3, allOf: [{ minLength: 3 }, { minLength: 3 }] },
+  });
+  assert.deepEqual(
+    validateCustomObject({ a: "x" }, root).map(({ message }) => message),
+    [
+      'Invalid value: "x": a in body should be at least 3 chars long',
+      'Invalid value: "": "a" must validate all the schemas (allOf). None validated',
+    ],
+  );
+});
+
 test("an item of a list without keys is judged anew", () => {
   const root = node({ l: { type: "array", items: { ...string, maxLength: 1 } } });
   assert.deepEqual(validateCustomObject({ l: ["long"] }, root, { l: ["long"] }), []);
