@@ -1,4 +1,6 @@
 /** All suites, in the order in which they run. */
+import { customObjects } from "./cases/custom-objects.ts";
+import { definitions } from "./cases/definitions.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
 import { server } from "./cases/server.ts";
@@ -15,4 +17,8 @@ export const suites: readonly Suite[] = [
   kinds,
   wrongKinds,
   invalid,
+  definitions,
 ];
+
+/** Recorded, but compared only when custom resources are served: move them into `suites` then. */
+export const waitingSuites: readonly Suite[] = [customObjects];
