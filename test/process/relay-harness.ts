@@ -57,7 +57,7 @@ export async function startRelay(options: RelayOptions): Promise<RunningRelay> {
   const ready = new Promise<string>((resolve) => {
     child.stdout?.on("data", (chunk: Buffer) => {
       printed += chunk.toString();
-      const url = /listens\s+(\S+)[\s\S]*faces/.exec(printed)?.[1];
+      const url = /listens\s+(\S+)[\s\S]*frontends/.exec(printed)?.[1];
       if (url !== undefined) resolve(url);
     });
   });
