@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { Lister } from "#api/lister.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
 import { Aggregator } from "#extension/aggregation/aggregator.ts";
-import { aggregationLimits } from "#extension/aggregation/limits.ts";
+import { type AggregationLimits, aggregationLimits } from "#extension/aggregation/limits.ts";
 import type { MakeTransport } from "#extension/aggregation/remote.ts";
 import {
   clusterIpResolver,
@@ -30,6 +30,8 @@ export interface AggregationAccess {
   readonly routesEndpoints?: boolean;
   /** Instead of sockets; for tests. */
   readonly makeTransport?: MakeTransport;
+  /** Absent: as the room has them. */
+  readonly limits?: AggregationLimits;
 }
 
 /** @throws UsageError for files that cannot be used. */
@@ -81,6 +83,6 @@ export function openAggregator(
       resolve,
       makeTransport: access.makeTransport ?? makeTransport,
     },
-    { limits: aggregationLimits, streams: limits.aggregatedStreams },
+    { limits: access.limits ?? aggregationLimits, streams: limits.aggregatedStreams },
   );
 }

@@ -39,6 +39,6 @@ export const aggregationLimits = {
   refusalBytesMax: 65_536,
   /** A whole answer for a caller in this process. */
   directAnswerBytesMax: 64 * 1024 * 1024,
-} as const;
+};
 
-export type AggregationLimits = typeof aggregationLimits;
+export type AggregationLimits = Readonly<typeof aggregationLimits>;
