@@ -159,7 +159,10 @@ function documentsOf(
   const { clock, issuer } = deps;
   return [
     new DiscoveryDocuments(catalog, delegates),
-    new OpenapiHttp({ catalog, clock, delegates }, `v${deps.version.major}.${deps.version.minor}.0`),
+    new OpenapiHttp(
+      { catalog, clock, delegates },
+      `v${deps.version.major}.${deps.version.minor}.0`,
+    ),
     ...(issuer === undefined ? [] : [issuerDocuments(issuer)]),
     ...(deps.documents?.(catalog) ?? []),
   ];

@@ -5,10 +5,7 @@ import type { IssuedCertificate } from "#auth/pki.ts";
 import { Aggregator } from "#extension/aggregation/aggregator.ts";
 import { type AggregationLimits, aggregationLimits } from "#extension/aggregation/limits.ts";
 import type { MakeTransport } from "#extension/aggregation/remote.ts";
-import {
-  clusterIpResolver,
-  endpointResolver,
-} from "#extension/aggregation/service-resolver.ts";
+import { clusterIpResolver, endpointResolver } from "#extension/aggregation/service-resolver.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import { hostsTransport } from "#platform/node/http/http-hosts.ts";
 import type { MetricSet } from "#server/metric-set.ts";

@@ -14,7 +14,7 @@
 import { isNamespaceResource } from "#api/object.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-export type Scope = "namespaced" | "cluster";
+type Scope = "namespaced" | "cluster";
 /** Or another server's: what its paths mean is its own to say, and no handler here acts on an object of it. */
 export type Reach = Scope | "delegated";
 

@@ -35,6 +35,11 @@ export interface Json {
   readonly [field: string]: Json;
 }
 
+/** Of a value that the test says is a text; "" when it is something else. */
+export function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** Of a value that the test says is a list; none when it is absent. */
 export function items(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? (value as readonly Json[]) : [];
@@ -137,15 +142,22 @@ function ask(
   const { port } = new URL(url);
   return new Promise((resolve, reject) => {
     // Not as a URL, which would clean the path.
-    const options = { agent, method, host: "127.0.0.1", port, path, headers: { ...framed, ...headers } };
+    const options = {
+      agent,
+      method,
+      host: "127.0.0.1",
+      port,
+      path,
+      headers: { ...framed, ...headers },
+    };
     const call = https.request(options, (response) => {
-      let text = "";
+      let got = "";
       response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
+      response.on("data", (chunk: string) => (got += chunk));
       response.on("error", reject);
       response.on("end", () => {
         const { statusCode: status = 0 } = response;
-        resolve({ status, headers: response.headers, text, json: parsed(text) });
+        resolve({ status, headers: response.headers, text: got, json: parsed(got) });
       });
     });
     call.on("error", reject);
@@ -153,9 +165,9 @@ function ask(
   });
 }
 
-function parsed(text: string): Json {
+function parsed(body: string): Json {
   try {
-    return JSON.parse(text) as Json;
+    return JSON.parse(body) as Json;
   } catch {
     return {};
   }
@@ -251,12 +263,15 @@ export async function conditionIs(
   status: string,
   reason?: string,
 ): Promise<Json> {
-  return until(async () => {
-    const { json } = await world.ask("GET", `${apiServices}/${name}`);
-    const [condition] = items(json["status"]?.["conditions"]);
-    const isReason = reason === undefined || String(condition?.["reason"]) === reason;
-    return isReason && String(condition?.["status"]) === status ? condition : undefined;
-  }, `${name} is not ${status} ${reason ?? ""}`);
+  return until(
+    async () => {
+      const { json } = await world.ask("GET", `${apiServices}/${name}`);
+      const [condition] = items(json["status"]?.["conditions"]);
+      const isReason = reason === undefined || text(condition?.["reason"]) === reason;
+      return isReason && text(condition?.["status"]) === status ? condition : undefined;
+    },
+    `${name} is not ${status} ${reason ?? ""}`,
+  );
 }
 
 /** Asks again and again, with no pause but the answers' own. */

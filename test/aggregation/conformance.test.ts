@@ -25,6 +25,7 @@ import {
   servingCertificate,
   startAggregatedPlane,
   startSampleServer,
+  text,
   until,
 } from "./aggregated-plane.ts";
 
@@ -53,7 +54,7 @@ async function makeAccount(world: AggregatedPlane): Promise<string> {
   const inSystem = `${rbac}/namespaces/kube-system/rolebindings`;
   await must(world.ask("POST", inSystem, { body: reader }));
   const { json } = await must(world.ask("POST", `${accounts}/apiserver/token`, { body: {} }));
-  return String(json["status"]?.["token"]);
+  return text(json["status"]?.["token"]);
 }
 
 describe("Aggregator Should be able to support the 1.17 Sample API Server using the current Aggregator", () => {
@@ -83,7 +84,7 @@ describe("Aggregator Should be able to support the 1.17 Sample API Server using 
   async function aggregatedVersion(): Promise<Json | undefined> {
     const { json } = await ask("GET", "/apis", undefined, { accept: aggregated });
     const group = items(json["items"]).find(
-      (item) => String(item["metadata"]?.["name"]) === named.group,
+      (item) => text(item["metadata"]?.["name"]) === named.group,
     );
     return items(group?.["versions"])[0];
   }
@@ -156,7 +157,7 @@ describe("Aggregator Should be able to support the 1.17 Sample API Server using 
 
   test("discovery lists the group, plain and aggregated", async () => {
     const groups = items((await ask("GET", "/apis")).json["groups"]);
-    const names = groups.map((group) => String(group["name"]));
+    const names = groups.map((group) => text(group["name"]));
     assert.ok(names.includes("wardle.example.com"));
     assert.equal(names[0], "apiregistration.k8s.io");
     const group = await ask("GET", "/apis/wardle.example.com");
@@ -165,7 +166,7 @@ describe("Aggregator Should be able to support the 1.17 Sample API Server using 
     assert.equal(items(resources.json["resources"])[0]?.["name"], "flunders");
     const found = await until(async () => {
       const one = await aggregatedVersion();
-      return String(one?.["freshness"]) === "Current" ? one : undefined;
+      return text(one?.["freshness"]) === "Current" ? one : undefined;
     }, "the aggregated document never listed the group");
     const [resource] = items(found["resources"]);
     assert.equal(resource?.["resource"], "flunders");
@@ -184,16 +185,16 @@ describe("Aggregator Should be able to support the 1.17 Sample API Server using 
     const meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
     const definition = v2["definitions"]?.["com.example.wardle.v1alpha1.Flunder"];
     assert.equal(definition?.["properties"]?.["metadata"]?.["$ref"], `#/definitions/${meta}_v2`);
-    assert.match(String(v2["definitions"]?.[meta]?.["description"]), /metadata that all persisted/);
+    assert.match(text(v2["definitions"]?.[meta]?.["description"]), /metadata that all persisted/);
     const own = v2["paths"]?.["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"];
     assert.notEqual(own?.["get"]?.["description"], "taken over");
     const index = await ask("GET", "/openapi/v3");
     const url = index.json["paths"]?.["apis/wardle.example.com/v1alpha1"]?.["serverRelativeURL"];
     assert.equal(url, "/openapi/v3/apis/wardle.example.com/v1alpha1?hash=AB12");
-    const v3 = await ask("GET", String(url));
+    const v3 = await ask("GET", text(url));
     assert.ok(v3.json["components"]?.["schemas"]?.["com.example.wardle.v1alpha1.Flunder"]);
-    const again = await ask("GET", String(url), undefined, {
-      "if-none-match": String(v3.headers["etag"]),
+    const again = await ask("GET", text(url), undefined, {
+      "if-none-match": text(v3.headers["etag"]),
     });
     assert.equal(again.status, 304);
   });
@@ -302,7 +303,7 @@ describe("Aggregator Should be able to support the 1.17 Sample API Server using 
     const merge = { "content-type": "application/merge-patch+json" };
     await must(ask("PATCH", slices, { metadata: { annotations: { a: "b" } } }, merge));
     const condition = await conditionIs(world, name, "False", "FailedDiscoveryCheck");
-    const message = String(condition["message"]);
+    const message = text(condition["message"]);
     assert.match(message, /^failing or missing response from https:\/\/10\.3\.0\.1:8443\/apis\//);
     assert.match(message, /connect: connection refused$/);
     const answer = await ask("GET", flunders);
@@ -311,10 +312,13 @@ describe("Aggregator Should be able to support the 1.17 Sample API Server using 
     assert.equal(answer.headers["content-type"], "text/plain; charset=utf-8");
     await until(async () => {
       const one = await aggregatedVersion();
-      return String(one?.["freshness"]) === "Stale" ? one : undefined;
+      return text(one?.["freshness"]) === "Stale" ? one : undefined;
     }, "the aggregated document never said Stale");
-    const { text } = await ask("GET", "/metrics");
-    assert.match(text, /^aggregator_unavailable_apiservice\{name="v1alpha1\.wardle\.example\.com"\} 1$/m);
+    const page = await ask("GET", "/metrics");
+    assert.match(
+      page.text,
+      /^aggregator_unavailable_apiservice\{name="v1alpha1\.wardle\.example\.com"\} 1$/m,
+    );
   });
 
   test("a deleted APIService leaves nothing behind: path, discovery and OpenAPI", async () => {

@@ -112,7 +112,8 @@ export async function authorize(cluster: ClusterAccess, user: User, wish: Wish):
   const at = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
   const { status } = (await ask(cluster, "POST", at, review)) as { status: { allowed: boolean } };
   if (status.allowed) return;
-  const what = resource === "" ? `path ${JSON.stringify(path)}` : `resource ${JSON.stringify(resource)}`;
+  const what =
+    resource === "" ? `path ${JSON.stringify(path)}` : `resource ${JSON.stringify(resource)}`;
   const text = `User ${JSON.stringify(username)} cannot ${verb} ${what} behind the proxy`;
   throw new Refusal(403, "Forbidden", text);
 }

@@ -1,4 +1,4 @@
-/** A server behind an APIService that a test bids: it answers discovery well, and the rest as it is told. */
+/** A server behind an APIService whose answers a test chooses by path; without a choice they are well-formed. */
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
@@ -47,7 +47,11 @@ export async function startHostileRemote(
     if (!isOwn) remote.seen.push(request);
     if (behave !== undefined) return behave(request, response);
     if (isOwn && path.startsWith("/openapi/")) return void response.writeHead(404).end();
-    const list = { kind: "APIResourceList", groupVersion: path.slice("/apis/".length), resources: [] };
+    const list = {
+      kind: "APIResourceList",
+      groupVersion: path.slice("/apis/".length),
+      resources: [],
+    };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(list));
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex) => {

@@ -6,16 +6,7 @@ export const version = "v1alpha1";
 export const aggregatedType =
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-const verbs = [
-  "create",
-  "delete",
-  "deletecollection",
-  "get",
-  "list",
-  "patch",
-  "update",
-  "watch",
-];
+const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 export const resourceList = {
   kind: "APIResourceList",
@@ -96,13 +87,17 @@ export const openapiV2 = {
         description: "read the specified Flunder",
         operationId: "readWardleFlunder",
         produces: ["application/json"],
-        responses: { "200": { description: "OK", schema: { $ref: `#/definitions/${definition}` } } },
+        responses: {
+          "200": { description: "OK", schema: { $ref: `#/definitions/${definition}` } },
+        },
         "x-kubernetes-action": "get",
         "x-kubernetes-group-version-kind": gvk[0],
       },
     },
     // Not of this group-version: never taken over.
-    "/apis/apps/v1/namespaces/{namespace}/deployments/{name}": { get: { description: "taken over" } },
+    "/apis/apps/v1/namespaces/{namespace}/deployments/{name}": {
+      get: { description: "taken over" },
+    },
   },
   definitions: {
     [definition]: {
@@ -117,7 +112,9 @@ export const openapiV2 = {
 };
 
 export const openapiV3Index = {
-  paths: { [`apis/${apiVersion}`]: { serverRelativeURL: `/openapi/v3/apis/${apiVersion}?hash=AB12` } },
+  paths: {
+    [`apis/${apiVersion}`]: { serverRelativeURL: `/openapi/v3/apis/${apiVersion}?hash=AB12` },
+  },
 };
 
 export const openapiV3 = {

@@ -64,7 +64,10 @@ async function start(options: SampleOptions): Promise<void> {
     rejectUnauthorized: false,
   });
   server.on("request", (request, response) => void serve(options, trust, request, response));
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex) => void echo(options, trust, request, socket));
+  server.on(
+    "upgrade",
+    (request: IncomingMessage, socket: Duplex) => void echo(options, trust, request, socket),
+  );
   server.listen(0, "127.0.0.1", () => {
     process.send?.({ port: (server.address() as AddressInfo).port });
   });
@@ -101,7 +104,12 @@ function tell(request: IncomingMessage): void {
   const socket = request.socket as import("node:tls").TLSSocket;
   const headers = request.headersDistinct as Record<string, readonly string[]>;
   const proxy = socket.authorized ? String(socket.getPeerCertificate().subject.CN) : "";
-  const seen: SeenRequest = { method: request.method ?? "", url: request.url ?? "", headers, proxy };
+  const seen: SeenRequest = {
+    method: request.method ?? "",
+    url: request.url ?? "",
+    headers,
+    proxy,
+  };
   process.send?.({ seen });
 }
 
@@ -128,7 +136,11 @@ function wishOf(request: IncomingMessage): Wish {
   return { verb: spoken, path, resource, subresource, namespace, name };
 }
 
-function document(options: SampleOptions, request: IncomingMessage, response: ServerResponse): void {
+function document(
+  options: SampleOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   const path = (request.url ?? "").split("?")[0] ?? "";
   const wantsAggregated = (request.headers.accept ?? "").includes("as=APIGroupDiscoveryList");
   if (path === "/apis" && options.speaksAggregated && wantsAggregated)
@@ -154,7 +166,8 @@ function tagged(
 ): void {
   const text = JSON.stringify(found);
   const etag = `"${createHash("sha256").update(text).digest("hex")}"`;
-  if (request.headers["if-none-match"] === etag) return void response.writeHead(304, { etag }).end();
+  if (request.headers["if-none-match"] === etag)
+    return void response.writeHead(304, { etag }).end();
   response.writeHead(200, { "content-type": type, etag }).end(text);
 }
 
@@ -246,6 +259,8 @@ async function echo(
     return void socket.end(`HTTP/1.1 ${code} refused\r\ncontent-length: 0\r\n\r\n`);
   }
   const protocol = request.headers.upgrade ?? "";
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${protocol}\r\n\r\n`);
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${protocol}\r\n\r\n`,
+  );
   socket.pipe(socket);
 }

@@ -16,6 +16,7 @@ import {
   must,
   register,
   startAggregatedPlane,
+  text,
   until,
 } from "../aggregation/aggregated-plane.ts";
 import { type HostileRemote, startHostileRemote } from "../aggregation/hostile-remote.ts";
@@ -74,7 +75,10 @@ describe("aggregation", () => {
       "impersonate-extra-Example.com%2fKey~": "v",
       connection: "keep-alive, x-remote-user",
     };
-    const role = { metadata: { name: "things" }, rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] };
+    const role = {
+      metadata: { name: "things" },
+      rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }],
+    };
     const rbac = "/apis/rbac.authorization.k8s.io/v1";
     await must(world.ask("POST", `${rbac}/clusterroles`, { body: role }));
     const apiGroup = "rbac.authorization.k8s.io";
@@ -180,7 +184,10 @@ describe("aggregation", () => {
     const ofName = { group: "outside.example.com", version: "v1", service };
     const condition = await register(world, ofName, "False");
     assert.equal(condition["message"], 'unsupported service type "ExternalName"');
-    assert.equal(world.reached.some((at) => at.startsWith("localhost")), false);
+    assert.equal(
+      world.reached.some((at) => at.startsWith("localhost")),
+      false,
+    );
   });
 
   test("a certificate of another name or authority makes it unavailable; it gets no request", async () => {
@@ -188,7 +195,7 @@ describe("aggregation", () => {
     const service = { name: "good", namespace };
     const condition = await register(world, { group, version, service, ca: evil.ca }, "False");
     assert.equal(condition["reason"], "FailedDiscoveryCheck");
-    assert.match(String(condition["message"]), /x509: certificate signed by unknown authority$/);
+    assert.match(text(condition["message"]), /x509: certificate signed by unknown authority$/);
     const body = { spec: { service: { name: "evil" } } };
     await must(world.ask("PATCH", `${apiServices}/${version}.${group}`, { body, headers: merge }));
     await conditionIs(world, `${version}.${group}`, "True");
@@ -209,7 +216,9 @@ describe("aggregation", () => {
 
   test("a 101 that nobody asked for is refused, and one that was asked for needs an answer of 101", async () => {
     evil.behaviours.set("/switch", (request) => {
-      request.socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: x\r\n\r\n");
+      request.socket.write(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: x\r\n\r\n",
+      );
     });
     const unasked = await world.ask("GET", `${things}/switch`);
     assert.equal(unasked.status, 503);
@@ -217,12 +226,18 @@ describe("aggregation", () => {
       socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
     };
     const wishes = ["connection: Upgrade", "upgrade: websocket"];
-    const head = line(`${things}/x/exec`, wishes).replace("connection: close\r\n", "connection: Upgrade\r\n");
+    const head = line(`${things}/x/exec`, wishes).replace(
+      "connection: close\r\n",
+      "connection: Upgrade\r\n",
+    );
     const socket = world.socket();
     socket.write(head);
     const [chunk] = (await once(socket, "data")) as [Buffer];
     socket.destroy();
-    assert.match(chunk.toString("latin1"), /^HTTP\/1.1 503 [^]*invalid upgrade response: status code 200/);
+    assert.match(
+      chunk.toString("latin1"),
+      /^HTTP\/1.1 503 [^]*invalid upgrade response: status code 200/,
+    );
   });
 
   test("headers of more than 64 KiB are no answer", async () => {
@@ -247,36 +262,41 @@ describe("aggregation", () => {
 
   test("a server that never answers takes nobody else's place: discovery and others go on", async () => {
     const silent = await startHostileRemote("silent", namespace);
-    for (const end of ["", "/v1", "/apis", "/openapi/v2", "/openapi/v3"]) silent.behaviours.set(end, () => {});
+    for (const end of ["", "/v1", "/apis", "/openapi/v2", "/openapi/v3"])
+      silent.behaviours.set(end, () => {});
     const address = "10.3.0.3";
     await makeService(world, { name: "silent", namespace, address, port: silent.port });
-    const groups = ["a", "b", "c", "d", "e", "f", "g"].map((letter) => `${letter}.silent.example.com`);
+    const groups = ["a", "b", "c", "d", "e", "f", "g"].map(
+      (letter) => `${letter}.silent.example.com`,
+    );
     const service = { name: "silent", namespace };
     for (const group of groups) {
       const body = apiService({ group, version: "v1", service, ca: silent.ca });
       await must(world.ask("POST", apiServices, { body }));
     }
     const list = await world.ask("GET", "/apis");
-    assert.ok(items(list.json["groups"]).some((one) => String(one["name"]) === groups[0]));
+    assert.ok(items(list.json["groups"]).some((one) => text(one["name"]) === groups[0]));
     assert.equal((await world.ask("GET", `/apis/${groups[0]}/v1`)).status, 503);
     assert.equal((await world.ask("GET", goodThings)).status, 200);
     const condition = await conditionIs(world, `v1.${groups[6]}`, "False", "FailedDiscoveryCheck");
-    assert.match(String(condition["message"]), /Client\.Timeout exceeded while awaiting headers\)$/);
+    assert.match(text(condition["message"]), /Client\.Timeout exceeded while awaiting headers\)$/);
     for (const group of groups) await must(world.ask("DELETE", `${apiServices}/v1.${group}`));
     await silent.close();
   });
 
   test("documents without end are dropped: the group stays, stale, and OpenAPI is this server's own", async () => {
     const endless = await startHostileRemote("endless", namespace);
-    const forever = (type: string, start: string) => (_request: unknown, response: import("node:http").ServerResponse) => {
-      response.writeHead(200, { "content-type": type });
-      response.write(start);
-      const more = (): void => {
-        while (!response.destroyed && response.write(" ".repeat(65_536)));
+    const forever =
+      (type: string, start: string) =>
+      (_request: unknown, response: import("node:http").ServerResponse) => {
+        response.writeHead(200, { "content-type": type });
+        response.write(start);
+        const more = (): void => {
+          while (!response.destroyed && response.write(" ".repeat(65_536)));
+        };
+        response.on("drain", more);
+        more();
       };
-      response.on("drain", more);
-      more();
-    };
     const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     endless.behaviours.set("/apis", forever(aggregated, '{"items":['));
     endless.behaviours.set("/openapi/v2", forever("application/json", '{"paths":{'));
@@ -289,7 +309,7 @@ describe("aggregation", () => {
     const headers = { accept: aggregated };
     const found = await until(async () => {
       const { json } = await world.ask("GET", "/apis", { headers });
-      return items(json["items"]).find((one) => String(one["metadata"]?.["name"]) === group);
+      return items(json["items"]).find((one) => text(one["metadata"]?.["name"]) === group);
     }, "the group was never listed");
     assert.equal(items(found["versions"])[0]?.["freshness"], "Stale");
     assert.equal((await world.ask("GET", "/openapi/v2")).status, 200);
@@ -299,10 +319,15 @@ describe("aggregation", () => {
 
   test("a document that is wrong in every field adds nothing but its group", async () => {
     const wrong = await startHostileRemote("wrong", namespace);
-    const say = (type: string, text: string) => (_request: unknown, response: import("node:http").ServerResponse) =>
-      void response.writeHead(200, { "content-type": type }).end(text);
+    const say =
+      (type: string, text: string) =>
+      (_request: unknown, response: import("node:http").ServerResponse) =>
+        void response.writeHead(200, { "content-type": type }).end(text);
     const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    const version = { version: "v1", resources: [null, 7, { resource: { a: 1 }, verbs: "get", subresources: [[]] }] };
+    const version = {
+      version: "v1",
+      resources: [null, 7, { resource: { a: 1 }, verbs: "get", subresources: [[]] }],
+    };
     const stolen = { metadata: { name: "apps" }, versions: [{ version: "v1", resources: [] }] };
     const own = { metadata: { name: "wrong.example.com" }, versions: [null, version] };
     wrong.behaviours.set("/apis", say(aggregated, JSON.stringify({ items: [stolen, own, 3] })));
@@ -320,14 +345,18 @@ describe("aggregation", () => {
     await until(async () => {
       const { json } = await world.ask("GET", "/apis", { headers: { accept: aggregated } });
       const mine = items(json["items"]).find(
-        (one) => String(one["metadata"]?.["name"]) === "wrong.example.com",
+        (one) => text(one["metadata"]?.["name"]) === "wrong.example.com",
       );
-      return String(items(mine?.["versions"])[0]?.["freshness"]) === "Current" ? mine : undefined;
+      return text(items(mine?.["versions"])[0]?.["freshness"]) === "Current" ? mine : undefined;
     }, "the group was never current");
-    const protobuf = "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    const protobuf =
+      "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     assert.equal((await world.ask("GET", "/apis", { headers: { accept: protobuf } })).status, 200);
     const v3 = await world.ask("GET", "/openapi/v3");
-    assert.match(String(v3.json["paths"]?.["apis/apps/v1"]?.["serverRelativeURL"]), /^\/openapi\/v3\/apis\/apps/);
+    assert.match(
+      text(v3.json["paths"]?.["apis/apps/v1"]?.["serverRelativeURL"]),
+      /^\/openapi\/v3\/apis\/apps/,
+    );
     assert.equal((await world.ask("GET", "/openapi/v2")).text, before.text);
     await must(world.ask("DELETE", `${apiServices}/v1.wrong.example.com`));
     await wrong.close();

@@ -6,10 +6,7 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./aggregated.ts";
-import {
-  apiResourceListDocument,
-  apiVersionsDocument,
-} from "./discovery.ts";
+import { apiResourceListDocument, apiVersionsDocument } from "./discovery.ts";
 import { mergedGroup, mergedGroupList } from "./merged.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 

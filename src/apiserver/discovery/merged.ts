@@ -88,7 +88,7 @@ export function mergedAggregated(
 }
 
 /** Groups other than the core one, in order. */
-export function mergedGroups(
+function mergedGroups(
   resources: readonly ResourceInfo[],
   remote: readonly RemoteVersion[],
 ): readonly Group[] {

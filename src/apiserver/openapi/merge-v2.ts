@@ -87,7 +87,9 @@ function renamed(value: JsonValue, names: ReadonlyMap<string, string>): JsonValu
   for (const [key, member] of Object.entries(value as JsonObject)) {
     const isReference = key === "$ref" && typeof member === "string" && member.startsWith(prefix);
     const name = isReference ? member.slice(prefix.length) : "";
-    out[key] = isReference ? prefix + (names.get(name) ?? name) : renamed(member as JsonValue, names);
+    out[key] = isReference
+      ? prefix + (names.get(name) ?? name)
+      : renamed(member as JsonValue, names);
   }
   return out;
 }

@@ -37,7 +37,12 @@ import { discoverRemote } from "./remote-discovery.ts";
 import { fetchOpenapi } from "./remote-openapi.ts";
 import { RemoteTable } from "./remote-table.ts";
 import { Rounds } from "./rounds.ts";
-import { endpointSlices, type ResolveService, serviceNameLabel, services } from "./service-resolver.ts";
+import {
+  endpointSlices,
+  type ResolveService,
+  serviceNameLabel,
+  services,
+} from "./service-resolver.ts";
 
 interface AggregatorDeps {
   readonly catalog: ResourceCatalog;
@@ -87,7 +92,10 @@ export class Aggregator implements Delegates {
     const { catalog } = this.#deps;
     const changed = (object: AnyObject, isGone: boolean): void => this.#changed(object, isGone);
     const opened = (): void => this.#forgetGone();
-    const feed = new ObjectFeed({ ...this.#deps, changed, opened }, { ...apiServices, version: "v1" });
+    const feed = new ObjectFeed(
+      { ...this.#deps, changed, opened },
+      { ...apiServices, version: "v1" },
+    );
     this.#feeds.push(feed);
     await feed.open();
     this.#registrar.start();
@@ -206,9 +214,9 @@ export class Aggregator implements Delegates {
     for (const rounds of Object.values(this.#rounds)) rounds.forget(name);
   }
 
-  /** A watch that was away does not tell what was deleted meanwhile. */
+  /** Between two watches objects may be deleted without an event. */
   #forgetGone(): void {
-    for (const name of [...this.#available.keys()]) {
+    for (const name of this.#available.keys()) {
       if (this.#store.peek("", name) !== undefined) continue;
       this.#available.delete(name);
       this.#forgetRemote(name);
@@ -247,7 +255,10 @@ export class Aggregator implements Delegates {
       await this.#write(name, object["spec"], verdict);
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return true;
-      this.#deps.log.warn("an APIService's condition was not written", { name, error: String(error) });
+      this.#deps.log.warn("an APIService's condition was not written", {
+        name,
+        error: String(error),
+      });
       return false;
     }
     if (remote === undefined) this.#rounds.check.forget(name);

@@ -25,7 +25,7 @@ export interface RemoteSpec {
   readonly skipsVerification: boolean;
 }
 
-export interface Condition {
+interface Condition {
   readonly type: "Available";
   readonly status: "True" | "False" | "Unknown";
   /** Seconds, RFC 3339. */
@@ -49,12 +49,16 @@ interface StoredSpec {
   readonly versionPriority?: number;
   readonly caBundle?: string;
   readonly insecureSkipTLSVerify?: boolean;
-  readonly service?: { readonly namespace?: string; readonly name?: string; readonly port?: number };
+  readonly service?: {
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly port?: number;
+  };
 }
 
 /**
- * Undefined for a local one. A group that is built in is always local: no object, whoever wrote it, sends
- * the requests for Secrets or Pods to another server.
+ * Undefined for a local one. A group that is built in is always local: no APIService sends the requests for
+ * Secrets or Pods to another server.
  */
 export function remoteSpec(object: AnyObject): RemoteSpec | undefined {
   const spec = (object["spec"] ?? {}) as StoredSpec; // validated when it was written

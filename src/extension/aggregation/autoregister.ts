@@ -9,10 +9,14 @@
  */
 import { jsonEqual } from "#api/json-value.ts";
 import type { AnyObject } from "#api/object.ts";
-import { customGroupPriority, groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
+import {
+  customGroupPriority,
+  groupPriority,
+  versionPriority,
+} from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
-export const managedLabel = "kube-aggregator.kubernetes.io/automanaged";
+const managedLabel = "kube-aggregator.kubernetes.io/automanaged";
 
 /** By name. */
 export function wantedApiServices(infos: readonly ResourceInfo[]): ReadonlyMap<string, AnyObject> {
@@ -39,13 +43,13 @@ function wantedApiService(name: string, group: string, version: string): AnyObje
   } as AnyObject;
 }
 
-export interface Known {
+interface Known {
   /** Of this name something was done, or nothing had to be, since the start. */
   readonly hasSynced: boolean;
   readonly wasThereAtStart: boolean;
 }
 
-export type Action = "nothing" | "create" | "update" | "delete";
+type Action = "nothing" | "create" | "update" | "delete";
 
 /** Upstream's table: rows are the object that is there, columns the one that is wanted. */
 export function actionFor(

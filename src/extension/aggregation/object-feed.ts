@@ -1,6 +1,6 @@
 /**
- * A watch of one kind of objects that goes on for good: what changed is told by name, and everything is told
- * again when the watch had to be opened anew.
+ * A watch of one kind of objects that is opened again when it ends: each watch delivers all objects first,
+ * then their changes.
  */
 import type { AnyObject } from "#api/object.ts";
 import type { Catalog } from "#apiserver/kind.ts";
@@ -15,9 +15,9 @@ interface FeedDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called at once for each object that is there. Never throws. */
+  /** Called for each object at the start, then for each change. Never throws. */
   readonly changed: (object: AnyObject, isGone: boolean) => void;
-  /** A watch was opened: everything that was told before may be out of date. */
+  /** Called before a watch opens: deletions since the last one ended are not delivered. */
   readonly opened?: () => void;
 }
 
@@ -40,7 +40,7 @@ export class ObjectFeed {
     this.#kind = kind;
   }
 
-  /** Resolves when the objects that are there were told, or the watch could not start yet. */
+  /** Resolves when all objects were delivered, or the watch could not start yet. */
   open(): Promise<void> {
     this.#opening ??= this.#openNow();
     return this.#opening;

@@ -234,10 +234,11 @@ class Exchange {
 /** As it comes; an object of a caller in this process as JSON. */
 function bodyOf({ request: { body } }: RequestContext): Partial<ByteRequest> {
   if (body.kind === "none") return {};
-  if (body.kind === "object") return { body: new TextEncoder().encode(JSON.stringify(body.object)) };
+  if (body.kind === "object")
+    return { body: new TextEncoder().encode(JSON.stringify(body.object)) };
   const { declaredBytes, stream } = body;
   if (stream !== undefined) return { bodyStream: { bytes: declaredBytes, stream } };
-  return { bodyStream: { bytes: declaredBytes, stream: wholeBody(body.read) } };
+  return { bodyStream: { bytes: declaredBytes, stream: wholeBody((limit) => body.read(limit)) } };
 }
 
 /** Of a body that cannot be streamed; bodies of sockets can. */

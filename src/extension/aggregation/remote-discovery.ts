@@ -44,7 +44,8 @@ export async function discoverRemote(
 
 function isAggregated({ headers }: Fetched): boolean {
   const type = (headers["content-type"] ?? "").replaceAll(" ", "");
-  const isList = type.includes("as=APIGroupDiscoveryList") && type.includes("g=apidiscovery.k8s.io");
+  const isList =
+    type.includes("as=APIGroupDiscoveryList") && type.includes("g=apidiscovery.k8s.io");
   return isList && /;v=v2(beta1)?(;|$)/.test(type);
 }
 

@@ -8,8 +8,7 @@
  */
 import { rootCertificates } from "node:tls";
 import { dialText, joinHostPort } from "#apiserver/kubelet/dial-text.ts";
-import type { Release } from "#apiserver/kubelet/open-streams.ts";
-import type { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
+import type { OpenStreams, Release } from "#apiserver/kubelet/open-streams.ts";
 import type { ByteRequest, ByteResponse, Host, HostsTransport } from "#platform/byte-transport.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -87,7 +86,14 @@ export class Remote {
   }
 
   /** A whole document, in the server's own name. Rejects with an Error whose message is for people. */
-  async fetch({ path, user, headers, timeoutMs, bytesMax, signal }: FetchOptions): Promise<Fetched> {
+  async fetch({
+    path,
+    user,
+    headers,
+    timeoutMs,
+    bytesMax,
+    signal,
+  }: FetchOptions): Promise<Fetched> {
     const host = this.host();
     if (this.problem !== undefined) throw new Error(this.problem);
     const ending = new AbortController();
@@ -120,8 +126,7 @@ export class Remote {
 }
 
 /** Go's words for a client whose time is over. */
-export const lateText =
-  "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+const lateText = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 
 export function authorityOf({ name, address = name, port }: Host): string {
   return joinHostPort(address, port);

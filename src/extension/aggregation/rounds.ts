@@ -63,7 +63,7 @@ export class Rounds {
   /** Resolves when no run is under way. */
   async close(): Promise<void> {
     this.#ending.abort();
-    for (const key of [...this.#entries.keys()]) this.forget(key);
+    for (const key of this.#entries.keys()) this.forget(key);
     await Promise.all(this.#running);
   }
 

@@ -12,7 +12,7 @@ import { notFound } from "#api/status.ts";
 import type { Random } from "#platform/random.ts";
 import type { ServiceReference } from "./api-service.ts";
 
-export interface Endpoint {
+interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
@@ -52,10 +52,12 @@ const routable = ["ClusterIP", "LoadBalancer", "NodePort"];
 /** As kube-apiserver without `--enable-aggregator-routing`: something else routes cluster IPs. */
 export function clusterIpResolver(lookup: Lister): ResolveService {
   return (reference) => {
-    const { type = "ClusterIP", clusterIP = "", externalName = "", ports = [] } = specOf(
-      lookup,
-      reference,
-    );
+    const {
+      type = "ClusterIP",
+      clusterIP = "",
+      externalName = "",
+      ports = [],
+    } = specOf(lookup, reference);
     if (type === "ExternalName") return { host: externalName, port: reference.port };
     if (!routable.includes(type)) throw unsupported(type);
     if (type === "ClusterIP" && clusterIP === "None")
