@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { type Served, servingCertificate } from "./aggregated-plane.ts";
 
 type Behave = (request: IncomingMessage, response: ServerResponse) => void;
@@ -14,6 +15,8 @@ export interface HostileRemote {
   readonly ca: string;
   /** Requests that were no probe and no fetch of documents. */
   readonly seen: IncomingMessage[];
+  /** Common names of the certificates that clients showed, unverified. */
+  readonly proxies: Set<string>;
   /** By the end of the path; the last one set counts. */
   readonly behaviours: Map<string, Behave>;
   /** Of upgrades. */
@@ -27,11 +30,12 @@ export async function startHostileRemote(
   served: Served = servingCertificate(name, namespace),
 ): Promise<HostileRemote> {
   const { certificate: cert, privateKey: key } = served.server;
-  const server = https.createServer({ cert, key });
+  const server = https.createServer({ cert, key, requestCert: true, rejectUnauthorized: false });
   const remote: HostileRemote = {
     port: 0,
     ca: served.authority.certificate,
     seen: [],
+    proxies: new Set(),
     behaviours: new Map(),
     onUpgrade: (_request, socket) => socket.destroy(),
     async close() {
@@ -44,6 +48,8 @@ export async function startHostileRemote(
     const path = (request.url ?? "").split("?")[0] ?? "";
     const behave = [...remote.behaviours].findLast(([end]) => path.endsWith(end))?.[1];
     const isOwn = String(request.headers["x-remote-user"]).startsWith("system:");
+    const socket = request.socket as TLSSocket; // of an https server
+    remote.proxies.add(String(socket.getPeerCertificate().subject?.CN));
     if (!isOwn) remote.seen.push(request);
     if (behave !== undefined) return behave(request, response);
     if (isOwn && path.startsWith("/openapi/")) return void response.writeHead(404).end();

@@ -26,7 +26,7 @@ export function validateApiService(service: Fields): FieldError[] {
   const version = text(spec, "version");
   const name = text(part(service, "metadata"), "name");
   const expected = `${version}.${text(spec, "group")}`;
-  if (name !== expected) {
+  if (name !== "" && name !== expected) {
     const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(expected)}`;
     out.push(invalidValue("metadata.name", name, detail));
   }
