@@ -36,7 +36,10 @@ describe("up", () => {
   async function ask(method: string, path: string, body?: object): Promise<Json> {
     const config = new KubeConfig();
     config.loadFromFile(up.kubeconfig);
-    const options: https.RequestOptions = { method, headers: { "content-type": "application/json" } };
+    const options: https.RequestOptions = {
+      method,
+      headers: { "content-type": "application/json" },
+    };
     await config.applyToHTTPSOptions(options);
     const { promise, resolve, reject } = Promise.withResolvers<Json>();
     const call = https.request(up.url + path, options, (response) => {

@@ -126,6 +126,38 @@ describe("aggregation", () => {
     );
   });
 
+  test("a path of any shape below the group-version is the other server's to understand, and is authorized first", async () => {
+    const base = "/apis/evil.example.com/v1";
+    const paths = [
+      "/globals/x",
+      "/globals/x/a/b/c",
+      "/namespaces/x",
+      "/watch/things",
+      "/things/",
+      "",
+    ];
+    evil.seen.length = 0;
+    for (const path of paths) {
+      assert.equal((await world.ask("GET", base + path)).status, 200, path);
+      // Discovery is for everybody.
+      if (path === "") continue;
+      const as = { "impersonate-user": "nobody" };
+      const refused = await world.ask("GET", base + path, { headers: as });
+      assert.equal(refused.status, 403, path);
+    }
+    assert.deepEqual(
+      evil.seen.map(({ url }) => url),
+      paths.map((path) => base + path),
+    );
+  });
+
+  test("connections are used again", async () => {
+    evil.seen.length = 0;
+    for (let count = 0; count < 10; count++) await world.ask("GET", `${things}/x`);
+    // A probe may take the free one in between.
+    assert.ok(new Set(evil.seen.map(({ socket }) => socket)).size < 4);
+  });
+
   test("a twice encoded path is passed on as often encoded as it came, less once", async () => {
     evil.seen.length = 0;
     await raw(line(`${things}/%252e%252e`));

@@ -58,7 +58,8 @@ function flow(
     .then(last)
     .catch(cut);
   return () => {
-    ending.abort();
+    // After a clean end the connection is the next request's.
+    if (!isEnded) ending.abort();
     cut();
   };
 }

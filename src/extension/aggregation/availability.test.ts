@@ -31,7 +31,7 @@ function world(lookup: Lister, object: AnyObject = apiService()) {
   };
   const remote = new Remote(deps, must(remoteSpec(object), "it is remote"), true);
   const check = () => checkRemote({ lookup, limits }, remote, new AbortController().signal);
-  return { clock, transport, authorities, check };
+  return { clock, transport, authorities, check, remote };
 }
 
 const whole = listerOf({ services: [service()], endpointslices: [slice()] });
@@ -135,6 +135,19 @@ describe("a probe", () => {
     assert.deepEqual(request.headers["x-remote-group"], ["system:masters"]);
     assert.equal(host.name, "api.ns.svc");
     assert.equal(host.address, "10.3.0.1");
+  });
+
+  test("passes by its status, however long the document is; other documents have a bound", async () => {
+    const { transport, check, remote } = world(whole);
+    const body = "x".repeat(limits.probeBytesMax + 1);
+    transport.answer = () => ({ status: 200, body });
+    assert.equal((await check()).reason, "Passed");
+    const { signal } = new AbortController();
+    const user = { name: "u", groups: [] };
+    const shared = { path: "/apis", user, headers: {}, timeoutMs: 1_000, signal };
+    const bytesMax = body.length - 1;
+    await assert.rejects(remote.fetch({ ...shared, bytesMax }), /has more than \d+ bytes/);
+    assert.equal((await remote.fetch({ ...shared, bytesMax: body.length })).status, 200);
   });
 
   test("verifies by the caBundle, by the host's authorities without one, and not at all when told so", () => {

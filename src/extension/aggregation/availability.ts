@@ -112,6 +112,7 @@ async function probe({ limits }: CheckDeps, remote: Remote, signal: AbortSignal)
     headers: {},
     timeoutMs: limits.probeMs,
     bytesMax: limits.probeBytesMax,
+    dropsLongBody: true as const,
     signal,
   };
   let status: number;

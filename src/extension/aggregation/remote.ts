@@ -37,7 +37,10 @@ export interface FetchOptions {
   readonly user: UserInfo;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Of the body. */
   readonly bytesMax: number;
+  /** A longer body is dropped: only the status is wanted. Else it is an error. */
+  readonly dropsLongBody?: true;
   readonly signal: AbortSignal;
 }
 
@@ -86,14 +89,8 @@ export class Remote {
   }
 
   /** A whole document, in the server's own name. Rejects with an Error whose message is for people. */
-  async fetch({
-    path,
-    user,
-    headers,
-    timeoutMs,
-    bytesMax,
-    signal,
-  }: FetchOptions): Promise<Fetched> {
+  async fetch(options: FetchOptions): Promise<Fetched> {
+    const { path, user, headers, timeoutMs, signal } = options;
     const host = this.host();
     if (this.problem !== undefined) throw new Error(this.problem);
     const ending = new AbortController();
@@ -107,22 +104,32 @@ export class Remote {
         headers: { ...headers, host: authorityOf(host), ...identityHeaders(user) },
         signal: ending.signal,
       });
-      const body = await response.read(bytesMax);
-      if (body === "too-large") throw new Error(`its answer has more than ${bytesMax} bytes`);
+      const body = await wholeBody(response, options);
       return { status: response.status, headers: response.headers, body };
     } catch (error) {
       const isLate = ending.signal.aborted && !signal.aborted;
+      // A good answer leaves its connection for the next one.
+      ending.abort();
       throw new Error(isLate ? lateText : failureText(error, host), { cause: error });
     } finally {
       late.cancel();
       signal.removeEventListener("abort", abort);
-      ending.abort();
     }
   }
 
   close(): void {
     this.#tls.transport?.close();
   }
+}
+
+async function wholeBody(
+  response: ByteResponse,
+  { bytesMax, dropsLongBody }: FetchOptions,
+): Promise<Uint8Array> {
+  const body = await response.read(bytesMax);
+  if (body !== "too-large") return body;
+  if (dropsLongBody === true) return new Uint8Array();
+  throw new Error(`its answer has more than ${bytesMax} bytes`);
 }
 
 /** Go's words for a client whose time is over. */
