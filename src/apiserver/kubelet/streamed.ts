@@ -58,8 +58,7 @@ function flow(
     .then(last)
     .catch(cut);
   return () => {
-    // After a clean end the connection is the next request's.
-    if (!isEnded) ending.abort();
+    ending.abort();
     cut();
   };
 }
