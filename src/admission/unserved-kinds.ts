@@ -47,15 +47,6 @@ export const unservedKinds: readonly UnservedKind[] = [
     why: "is stored but not served yet: its custom resources answer 404, and it never becomes Established",
   },
   {
-    group: "apiregistration.k8s.io",
-    resource: "apiservices",
-    kind: "APIService",
-    onWrite: "warn",
-    why: "is stored, but this server does not forward requests to other API servers yet",
-    concerns: (object) =>
-      typeof (object["spec"] as { service?: unknown } | undefined)?.service === "object",
-  },
-  {
     group: "networking.k8s.io",
     resource: "servicecidrs",
     kind: "ServiceCIDR",

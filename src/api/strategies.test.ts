@@ -167,3 +167,25 @@ test("A resource nobody described has a strategy that asks for nothing", () => {
   assert.deepEqual(strategy.validate(object), []);
   assert.equal(strategy.prepareForCreate(object), object);
 });
+
+test("a local APIService is available from its creation, another one is not yet", () => {
+  const strategy = strategyFor("apiregistration.k8s.io", "apiservices");
+  const make = (spec: object): unknown =>
+    strategy.prepareForCreate({
+      metadata: { name: "v1.example.com", creationTimestamp: "2026-01-01T00:00:00Z" },
+      spec,
+      status: { conditions: [{ type: "Available", status: "True", reason: "Mine" }] },
+    } as AnyObject)["status"];
+  assert.deepEqual(make({}), {
+    conditions: [
+      {
+        type: "Available",
+        status: "True",
+        lastTransitionTime: "2026-01-01T00:00:00Z",
+        reason: "Local",
+        message: "Local APIServices are always available",
+      },
+    ],
+  });
+  assert.deepEqual(make({ service: { name: "s", namespace: "n" } }), {});
+});

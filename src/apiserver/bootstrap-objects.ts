@@ -1,9 +1,5 @@
 /** The objects a server keeps about itself and its cluster, as data (contract 1.20). */
-import {
-  customGroupPriority,
-  groupPriority,
-  versionPriority,
-} from "#api/schema/group-priorities.ts";
+import { groupPriority, versionPriority } from "#api/schema/group-priorities.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 
@@ -178,13 +174,15 @@ export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
   };
 }
 
-/** One APIService per group-version this process serves itself. */
+/** One APIService per built-in group-version; those of custom kinds follow the kinds (an aggregator's). */
 export function apiServiceObjects(
   infos: readonly ResourceInfo[],
   now: string,
 ): readonly AnyObject[] {
   const served = new Map(
-    infos.map(({ group, version }) => [`${version}.${group}`, { group, version }]),
+    infos
+      .filter(({ group }) => groupPriority(group) !== undefined)
+      .map(({ group, version }) => [`${version}.${group}`, { group, version }]),
   );
   return [...served].map(([name, { group, version }]) => ({
     apiVersion: "apiregistration.k8s.io/v1",
@@ -193,7 +191,7 @@ export function apiServiceObjects(
     spec: {
       ...(group === "" ? {} : { group }),
       version,
-      groupPriorityMinimum: groupPriority(group) ?? customGroupPriority,
+      groupPriorityMinimum: groupPriority(group) ?? 0,
       versionPriority: versionPriority(group, version),
     },
     status: {

@@ -55,6 +55,21 @@ test("another address moves the endpoints, a loopback address makes none", async
   await plane.close();
 });
 
+test("delegates are told whom to trust now; what others added stays", async () => {
+  const plane = await openPlane();
+  const deps = { catalog: plane.server.catalog, clock: plane.clock, log: silentLog };
+  const path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  await bootstrap(deps, facts, options);
+  const type = "application/merge-patch+json";
+  await ask(plane, "PATCH", path, { body: { data: { own: "kept" } }, type });
+  await bootstrap(deps, { ...facts, clientCa: "NEW" }, options);
+  assert.deepEqual((await ask(plane, "GET", path)).json["data"], {
+    "client-ca-file": "NEW",
+    own: "kept",
+  });
+  await plane.close();
+});
+
 test("the first address of a block is the one after its network", () => {
   assert.equal(firstAddress("10.96.0.0/12"), "10.96.0.1");
   assert.equal(firstAddress("fd00::/108"), "fd00::1");

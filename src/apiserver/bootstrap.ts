@@ -2,7 +2,7 @@
  * Bootstrap: creates the objects of bootstrap-objects.ts at the start.
  *
  * Holds  idempotent: what is there stays as it is, except RBAC policy (missing rules are added), flow
- *        control while its autoupdate annotation says true, and this server's own endpoints.
+ *        control while its autoupdate annotation says true, whom delegates trust, and this server's own endpoints.
  * Cost   all objects of a wave are written at once, so the store's group commit makes it two or three
  *        syncs; the second wave needs the namespaces of the first. No admission: this is the server.
  */
@@ -76,7 +76,8 @@ export async function bootstrap(
     [policy.filter((object) => !namespaced(object)), reconcilePolicy],
   ]);
   await ensureAll(deps, [
-    [[kubernetesService(facts), authenticationConfigMap(facts), legacyTokenTracking(now)], keep],
+    [[kubernetesService(facts), legacyTokenTracking(now)], keep],
+    [[authenticationConfigMap(facts)], replaceTrust],
     [endpoints, replaceEndpoints],
     [policy.filter(namespaced), reconcilePolicy],
   ]);
@@ -163,6 +164,12 @@ function reconcileFlowControl(wanted: AnyObject, current: AnyObject): AnyObject 
   if (!ours && !isMandatory(current.metadata?.name ?? "")) return undefined;
   if (jsonEqual(wanted["spec"], current["spec"])) return undefined;
   return { ...current, spec: wanted["spec"] };
+}
+
+/** Delegates trust what this server shows now; keys of others stay. */
+function replaceTrust(wanted: AnyObject, current: AnyObject): AnyObject | undefined {
+  const data = { ...(current["data"] as object), ...(wanted["data"] as object) };
+  return jsonEqual(current["data"], data) ? undefined : ({ ...current, data } as AnyObject);
 }
 
 /** One server, one address: a restart elsewhere moves it. Several servers keep each other's. */

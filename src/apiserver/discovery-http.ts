@@ -15,15 +15,15 @@ import {
 import { encodeObject, objectResponse } from "#server/respond.ts";
 import type { ResourceCatalog } from "./catalog.ts";
 import { type AggregatedDocument, aggregatedBytes } from "./discovery/aggregated-protobuf.ts";
-import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./discovery/aggregated.ts";
+import { aggregatedCoreDocument } from "./discovery/aggregated.ts";
 import {
-  apiGroupDocument,
-  apiGroupListDocument,
   apiResourceListDocument,
   apiVersionsDocument,
   groupsOf,
   versionsOf,
 } from "./discovery/discovery.ts";
+import { mergedAggregated, mergedGroup, mergedGroupList } from "./discovery/merged.ts";
+import type { Delegates } from "./delegates.ts";
 import { documentResponse } from "./document-response.ts";
 import type { Documents } from "./non-resource.ts";
 import { encodeJson, type EncodedDocument } from "./openapi/encoded-document.ts";
@@ -38,17 +38,21 @@ const fresh: ReadonlySet<string> = new Set();
 
 export class DiscoveryDocuments implements Documents {
   readonly #catalog: ResourceCatalog;
+  readonly #delegates: Delegates;
   /** By path; as many as groups and versions. */
   readonly #plain = new Map<string, JsonObject | undefined>();
   /** By path and media type. */
   readonly #aggregated = new Map<string, EncodedDocument>();
 
-  constructor(catalog: ResourceCatalog) {
+  constructor(catalog: ResourceCatalog, delegates: Delegates) {
     this.#catalog = catalog;
-    catalog.onChange(() => {
+    this.#delegates = delegates;
+    const forget = (): void => {
       this.#plain.clear();
       this.#aggregated.clear();
-    });
+    };
+    catalog.onChange(forget);
+    delegates.onChange(forget);
   }
 
   paths(): readonly string[] {
@@ -83,7 +87,7 @@ export class DiscoveryDocuments implements Documents {
   #plainAt(path: string): JsonObject | undefined {
     const known = this.#plain.get(path);
     if (known !== undefined) return known;
-    const made = plainDocument(this.#catalog, path);
+    const made = plainDocument(this.#catalog, this.#delegates, path);
     if (made !== undefined) this.#plain.set(path, made);
     return made;
   }
@@ -92,9 +96,12 @@ export class DiscoveryDocuments implements Documents {
     const key = `${path} ${type}`;
     const known = this.#aggregated.get(key);
     if (known !== undefined) return known;
-    const input = { resources: this.#catalog.infos(), stale: fresh };
-    const make = path === "/api" ? aggregatedCoreDocument : aggregatedGroupsDocument;
-    const made = encodeAggregated(make(input), type);
+    const resources = this.#catalog.infos();
+    const document =
+      path === "/api"
+        ? aggregatedCoreDocument({ resources, stale: fresh })
+        : mergedAggregated(resources, this.#delegates.versions());
+    const made = encodeAggregated(document, type);
     this.#aggregated.set(key, made);
     return made;
   }
@@ -111,15 +118,19 @@ function encodeAggregated(document: AggregatedDocument, type: MediaType): Encode
   return { ...json, body };
 }
 
-function plainDocument(catalog: ResourceCatalog, path: string): JsonObject | undefined {
+function plainDocument(
+  catalog: ResourceCatalog,
+  delegates: Delegates,
+  path: string,
+): JsonObject | undefined {
   const infos = catalog.infos();
   const [prefix, second = "", third = "", ...rest] = path.split("/").slice(1);
   if (rest.length > 0) return undefined;
   if (prefix === "api")
     return third === "" ? apiResourceListDocument(infos, "", second) : undefined;
   if (prefix !== "apis") return undefined;
-  if (second === "") return apiGroupListDocument(infos);
-  if (third === "") return apiGroupDocument(infos, second);
+  if (second === "") return mergedGroupList(infos, delegates.versions());
+  if (third === "") return mergedGroup(infos, delegates.versions(), second);
   return apiResourceListDocument(infos, second, third);
 }
 

@@ -7,9 +7,11 @@ import type { Clock } from "#platform/clock.ts";
 import type { RequestContext } from "#server/context.ts";
 import { type AcceptClause, notAcceptable, parseAccept } from "#server/negotiate.ts";
 import type { ResourceCatalog } from "./catalog.ts";
+import type { Delegates } from "./delegates.ts";
 import { documentResponse } from "./document-response.ts";
 import type { Documents } from "./non-resource.ts";
 import type { ApiSurface } from "./openapi/model.ts";
+import { encodeJson, type EncodedDocument } from "./openapi/encoded-document.ts";
 import { OpenapiDocuments } from "./openapi/openapi.ts";
 
 const json = "application/json";
@@ -24,14 +26,28 @@ const idleMs = 300_000;
 export class OpenapiHttp implements Documents {
   readonly #documents: OpenapiDocuments;
   readonly #clock: Clock;
+  readonly #delegates: Delegates;
+  #mergedIndex: { readonly own: EncodedDocument; readonly merged: EncodedDocument } | undefined;
   #askedMs = 0;
   #isForgetting = false;
 
-  constructor(deps: { readonly catalog: ResourceCatalog; readonly clock: Clock }, version: string) {
-    const { catalog } = deps;
+  constructor(
+    deps: {
+      readonly catalog: ResourceCatalog;
+      readonly clock: Clock;
+      readonly delegates: Delegates;
+    },
+    version: string,
+  ) {
+    const { catalog, delegates } = deps;
+    this.#delegates = delegates;
     this.#clock = deps.clock;
     this.#documents = new OpenapiDocuments(surfaceOf(catalog, version));
     catalog.onChange(() => this.#documents.setSurface(surfaceOf(catalog, version)));
+    delegates.onChange(() => {
+      this.#mergedIndex = undefined;
+      this.#documents.setOthers(delegates.openapiV2());
+    });
   }
 
   paths(): readonly string[] {
@@ -48,10 +64,31 @@ export class OpenapiHttp implements Documents {
     if (path === "/openapi/v3") {
       chooseMediaType(context, [json]);
       await this.#documents.prepareV3Index(context.pace);
-      return documentResponse(request, this.#documents.v3Index(), json, etagOnly);
+      return documentResponse(request, this.#v3Index(), json, etagOnly);
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
-    return this.#v3(context, path.slice("/openapi/v3/".length));
+    const name = path.slice("/openapi/v3/".length);
+    return this.#remoteV3(context, name) ?? this.#v3(context, name);
+  }
+
+  /** With the documents of other servers, which say by themselves under which hash. */
+  #v3Index(): EncodedDocument {
+    const own = this.#documents.v3Index();
+    const remote = this.#delegates.openapiV3();
+    if (remote.size === 0) return own;
+    if (this.#mergedIndex?.own === own) return this.#mergedIndex.merged;
+    const { paths } = JSON.parse(new TextDecoder().decode(own.body)) as { readonly paths: object };
+    const others = [...remote].map(([name, serverRelativeURL]) => [name, { serverRelativeURL }]);
+    const merged = encodeJson({ paths: { ...paths, ...Object.fromEntries(others) } });
+    this.#mergedIndex = { own, merged };
+    return merged;
+  }
+
+  /** Passed on: who has it already asks with its tag, and the other server answers 304. */
+  #remoteV3(context: RequestContext, name: string): Promise<PlainResponse> | undefined {
+    if (!this.#delegates.openapiV3().has(name)) return undefined;
+    const [, group = "", version = ""] = name.split("/");
+    return this.#delegates.find(group, version)?.serve(context);
   }
 
   /** One timer at a time: it is armed again for as long as somebody asks. */

@@ -20,7 +20,7 @@ import type { Gate } from "#server/gate.ts";
 import { type Health, type HealthCheck, ping } from "#server/health.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { RequestMetrics } from "#server/metrics.ts";
-import type { Scope } from "#server/place.ts";
+import type { Reach } from "#server/place.ts";
 import type { RequestInfo } from "#server/request-info.ts";
 import type { VersionInfo } from "#server/version.ts";
 import { FrameJoiner } from "#server/watch-frames.ts";
@@ -28,6 +28,7 @@ import { streamDeadlines, type WatchStream } from "#server/watch-stream.ts";
 import { inlineYaml, type YamlReader } from "#wire/yaml-reader.ts";
 import { ResourceCatalog } from "./catalog.ts";
 import type { Component } from "./component-statuses.ts";
+import { type Delegates, delegateOf, noDelegates } from "./delegates.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
 import { DiscoveryDocuments } from "./discovery-http.ts";
 import { issuerDocuments, type IssuerFacts } from "./issuer-http.ts";
@@ -64,6 +65,8 @@ interface ApiServerDeps {
   readonly yaml?: YamlReader;
   /** Further documents, asked after discovery and OpenAPI. */
   readonly documents?: (catalog: ResourceCatalog) => readonly Documents[];
+  /** Other servers that answer parts of the API; absent: none. */
+  readonly delegates?: (catalog: ResourceCatalog) => Delegates;
 }
 
 interface ApiServerOptions {
@@ -99,7 +102,8 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
   const { version, metrics, log, audit: sink, ...plain } = deps;
   const audit = sink === undefined ? undefined : new AuditTrail({ sink, metrics, log });
   const route = routeDeps(deps, options, catalog, streams, requestMetrics);
-  const documents = documentsOf(deps, catalog);
+  const delegates = deps.delegates?.(catalog) ?? noDelegates;
+  const documents = documentsOf(deps, catalog, delegates);
   const nonResource = { health: healthOf(deps, life, audit), metrics, version, documents, log };
   storageMetrics(deps, catalog);
   const handler = createChain(
@@ -108,13 +112,16 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
       ...(audit === undefined ? {} : { audit }),
       log,
       metrics: requestMetrics,
-      scopeOf: (info) => scopeOf(catalog, info),
+      scopeOf: (info) => scopeOf(catalog, delegates, info),
     },
     { requestTimeoutMs: options.requestTimeoutMs },
-    (context) =>
-      context.requestInfo.isResourceRequest
+    (context) => {
+      const delegate = delegateOf(delegates, context.request.path);
+      if (delegate !== undefined) return delegate.serve(context);
+      return context.requestInfo.isResourceRequest
         ? serveResource(route, context)
-        : serveNonResource(nonResource, context),
+        : serveNonResource(nonResource, context);
+    },
   );
   return {
     handler,
@@ -135,18 +142,27 @@ export function createApiServer(deps: ApiServerDeps, options: ApiServerOptions):
 
 function scopeOf(
   catalog: ResourceCatalog,
-  { group, version, resource }: RequestInfo,
-): Scope | undefined {
+  delegates: Delegates,
+  { path, group, version, resource }: RequestInfo,
+): Reach | undefined {
+  if (delegateOf(delegates, path) !== undefined) return "delegated";
   const kind = catalog.find(group, version, resource);
   if (kind === undefined) return undefined;
   return kind.resource.namespaced ? "namespaced" : "cluster";
 }
 
-function documentsOf(deps: ApiServerDeps, catalog: ResourceCatalog): readonly Documents[] {
+function documentsOf(
+  deps: ApiServerDeps,
+  catalog: ResourceCatalog,
+  delegates: Delegates,
+): readonly Documents[] {
   const { clock, issuer } = deps;
   return [
-    new DiscoveryDocuments(catalog),
-    new OpenapiHttp({ catalog, clock }, `v${deps.version.major}.${deps.version.minor}.0`),
+    new DiscoveryDocuments(catalog, delegates),
+    new OpenapiHttp(
+      { catalog, clock, delegates },
+      `v${deps.version.major}.${deps.version.minor}.0`,
+    ),
     ...(issuer === undefined ? [] : [issuerDocuments(issuer)]),
     ...(deps.documents?.(catalog) ?? []),
   ];

@@ -43,6 +43,16 @@ export const kubeletStreams = { openMax: 4_096, openPerHostMax: 1_024 };
 /** Upstream's 30 s to reach a pod (kubelets: --kubelet-timeout); a head as clients may send one. */
 export const kubeletConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 8 };
 
+/** Requests to aggregated API servers that are open at once, watches included: two sockets each. Beyond it 429. */
+export const aggregatedStreams = { openMax: 8_192, openPerHostMax: 4_096 };
+
+/** Upstream's 30 s to reach one; a head as clients may send one. */
+export const aggregatedConnections = {
+  connectMs: 30_000,
+  headBytesMax: 65_536,
+  idleSocketsMax: 32,
+};
+
 /** From a deletion to the end of a hollow pod that stops when asked to: a kubelet takes one or two seconds. */
 export const hollowStopMs = 1_000;
 

@@ -101,6 +101,17 @@ program
     "--kubelet-preferred-address-types <list>",
     "which of a node's addresses its kubelet is reached at, the first it has (default: InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS)",
   )
+  .option(
+    "--proxy-client-cert-file <file>",
+    "PEM certificate to show to aggregated API servers, instead of the data directory's front proxy's",
+  )
+  .option("--proxy-client-key-file <file>", "its private key, PEM")
+  .option(
+    "--enable-aggregator-routing <boolean>",
+    "reach aggregated API servers at the endpoints of their Services; false: at the cluster IP, which something else must route",
+    boolean,
+    true,
+  )
   .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s")
   .addHelpText(
     "after",
@@ -326,6 +337,11 @@ function anonymousPaths(text: string): readonly string[] | "all" {
   const paths = text.split(",").filter((path) => path !== "");
   if (paths.every((path) => path.startsWith("/"))) return paths;
   throw new InvalidArgumentError("each path starts with a slash.");
+}
+
+function boolean(text: string): boolean {
+  if (text === "true" || text === "false") return text === "true";
+  throw new InvalidArgumentError("true or false.");
 }
 
 function ipAddress(text: string): string {

@@ -40,6 +40,7 @@ import {
   recommendedRegistryOptions,
   type OpenRegistry,
 } from "#registry/registry.ts";
+import type { Aggregator } from "#extension/aggregation/aggregator.ts";
 import type { AuditSink } from "#server/audit.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
@@ -48,6 +49,7 @@ import { storeMetrics } from "#store/metrics.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
+import { type AggregationAccess, openAggregator } from "./aggregation.ts";
 import {
   offloadedYaml,
   type YamlInput,
@@ -81,6 +83,8 @@ export interface PlaneOptions {
   readonly kubelet?: KubeletAccess;
   /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
   readonly kubelets?: OpenedKubelets;
+  /** How aggregated API servers are reached; absent: at their endpoints, by the front proxy's certificate. */
+  readonly aggregation?: AggregationAccess;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
@@ -137,7 +141,7 @@ async function startOn(
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const parts = { registry, access, yaml, metrics: planeMetrics(store), kubelets };
-  const server = makeServer(host, options, parts);
+  const { server, aggregator } = makeServer(host, options, parts);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -146,6 +150,7 @@ async function startOn(
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
+  await aggregator.start();
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, {
     name: "kubernetes-admin",
@@ -173,6 +178,7 @@ async function startOn(
       await keeper.close();
       server.close();
       kubelets.kubelets.streams.cutTunnels();
+      await aggregator.close();
       await listening.close(limits.shutdownMs);
       kubelets.close();
       await yaml.close();
@@ -251,7 +257,7 @@ function makeServer(
   host: SupervisedHost,
   options: PlaneOptions,
   { registry, access, yaml, metrics, kubelets }: ServerParts,
-): ApiServer {
+): { readonly server: ApiServer; readonly aggregator: Aggregator } {
   const lookup = createLister(registry);
   const plugins = defaultPlugins({
     ...host,
@@ -263,7 +269,8 @@ function makeServer(
     extra: [],
   });
   countFailures(metrics, host.supervisor);
-  return createApiServer(
+  let aggregator: Aggregator | undefined;
+  const server = createApiServer(
     {
       ...host,
       registry,
@@ -287,10 +294,17 @@ function makeServer(
       tokens: access.authenticator,
       tokenMinter: access.mintToken,
       kubelets: kubelets.kubelets,
+      delegates: (catalog) => {
+        const frontProxy = options.pki.frontProxyClient;
+        const reached = { catalog, lookup, metrics, frontProxy };
+        aggregator = openAggregator(host, reached, options.aggregation ?? {});
+        return aggregator;
+      },
       ...(options.audit === undefined ? {} : { audit: options.audit }),
     },
     { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
+  return { server, aggregator: must(aggregator, "a server asks for its delegates") };
 }
 
 const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) => ({

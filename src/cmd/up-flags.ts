@@ -1,9 +1,10 @@
 /** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
 import type { ImagePatterns } from "#hollow/image-pull.ts";
+import type { AggregationFlags } from "./aggregation.ts";
 import type { KubeletFlags } from "./kubelets.ts";
 import type { SigningFlags } from "./signing.ts";
 
-export interface UpFlags extends KubeletFlags, SigningFlags {
+export interface UpFlags extends KubeletFlags, SigningFlags, AggregationFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;

@@ -11,6 +11,7 @@ import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { NodeRandom } from "#platform/node/random.ts";
+import { aggregationAccess } from "./aggregation.ts";
 import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
 import type { Host, SupervisedHost } from "./host.ts";
@@ -34,6 +35,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const host = hostOf(flags);
   const staticTokens = staticTokensOf(flags);
   const kubelet = kubeletAccess(flags);
+  const aggregation = aggregationAccess(flags);
   const signing = signingOf(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
@@ -41,6 +43,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const pki = pkiOf(host, directory, [flags.host, ...Object.values(advertised)]);
   const plane = await start(host, directory, pki, flags, {
     kubelet,
+    aggregation,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...signing,

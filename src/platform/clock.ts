@@ -55,6 +55,13 @@ export type TimerName =
   | "offload.idle"
   | "memory.look"
   | "openapi.idle"
+  | "aggregation.check"
+  | "aggregation.discovery"
+  | "aggregation.openapi"
+  | "aggregation.fetch"
+  | "aggregation.answer"
+  | "aggregation.register"
+  | "aggregation.watch"
   | "sim.step";
 
 export interface Timer {

@@ -34,7 +34,7 @@ import type { AuditNote, RequestContext } from "./context.ts";
 import { runWithDeadline, allowedTimeoutMs } from "./deadline.ts";
 import type { Gate } from "./gate.ts";
 import type { RequestMetrics } from "./metrics.ts";
-import { type Place, type Scope, targetOf } from "./place.ts";
+import { type Place, type Reach, targetOf } from "./place.ts";
 import { requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
 import { textResponse } from "./respond.ts";
 import { statusResponse } from "./status.ts";
@@ -53,7 +53,7 @@ interface ChainDeps {
   readonly metrics: RequestMetrics;
   readonly audit?: AuditTrail;
   /** Of the kind the path leads to; undefined: this server has none. */
-  readonly scopeOf: (info: RequestInfo) => Scope | undefined;
+  readonly scopeOf: (info: RequestInfo) => Reach | undefined;
 }
 
 interface ChainOptions {
@@ -318,7 +318,7 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
   const seconds = (deps.clock.monotonicMs() - state.receivedMs) / 1000;
   deps.metrics.end({
     info,
-    known: deps.scopeOf(info) !== undefined,
+    known: isKnown(deps.scopeOf(info)),
     method: request.method,
     code: response.status,
     seconds,
@@ -339,6 +339,11 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
     query: request.query,
     code: response.status,
   });
+}
+
+/** Of another server's resources any text may come: none of them becomes a label. */
+function isKnown(reach: Reach | undefined): boolean {
+  return reach !== undefined && reach !== "delegated";
 }
 
 function bodyLength(body: readonly Uint8Array[]): number {

@@ -8,12 +8,15 @@
  *        authorised in the namespace that it is (`namespaces/NAME`, `.../status`, `.../finalize`).
  * Out    no place when the path's shape does not fit the scope, or nothing is served there: the request is
  *        answered 404 once it is authorised, and reaches no handler.
+ * Not    of requests that are passed on to another server: they get the place of no object.
  * Why a class: only this file can make a place, so no handler can invent one.
  */
 import { isNamespaceResource } from "#api/object.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-export type Scope = "namespaced" | "cluster";
+type Scope = "namespaced" | "cluster";
+/** Or another server's: what its paths mean is its own to say, and no handler here acts on an object of it. */
+export type Reach = Scope | "delegated";
 
 export class Place {
   readonly #namespace: string;
@@ -64,10 +67,10 @@ export interface Target {
 }
 
 /** `scope`: undefined when no such resource is served. */
-export function targetOf(info: RequestInfo, scope: Scope | undefined): Target {
+export function targetOf(info: RequestInfo, scope: Reach | undefined): Target {
   const { namespace, name } = info;
   const asked = { namespace, name };
-  if (!info.isResourceRequest) return { asked, place: Place.none };
+  if (!info.isResourceRequest || scope === "delegated") return { asked, place: Place.none };
   return { asked, place: scope === undefined ? undefined : Place.of(info, scope) };
 }
 

@@ -180,7 +180,7 @@ export function isTrue(value: string | null | undefined): boolean {
 }
 
 /** Requests without deadline: watches, and the streams of a container. */
-export function isLongRunning(info: RequestInfo): boolean {
+export function isLongRunning(info: Pick<RequestInfo, "verb" | "subresource">): boolean {
   if (info.verb === "watch" || info.verb === "proxy") return true;
   return longRunningSubresources.has(info.subresource);
 }

@@ -202,22 +202,6 @@ describe("kinds that wait for a controller", () => {
       /CustomResourceDefinition is stored but not served yet/,
     ],
     [
-      "/apis/apiregistration.k8s.io/v1/apiservices",
-      {
-        apiVersion: "apiregistration.k8s.io/v1",
-        kind: "APIService",
-        metadata: { name: "v1.example.com" },
-        spec: {
-          group: "example.com",
-          version: "v1",
-          service: { name: "s", namespace: "default" },
-          groupPriorityMinimum: 100,
-          versionPriority: 100,
-        },
-      },
-      /APIService is stored, but this server does not forward/,
-    ],
-    [
       "/apis/networking.k8s.io/v1/servicecidrs",
       {
         apiVersion: "networking.k8s.io/v1",

@@ -20,7 +20,7 @@ export async function startRelay(upstream: string): Promise<ClearRelay> {
     child.on("exit", () => reject(new Error(`the relay ended: ${printed}`)));
     child.stdout.on("data", (chunk: Buffer) => {
       printed += chunk.toString();
-      const found = /listens\s+http:\/\/127\.0\.0\.1:(\d+)[\s\S]*faces/.exec(printed)?.[1];
+      const found = /listens\s+http:\/\/127\.0\.0\.1:(\d+)[\s\S]*frontends/.exec(printed)?.[1];
       if (found !== undefined) resolve(Number(found));
     });
   });

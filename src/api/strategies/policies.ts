@@ -35,6 +35,20 @@ export function isApproval(condition: Fields): boolean {
   return approvals.has(text(condition, "type"));
 }
 
+/** A local APIService is available from the start; of another a controller finds out. */
+function withLocalCondition(service: AnyObject): AnyObject {
+  const { service: target } = (service["spec"] ?? {}) as { readonly service?: unknown };
+  if (target !== undefined && target !== null) return service;
+  const condition = {
+    type: "Available",
+    status: "True",
+    lastTransitionTime: service.metadata?.creationTimestamp ?? "",
+    reason: "Local",
+    message: "Local APIServices are always available",
+  };
+  return { ...service, status: { conditions: [condition] } } as AnyObject;
+}
+
 const resetStatus = { statusMetadata: "reset" } as const;
 
 export const policyRows: Readonly<Record<string, Readonly<Record<string, StrategyRow>>>> = {
@@ -57,7 +71,12 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
     },
   },
   "apiregistration.k8s.io": {
-    apiservices: { status: {}, unconditionalUpdate: false, ...resetStatus },
+    apiservices: {
+      status: {},
+      unconditionalUpdate: false,
+      ...resetStatus,
+      prepareForCreate: withLocalCondition,
+    },
   },
   "authentication.k8s.io": { tokenreviews: {}, selfsubjectreviews: {} },
   "authorization.k8s.io": {

@@ -26,11 +26,15 @@ export function validateApiService(service: Fields): FieldError[] {
   const version = text(spec, "version");
   const name = text(part(service, "metadata"), "name");
   const expected = `${version}.${text(spec, "group")}`;
-  if (name !== expected) {
+  if (name !== "" && name !== expected) {
     const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(expected)}`;
     out.push(invalidValue("metadata.name", name, detail));
   }
   const group = text(spec, "group");
+  if (group === "" && version !== "v1") {
+    const detail = "only v1 may have an empty group and it better be legacy kube";
+    out.push(required("spec.group", detail));
+  }
   if (group !== "") append(out, invalidEach("spec.group", group, subdomainErrors(group)));
   append(out, invalidEach("spec.version", version, dns1035LabelErrors(version)));
   checkPriority(out, spec, "groupPriorityMinimum", groupPriorityMax);

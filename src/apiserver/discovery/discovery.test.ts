@@ -6,12 +6,8 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { aggregatedCoreDocument, aggregatedGroupsDocument } from "./aggregated.ts";
-import {
-  apiGroupDocument,
-  apiGroupListDocument,
-  apiResourceListDocument,
-  apiVersionsDocument,
-} from "./discovery.ts";
+import { apiResourceListDocument, apiVersionsDocument } from "./discovery.ts";
+import { mergedGroup, mergedGroupList } from "./merged.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
 const served = stableResources();
@@ -48,7 +44,7 @@ test("the core root names its version and the server's address", () => {
 });
 
 test("groups come in upstream's order, custom ones last", () => {
-  const groups = names(list(apiGroupListDocument([...served, cronTab]), "groups"));
+  const groups = names(list(mergedGroupList([...served, cronTab], []), "groups"));
   assert.deepEqual(groups, [
     "apiregistration.k8s.io",
     "apps",
@@ -75,7 +71,7 @@ test("groups come in upstream's order, custom ones last", () => {
 });
 
 test("a group lists its versions, the preferred first", () => {
-  const group = apiGroupDocument(served, "autoscaling");
+  const group = mergedGroup(served, [], "autoscaling");
   assert.deepEqual(group, {
     kind: "APIGroup",
     apiVersion: "v1",
@@ -86,7 +82,7 @@ test("a group lists its versions, the preferred first", () => {
     ],
     preferredVersion: { groupVersion: "autoscaling/v2", version: "v2" },
   });
-  assert.equal(apiGroupDocument(served, "nothing.example.com"), undefined);
+  assert.equal(mergedGroup(served, [], "nothing.example.com"), undefined);
 });
 
 test("a group-version lists its resources, each followed by its subresources", () => {

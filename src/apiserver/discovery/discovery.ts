@@ -1,5 +1,5 @@
 /**
- * Discovery documents, one level a request: `/api`, `/apis`, `/apis/G`, `/api/v1`, `/apis/G/V`.
+ * Discovery documents, one level a request: `/api`, `/api/v1`, `/apis/G/V`. Those of groups are in merged.ts.
  *
  * Pure functions of the resources that are served, built-in and custom alike. Groups and versions
  * are ordered as upstream orders them; resources by name, each followed by its subresources.
@@ -20,24 +20,6 @@ export function apiVersionsDocument(
     versions: versionsOf(resources, ""),
     serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress }],
   };
-}
-
-/** `/apis`. */
-export function apiGroupListDocument(resources: readonly ResourceInfo[]): JsonObject {
-  return {
-    kind: "APIGroupList",
-    apiVersion: "v1",
-    groups: groupsOf(resources).map((group) => groupEntry(resources, group)),
-  };
-}
-
-/** `/apis/G`; undefined for a group that is not served. */
-export function apiGroupDocument(
-  resources: readonly ResourceInfo[],
-  group: string,
-): JsonObject | undefined {
-  if (group === "" || versionsOf(resources, group).length === 0) return undefined;
-  return { kind: "APIGroup", apiVersion: "v1", ...groupEntry(resources, group) };
 }
 
 /** `/api/v1` and `/apis/G/V`; undefined for a group-version that is not served. */
@@ -82,15 +64,6 @@ export function resourcesOf(
   return resources
     .filter((row) => row.group === group && row.version === version)
     .sort((a, b) => (a.resource < b.resource ? -1 : 1));
-}
-
-function groupEntry(resources: readonly ResourceInfo[], group: string): JsonObject {
-  const versions = versionsOf(resources, group).map((version) => ({
-    groupVersion: apiVersionOf({ group, version }),
-    version,
-  }));
-  const [preferredVersion] = versions;
-  return { name: group, versions, ...(preferredVersion === undefined ? {} : { preferredVersion }) };
 }
 
 function resourceEntry(row: ResourceInfo): JsonObject {

@@ -8,7 +8,7 @@
  * Bound  documents are as many as group-versions; bytes follow the number of CRDs: 9 MB without any.
  *        `forgetBodies` lets go of them; it is called when nobody has asked for some minutes.
  */
-import { apiVersionOf } from "#api/object.ts";
+import { apiVersionOf, type JsonObject } from "#api/object.ts";
 import { stepsInTurns } from "#base/steps.ts";
 import type { Pace } from "#platform/pace.ts";
 import {
@@ -17,6 +17,7 @@ import {
   openapiV3Document,
   openapiV3Names,
 } from "./documents.ts";
+import { mergeV2 } from "./merge-v2.ts";
 import { encodeJson, withHash, type EncodedDocument } from "./encoded-document.ts";
 import type { ApiSurface } from "./model.ts";
 import { encodeOpenapiV2, openapiV2ProtobufSteps } from "./proto-v2.ts";
@@ -31,6 +32,7 @@ interface Kept extends EncodedDocument {
 
 export class OpenapiDocuments {
   #surface: ApiSurface;
+  #others: readonly JsonObject[] = [];
   readonly #v3 = new Map<string, Kept>();
   #index: EncodedDocument | undefined;
   #v2Json: EncodedDocument | undefined;
@@ -48,6 +50,13 @@ export class OpenapiDocuments {
     this.#v2Protobuf = undefined;
     const names = new Set(openapiV3Names(surface));
     for (const name of this.#v3.keys()) if (!names.has(name)) this.#v3.delete(name);
+  }
+
+  /** Version 2 documents of other servers, merged into this one's. */
+  setOthers(others: readonly JsonObject[]): void {
+    this.#others = others;
+    this.#v2Json = undefined;
+    this.#v2Protobuf = undefined;
   }
 
   /** What is asked for again is made again. The index stays: it is small, and needs all documents to be made. */
@@ -71,15 +80,17 @@ export class OpenapiDocuments {
     const made = form === "json" ? this.#v2Json : this.#v2Protobuf;
     if (made !== undefined) return;
     const surface = this.#surface;
+    const others = this.#others;
     const turn = (): Promise<void> => pace.turn();
-    const document = await stepsInTurns(openapiV2Steps(surface), turn, stepsPerTurn);
+    const own = await stepsInTurns(openapiV2Steps(surface), turn, stepsPerTurn);
+    const document = mergeV2(own, others);
     await pace.turn();
     const encoded =
       form === "json"
         ? encodeJson(document)
         : withHash(await stepsInTurns(openapiV2ProtobufSteps(document), turn, stepsPerTurn));
     // Of a surface that has changed meanwhile nothing is kept.
-    if (surface !== this.#surface) return;
+    if (surface !== this.#surface || others !== this.#others) return;
     if (form === "json") this.#v2Json ??= encoded;
     else this.#v2Protobuf ??= encoded;
   }
@@ -103,14 +114,18 @@ export class OpenapiDocuments {
   }
 
   v2Json(): EncodedDocument {
-    this.#v2Json ??= encodeJson(openapiV2Document(this.#surface));
+    this.#v2Json ??= encodeJson(this.#v2Document());
     return this.#v2Json;
   }
 
   /** Gnostic's protobuf form. */
   v2Protobuf(): EncodedDocument {
-    this.#v2Protobuf ??= withHash(encodeOpenapiV2(openapiV2Document(this.#surface)));
+    this.#v2Protobuf ??= withHash(encodeOpenapiV2(this.#v2Document()));
     return this.#v2Protobuf;
+  }
+
+  #v2Document(): JsonObject {
+    return mergeV2(openapiV2Document(this.#surface), this.#others);
   }
 
   #v3Paths(): object {

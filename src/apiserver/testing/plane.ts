@@ -20,6 +20,9 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { openMemoryStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
+import type { Lister } from "#api/lister.ts";
+import type { ResourceCatalog } from "../catalog.ts";
+import type { Delegates } from "../delegates.ts";
 import { apiLimits } from "../deps.ts";
 import { type ApiServer, createApiServer } from "../server.ts";
 
@@ -40,6 +43,13 @@ interface PlaneOptions {
   readonly authenticator?: Authenticator;
   /** Put between the handlers and the registry, to see what they reach for. */
   readonly around?: (registry: Registry) => Registry;
+  /** Other servers that answer parts of the API. */
+  readonly delegates?: (deps: {
+    readonly catalog: ResourceCatalog;
+    readonly lookup: Lister;
+    readonly clock: Clock;
+    readonly metrics: MetricSet;
+  }) => Delegates;
 }
 
 const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
@@ -69,12 +79,17 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
   );
   const metrics = new MetricSet();
   const build = { productVersion: "0", commit: "c", date: "d", runtime: "node", platform: "test" };
+  const lookup = createLister(registry);
+  const { delegates } = options;
   const server = createApiServer(
     {
       ...deps,
+      ...(delegates === undefined
+        ? {}
+        : { delegates: (catalog) => delegates({ catalog, lookup, clock, metrics }) }),
       registry: options.around?.(registry) ?? registry,
       metrics,
-      lookup: createLister(registry),
+      lookup,
       authenticator: options.authenticator ?? everybodyIsTester,
       authorizer: options.authorizer ?? alwaysAllow,
       admission: createAdmission(options.plugins ?? []),

@@ -117,10 +117,13 @@ function startRequest(
   if (scheme === "http") return httpRequest({ ...shared, agent: agents.http });
   // "" for an address: it is not sent then.
   const servername = isIP(name) === 0 ? name : "";
+  const options = { ...shared, servername, agent: agents.https };
+  // Node checks the server name, or without one the address. It keeps no connection of a request that brings a
+  // check of its own, so only an address that is reached at another one does.
+  if (servername !== "" || address === name) return httpsRequest(options);
   const identity = (_host: string, certificate: PeerCertificate): Error | undefined =>
     checkServerIdentity(name, certificate);
-  const options = { ...shared, servername, checkServerIdentity: identity };
-  return httpsRequest({ ...options, agent: agents.https });
+  return httpsRequest({ ...options, checkServerIdentity: identity });
 }
 
 function exchange(

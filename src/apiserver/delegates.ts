@@ -1,0 +1,44 @@
+/**
+ * Parts of the API that other servers answer: the door for an aggregator, which is made above this room.
+ *
+ * Holds  a request is passed on only by its path, `/apis/GROUP/VERSION` or below, as it came: what the
+ *        request info made of it is not asked. It was authenticated and authorized as any other.
+ */
+import type { JsonObject } from "#api/object.ts";
+import type { PlainResponse } from "#platform/http.ts";
+import type { RequestContext } from "#server/context.ts";
+import type { RemoteVersion } from "./discovery/merged.ts";
+
+export interface Delegate {
+  serve(context: RequestContext): Promise<PlainResponse>;
+}
+
+export interface Delegates {
+  /** Group-versions that others answer. */
+  readonly size: number;
+  /** The server behind a group-version; undefined: this one. */
+  find(group: string, version: string): Delegate | undefined;
+  /** For discovery, in no order. */
+  versions(): readonly RemoteVersion[];
+  /** Names of their OpenAPI version 3 documents, `apis/G/V`, with the addresses that the index gives them. */
+  openapiV3(): ReadonlyMap<string, string>;
+  /** Their version 2 documents, each with the paths of one group-version. */
+  openapiV2(): readonly JsonObject[];
+  /** Runs after every change of the three above. */
+  onChange(changed: () => void): void;
+}
+
+export const noDelegates: Delegates = {
+  size: 0,
+  find: () => undefined,
+  versions: () => [],
+  openapiV3: () => new Map(),
+  openapiV2: () => [],
+  onChange: () => {},
+};
+
+export function delegateOf(delegates: Delegates, path: string): Delegate | undefined {
+  if (delegates.size === 0 || !path.startsWith("/apis/")) return undefined;
+  const [group = "", version = ""] = path.slice("/apis/".length).split("/", 2);
+  return group === "" || version === "" ? undefined : delegates.find(group, version);
+}

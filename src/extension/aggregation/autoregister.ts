@@ -1,0 +1,72 @@
+/**
+ * APIServices of what this server serves itself: one per group-version, kept as upstream keeps them.
+ *
+ * In     the wanted ones: built-in group-versions (`onstart`), those of custom kinds (`true`).
+ * Holds  an object without the label, or labelled `onstart` by somebody after the start, is left alone. A
+ *        built-in one is put right once per start; one of a custom group whenever it differs, and it goes
+ *        with its last kind.
+ * After  kube-aggregator autoregister_controller.go; crdregistration_controller.go.
+ */
+import { jsonEqual } from "#api/json-value.ts";
+import type { AnyObject } from "#api/object.ts";
+import {
+  customGroupPriority,
+  groupPriority,
+  versionPriority,
+} from "#api/schema/group-priorities.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+
+const managedLabel = "kube-aggregator.kubernetes.io/automanaged";
+
+/** By name. */
+export function wantedApiServices(infos: readonly ResourceInfo[]): ReadonlyMap<string, AnyObject> {
+  const wanted = new Map<string, AnyObject>();
+  for (const { group, version } of infos) {
+    const name = `${version}.${group}`;
+    if (!wanted.has(name)) wanted.set(name, wantedApiService(name, group, version));
+  }
+  return wanted;
+}
+
+function wantedApiService(name: string, group: string, version: string): AnyObject {
+  const builtin = groupPriority(group);
+  return {
+    apiVersion: "apiregistration.k8s.io/v1",
+    kind: "APIService",
+    metadata: { name, labels: { [managedLabel]: builtin === undefined ? "true" : "onstart" } },
+    spec: {
+      ...(group === "" ? {} : { group }),
+      version,
+      groupPriorityMinimum: builtin ?? customGroupPriority,
+      versionPriority: versionPriority(group, version),
+    },
+  } as AnyObject;
+}
+
+interface Known {
+  /** Of this name something was done, or nothing had to be, since the start. */
+  readonly hasSynced: boolean;
+  readonly wasThereAtStart: boolean;
+}
+
+type Action = "nothing" | "create" | "update" | "delete";
+
+/** Upstream's table: rows are the object that is there, columns the one that is wanted. */
+export function actionFor(
+  wanted: AnyObject | undefined,
+  current: AnyObject | undefined,
+  { hasSynced, wasThereAtStart }: Known,
+): Action {
+  if (current === undefined && wanted === undefined) return "nothing";
+  if (labelOf(wanted) === "onstart" && hasSynced) return "nothing";
+  if (current === undefined) return "create";
+  const label = labelOf(current);
+  if (label !== "onstart" && label !== "true") return "nothing";
+  if (label === "onstart" && (!wasThereAtStart || hasSynced)) return "nothing";
+  if (wanted === undefined) return "delete";
+  return jsonEqual(current["spec"], wanted["spec"]) ? "nothing" : "update";
+}
+
+function labelOf(object: AnyObject | undefined): string | undefined {
+  return object?.metadata?.labels?.[managedLabel];
+}
