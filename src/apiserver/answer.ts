@@ -37,14 +37,13 @@ export function answerCached(
   status: number,
   cached: CachedObject,
 ): PlainResponse {
-  const asStored = kind.apiVersion === kind.storedApiVersion;
   // What a dry run would have created is at no revision.
   if (cached.revision === 0) {
     return answerObject(context, kind, form, status, kind.fromStored(stripVersion(cached.object)));
   }
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.isPretty;
-  if (!direct && asStored && json && form.transform === undefined) {
+  if (!direct && json && form.transform === undefined && kind.isAsStored(cached)) {
     return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
   }
   const binary = form.mediaType === protobufType && form.transform === undefined;

@@ -30,7 +30,8 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
   return {
     resource: info,
     apiVersion,
-    storedApiVersion,
+    formKey: apiVersion,
+    isAsStored: () => apiVersion === storedApiVersion,
     store,
     blocks: new ListBlocks(),
     check: (object, duplicates) => check(info, schema, object, duplicates),

@@ -12,6 +12,7 @@ import { bytesResponse, compressBody } from "#server/respond.ts";
 import { wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, goType } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import {
   includeObject,
@@ -30,6 +31,7 @@ export async function handleList(
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const options = { ...pageOptions(query), pace: context.pace };
   const page = await kind.store.list(context.place.namespace, options);
+  if (kind.prepare !== undefined) await kind.prepare(page.items);
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response);
 }
@@ -67,9 +69,11 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
-  if (kind.apiVersion === kind.storedApiVersion)
-    return storedForm(kind.apiVersion, kind.resource.kind);
-  return madeForm(kind.apiVersion, (object) => kindless(kind.fromStored(object)));
+  const stored = storedForm(kind.apiVersion, kind.resource.kind);
+  const made = madeForm(kind.formKey, (object) => kindless(kind.fromStored(object)));
+  const bytes = (cached: CachedObject): Uint8Array =>
+    kind.isAsStored(cached) ? stored.bytes(cached) : made.bytes(cached);
+  return { key: kind.formKey, layout: "json", bytes };
 }
 
 function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm {

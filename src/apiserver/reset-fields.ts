@@ -42,6 +42,9 @@ const metadataKept: ReadonlySet<string> = new Set([
 /** By field path. */
 export function listResetFields({ resource }: ServedKind, subresource: string): Paths {
   const { group } = resource;
+  if (resource.isCustom === true && subresource !== "") {
+    return subresource === "status" ? specAndMetadata : [];
+  }
   const endpoint = subresource === "" ? resource.resource : `${resource.resource}/${subresource}`;
   const known = special.get(group === "" ? endpoint : `${endpoint}.${group}`);
   if (known !== undefined) return known;

@@ -60,6 +60,7 @@ const deprecated: Readonly<Record<string, string>> = {
 };
 
 function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
+  if (kind.custom?.warning !== undefined) context.warnings.add(kind.custom.warning);
   const { group, resource } = kind.resource;
   if (group !== "" || context.requestInfo.subresource !== "") return;
   const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;

@@ -79,6 +79,7 @@ function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchSt
   return new WatchStream(
     {
       ...deps.streams,
+      open: kind.custom?.watches ?? deps.streams.open,
       sent: {
         events: deps.metrics.watchEvents.cell(labels),
         bytes: deps.metrics.watchEventBytes.cell(labels),

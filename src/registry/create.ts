@@ -21,6 +21,7 @@ import {
   putObject,
   refuseInvalid,
   encodeForStorage,
+  storedForm,
   uncachedObject,
 } from "./resource-storage.ts";
 import { storageKey } from "./keys.ts";
@@ -81,18 +82,19 @@ export async function storeCreated(
 ): Promise<Written> {
   const { name = "", namespace = "", resourceVersion = "" } = next.metadata ?? {};
   const key = storageKey(namespace, name);
+  const stored = context.rules === undefined ? next : await storedForm(context, next);
   if (options.dryRun) {
     const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };
     return {
       kind: "committed",
-      object: uncachedObject(context, key, encodeForStorage(context, next), 0),
+      object: uncachedObject(context, key, encodeForStorage(context, stored), 0),
     };
   }
   if (resourceVersion !== "" && resourceVersion !== "0") {
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
   }
-  return putObject(context, key, next, 0);
+  return putObject(context, key, stored, 0);
 }
 
 function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {

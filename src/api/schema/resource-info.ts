@@ -34,6 +34,8 @@ export interface ResourceInfo {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly subresources: readonly SubresourceInfo[];
+  /** Defined by a CustomResourceDefinition. */
+  readonly isCustom?: true;
   /**
    * Where objects live and in which version they are stored. Two rows may share one storage
    * (autoscaling v1 and v2, core and events.k8s.io events). Absent: not persisted, answered when created.
