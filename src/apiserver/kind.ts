@@ -5,7 +5,7 @@
  * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
  * defaulting happen in the first; admission, strategies and the store see the second.
  */
-import type { TypeSource } from "#api/apply/updater.ts";
+import type { ApplyTypes } from "#api/apply/updater.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -39,8 +39,8 @@ export interface ServedKind {
   /** More elements in lists than an object may have, in words; undefined: not too many. */
   overfull(object: AnyObject): string | undefined;
   applyDefaults(object: AnyObject): AnyObject;
-  /** Schemas of all served versions, for managedFields. */
-  readonly types: TypeSource;
+  /** Schemas of all served versions, for managedFields; asked once. */
+  types(): ApplyTypes;
   toStored(object: AnyObject): AnyObject;
   /** Leaves an object alone that is as this kind shows it. */
   fromStored(object: AnyObject): AnyObject;
@@ -73,6 +73,8 @@ export interface CustomFacts {
 export interface ScaleAccess {
   /** @throws ApiError 500, 400 when the object holds no number where its definition says. */
   read(object: AnyObject): AnyObject;
+  /** The same for who writes it next: a number that is missing says so. */
+  readForUpdate(object: AnyObject): AnyObject;
   write(object: AnyObject, scale: AnyObject): AnyObject;
 }
 

@@ -102,7 +102,7 @@ function listHeadOf(
   const metadata = listMetadata(page);
   const wanted = form.transform;
   if (wanted === undefined) {
-    return { apiVersion: kind.apiVersion, kind: `${kind.resource.kind}List`, metadata };
+    return { apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata };
   }
   if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
@@ -121,6 +121,10 @@ function listMetadata(page: ListPage): ListMetadata {
       ? {}
       : { remainingItemCount: page.remainingItemCount }),
   };
+}
+
+function listKindOf({ resource }: StoredKind): string {
+  return resource.listKind ?? `${resource.kind}List`;
 }
 
 type ListMetadata = Pick<ListPage, "resourceVersion" | "continue" | "remainingItemCount">;
@@ -186,7 +190,7 @@ async function answerDirect(
     items.push(kind.fromStored(item.object));
     if (items.length % directPerTurn === 0) await context.pace.turn();
   }
-  const { resource: info, apiVersion } = kind;
-  const object = { kind: `${info.kind}List`, apiVersion, metadata: listMetadata(page), items };
+  const { apiVersion } = kind;
+  const object = { kind: listKindOf(kind), apiVersion, metadata: listMetadata(page), items };
   return { kind: "object", status: 200, headers: {}, object };
 }

@@ -30,8 +30,8 @@ export class OpenapiHttp implements Documents {
   constructor(deps: { readonly catalog: ResourceCatalog; readonly clock: Clock }, version: string) {
     const { catalog } = deps;
     this.#clock = deps.clock;
-    this.#documents = new OpenapiDocuments(surfaceOf(catalog, version));
-    catalog.onChange(() => this.#documents.setSurface(surfaceOf(catalog, version)));
+    this.#documents = new OpenapiDocuments(() => surfaceOf(catalog, version));
+    catalog.onChange(() => this.#documents.surfaceChanged());
   }
 
   paths(): readonly string[] {

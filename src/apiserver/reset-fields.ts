@@ -31,7 +31,6 @@ const special: ReadonlyMap<string, Paths> = new Map(
 /** Groups whose status endpoints leave the metadata as it was. */
 const metadataKept: ReadonlySet<string> = new Set([
   "admissionregistration.k8s.io",
-  "apiextensions.k8s.io",
   "flowcontrol.apiserver.k8s.io",
   "internal.apiserver.k8s.io",
   "resource.k8s.io",

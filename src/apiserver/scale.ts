@@ -78,7 +78,8 @@ async function writeScale(
     createIfMissing: false,
     next: async (current) => {
       if (current === undefined) throw notFound(kind.resource, context.place.name);
-      const scale = (await wanted(scaleOf(kind, current))) as unknown as Scale; // checked by readTyped, or made from one
+      const before = kind.custom?.scale?.readForUpdate(current) ?? scaleOf(kind, current);
+      const scale = (await wanted(before)) as unknown as Scale; // checked by readTyped, or made from one
       const own = kind.custom?.scale?.write(current, scale as unknown as AnyObject);
       const scaled = own ?? applyScale(group, resource, current, scale);
       return { object: must(scaled, `${resource} has a scale`), tracked: false };

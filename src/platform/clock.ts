@@ -55,6 +55,7 @@ export type TimerName =
   | "offload.idle"
   | "memory.look"
   | "openapi.idle"
+  | "extension.definitions"
   | "sim.step";
 
 export interface Timer {

@@ -136,6 +136,10 @@ function planDelete(context: ResourceStorage, object: AnyObject, options: Delete
     if (meta.deletionTimestamp === undefined) return planNamespace(context, object, options);
     if (namespaceFinalizers(object).length > 0) return { kind: "wait" };
   }
+  const { markForDeletion } = context.strategy;
+  if (markForDeletion !== undefined && meta.deletionTimestamp === undefined) {
+    return { kind: "mark", object: markForDeletion(object, context.clock.nowMs()) };
+  }
   const seconds = gracePeriodSeconds(options);
   return meta.deletionTimestamp === undefined
     ? planFirst(context, object, options, seconds)

@@ -121,7 +121,7 @@ async function putGuarded(
 ): ReturnType<Store["put"]> {
   const { rules } = context;
   if (rules === undefined) return putBytes(context, key, bytes, expected);
-  const end = rules.beginWrite();
+  const end = rules.beginWrite(expected === 0);
   let revision = 0;
   try {
     const result = await putBytes(context, key, bytes, expected);

@@ -148,7 +148,7 @@ export interface ResourceRules {
    * Called in the turn in which a write goes to the store. Throws ApiError when the definition the write
    * was made under has changed. What it returns is called with the write's revision, 0 when it failed.
    */
-  readonly beginWrite: () => (revision: number) => void;
+  readonly beginWrite: (isCreation: boolean) => (revision: number) => void;
   readonly codec: StorageCodec;
 }
 

@@ -28,6 +28,8 @@ export interface ResourceInfo {
   readonly resource: string;
   readonly singular: string;
   readonly kind: string;
+  /** Absent: `PodList` of `Pod`. Custom resources may call it otherwise. */
+  readonly listKind?: string;
   readonly namespaced: boolean;
   /** Sorted. Empty for resources that only exist through subresources: none today. */
   readonly verbs: readonly Verb[];
