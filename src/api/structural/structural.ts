@@ -2,10 +2,19 @@
  * The schema of a custom resource, compiled: what pruning, defaulting, validation and apply walk.
  *
  * A node keeps the schema as its definition holds it and reads the rest on first use: a definition whose
- * objects nobody touches costs one object. Children are made once each and kept.
+ * objects nobody touches costs one small object a version. Children are made once each and kept.
+ *
+ * Holds  a node never changes what a caller sees of it; two asks for one child give the same node.
+ * After  apiextensions-apiserver pkg/apiserver/schema (structural.go, convert.go).
  */
+import { ownEntry } from "#base/own.ts";
+import { isRecord } from "../json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
+import { byText, flag, text, texts } from "../validation/fields.ts";
+import { completeDefault } from "./default.ts";
+import { invalidValue } from "../validation/errors.ts";
+import { structuralErrors, unsupportedField } from "./structural-rules.ts";
 
 export interface Structural {
   /** As written in the definition; shared with it, never copied. */
@@ -17,30 +26,189 @@ export interface Structural {
   readonly isEmbeddedResource: boolean;
   readonly preservesUnknownFields: boolean;
   /** Absent on a list: atomic. */
-  readonly listType: "atomic" | "set" | "map" | undefined;
+  readonly listType: string | undefined;
   readonly listMapKeys: readonly string[];
-  readonly mapType: "atomic" | "granular" | undefined;
-  /** Pruned by the schema itself; undefined: none. A null default is none, as upstream. */
+  /** Absent on an object: granular. */
+  readonly mapType: string | undefined;
+  /** Pruned by the schema itself, its own fields filled; undefined: none. A null default is none. */
   readonly defaultValue: JsonValue | undefined;
   readonly items: Structural | undefined;
-  /** Names in Go's order, for walks whose findings have to come in one order. */
+  /** In Go's order, so that findings come in one order. */
   readonly propertyNames: readonly string[];
   property(name: string): Structural | undefined;
-  /** `true`: any further field is kept; a schema: and is of this kind; undefined: further fields are unknown. */
+  /** A schema for all further fields; a boolean says only that they are kept; undefined: there are none. */
   readonly additional: Structural | boolean | undefined;
-  /** No defaults at or below this node: a walk may skip it. */
+  /** False: no defaults at or below this node, a walk may skip it. */
   readonly hasDefaults: boolean;
+  /** False: no embedded resources at or below this node. */
+  readonly hasEmbedded: boolean;
+  /** False: no sets and keyed lists at or below this node. */
+  readonly hasKeyedLists: boolean;
 }
 
-/** `errors`: the schema is not structural (upstream's texts, paths from `path`), and then `structural` is absent. */
-export function compileStructural(
-  _schema: JsonObject,
-  _path = "",
-): { readonly structural?: Structural; readonly errors: readonly FieldError[] } {
-  throw new Error("not yet");
+const none: readonly string[] = Object.freeze([]);
+
+export class StructuralNode implements Structural {
+  readonly schema: JsonObject;
+  #properties: Map<string, StructuralNode> | undefined;
+  #names: readonly string[] | undefined;
+  #items: StructuralNode | undefined;
+  #additional: StructuralNode | undefined;
+  #default: { readonly value: JsonValue } | undefined;
+  #traits: Traits | undefined;
+
+  constructor(schema: JsonObject) {
+    this.schema = schema;
+  }
+
+  get type(): string {
+    return text(this.schema, "type");
+  }
+
+  get isNullable(): boolean {
+    return flag(this.schema, "nullable");
+  }
+
+  get isIntOrString(): boolean {
+    return flag(this.schema, "x-kubernetes-int-or-string");
+  }
+
+  get isEmbeddedResource(): boolean {
+    return flag(this.schema, "x-kubernetes-embedded-resource");
+  }
+
+  get preservesUnknownFields(): boolean {
+    return flag(this.schema, "x-kubernetes-preserve-unknown-fields");
+  }
+
+  get listType(): string | undefined {
+    return text(this.schema, "x-kubernetes-list-type") || undefined;
+  }
+
+  get listMapKeys(): readonly string[] {
+    return texts(this.schema, "x-kubernetes-list-map-keys");
+  }
+
+  get mapType(): string | undefined {
+    return text(this.schema, "x-kubernetes-map-type") || undefined;
+  }
+
+  get defaultValue(): JsonValue | undefined {
+    const raw = ownEntry(this.schema, "default");
+    if (raw === undefined || raw === null) return undefined;
+    this.#default ??= { value: completeDefault(raw, this) };
+    return this.#default.value;
+  }
+
+  get items(): Structural | undefined {
+    const items = ownEntry(this.schema, "items");
+    if (!isRecord(items)) return undefined;
+    this.#items ??= new StructuralNode(items as JsonObject);
+    return this.#items;
+  }
+
+  get propertyNames(): readonly string[] {
+    this.#names ??= namesOf(ownEntry(this.schema, "properties"));
+    return this.#names;
+  }
+
+  property(name: string): StructuralNode | undefined {
+    const known = this.#properties?.get(name);
+    if (known !== undefined) return known;
+    const properties = ownEntry(this.schema, "properties");
+    const schema = isRecord(properties) ? ownEntry(properties, name) : undefined;
+    if (!isRecord(schema)) return undefined;
+    const node = new StructuralNode(schema as JsonObject);
+    (this.#properties ??= new Map()).set(name, node);
+    return node;
+  }
+
+  get additional(): Structural | boolean | undefined {
+    const additional = ownEntry(this.schema, "additionalProperties");
+    if (typeof additional === "boolean") return additional;
+    if (!isRecord(additional)) return undefined;
+    this.#additional ??= new StructuralNode(additional as JsonObject);
+    return this.#additional;
+  }
+
+  get hasDefaults(): boolean {
+    return this.#traitsOf().hasDefaults;
+  }
+
+  get hasEmbedded(): boolean {
+    return this.#traitsOf().hasEmbedded;
+  }
+
+  get hasKeyedLists(): boolean {
+    return this.#traitsOf().hasKeyedLists;
+  }
+
+  #traitsOf(): Traits {
+    this.#traits ??= traitsOf(this.schema);
+    return this.#traits;
+  }
 }
 
-/** The message of the condition NonStructuralSchema, or undefined when every version is structural. */
-export function nonStructuralMessage(_definition: JsonObject): string | undefined {
-  throw new Error("not yet");
+function namesOf(properties: unknown): readonly string[] {
+  if (!isRecord(properties)) return none;
+  return Object.keys(properties)
+    .filter((name) => isRecord(properties[name]))
+    .sort(byText);
+}
+
+/** What is somewhere at or below a schema. Eight shared values, so a node of a thousand costs no object. */
+interface Traits {
+  readonly hasDefaults: boolean;
+  readonly hasEmbedded: boolean;
+  readonly hasKeyedLists: boolean;
+}
+
+const traitTable: readonly Traits[] = Array.from({ length: 8 }, (_, bits) => ({
+  hasDefaults: (bits & 1) !== 0,
+  hasEmbedded: (bits & 2) !== 0,
+  hasKeyedLists: (bits & 4) !== 0,
+}));
+
+const allBits = 7;
+
+/** Not kept per schema below: of a thousand definitions that would be megabytes. */
+function traitsOf(schema: JsonObject): Traits {
+  return traitTable[addBits(schema, 0)] as Traits; // three bits
+}
+
+function addBits(schema: unknown, found: number): number {
+  if (!isRecord(schema) || found === allBits) return found;
+  const raw = schema["default"];
+  let bits = raw === undefined || raw === null ? found : found | 1;
+  if (schema["x-kubernetes-embedded-resource"] === true) bits |= 2;
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType === "set" || listType === "map") bits |= 4;
+  bits = addBits(schema["items"], addBits(schema["additionalProperties"], bits));
+  const properties = schema["properties"];
+  if (!isRecord(properties)) return bits;
+  for (const name of Object.keys(properties)) bits = addBits(properties[name], bits);
+  return bits;
+}
+
+export interface Compiled {
+  /** Absent when the schema is not structural. */
+  readonly structural?: Structural;
+  readonly errors: readonly FieldError[];
+}
+
+/** `errors`: why the schema is not structural, in upstream's texts, paths from `path`. */
+export function compileStructural(schema: JsonObject, path = ""): Compiled {
+  const unsupported = unsupportedField(schema);
+  if (unsupported !== undefined) return { errors: [invalidValue(path, "", unsupported)] };
+  const structural = new StructuralNode(schema);
+  const errors = structuralErrors(schema, path);
+  return errors.length === 0 ? { structural, errors } : { errors };
+}
+
+/**
+ * For a definition that was validated when it was written: nothing is checked again, and nothing is walked
+ * before somebody asks.
+ */
+export function trustStructural(schema: JsonObject): Structural {
+  return new StructuralNode(schema);
 }

@@ -1,0 +1,69 @@
+/**
+ * Findings of one validation on their way: where the walk is, what it found, how much work it has left.
+ *
+ * Bounds  `workMax` visits and comparisons for one object, `findingsMax` findings. A schema multiplies
+ *         with an object (a thousand alternatives for each of ten thousand items), so neither bounds the
+ *         walk alone; at the limit it ends with a finding that says so.
+ */
+import type { FieldError } from "../status.ts";
+
+/** About 100 ns each. The largest real definitions and objects take some 50,000. */
+const workMax = 4_000_000;
+const findingsMax = 2_000;
+
+export interface Finding extends FieldError {
+  /** Shared by findings that upstream tells once. */
+  readonly text: string;
+}
+
+/** What one alternative found, and how many of its checks passed: the best alternative is told. */
+export interface Outcome {
+  readonly findings: Finding[];
+  readonly texts: Set<string>;
+  passed: number;
+}
+
+export interface Walk {
+  readonly path: (string | number)[];
+  outcome: Outcome;
+  workLeft: number;
+}
+
+export function newWalk(): Walk {
+  return { path: [], outcome: newOutcome(), workLeft: workMax };
+}
+
+export function newOutcome(): Outcome {
+  return { findings: [], texts: new Set(), passed: 0 };
+}
+
+/** False: the walk has to end. */
+export function spend(walk: Walk, work: number): boolean {
+  walk.workLeft -= work;
+  return walk.workLeft > 0;
+}
+
+export function add(walk: Walk, finding: Finding): void {
+  const { findings, texts } = walk.outcome;
+  if (findings.length >= findingsMax || texts.has(finding.text)) return;
+  texts.add(finding.text);
+  findings.push(finding);
+}
+
+/** Forgets what was found since there were `count`. */
+export function forgetSince(outcome: Outcome, count: number): void {
+  for (const finding of outcome.findings.splice(count)) outcome.texts.delete(finding.text);
+}
+
+/** As kube-openapi writes it: `spec.list[0].x`. */
+export function pathText(walk: Walk): string {
+  let text = "";
+  for (const part of walk.path) {
+    if (typeof part === "number") text += `[${part}]`;
+    else text += text === "" ? part : `.${part}`;
+  }
+  return text;
+}
+
+/** Go's text of a path that is not there: findings about the whole object have it. */
+export const noField = "<nil>";

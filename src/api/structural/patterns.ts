@@ -1,0 +1,61 @@
+/**
+ * Patterns of schemas: Go's regular expressions, which take time linear in the text, so no pattern can
+ * hold the loop. The same pattern stands in many schemas, so compiled ones are shared; the least recently
+ * used go first.
+ */
+import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
+
+/** A compiled pattern is about 30 bytes per character and instruction; real ones have 20 to 200. */
+const patternsMax = 512;
+const patternCharactersMax = 256 * 1024;
+/** Compiling takes about a microsecond a character; the longest pattern in use has some 4,000. */
+export const patternLengthMax = 32 * 1024;
+
+export type Compiled =
+  | { readonly pattern: RE2JS; readonly error?: undefined }
+  /** Go's text: `error parsing regexp: missing closing ): ...`. */
+  | { readonly pattern?: undefined; readonly error: string };
+
+const kept = new Map<string, Compiled>();
+let keptCharacters = 0;
+
+export function compilePattern(source: string): Compiled {
+  const known = kept.get(source);
+  if (known !== undefined) {
+    kept.delete(source);
+    kept.set(source, known);
+    return known;
+  }
+  const compiled = compile(source);
+  kept.set(source, compiled);
+  keptCharacters += source.length;
+  while (kept.size > patternsMax || keptCharacters > patternCharactersMax) {
+    const oldest = kept.keys().next().value;
+    if (oldest === undefined) break;
+    kept.delete(oldest);
+    keptCharacters -= oldest.length;
+  }
+  return compiled;
+}
+
+function compile(source: string): Compiled {
+  if (source.length > patternLengthMax) return { error: "error parsing regexp: expression too large" };
+  try {
+    return { pattern: RE2JS.compile(source) };
+  } catch (error) {
+    if (error instanceof RE2JSSyntaxException) return { error: goText(error, source) };
+    if (error instanceof RE2JSException) return { error: `error parsing regexp: ${error.message}` };
+    throw error;
+  }
+}
+
+/** Go tells the place always, this library only where there is something to show. */
+function goText(error: RE2JSSyntaxException, source: string): string {
+  if (error.getPattern() !== null) return error.message;
+  return `${error.message}: \`${error.message.includes("nests too deeply") ? source : ""}\``;
+}
+
+/** Is `source` found anywhere in `value`? A pattern that does not compile matches nothing. */
+export function matches(source: string, value: string): boolean {
+  return compilePattern(source).pattern?.matcher(value).find() ?? false;
+}
