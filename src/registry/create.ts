@@ -7,6 +7,7 @@ import { qualifiedResource } from "#api/object.ts";
 import {
   checkNamespaceOf,
   dedupOwnerReferences,
+  finalizerRule,
   prepareMetadataForCreate,
   validateMetadata,
 } from "#api/meta.ts";
@@ -101,7 +102,8 @@ function validateCreate(context: ResourceStorage, next: AnyObject): readonly Fie
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
-  return validateMetadata(meta, { namespaced, nameValidator }).concat(
+  const finalizers = finalizerRule(context.info);
+  return validateMetadata(meta, { namespaced, nameValidator, finalizers }).concat(
     context.strategy.validate(next),
   );
 }

@@ -11,6 +11,7 @@ import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from "#api/object.ts";
 import {
   checkNamespaceOf,
   dedupOwnerReferences,
+  finalizerRule,
   prepareMetadataForUpdate,
   validateMetadata,
   validateMetadataUpdate,
@@ -206,8 +207,10 @@ function validateUpdate(attempt: Attempt, next: AnyObject, old: AnyObject): read
   const { namespaced } = attempt.context.info;
   const meta = next.metadata ?? {};
   // The kind's rule for names may have become stricter since; the name itself cannot change.
-  return validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }).concat(
-    validateMetadataUpdate(meta, old.metadata ?? {}),
+  const finalizers = finalizerRule(attempt.context.info);
+  const rules = { namespaced, nameValidator: pathSegmentName, finalizers };
+  return validateMetadata(meta, rules).concat(
+    validateMetadataUpdate(meta, old.metadata ?? {}, "metadata", finalizers),
     rulesOf(attempt).validateUpdate(next, old),
   );
 }

@@ -1,7 +1,7 @@
 /** Conditions of a definition, pure. A condition keeps its time while its status stays the same. */
 import type { CustomResourceDefinitionStatus } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { nonStructuralMessage } from "#api/structural/structural.ts";
+import { compileStructural } from "#api/structural/structural.ts";
 import type { JsonObject } from "#api/object.ts";
 import { type Condition, type Definition, findCondition } from "./definition.ts";
 
@@ -41,10 +41,26 @@ export function withStatus(
 
 /** Costs a compilation of every schema: asked once per generation. */
 export function structuralCondition(definition: Definition): Said | undefined {
-  // A validated definition holds plain JSON.
-  const message = nonStructuralMessage(definition as unknown as JsonObject);
-  if (message === undefined) return undefined;
+  const { preserveUnknownFields = false, versions } = definition.spec;
+  const texts = preserveUnknownFields
+    ? ["spec.preserveUnknownFields: Invalid value: true: must be false"]
+    : [];
+  versions.forEach(({ schema }, at) => {
+    // A validated definition holds plain JSON.
+    const data = schema?.openAPIV3Schema as unknown as JsonObject | undefined;
+    if (data === undefined) return;
+    const { errors } = compileStructural(data, `spec.versions[${at}].schema.openAPIV3Schema`);
+    for (const { field, message } of errors) texts.push(`${field}: ${message}`);
+  });
+  if (texts.length === 0) return undefined;
+  const message = aggregate(texts);
   return { type: "NonStructuralSchema", status: "True", reason: "Violations", message };
+}
+
+/** As Go's aggregate of errors: each text once. */
+export function aggregate(texts: readonly string[]): string {
+  const distinct = [...new Set(texts)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }
 
 const approval = "api-approved.kubernetes.io";

@@ -10,18 +10,19 @@ import type { AnyObject, JsonObject } from "#api/object.ts";
 import { apiVersionOf, parseApiVersion } from "#api/object.ts";
 import { must } from "#base/assert.ts";
 import type { Printer } from "#api/printers/printer.ts";
-import { cannotBeHandled, fieldFindings } from "#api/schema/decode.ts";
+import { cannotBeHandled, fieldFindings, findingsMax } from "#api/schema/decode.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest } from "#api/status.ts";
 import { structuralApplyTypes } from "#api/structural/apply-types.ts";
 import { coerceMetadata } from "#api/structural/coerce.ts";
 import { applyStructuralDefaults, dropNulls } from "#api/structural/default.ts";
 import { prune } from "#api/structural/prune.ts";
-import { compileStructural, type Structural } from "#api/structural/structural.ts";
+import { type Structural, trustStructural } from "#api/structural/structural.ts";
 import type { CustomFacts, ServedKind } from "#apiserver/kind.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 import { ListBlocks } from "#server/list-body.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
+import type { JsonScan } from "#wire/json-scan.ts";
 import { type Converter, withApiVersion } from "./conversion.ts";
 import { customStrategy, type RuleCheck } from "./custom-strategy.ts";
 import { type DefinedVersion, type Definition, deprecationWarning, storageVersionOf } from "./definition.ts";
@@ -57,7 +58,7 @@ export class Schemas {
     const schema = this.#versions.get(version)?.schema?.openAPIV3Schema;
     // A validated definition holds plain JSON.
     const data = schema as unknown as JsonObject | undefined;
-    const made = data === undefined ? undefined : compileStructural(data).structural;
+    const made = data === undefined ? undefined : trustStructural(data);
     this.#made.set(version, made);
     return made;
   }
@@ -100,7 +101,7 @@ export function customKind(deps: KindDeps, info: ResourceInfo, version: DefinedV
     check(object, duplicates) {
       const decoded = decode(object, structural());
       if (decoded.error !== undefined) throw badRequest(cannotBeHandled(info, decoded.error));
-      return { object: decoded.object, findings: fieldFindings(decoded.unknown, duplicates) };
+      return { object: decoded.object, findings: findingsOf(decoded.unknown, duplicates) };
     },
     overfull: () => undefined,
     applyDefaults: (object) => withDefaults(object, structural()),
@@ -258,6 +259,12 @@ class Forms {
   #schemaOf(apiVersion: string | undefined): Structural | undefined {
     return this.#deps.schemas.of(parseApiVersion(apiVersion ?? "")?.version ?? "");
   }
+}
+
+/** Duplicates first, as upstream: the text is decoded before it is pruned. */
+function findingsOf(unknown: readonly string[], duplicates: JsonScan | undefined): readonly string[] {
+  const texts = unknown.slice(0, findingsMax).map((path) => `unknown field ${JSON.stringify(path)}`);
+  return [...fieldFindings([], duplicates), ...texts].slice(0, findingsMax);
 }
 
 interface Decoded {

@@ -8,7 +8,7 @@ import { qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
 import type { FieldError } from "#api/status.ts";
 import type { Strategy, UpdateStrategy } from "#api/strategy-types.ts";
 import type { Structural } from "#api/structural/structural.ts";
-import { validateCustomObject } from "#api/structural/validate.ts";
+import { validateCustomObject, validateCustomStatus } from "#api/structural/validate.ts";
 import { invalidValue } from "#api/validation/errors.ts";
 import type { DefinedVersion } from "./definition.ts";
 import { validateScale } from "./scale-paths.ts";
@@ -116,9 +116,9 @@ function validateStatus(
 ): readonly FieldError[] {
   const wrong = typeErrors(rules, next);
   if (wrong.length > 0) return wrong;
-  const found = schemaErrors(rules, next, old)
-    .filter(({ field }) => field === "status" || /^status[.[]/.test(field))
-    .concat(validateScale(next, rules.subresources?.scale, "status"));
+  const found = statusErrors(rules, next, old).concat(
+    validateScale(next, rules.subresources?.scale, "status"),
+  );
   return found.concat(ruleErrors(rules, found, next, old));
 }
 
@@ -143,6 +143,18 @@ function schemaErrors(
   return old === undefined
     ? validateCustomObject(data, schema)
     : validateCustomObject(data, schema, old as unknown as JsonObject);
+}
+
+function statusErrors(
+  { structural }: CustomRules,
+  object: AnyObject,
+  old: AnyObject,
+): readonly FieldError[] {
+  const schema = structural();
+  if (schema === undefined) return [];
+  // Objects are plain JSON data.
+  const data = object as unknown as JsonObject;
+  return validateCustomStatus(data, schema, old as unknown as JsonObject);
 }
 
 /** Findings after which rules are not evaluated: they could meet values of another type than declared. */

@@ -4,7 +4,7 @@
  */
 import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { established, type Said, withCondition, withStatus } from "./conditions.ts";
+import { aggregate, established, type Said, withCondition, withStatus } from "./conditions.ts";
 import { type Definition, findCondition } from "./definition.ts";
 
 /** Names that definitions of one group have been given. */
@@ -112,10 +112,4 @@ function conflictOf(reason: string, message: string): Said {
 
 function inUse(name: string): string {
   return `${JSON.stringify(name)} is already in use`;
-}
-
-/** As Go's aggregate of errors: each text once. */
-function aggregate(texts: readonly string[]): string {
-  const distinct = [...new Set(texts)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }
