@@ -69,10 +69,19 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
+  if (kind.custom !== undefined) return customForm(kind);
   const stored = storedForm(kind.apiVersion, kind.resource.kind);
   const made = madeForm(kind.formKey, (object) => kindless(kind.fromStored(object)));
   const bytes = (cached: CachedObject): Uint8Array =>
     kind.isAsStored(cached) ? stored.bytes(cached) : made.bytes(cached);
+  return { key: kind.formKey, layout: "json", bytes };
+}
+
+/** As upstream, custom objects in a list say what they are. */
+function customForm(kind: StoredKind): ItemForm {
+  const made = madeForm(kind.formKey, (object) => kind.fromStored(object));
+  const bytes = (cached: CachedObject): Uint8Array =>
+    kind.isAsStored(cached) ? cached.json : made.bytes(cached);
   return { key: kind.formKey, layout: "json", bytes };
 }
 
@@ -102,7 +111,9 @@ function listHeadOf(
   const metadata = listMetadata(page);
   const wanted = form.transform;
   if (wanted === undefined) {
-    return { apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata };
+    const { continue: token = "" } = metadata;
+    const own = kind.custom === undefined ? metadata : { ...metadata, continue: token };
+    return { apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata: own };
   }
   if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
@@ -141,7 +152,8 @@ async function answerWhole(
   if (context.request.peer.kind === "direct") return answerDirect(context, kind, page);
   const show = (object: AnyObject): object => {
     if (wanted !== undefined) return partial(object, wanted.version);
-    return kindless(kind.fromStored(object));
+    const whole = kind.fromStored(object);
+    return kind.custom === undefined ? kindless(whole) : whole;
   };
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
   const head = { kind: listKind, apiVersion, metadata, items: [] };

@@ -1,7 +1,7 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
 import { ownEntry } from "#base/own.ts";
 import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
-import { badRequest, noSuchPath } from "#api/status.ts";
+import { badRequest, noSuchPath, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { pathSegmentProblem } from "#server/request-info.ts";
@@ -82,10 +82,15 @@ function subresource(
 ): Promise<PlainResponse> {
   const { subresource: name, verb } = context.requestInfo;
   const row = kind.resource.subresources.find((candidate) => candidate.name === name);
-  if (row === undefined) throw noSuchPath();
+  if (row === undefined) {
+    if (kind.custom !== undefined) throw notFound(kind.resource, context.place.name);
+    throw noSuchPath();
+  }
   // A proxy passes OPTIONS on; it has no verb.
   const isProxied = name === "proxy" && context.request.method === "OPTIONS";
-  if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) {
+    throw methodNotAllowed(kind, kind.custom === undefined ? "" : verb);
+  }
   return serveSubresource(deps, context, storedKind(kind));
 }
 
@@ -132,6 +137,7 @@ function servePersisted(
       if (name !== "") throw methodNotAllowed(kind);
       return handleCreate(deps, context, kind);
     case "update":
+      if (name === "" && kind.custom !== undefined) throw badRequest("name must be provided");
       if (name === "") throw methodNotAllowed(kind);
       return handleUpdate(deps, context, kind);
     case "patch":

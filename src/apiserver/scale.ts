@@ -51,7 +51,7 @@ export async function patchScale(
   const types = ["json", "merge", "strategic"] as const;
   const taken = kind.custom === undefined ? types : types.slice(0, 2);
   const type = taken.find((candidate) => patchTypes[candidate] === given);
-  if (type === undefined) throw unsupportedPatchError();
+  if (type === undefined) throw unsupportedPatchError(kind);
   const query = writeQuery("PatchOptions", context.query, "other");
   const patch = await readPatch(deps, context, type, query);
   const schema = must(schemaOfKind(scaleKind), "Scale has a schema");

@@ -10,6 +10,8 @@ const webhooks: StrategyRow = { generation: ["webhooks"], unconditionalUpdate: f
 const policy: StrategyRow = { generation: spec, unconditionalUpdate: false };
 const specWithStatus: StrategyRow = { status: {}, generation: spec };
 
+const noNames = { acceptedNames: { plural: "", kind: "" } };
+
 /** The storage version is one of the versions objects may be stored in, from the first moment. */
 function withStoredVersion(definition: AnyObject): AnyObject {
   const status = part(definition, "status");
@@ -76,7 +78,7 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
       status: {},
       generation: spec,
       unconditionalUpdate: false,
-      prepareForCreate: withStoredVersion,
+      prepareForCreate: (definition) => withStoredVersion({ ...definition, status: noNames }),
       prepareForUpdate: withStoredVersion,
       markForDeletion: markDefinition,
     },

@@ -277,7 +277,9 @@ function decode(object: AnyObject, structural: Structural | undefined, dropInval
   const data = object as unknown as JsonObject; // objects are plain JSON data
   const coerced = coerceMetadata(data, structural, { dropInvalid, isResourceRoot: true });
   if (coerced.error !== undefined) {
-    return { object, unknown: [], error: coerced.error.message };
+    // The decoder says what is wrong, not with what.
+    const error = coerced.error.message.replace(/^Invalid value: [^]*?: (?=json: )/, "");
+    return { object, unknown: [], error };
   }
   const pruned = prune(coerced.object, structural, true);
   const unknown = [...coerced.unknownFields, ...pruned.unknownFields];
