@@ -125,7 +125,9 @@ function servePersisted(
   if (!allowed) throw methodNotAllowed(kind);
   // Across all namespaces there is only reading; reviews and bindings: `serveNonPersisted`.
   const everywhere = kind.resource.namespaced && namespace === "";
-  if (everywhere && verb !== "list" && verb !== "watch") throw methodNotAllowed(kind);
+  if (everywhere && verb !== "list" && verb !== "watch") {
+    throw kind.custom === undefined ? methodNotAllowed(kind) : noSuchPath();
+  }
   switch (verb) {
     case "get":
       return handleGet(context, kind);

@@ -55,13 +55,16 @@ export function groupResource(context: ResourceStorage): GroupResource {
   return { group: context.info.group, resource: context.info.resource };
 }
 
-/** Throws the 422 of `errors`, if there are any. */
+/** Throws the 422 of `errors`, if there are any. A custom object is called what it says it is. */
 export function refuseInvalid(
-  context: ResourceStorage,
-  name: string,
+  { info, rules }: ResourceStorage,
+  object: AnyObject,
   errors: readonly FieldError[],
 ): void {
-  if (errors.length > 0) throw invalid(context.info, name, errors);
+  if (errors.length === 0) return;
+  const { name = "" } = object.metadata ?? {};
+  const kind = rules === undefined ? info.kind : (object.kind ?? info.kind);
+  throw invalid({ group: info.group, kind }, name, errors);
 }
 
 export function passWarnings(

@@ -6,7 +6,7 @@ import { isKnown } from "./known.ts";
 import { writeOpen } from "./open.ts";
 import { runSuite } from "./run.ts";
 import { startOurs, startStock, type Server } from "./servers.ts";
-import { suites } from "./suites.ts";
+import { suites, waitingSuites } from "./suites.ts";
 import { noStock, stockPrograms, type StockPrograms } from "../process/peers.ts";
 
 type Answers = Readonly<Record<string, readonly Recorded[]>>;
@@ -27,15 +27,17 @@ Stock servers need the stock programs: ${noStock}
 const known = ["--record", "--only-record", "--live", "--accept", "--help"];
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const names = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const all = [...suites, ...waitingSuites];
 checkWords();
-const chosen = suites.filter(({ name }) => names.length === 0 || names.includes(name));
+const chosen =
+  names.length === 0 ? suites : all.filter(({ name }) => names.includes(name));
 
 await main();
 
 function checkWords(): void {
   const unknown =
     flags.find((flag) => !known.includes(flag)) ??
-    names.find((name) => !suites.some((suite) => suite.name === name));
+    names.find((name) => !all.some((suite) => suite.name === name));
   if (unknown === undefined && !flags.includes("--help")) return;
   if (unknown !== undefined) process.stderr.write(`${unknown} is no flag and no suite\n\n`);
   process.stdout.write(usage);

@@ -1,5 +1,7 @@
 /** All suites, in the order in which they run. */
 import { customResources } from "./cases/customresources.ts";
+import { customObjects } from "./cases/custom-objects.ts";
+import { definitions } from "./cases/definitions.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
 import { server } from "./cases/server.ts";
@@ -17,4 +19,8 @@ export const suites: readonly Suite[] = [
   wrongKinds,
   invalid,
   customResources,
+  definitions,
 ];
+
+/** Recorded, but compared only when custom resources are served: move them into `suites` then. */
+export const waitingSuites: readonly Suite[] = [customObjects];

@@ -21,6 +21,8 @@ export interface Coerced {
   readonly unknownFields: readonly string[];
   /** The first value of a wrong type, when those are refused. */
   readonly error?: FieldError;
+  /** The same as the server says it in its 400: without a field when it is the object's own metadata. */
+  readonly message?: string;
 }
 
 export interface CoerceOptions {
@@ -34,6 +36,8 @@ interface Walk {
   readonly dropInvalid: boolean;
   readonly unknown: string[];
   error: FieldError | undefined;
+  /** The decoder's text about the metadata of the object itself. */
+  ownMessage: string | undefined;
 }
 
 export function coerceMetadata(
@@ -51,9 +55,13 @@ export function coerceAt(
   options: CoerceOptions,
   path: string,
 ): Coerced {
-  const walk: Walk = { dropInvalid: options.dropInvalid, unknown: [], error: undefined };
+  const walk: Walk = { dropInvalid: options.dropInvalid, unknown: [], error: undefined, ownMessage: undefined };
   const coerced = coerceFields(walk, object, structural, options.isResourceRoot, path);
-  if (walk.error !== undefined) return { object, unknownFields: [], error: walk.error };
+  if (walk.error !== undefined) {
+    const { error } = walk;
+    const message = walk.ownMessage ?? `${error.field}: ${error.message}`;
+    return { object, unknownFields: [], error, message };
+  }
   return { object: coerced, unknownFields: walk.unknown.sort(byText) };
 }
 
@@ -137,6 +145,7 @@ function coerceMeta(walk: Walk, value: JsonValue, path: string): JsonValue {
   }
   if (!walk.dropInvalid) {
     walk.error = invalidValue(path, value, whole.message);
+    if (path === "metadata") walk.ownMessage = whole.message;
     return value;
   }
   if (!isRecord(value)) return value;

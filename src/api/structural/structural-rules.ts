@@ -16,11 +16,17 @@ type Level = "root" | "item" | "field";
 
 interface Check {
   readonly out: FieldError[];
+  /** Different patterns so far, and their length: compiling takes some microseconds a character. */
+  readonly patterns: Set<string>;
+  patternCharacters: number;
 }
+
+/** The patterns of the largest definitions have some 20,000 characters together. */
+const patternCharactersMax = 128 * 1024;
 
 /** Sorting by text, as upstream does, because maps have no order there. */
 export function structuralErrors(schema: Fields, path: string): FieldError[] {
-  const check: Check = { out: [] };
+  const check: Check = { out: [], patterns: new Set(), patternCharacters: 0 };
   checkNode(check, schema, "root", path);
   checkCompleteness(check, schema, schema, path, path);
   return check.out.sort((a, b) => byText(sortKey(a), sortKey(b)));
@@ -243,11 +249,24 @@ function checkValues(check: Check, schema: Fields, path: string, skips: Skips): 
   });
   const not = maybe(schema, "not");
   if (not !== undefined) checkNested(check, not, child(path, "not"), noSkips);
-  const pattern = text(schema, "pattern");
-  const error = pattern === "" ? undefined : compilePattern(pattern).error;
+  checkPattern(check, text(schema, "pattern"), child(path, "pattern"));
+}
+
+function checkPattern(check: Check, pattern: string, path: string): void {
+  if (pattern === "") return;
+  if (!check.patterns.has(pattern)) {
+    check.patterns.add(pattern);
+    check.patternCharacters += pattern.length;
+  }
+  const isTooMuch = check.patternCharacters > patternCharactersMax;
+  const error = isTooMuch
+    ? `the patterns of one schema have more than ${patternCharactersMax} characters`
+    : compilePattern(pattern).error;
   if (error === undefined) return;
+  // Thousands of patterns may be wrong, each as long as it may be.
+  const shown = check.out.length < 1_000 ? pattern : "";
   const detail = `must be a valid regular expression, but isn't: ${error}`;
-  check.out.push(invalidValue(child(path, "pattern"), pattern, detail));
+  check.out.push(invalidValue(path, shown, detail));
 }
 
 /** [field, is it set, how it has to be]: what only the structure of a schema may say. */

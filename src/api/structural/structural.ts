@@ -11,9 +11,9 @@ import { ownEntry } from "#base/own.ts";
 import { isRecord } from "../json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
-import { byText, flag, text, texts } from "../validation/fields.ts";
+import { byText, flag, items, maybe, part, text, texts } from "../validation/fields.ts";
 import { completeDefault } from "./default.ts";
-import { invalidValue } from "../validation/errors.ts";
+import { append, invalidValue } from "../validation/errors.ts";
 import { structuralErrors, unsupportedField } from "./structural-rules.ts";
 
 export interface Structural {
@@ -211,4 +211,37 @@ export function compileStructural(schema: JsonObject, path = ""): Compiled {
  */
 export function trustStructural(schema: JsonObject): Structural {
   return new StructuralNode(schema);
+}
+
+/** The condition NonStructuralSchema of a definition; undefined when its schemas are structural. */
+export function nonStructuralCondition(
+  definition: JsonObject,
+):
+  | { readonly status: "True" | "Unknown"; readonly reason: string; readonly message: string }
+  | undefined {
+  const spec = part(definition, "spec");
+  const found: FieldError[] = [];
+  if (flag(spec, "preserveUnknownFields")) {
+    found.push(invalidValue("spec.preserveUnknownFields", true, "must be false"));
+  }
+  for (const [at, version] of items(spec, "versions").entries()) {
+    const schema = maybe(part(version, "schema"), "openAPIV3Schema");
+    if (schema === undefined) continue;
+    const unsupported = unsupportedField(schema);
+    if (unsupported !== undefined) {
+      const name = text(version, "name");
+      const message = `failed to check validation schema for version ${name}: ${unsupported}`;
+      return { status: "Unknown", reason: "StructuralError", message };
+    }
+    append(found, structuralErrors(schema, `spec.versions[${at}].schema.openAPIV3Schema`));
+  }
+  if (found.length === 0) return undefined;
+  const texts = [...new Set(found.map(({ field, message }) => `${field}: ${message}`))];
+  const message = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
+  return { status: "True", reason: "Violations", message };
+}
+
+/** The message of that condition. */
+export function nonStructuralMessage(definition: JsonObject): string | undefined {
+  return nonStructuralCondition(definition)?.message;
 }

@@ -82,16 +82,22 @@ function statusField(field: string): string {
   return field === noField ? "status" : `status.${field}`;
 }
 
+/** Work that several validations share; see findings.ts for the unit. */
+export interface WorkLeft {
+  left: number;
+}
+
 /** Values against the schema only; a default is validated with it too. */
 export function schemaErrors(
   value: JsonValue,
   structural: Structural,
   old?: JsonValue,
+  work?: WorkLeft,
 ): FieldError[] {
   const checks = checksOf(structural);
-  const found = walkAll(value, checks, undefined);
+  const found = walkAll(value, checks, undefined, work);
   if (found.length === 0 || old === undefined) return found;
-  return walkAll(value, checks, new Correlated(value, old, structural));
+  return walkAll(value, checks, new Correlated(value, old, structural), work);
 }
 
 const compiled = new WeakMap<Structural, SchemaChecks>();
@@ -114,9 +120,12 @@ function walkAll(
   value: JsonValue,
   checks: SchemaChecks,
   correlated: Correlated | undefined,
+  work: WorkLeft | undefined,
 ): FieldError[] {
   const walk = newWalk();
+  if (work !== undefined) walk.workLeft = work.left;
   walkField(walk, checks, value, correlated);
+  if (work !== undefined) work.left = walk.workLeft;
   if (walk.workLeft <= 0) return [tooMuchWork];
   return walk.outcome.findings.map(withoutText);
 }

@@ -203,10 +203,9 @@ function checkUrl(out: FieldError[], value: string, path: string): void {
 }
 
 function checkService(out: FieldError[], service: Fields, path: string): void {
-  for (const field of ["name", "namespace"]) {
-    if (text(service, field) !== "") continue;
-    out.push(required(child(path, field), `service ${field} is required`));
-  }
+  // Upstream takes the two for each other: a missing namespace is told as a missing name.
+  if (text(service, "namespace") === "") out.push(required(child(path, "name")));
+  if (text(service, "name") === "") out.push(required(child(path, "namespace")));
   if (has(service, "port")) {
     const port = number(service, "port");
     const errors = portNumberErrors(port).map((detail) => `port is not valid: ${detail}`);

@@ -301,10 +301,10 @@ const cases: readonly Case[] = [
     get(`/apis/${group}/v1/crontabs/a`),
     post(`/apis/${group}/v1/crontabs`, object(group, "a")),
     get(`${path}/a/nope`),
-    post(`${path}/a`, object(group, "a")),
     put(path, object(group, "a")),
     get(`/apis/${group}/v1/watch/namespaces/{ns}/crontabs?timeoutSeconds=1`),
     get(`/apis/${group}/v1/namespaces/{ns}/others`),
+    post(`${path}/a`, object(group, "a")),
   ]),
   defined("cluster", { scope: "Cluster" }, (group, path) => [
     post(`/apis/${group}/v1/crontabs`, object(group, "a")),
