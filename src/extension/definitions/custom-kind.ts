@@ -277,9 +277,11 @@ function decode(object: AnyObject, structural: Structural | undefined, dropInval
   const data = object as unknown as JsonObject; // objects are plain JSON data
   const coerced = coerceMetadata(data, structural, { dropInvalid, isResourceRoot: true });
   if (coerced.error !== undefined) {
-    // The decoder says what is wrong, not with what.
-    const error = coerced.error.message.replace(/^Invalid value: [^]*?: (?=json: )/, "");
-    return { object, unknown: [], error };
+    const { field, message } = coerced.error;
+    // Of the object's own metadata the decoder says what is wrong, not with what.
+    const isOwn = field === "metadata" || field.startsWith("metadata.");
+    const own = message.replace(/^Invalid value: [^]*?: (?=json: )/, "");
+    return { object, unknown: [], error: isOwn ? own : `${field}: ${message}` };
   }
   const pruned = prune(coerced.object, structural, true);
   const unknown = [...coerced.unknownFields, ...pruned.unknownFields];
