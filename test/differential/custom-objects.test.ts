@@ -10,6 +10,7 @@ import { applyStructuralDefaults } from "#api/structural/default.ts";
 import { prune } from "#api/structural/prune.ts";
 import { compileStructural } from "#api/structural/structural.ts";
 import { validateCustomObject } from "#api/structural/validate.ts";
+import { part } from "#api/validation/fields.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { type Case, isCollect, type Recorded, type Step } from "./exchange.ts";
 import { readGolden } from "./golden.ts";
@@ -40,7 +41,9 @@ function write(schema: JsonObject, body: JsonObject): readonly string[] | JsonOb
   const pruned = prune(coerced.object, structural, true).object;
   const object = applyStructuralDefaults(pruned, structural);
   const found = validateCustomObject(object, structural);
-  return found.length === 0 ? object : found.map((one) => `${one.reason} ${one.field}: ${one.message}`);
+  return found.length === 0
+    ? object
+    : found.map((one) => `${one.reason} ${one.field}: ${one.message}`);
 }
 
 function causesOf(recorded: Recorded): readonly string[] {
@@ -74,7 +77,8 @@ describe("schemas of custom objects beside a stock server", () => {
             (recorded.body as JsonObject)["spec"],
             text,
           );
-        } else assert.deepEqual([...(ours as string[])].sort(), [...causesOf(recorded)].sort(), text);
+        } else
+          assert.deepEqual([...(ours as string[])].sort(), [...causesOf(recorded)].sort(), text);
       });
     });
   }
@@ -117,7 +121,7 @@ describe("schemas of custom objects beside a stock server", () => {
     const tight = one.steps[3] as Step;
     const versions = (tight.body as { readonly spec: { readonly versions: readonly JsonObject[] } })
       .spec.versions;
-    const schema = (versions[0]?.["schema"] as JsonObject)["openAPIV3Schema"] as JsonObject;
+    const schema = part(part(versions[0] ?? {}, "schema"), "openAPIV3Schema") as JsonObject;
     const { structural } = compileStructural(schema);
     assert.ok(structural !== undefined);
     const old = (one.steps[2] as Step).body as JsonObject;

@@ -29,8 +29,7 @@ const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const names = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const all = suites;
 checkWords();
-const chosen =
-  names.length === 0 ? suites : all.filter(({ name }) => names.includes(name));
+const chosen = names.length === 0 ? suites : all.filter(({ name }) => names.includes(name));
 
 await main();
 

@@ -243,7 +243,7 @@ function walkValue(value: unknown, field: FieldSchema, walk: Walk): unknown {
         ? walkMap(value, field, walk)
         : mismatch(walk, value, goType(field), undefined);
     case "any":
-      return value;
+      return walkAny(value, field, walk);
     case "string":
     case "integer":
     case "number":
@@ -252,6 +252,23 @@ function walkValue(value: unknown, field: FieldSchema, walk: Walk): unknown {
     default:
       return field.type satisfies never;
   }
+}
+
+const schemaProps = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+const schemaOr: ReadonlySet<string> = new Set([`${schemaProps}OrArray`, `${schemaProps}OrBool`]);
+
+/**
+ * Any JSON, or a schema below `items` or `additionalProperties` of a schema. Upstream decodes those by hand:
+ * unknown fields are dropped there and never told.
+ */
+function walkAny(value: unknown, field: FieldSchema, walk: Walk): unknown {
+  if (field.ref === undefined || !schemaOr.has(field.ref) || !isRecord(value)) return value;
+  const schema = walk.resolve(schemaProps);
+  if (schema === undefined) return value;
+  const told = walk.unknown.length;
+  const next = walkStruct(value, schema, walk);
+  walk.unknown.length = told;
+  return next;
 }
 
 function walkObject(value: unknown, field: FieldSchema, walk: Walk): unknown {

@@ -4,13 +4,14 @@
  *
  * After  apiserver pkg/util/managedfields and kube-openapi pkg/schemaconv for structural schemas.
  */
+import { dictionary } from "#base/own.ts";
 import type { ApplyTypes } from "../apply/updater.ts";
 import { deduced, leaf, type Shape, ShapeSource, type StructShape } from "../apply/shape.ts";
 import type { AnyObject, JsonValue } from "../object.ts";
 import { schemaOf } from "../schema/schema.ts";
 import type { Structural } from "./structural.ts";
 
-export interface CustomTypeSource {
+interface CustomTypeSource {
   /** null: the version is served and has no schema. undefined: it is not served. */
   readonly structural: (apiVersion: string) => Structural | null | undefined;
   readonly convert: (object: AnyObject, apiVersion: string) => AnyObject;
@@ -84,7 +85,7 @@ function listOf(node: Structural): Shape {
   if (items === undefined) return leaf;
   if (node.listType === "set") return { kind: "set" };
   if (node.listType !== "map") return leaf;
-  const keyDefaults: Record<string, JsonValue> = {};
+  const keyDefaults = dictionary<JsonValue>();
   for (const key of node.listMapKeys) {
     const value = items.property(key)?.defaultValue;
     if (value !== undefined) keyDefaults[key] = value;

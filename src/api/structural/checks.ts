@@ -3,10 +3,9 @@
  * value first comes to it. Value validations (allOf, anyOf, oneOf, not) are schemas of this kind too.
  */
 import { ownEntry } from "#base/own.ts";
-import { isRecord } from "../json-value.ts";
 import type { JsonValue } from "../object.ts";
 import type { Fields } from "../validation/fields.ts";
-import { byText, flag, items, maybe, maybeNumber, text, texts } from "../validation/fields.ts";
+import { flag, items, maybe, maybeNumber, text, texts } from "../validation/fields.ts";
 import { formatCheck, isKnownFormat } from "./formats.ts";
 
 interface Range {
@@ -39,7 +38,6 @@ export class SchemaChecks {
   /** True when only listed properties may be. */
   readonly isClosed: boolean;
   readonly hasJunctors: boolean;
-  #names: readonly string[] | undefined;
   #properties: Map<string, SchemaChecks> | undefined;
   #below: Map<string, readonly SchemaChecks[]> | undefined;
 
@@ -66,17 +64,9 @@ export class SchemaChecks {
     this.maxProperties = maybeNumber(schema, "maxProperties");
     this.required = texts(schema, "required");
     this.isClosed = ownEntry(schema, "additionalProperties") === false;
-    this.hasJunctors = ["allOf", "anyOf", "oneOf", "not"].some((name) => Object.hasOwn(schema, name));
-  }
-
-  get propertyNames(): readonly string[] {
-    if (this.#names === undefined) {
-      const properties = maybe(this.#schema, "properties") ?? {};
-      this.#names = Object.keys(properties)
-        .filter((name) => isRecord(properties[name]))
-        .sort(byText);
-    }
-    return this.#names;
+    this.hasJunctors = ["allOf", "anyOf", "oneOf", "not"].some((name) =>
+      Object.hasOwn(schema, name),
+    );
   }
 
   property(name: string): SchemaChecks | undefined {

@@ -14,7 +14,7 @@ import { child, index, invalidValue, key } from "../validation/errors.ts";
 import { byText } from "../validation/fields.ts";
 import type { Structural } from "./structural.ts";
 
-export interface Coerced {
+interface Coerced {
   /** The same reference when nothing changed. */
   readonly object: JsonObject;
   /** Sorted: `metadata.x`, `spec.template.metadata.x`. */
@@ -25,7 +25,7 @@ export interface Coerced {
   readonly message?: string;
 }
 
-export interface CoerceOptions {
+interface CoerceOptions {
   /** Values of a wrong type are dropped (reads of what is stored, converted objects), else refused (writes). */
   readonly dropInvalid: boolean;
   /** The object itself is a resource; false for a part of one. */
@@ -55,7 +55,12 @@ export function coerceAt(
   options: CoerceOptions,
   path: string,
 ): Coerced {
-  const walk: Walk = { dropInvalid: options.dropInvalid, unknown: [], error: undefined, ownMessage: undefined };
+  const walk: Walk = {
+    dropInvalid: options.dropInvalid,
+    unknown: [],
+    error: undefined,
+    ownMessage: undefined,
+  };
   const coerced = coerceFields(walk, object, structural, options.isResourceRoot, path);
   if (walk.error !== undefined) {
     const { error } = walk;
@@ -128,7 +133,12 @@ function coerceBelow(
 }
 
 /** apiVersion, kind and metadata of a resource; undefined: the value is dropped. */
-function coerceOwn(walk: Walk, name: string, value: JsonValue, path: string): JsonValue | undefined {
+function coerceOwn(
+  walk: Walk,
+  name: string,
+  value: JsonValue,
+  path: string,
+): JsonValue | undefined {
   if (name === "apiVersion" || name === "kind") {
     if (typeof value === "string") return value;
     if (!walk.dropInvalid) walk.error = invalidValue(child(path, name), value, "must be a string");
@@ -167,8 +177,12 @@ function tellUnknown(walk: Walk, fields: readonly string[], path: string): void 
 
 const definition = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-export type DecodedMetadata =
-  | { readonly kind: "ok"; readonly metadata: JsonObject; readonly unknownFields: readonly string[] }
+type DecodedMetadata =
+  | {
+      readonly kind: "ok";
+      readonly metadata: JsonObject;
+      readonly unknownFields: readonly string[];
+    }
   | { readonly kind: "error"; readonly message: string };
 
 export function decodeMetadata(value: JsonValue): DecodedMetadata {

@@ -18,9 +18,17 @@ export function applyStructuralDefaults(object: JsonObject, structural: Structur
 }
 
 /** A default as it is put in: known fields only, no nulls that may not be, its own defaults filled. */
-export function completeDefault(value: JsonValue, node: Structural): JsonValue {
-  return fillValue(dropNullsBelow(pruneValue(value, node), node), node);
+function defaultOf(node: Structural): JsonValue | undefined {
+  const value = node.defaultValue;
+  if (value === undefined) return undefined;
+  const known = completed.get(node);
+  if (known !== undefined) return known;
+  const complete = fillValue(dropNullsBelow(pruneValue(value, node), node), node);
+  completed.set(node, complete);
+  return complete;
 }
+
+const completed = new WeakMap<Structural, JsonValue>();
 
 /** Nulls where none may be and no default stands in; what the schema does not know is left alone. */
 export function dropNulls(object: JsonObject, structural: Structural | undefined): JsonObject {
@@ -87,17 +95,17 @@ function fillValue(value: JsonValue, node: Structural): JsonValue {
 
 /** A null that may not be becomes the default, where there is one. */
 function fillOne(value: JsonValue, node: Structural): JsonValue {
-  if (value === null && !node.isNullable) return node.defaultValue ?? null;
+  if (value === null && !node.isNullable) return defaultOf(node) ?? null;
   return fillValue(value, node);
 }
 
 function fillObject(object: JsonObject, node: Structural): JsonObject {
   let copy: MutableObject | undefined;
-  for (const name of node.propertyNames) {
+  for (const name of node.namesWithDefaults) {
     const property = node.property(name);
-    if (property === undefined || !property.hasDefaults) continue;
+    if (property === undefined) continue;
     const value = Object.hasOwn(object, name) ? object[name] : undefined;
-    const next = value === undefined ? property.defaultValue : fillOne(value, property);
+    const next = value === undefined ? defaultOf(property) : fillOne(value, property);
     if (next === undefined || next === value) continue;
     copy ??= { ...(object as MutableObject) }; // a copy of the fields, each of which is never changed
     setField(copy, name, next as MutableJson); // never changed

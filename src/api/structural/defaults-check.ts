@@ -10,7 +10,7 @@ import type { FieldError } from "../status.ts";
 import { append, child, invalidValue, key } from "../validation/errors.ts";
 import { coerceAt } from "./coerce.ts";
 import { embeddedErrorsOf, resourceErrors } from "./embedded.ts";
-import { noField } from "./findings.ts";
+import { noField, workMax } from "./findings.ts";
 import { pruneValue } from "./prune.ts";
 import type { Structural } from "./structural.ts";
 import { schemaErrors, type WorkLeft } from "./validate.ts";
@@ -35,7 +35,7 @@ export function defaultErrors(
   path: string,
   requiresPruned: boolean,
 ): FieldError[] {
-  const check: Check = { out: [], requiresPruned, work: { left: 4_000_000 } };
+  const check: Check = { out: [], requiresPruned, work: { left: workMax } };
   checkNode(check, root, path, { root, way: [], isInMetadata: false }, true);
   return check.out;
 }

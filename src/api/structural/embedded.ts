@@ -105,4 +105,3 @@ function checkKind(out: FieldError[], value: JsonValue | undefined, path: string
     out.push(invalidValue(path, value, detail));
   }
 }
-

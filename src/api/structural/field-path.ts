@@ -9,8 +9,12 @@ import type { Fields } from "../validation/fields.ts";
 import { maybe, part } from "../validation/fields.ts";
 import { ownEntry } from "#base/own.ts";
 
-export type FoundField =
-  | { readonly schema: Fields | undefined; readonly names: readonly string[]; readonly error?: undefined }
+type FoundField =
+  | {
+      readonly schema: Fields | undefined;
+      readonly names: readonly string[];
+      readonly error?: undefined;
+    }
   | { readonly error: string };
 
 const noField = { error: "does not refer to a valid field" } as const;

@@ -7,8 +7,10 @@
  */
 import type { FieldError } from "../status.ts";
 
-/** About 100 ns each. The largest real definitions and objects take some 50,000. */
-const workMax = 4_000_000;
+/** About 200 ns each, so a fifth of a second. The largest real definitions and objects take some 50,000. */
+export const workMax = 1_000_000;
+/** Of one alternative, beside what is found in it. */
+export const alternativeWork = 4;
 const findingsMax = 2_000;
 
 export interface Finding extends FieldError {
@@ -16,7 +18,7 @@ export interface Finding extends FieldError {
   readonly text: string;
 }
 
-/** What one alternative found, and how many of its checks passed: the best alternative is told. */
+/** What one alternative found, and how many of its checks passed: the best alternative is reported. */
 export interface Outcome {
   readonly findings: Finding[];
   readonly texts: Set<string>;

@@ -1,5 +1,5 @@
 /**
- * Sets hold nothing twice, keyed lists no two items of the same keys. Each value is told once, at its
+ * A set has no value twice, a keyed list no two items of the same keys. Each value is reported once, at its
  * second place.
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go.
@@ -77,11 +77,7 @@ function checkMap(
   tellRepeated(out, keys, path);
 }
 
-function tellRepeated(
-  out: FieldError[],
-  values: readonly JsonValue[],
-  path: string,
-): void {
+function tellRepeated(out: FieldError[], values: readonly JsonValue[], path: string): void {
   const times = new Map<string, number>();
   values.forEach((value, at) => {
     const text = semanticText(value);
@@ -94,7 +90,8 @@ function tellRepeated(
 /** One text for equal values, whatever the order of their fields. */
 function semanticText(value: JsonValue | undefined): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
-  if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(semanticText).join(",")}]`;
+  if (Array.isArray(value))
+    return `[${(value as readonly JsonValue[]).map(semanticText).join(",")}]`;
   const object = value as JsonObject;
   const names = Object.keys(object).sort(byText);
   return `{${names.map((name) => `${JSON.stringify(name)}:${semanticText(object[name])}`).join(",")}}`;

@@ -9,9 +9,9 @@ import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
 const patternsMax = 512;
 const patternCharactersMax = 256 * 1024;
 /** Compiling takes about a microsecond a character; the longest pattern in use has some 4,000. */
-export const patternLengthMax = 32 * 1024;
+const patternLengthMax = 32 * 1024;
 
-export type Compiled =
+type Compiled =
   | { readonly pattern: RE2JS; readonly error?: undefined }
   /** Go's text: `error parsing regexp: missing closing ): ...`. */
   | { readonly pattern?: undefined; readonly error: string };
@@ -39,7 +39,8 @@ export function compilePattern(source: string): Compiled {
 }
 
 function compile(source: string): Compiled {
-  if (source.length > patternLengthMax) return { error: "error parsing regexp: expression too large" };
+  if (source.length > patternLengthMax)
+    return { error: "error parsing regexp: expression too large" };
   try {
     return { pattern: RE2JS.compile(source) };
   } catch (error) {

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../object.ts";
 import { byText } from "../validation/fields.ts";
 import type { Structural } from "./structural.ts";
 
-export interface Pruned {
+interface Pruned {
   /** The same reference when there was nothing to drop. */
   readonly object: JsonObject;
   /** Paths, sorted: `spec.x`, `spec.list[0].y`. The caller words them: `unknown field "spec.x"`. */
@@ -179,4 +179,3 @@ function pathText(path: readonly (string | number)[], name: string): string {
   }
   return text === "" ? name : `${text}.${name}`;
 }
-

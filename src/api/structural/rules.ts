@@ -4,7 +4,7 @@ import type { JsonObject } from "../object.ts";
 import { items } from "../validation/fields.ts";
 import type { Structural } from "./structural.ts";
 
-export interface RulePlace {
+interface RulePlace {
   /** From the root: names of properties; `*` for all items of a list, all values of a map. */
   readonly path: readonly string[];
   readonly structural: Structural;

@@ -71,7 +71,7 @@ export function unsupportedField(schema: Fields): string | undefined {
 const junctors = ["allOf", "anyOf", "oneOf"] as const;
 
 /** All schemas right below one, value validations included. */
-export function* childSchemas(schema: Fields): Generator<Fields> {
+function* childSchemas(schema: Fields): Generator<Fields> {
   for (const name of ["items", "not", "additionalProperties", "additionalItems"]) {
     const below = maybe(schema, name);
     if (below !== undefined) yield below;
@@ -100,7 +100,7 @@ function checkNode(check: Check, schema: Fields, level: Level, path: string): vo
   const { out } = check;
   const type = text(schema, "type");
   const below = maybe(schema, "items");
-  if (type === "array" && !has(schema, "items")) {
+  if (type === "array" && below === undefined) {
     out.push(required(child(path, "items"), "must be specified"));
   }
   if (below !== undefined) checkNode(check, below, "item", child(path, "items"));
@@ -270,22 +270,25 @@ function checkPattern(check: Check, pattern: string, path: string): void {
 }
 
 /** [field, is it set, how it has to be]: what only the structure of a schema may say. */
-const forbiddenBelow: readonly (readonly [string, (schema: Fields, name: string) => boolean, string])[] =
-  [
-    ["type", (schema, name) => text(schema, name) !== "", "empty"],
-    ["additionalProperties", (schema, name) => isGiven(schema, name), "undefined"],
-    ["default", (schema, name) => has(schema, name), "undefined"],
-    ["title", (schema, name) => text(schema, name) !== "", "empty"],
-    ["description", (schema, name) => text(schema, name) !== "", "empty"],
-    ["nullable", flag, "false"],
-    ["x-kubernetes-preserve-unknown-fields", flag, "false"],
-    ["x-kubernetes-embedded-resource", flag, "false"],
-    ["x-kubernetes-int-or-string", flag, "false"],
-    ["x-kubernetes-list-map-keys", (schema, name) => count(schema, name) > 0, "empty"],
-    ["x-kubernetes-list-type", has, "undefined"],
-    ["x-kubernetes-map-type", has, "undefined"],
-    ["x-kubernetes-validations", (schema, name) => count(schema, name) > 0, "empty"],
-  ];
+const forbiddenBelow: readonly (readonly [
+  string,
+  (schema: Fields, name: string) => boolean,
+  string,
+])[] = [
+  ["type", (schema, name) => text(schema, name) !== "", "empty"],
+  ["additionalProperties", (schema, name) => isGiven(schema, name), "undefined"],
+  ["default", (schema, name) => has(schema, name), "undefined"],
+  ["title", (schema, name) => text(schema, name) !== "", "empty"],
+  ["description", (schema, name) => text(schema, name) !== "", "empty"],
+  ["nullable", flag, "false"],
+  ["x-kubernetes-preserve-unknown-fields", flag, "false"],
+  ["x-kubernetes-embedded-resource", flag, "false"],
+  ["x-kubernetes-int-or-string", flag, "false"],
+  ["x-kubernetes-list-map-keys", (schema, name) => count(schema, name) > 0, "empty"],
+  ["x-kubernetes-list-type", has, "undefined"],
+  ["x-kubernetes-map-type", has, "undefined"],
+  ["x-kubernetes-validations", (schema, name) => count(schema, name) > 0, "empty"],
+];
 
 /** `additionalProperties: false` restricts nothing that pruning would not drop, so it is let be. */
 function isGiven(schema: Fields, name: string): boolean {

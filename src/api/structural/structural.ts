@@ -12,7 +12,6 @@ import { isRecord } from "../json-value.ts";
 import type { JsonObject, JsonValue } from "../object.ts";
 import type { FieldError } from "../status.ts";
 import { byText, flag, items, maybe, part, text, texts } from "../validation/fields.ts";
-import { completeDefault } from "./default.ts";
 import { append, invalidValue } from "../validation/errors.ts";
 import { structuralErrors, unsupportedField } from "./structural-rules.ts";
 
@@ -30,11 +29,13 @@ export interface Structural {
   readonly listMapKeys: readonly string[];
   /** Absent on an object: granular. */
   readonly mapType: string | undefined;
-  /** Pruned by the schema itself, its own fields filled; undefined: none. A null default is none. */
+  /** As written; undefined: none. A null default is none. default.ts completes it. */
   readonly defaultValue: JsonValue | undefined;
   readonly items: Structural | undefined;
   /** In Go's order, so that findings come in one order. */
   readonly propertyNames: readonly string[];
+  /** Of those with a default at or below them. */
+  readonly namesWithDefaults: readonly string[];
   property(name: string): Structural | undefined;
   /** A schema for all further fields; a boolean says only that they are kept; undefined: there are none. */
   readonly additional: Structural | boolean | undefined;
@@ -48,13 +49,13 @@ export interface Structural {
 
 const none: readonly string[] = Object.freeze([]);
 
-export class StructuralNode implements Structural {
+class StructuralNode implements Structural {
   readonly schema: JsonObject;
   #properties: Map<string, StructuralNode> | undefined;
   #names: readonly string[] | undefined;
+  #defaulted: readonly string[] | undefined;
   #items: StructuralNode | undefined;
   #additional: StructuralNode | undefined;
-  #default: { readonly value: JsonValue } | undefined;
   #traits: Traits | undefined;
 
   constructor(schema: JsonObject) {
@@ -94,10 +95,7 @@ export class StructuralNode implements Structural {
   }
 
   get defaultValue(): JsonValue | undefined {
-    const raw = ownEntry(this.schema, "default");
-    if (raw === undefined || raw === null) return undefined;
-    this.#default ??= { value: completeDefault(raw, this) };
-    return this.#default.value;
+    return ownEntry(this.schema, "default") ?? undefined;
   }
 
   get items(): Structural | undefined {
@@ -110,6 +108,15 @@ export class StructuralNode implements Structural {
   get propertyNames(): readonly string[] {
     this.#names ??= namesOf(ownEntry(this.schema, "properties"));
     return this.#names;
+  }
+
+  get namesWithDefaults(): readonly string[] {
+    if (!this.hasDefaults) return none;
+    const properties = part(this.schema, "properties");
+    this.#defaulted ??= this.propertyNames.filter(
+      (name) => (addBits(properties[name], 0) & 1) !== 0,
+    );
+    return this.#defaulted;
   }
 
   property(name: string): StructuralNode | undefined {
@@ -190,7 +197,7 @@ function addBits(schema: unknown, found: number): number {
   return bits;
 }
 
-export interface Compiled {
+interface Compiled {
   /** Absent when the schema is not structural. */
   readonly structural?: Structural;
   readonly errors: readonly FieldError[];
@@ -239,9 +246,4 @@ export function nonStructuralCondition(
   const texts = [...new Set(found.map(({ field, message }) => `${field}: ${message}`))];
   const message = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
   return { status: "True", reason: "Violations", message };
-}
-
-/** The message of that condition. */
-export function nonStructuralMessage(definition: JsonObject): string | undefined {
-  return nonStructuralCondition(definition)?.message;
 }

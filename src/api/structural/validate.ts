@@ -9,7 +9,7 @@
  * Bounds see findings.ts.
  * After  kube-openapi pkg/validation/validate (schema.go, schema_props.go, object_validator.go,
  *        slice_validator.go); apiextensions-apiserver pkg/apiserver/validation.
- * Differs  fields are told by name, where upstream's order is that of a Go map: any.
+ * Differs  findings come in the order of the object's fields; upstream's order is random.
  */
 import { ownEntry } from "#base/own.ts";
 import { isRecord } from "../json-value.ts";
@@ -21,6 +21,7 @@ import { Correlated } from "./correlate.ts";
 import { embeddedErrors } from "./embedded.ts";
 import {
   add,
+  alternativeWork,
   type Finding,
   forgetSince,
   newOutcome,
@@ -205,20 +206,12 @@ function walkObject(
 ): void {
   checkFieldCount(walk, checks, object);
   const { additional } = checks;
-  if (additional !== undefined || checks.isClosed) {
-    for (const name of Object.keys(object)) {
-      const value = object[name];
-      if (value === undefined || checks.property(name) !== undefined) continue;
-      if (additional === undefined) reportForbidden(walk, name);
-      else walkNamed(walk, additional, name, value, correlated);
-    }
-  }
-  for (const name of checks.propertyNames) {
-    const value = ownEntry(object, name);
-    const property = value === undefined ? undefined : checks.property(name);
-    if (value !== undefined && property !== undefined) {
-      walkNamed(walk, property, name, value, correlated);
-    }
+  for (const name of Object.keys(object)) {
+    const value = object[name];
+    if (value === undefined) continue;
+    const below = checks.property(name) ?? additional;
+    if (below !== undefined) walkNamed(walk, below, name, value, correlated);
+    else if (checks.isClosed) reportForbidden(walk, name);
   }
   for (const name of checks.required) {
     if (ownEntry(object, name) === undefined) reportRequired(walk, name);
@@ -267,7 +260,7 @@ function tryAlternative(
 ): Outcome {
   const around = walk.outcome;
   walk.outcome = newOutcome();
-  walkValue(walk, checks, value, correlated);
+  if (spend(walk, alternativeWork)) walkValue(walk, checks, value, correlated);
   const outcome = walk.outcome;
   walk.outcome = around;
   return outcome;
@@ -300,7 +293,7 @@ function quotedPath(walk: Walk): string {
   return JSON.stringify(pathText(walk));
 }
 
-/** Of alternatives that all fail, the one with most checks passed is told; of equals the first. */
+/** Of alternatives that all fail, the one with most checks passed is reported; of equals the first. */
 function better(best: Outcome | undefined, next: Outcome): Outcome {
   return best === undefined || next.passed > best.passed ? next : best;
 }

@@ -15,7 +15,7 @@ import { matches } from "./patterns.ts";
 const emptyText = '""';
 
 /** A finding about the value where the walk is; `detail` tells more than the path. */
-export function report(walk: Walk, made: (field: string) => FieldError, text: string): void {
+function report(walk: Walk, made: (field: string) => FieldError, text: string): void {
   add(walk, { ...made(pathText(walk) || noField), text });
 }
 

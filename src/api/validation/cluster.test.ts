@@ -148,7 +148,8 @@ const cases: readonly Case[] = [
       "schema: {openAPIV3Schema: {}}",
     ),
     [
-      'spec.versions: Invalid value: [{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{}}},{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{}}}]: must have exactly one version marked as storage version',
+      'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v2","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
+      "spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root",
     ],
   ],
   [

@@ -9,7 +9,7 @@ import type { JsonObject } from "../object.ts";
 import { pruneValue } from "../structural/prune.ts";
 import { trustStructural } from "../structural/structural.ts";
 import { someSchema, structuralErrors, unsupportedField } from "../structural/structural-rules.ts";
-import { isSplit, keyErrors } from "./definition-schemas.ts";
+import { isSplit, keyErrors } from "./definition-lists.ts";
 import type { Fields } from "./fields.ts";
 import { has, items, maybe, maybeText, part, text, texts } from "./fields.ts";
 
@@ -36,14 +36,7 @@ export const strict: DefinitionOptions = {
 
 export const selectableMax = 8;
 export const reviewVersions = ["v1", "v1beta1"];
-export const types: ReadonlySet<string> = new Set([
-  "array",
-  "boolean",
-  "integer",
-  "number",
-  "object",
-  "string",
-]);
+export const types = ["array", "boolean", "integer", "number", "object", "string"];
 
 export function optionsForUpdate(spec: Fields, old: Fields): DefinitionOptions {
   const schemas = schemasOf(old);
@@ -52,7 +45,9 @@ export function optionsForUpdate(spec: Fields, old: Fields): DefinitionOptions {
   const review = texts(part(part(old, "conversion"), "webhook"), "conversionReviewVersions");
   return {
     requiresSchema: schemas.length === items(old, "versions").length,
-    requiresValidTypes: none((one) => text(one, "type") !== "" && !types.has(text(one, "type"))),
+    requiresValidTypes: none(
+      (one) => text(one, "type") !== "" && !types.includes(text(one, "type")),
+    ),
     requiresPrunedDefaults: !schemas.some(hasUnprunedDefaults),
     requiresAtomicSets: none(hasSplitSet),
     requiresGoodKeys: none((schema) => keyErrors(schema, "").length > 0),
@@ -61,7 +56,7 @@ export function optionsForUpdate(spec: Fields, old: Fields): DefinitionOptions {
   };
 }
 
-export function schemasOf(spec: Fields): readonly Fields[] {
+function schemasOf(spec: Fields): readonly Fields[] {
   return items(spec, "versions").flatMap((version) => {
     const schema = maybe(part(version, "schema"), "openAPIV3Schema");
     return schema === undefined ? [] : [schema];
@@ -75,7 +70,8 @@ function hasSplitSet(schema: Fields): boolean {
 }
 
 function hasUnprunedDefaults(schema: Fields): boolean {
-  if (unsupportedField(schema) !== undefined || structuralErrors(schema, "").length > 0) return false;
+  if (unsupportedField(schema) !== undefined || structuralErrors(schema, "").length > 0)
+    return false;
   return someSchema(schema, (one) => {
     if (!has(one, "default")) return false;
     const value = (one as JsonObject)["default"] ?? null;

@@ -2,7 +2,7 @@
  * Schemas and versions as upstream prints them inside a finding: its internal structs, whose fields have
  * no JSON names, and which are printed whole.
  */
-import { ownEntry } from "#base/own.ts";
+import { dictionary, ownEntry } from "#base/own.ts";
 import { isRecord } from "../json-value.ts";
 import type { Fields } from "./fields.ts";
 import { flag, items, maybe, text } from "./fields.ts";
@@ -71,7 +71,7 @@ interface Budget {
 
 function printSchema(schema: Fields, budget: Budget): unknown {
   if (budget.left-- <= 0) return null;
-  const out: Record<string, unknown> = {};
+  const out = dictionary<unknown>();
   for (const [name, from, absent] of fields) {
     const value = ownEntry(schema, from);
     const isAbsent = value === undefined || value === null;

@@ -4,7 +4,7 @@
  *
  * After  apiextensions-apiserver pkg/apis/apiextensions/validation (validateCustomResourceDefinitionValidation,
  *        ValidateCustomResourceDefinitionOpenAPISchema).
- * Differs  fields are told in the order of the schema's text, where upstream's order is that of a Go map: any.
+ * Differs  findings come in the order of the schema's fields; upstream's order is random.
  */
 import { ownEntry } from "#base/own.ts";
 import { isRecord } from "../json-value.ts";
@@ -15,7 +15,8 @@ import { findField } from "../structural/field-path.ts";
 import { trustStructural } from "../structural/structural.ts";
 import { entriesOf, structuralErrors, unsupportedField } from "../structural/structural-rules.ts";
 import { goSchema } from "./definition-print.ts";
-import type { DefinitionOptions } from "./definition-options.ts";
+import { isSplit, keyErrors } from "./definition-lists.ts";
+import { type DefinitionOptions, types } from "./definition-options.ts";
 import {
   append,
   child,
@@ -54,7 +55,8 @@ export function checkSchema(
     }
   }
   checkNode(out, schema, at, { options, isRoot: true, isInMetadata: false, noDefaults: undefined });
-  if (unsupported !== undefined && out.length === before) out.push(invalidValue(at, "", unsupported));
+  if (unsupported !== undefined && out.length === before)
+    out.push(invalidValue(at, "", unsupported));
 }
 
 /** With a status subresource the schema of the status is taken out of the whole. */
@@ -93,7 +95,9 @@ function checkRootFields(out: FieldError[], schema: Fields, path: string): void 
     out.push(invalidValue(child(path, "type"), type, detail));
     return;
   }
-  const isOther = Object.keys(schema).some((name) => !allowedAtRoot.has(name) && isSet(schema, name));
+  const isOther = Object.keys(schema).some(
+    (name) => !allowedAtRoot.has(name) && isSet(schema, name),
+  );
   if (!isOther) return;
   const detail = `only [${allowedNames}] fields are allowed at the root of the schema if the status subresource is enabled`;
   out.push(invalidValue(path, goSchema(schema), detail));
@@ -126,8 +130,6 @@ function checkNode(out: FieldError[], schema: Fields, path: string, place: Place
   checkExtensions(out, schema, path, place.options);
   checkRules(out, schema, path);
 }
-
-const types = ["array", "boolean", "integer", "number", "object", "string"];
 
 function checkStandard(out: FieldError[], schema: Fields, path: string, place: Place): void {
   const type = text(schema, "type");
@@ -284,13 +286,6 @@ function checkSet(out: FieldError[], schema: Fields, path: string): void {
   out.push(invalidValue(child(path, "items", name), shown, detail));
 }
 
-/** An item that is owned in parts. */
-export function isSplit(item: Fields): boolean {
-  const type = text(item, "type");
-  if (type === "array") return (maybeText(item, "x-kubernetes-list-type") ?? "atomic") !== "atomic";
-  return type === "object" && maybeText(item, "x-kubernetes-map-type") !== "atomic";
-}
-
 function checkMapList(out: FieldError[], schema: Fields, path: string): void {
   const keys = texts(schema, "x-kubernetes-list-map-keys");
   const at = child(path, "x-kubernetes-list-map-keys");
@@ -326,36 +321,6 @@ function checkMapList(out: FieldError[], schema: Fields, path: string): void {
     if (seen.has(name)) out.push(invalidValue(at, keys, "must not contain duplicate entries"));
     seen.add(name);
   }
-}
-
-/** Items and keys of sets and keyed lists are always there. */
-export function keyErrors(schema: Fields, path: string): FieldError[] {
-  const out: FieldError[] = [];
-  const listType = maybeText(schema, "x-kubernetes-list-type");
-  const below = maybe(schema, "items");
-  if (below === undefined || (listType !== "set" && listType !== "map")) return out;
-  const at = child(path, "items");
-  if (flag(below, "nullable")) {
-    const detail = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
-    out.push(forbiddenField(child(at, "nullable"), detail));
-  }
-  if (listType === "set") return out;
-  const needed = new Set(texts(below, "required"));
-  for (const name of texts(schema, "x-kubernetes-list-map-keys")) {
-    const property = maybe(part(below, "properties"), name);
-    if (property === undefined) continue;
-    const here = key(child(at, "properties"), name);
-    if (!needed.has(name) && !has(property, "default")) {
-      const detail =
-        "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
-      out.push(required(child(here, "default"), detail));
-    }
-    if (flag(property, "nullable")) {
-      const detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-      out.push(forbiddenField(child(here, "nullable"), detail));
-    }
-  }
-  return out;
 }
 
 const reasons = [

@@ -5,7 +5,7 @@
  * Upstream validates its internal form, where what all versions share stands once, beside the versions:
  * findings about the schema of a lone version name `spec.validation`, and `hoist` knows why.
  */
-import { ownEntry } from "#base/own.ts";
+import { dictionary, ownEntry } from "#base/own.ts";
 import { jsonEqual } from "../json-value.ts";
 import type { FieldError } from "../status.ts";
 import { formatCheck } from "../structural/formats.ts";
@@ -22,7 +22,18 @@ import {
   strict,
 } from "./definition-options.ts";
 import type { Fields } from "./fields.ts";
-import { flag, has, items, maybe, maybeText, part, text, textMap, texts, without } from "./fields.ts";
+import {
+  flag,
+  has,
+  items,
+  maybe,
+  maybeText,
+  part,
+  text,
+  textMap,
+  texts,
+  without,
+} from "./fields.ts";
 import {
   append,
   child,
@@ -32,7 +43,6 @@ import {
   invalidEach,
   invalidValue,
   key,
-  notSupported,
   required,
   tooMany,
 } from "./errors.ts";
@@ -110,7 +120,7 @@ function hoist(spec: Fields): Hoisted {
   const versions = items(spec, "versions");
   const first = versions[0];
   if (first === undefined) return { versions, shared: {} };
-  const shared: Record<string, unknown> = {};
+  const shared = dictionary<unknown>();
   const names = shareable.filter((name) =>
     versions.every((version) => jsonEqual(ownEntry(version, name), ownEntry(first, name))),
   );

@@ -203,7 +203,7 @@ function checkUrl(out: FieldError[], value: string, path: string): void {
 }
 
 function checkService(out: FieldError[], service: Fields, path: string): void {
-  // Upstream takes the two for each other: a missing namespace is told as a missing name.
+  // Upstream confuses the two: it reports a missing namespace as a missing name.
   if (text(service, "namespace") === "") out.push(required(child(path, "name")));
   if (text(service, "name") === "") out.push(required(child(path, "namespace")));
   if (has(service, "port")) {

@@ -1,4 +1,4 @@
-/** Wrong custom objects beside right ones: what creates and updates of them are told, and what is kept. */
+/** Wrong custom objects beside right ones: the answers to creates and updates, and what is stored. */
 import { type Case, get, patch, post, type Suite } from "../exchange.ts";
 import { definition, object, version } from "./definitions.ts";
 
@@ -199,7 +199,11 @@ const pruning: Case = {
       kind: "Keep",
       metadata: { name: "eight", labels: 5 },
     }),
-    post(keepsPath, { apiVersion: "schema.example.com/v1", kind: "Other", metadata: { name: "x" } }),
+    post(keepsPath, {
+      apiVersion: "schema.example.com/v1",
+      kind: "Other",
+      metadata: { name: "x" },
+    }),
     post(keepsPath, { apiVersion: "other/v1", kind: "Keep", metadata: { name: "x" } }),
     keep("Bad_Name", { spec: {} }),
   ],

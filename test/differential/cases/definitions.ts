@@ -1,4 +1,4 @@
-/** Wrong and hostile definitions of custom resources: what a create and an update of them is told. */
+/** Wrong and hostile definitions of custom resources: the answers to creates and updates. */
 import { type AnyStep, type Case, get, patch, post, type Suite } from "../exchange.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -10,11 +10,18 @@ export const object = (properties: Json, rest: Json = {}): Json => ({
   properties,
   ...rest,
 });
-const spec = (properties: Json, rest: Json = {}): Json => object({ spec: object(properties, rest) });
+const spec = (properties: Json, rest: Json = {}): Json =>
+  object({ spec: object(properties, rest) });
 const string = { type: "string" };
 
 export function version(name: string, schema: Json, rest: Json = {}): Json {
-  return { name, served: true, storage: name === "v1", schema: { openAPIV3Schema: schema }, ...rest };
+  return {
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: { openAPIV3Schema: schema },
+    ...rest,
+  };
 }
 
 export function definition(plural: string, versions: readonly Json[], rest: Json = {}): Json {
@@ -44,7 +51,9 @@ const versions = (name: string, rows: readonly (readonly Json[])[]): Case => ({
 });
 const specs = (name: string, rows: readonly Json[]): Case => ({
   name,
-  steps: rows.map((row) => create(definition("widgets", [version("v1", spec({ a: string }))], row))),
+  steps: rows.map((row) =>
+    create(definition("widgets", [version("v1", spec({ a: string }))], row)),
+  ),
 });
 
 const structural = schemas("structural schemas", [
@@ -61,7 +70,9 @@ const structural = schemas("structural schemas", [
   spec({ a: string }, { not: { nullable: true } }),
   spec({ a: string }, { oneOf: [{ required: ["a"], title: "t" }] }),
   spec({ a: { type: "string", anyOf: [{ default: "x" }] } }),
-  spec({ a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] } }),
+  spec({
+    a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] },
+  }),
   spec({ a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }] } }),
   spec({
     a: { "x-kubernetes-int-or-string": true, "x-kubernetes-preserve-unknown-fields": true },
@@ -122,7 +133,10 @@ const lists = schemas("list and map types", [
   item({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["z"] }),
   item({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k", "k"] }),
   item({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["v"] }),
-  item({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] }, { nullable: true }),
+  item(
+    { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] },
+    { nullable: true },
+  ),
   spec({
     a: {
       type: "array",
@@ -222,7 +236,13 @@ const ofVersions = versions("versions and their parts", [
 ]);
 
 const names = (change: Json): Json => ({
-  names: { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList", ...change },
+  names: {
+    plural: "widgets",
+    singular: "widget",
+    kind: "Widget",
+    listKind: "WidgetList",
+    ...change,
+  },
 });
 const webhook = (change: Json): Json => ({
   conversion: {
@@ -263,7 +283,9 @@ const updates: Case = {
     post(path, definition("gadgets", [version("v1", plain)])),
     grown({ versions: [version("v1", spec({ a: { type: "text" } }))] }),
     grown({ versions: [version("v2", plain, { storage: true })] }),
-    grown({ versions: [version("v1", plain, { storage: false }), version("v2", plain, { storage: true })] }),
+    grown({
+      versions: [version("v1", plain, { storage: false }), version("v2", plain, { storage: true })],
+    }),
     grown({ group: "other.example.com" }),
     grown({ names: { plural: "others" } }),
     grown({ preserveUnknownFields: true }),
@@ -283,15 +305,5 @@ const approval: Case = {
 
 export const definitions: Suite = {
   name: "definitions",
-  cases: [
-    structural,
-    forbidden,
-    lists,
-    defaults,
-    rules,
-    ofVersions,
-    ofSpecs,
-    updates,
-    approval,
-  ],
+  cases: [structural, forbidden, lists, defaults, rules, ofVersions, ofSpecs, updates, approval],
 };
