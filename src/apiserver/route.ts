@@ -33,6 +33,7 @@ export async function serveResource(
   const { requestInfo: info } = context;
   const kind = deps.catalog.find(info.group, info.version, info.resource);
   if (kind === undefined) throw noSuchPath();
+  if (kind.custom !== undefined) checkScope(context, kind);
   // The path says watch: of other methods upstream's router knows none there.
   if (info.hasVerbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
   // Upstream routes GET only; a proxied HEAD is the container's business.
@@ -44,6 +45,12 @@ export async function serveResource(
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return serveNonPersisted(deps, context, kind);
   return servePersisted(deps, context, storedKind(kind));
+}
+
+/** The place was made by the scope its kind had then: a definition may have gone and come back since. */
+function checkScope({ place }: RequestContext, { resource }: ServedKind): void {
+  const isNowhere = place.namespace === "" && place.name !== "";
+  if (resource.namespaced ? isNowhere : place.namespace !== "") throw noSuchPath();
 }
 
 /** Upstream finds it where it makes the key of the object. */
