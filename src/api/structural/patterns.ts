@@ -9,7 +9,7 @@ import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
 const patternsMax = 512;
 const patternCharactersMax = 256 * 1024;
 /** Compiling takes about a microsecond a character; the longest pattern in use has some 4,000. */
-const patternLengthMax = 32 * 1024;
+const patternLengthMax = 16 * 1024;
 
 type Compiled =
   | { readonly pattern: RE2JS; readonly error?: undefined }

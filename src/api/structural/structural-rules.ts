@@ -22,7 +22,7 @@ interface Check {
 }
 
 /** The patterns of the largest definitions have some 20,000 characters together. */
-const patternCharactersMax = 128 * 1024;
+const patternCharactersMax = 48 * 1024;
 
 /** Sorting by text, as upstream does, because maps have no order there. */
 export function structuralErrors(schema: Fields, path: string): FieldError[] {

@@ -7,6 +7,7 @@ import { coerceMetadata } from "./coerce.ts";
 import { applyStructuralDefaults } from "./default.ts";
 import { formatCheck } from "./formats.ts";
 import { goFloat } from "./go-number.ts";
+import { definitionWarnings } from "../validation/definitions.ts";
 import { compilePattern } from "./patterns.ts";
 import { prune } from "./prune.ts";
 import { listRules } from "./rules.ts";
@@ -136,6 +137,19 @@ test("a keyed list that only changed its order keeps what was invalid in it", ()
   );
 });
 
+test("what two parts of a schema find alike is reported once", () => {
+  const root = node({
+    a: { ...string, minLength: 3, allOf: [{ minLength: 3 }, { minLength: 3 }] },
+  });
+  assert.deepEqual(
+    validateCustomObject({ a: "x" }, root).map(({ message }) => message),
+    [
+      'Invalid value: "x": a in body should be at least 3 chars long',
+      'Invalid value: "": "a" must validate all the schemas (allOf). None validated',
+    ],
+  );
+});
+
 test("an item of a list without keys is judged anew", () => {
   const root = node({ l: { type: "array", items: { ...string, maxLength: 1 } } });
   assert.deepEqual(validateCustomObject({ l: ["long"] }, root, { l: ["long"] }), []);
@@ -247,4 +261,18 @@ test("a pattern that does not compile tells Go's reason", () => {
 test("numbers are printed as Go prints them", () => {
   const texts = [1, 0.5, 1e21, 0.00001, -1.5e-7].map(goFloat);
   assert.deepEqual(texts, ["1", "0.5", "1e+21", "1e-05", "-1.5e-07"]);
+});
+
+test("formats that mean nothing are warned of once, and not again on an update", () => {
+  const withFormats = (...formats: readonly string[]): JsonObject => {
+    const fields = formats.map((format, at) => [`f${at}`, { ...string, format }]);
+    const openAPIV3Schema = object(Object.fromEntries(fields) as JsonObject);
+    return { spec: { versions: [{ name: "v1", schema: { openAPIV3Schema } }] } };
+  };
+  const next = withFormats("nope", "nope", "ipv4", "other");
+  assert.deepEqual(definitionWarnings(next, undefined), [
+    'unrecognized format "nope"',
+    'unrecognized format "other"',
+  ]);
+  assert.deepEqual(definitionWarnings(next, withFormats("nope")), ['unrecognized format "other"']);
 });

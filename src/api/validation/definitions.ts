@@ -8,7 +8,8 @@
 import { dictionary, ownEntry } from "#base/own.ts";
 import { jsonEqual } from "../json-value.ts";
 import type { FieldError } from "../status.ts";
-import { formatCheck } from "../structural/formats.ts";
+import { formatCheck, isKnownFormat } from "../structural/formats.ts";
+import { someSchema } from "../structural/structural-rules.ts";
 import { findField } from "../structural/field-path.ts";
 import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1035LabelErrors } from "../names.ts";
@@ -503,4 +504,24 @@ function checkStored(
     const detail = `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
     out.push(invalidValue(index(path, at), name, detail));
   });
+}
+
+/** Formats that mean nothing; on an update only those the old definition did not have. */
+export function definitionWarnings(next: Fields, old: Fields | undefined): readonly string[] {
+  const known = old === undefined ? new Set<string>() : unknownFormats(old);
+  return [...unknownFormats(next)]
+    .filter((format) => !known.has(format))
+    .map((format) => `unrecognized format ${JSON.stringify(format)}`);
+}
+
+function unknownFormats(definition: Fields): Set<string> {
+  const found = new Set<string>();
+  for (const version of items(part(definition, "spec"), "versions")) {
+    someSchema(part(part(version, "schema"), "openAPIV3Schema"), (schema) => {
+      const format = text(schema, "format");
+      if (format !== "" && !isKnownFormat(text(schema, "type"), format)) found.add(format);
+      return false;
+    });
+  }
+  return found;
 }

@@ -11,6 +11,7 @@ import {
   validateDefinition,
   validateDefinitionStatus,
   validateDefinitionUpdate,
+  definitionWarnings,
 } from "./definitions.ts";
 import { validateResourceClaimUpdate, validateResourceSliceUpdate } from "./devices.ts";
 import {
@@ -88,6 +89,7 @@ const machinery: Readonly<Record<string, Rules>> = {
   "apiextensions.k8s.io/customresourcedefinitions": {
     validate: validateDefinition,
     validateUpdate: validateDefinitionUpdate,
+    warnings: definitionWarnings,
     subresources: { status: validateDefinitionStatus },
   },
   "apiregistration.k8s.io/apiservices": { validate: validateApiService },
