@@ -174,7 +174,9 @@ export class Cacher {
   #tellListeners(commits: readonly Commit[]): void {
     for (const [prefix, changed] of this.#listeners) {
       const keys = commits.flatMap(({ events }) =>
-        events.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length)),
+        events
+          .filter(({ key }) => key.startsWith(prefix))
+          .map(({ key }) => key.slice(prefix.length)),
       );
       if (keys.length > 0) changed(keys);
     }

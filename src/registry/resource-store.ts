@@ -152,7 +152,7 @@ export interface ResourceRules {
   readonly codec: StorageCodec;
 }
 
-export interface StorageCodec {
+interface StorageCodec {
   /** A stored object as the callers of this store see it, its resourceVersion included. */
   read(cached: CachedObject): AnyObject | Promise<AnyObject>;
   /** The object in the version that is stored. */

@@ -50,8 +50,16 @@ test("a definition that names a built-in resource reaches none of its objects, i
     const roles = `/apis/${group}/v1/clusterroles`;
     assert.equal((await ask(plane, "POST", roles, { body: { ...role, rules: [] } })).status, 201);
     const schema = { openAPIV3Schema: { type: "object" } };
-    const versions = ["v1", "v9"].map((name, at) => ({ name, served: true, storage: at === 1, schema }));
-    await establish(plane, definitionOf(group, "clusterroles", "Stolen", { scope: "Cluster", versions }));
+    const versions = ["v1", "v9"].map((name, at) => ({
+      name,
+      served: true,
+      storage: at === 1,
+      schema,
+    }));
+    await establish(
+      plane,
+      definitionOf(group, "clusterroles", "Stolen", { scope: "Cluster", versions }),
+    );
     assert.equal((await ask(plane, "GET", `/apis/${group}/v9/clusterroles`)).status, 404);
     assert.equal((await ask(plane, "GET", `/apis/${group}/v9`)).status, 404);
     const listed = await ask(plane, "GET", roles);
@@ -155,8 +163,7 @@ test("an object with very many unknown fields gets a hundred findings at most", 
     const spec = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`unknown${at}`, at]));
     const made = await ask(plane, "POST", cronTabs, { body: cronTab("wide", spec) });
     assert.equal(made.status, 201, made.text.slice(0, 300));
-    const warnings = made.headers["warning"] ?? [];
-    assert.ok([...warnings].length <= 101);
+    assert.ok((made.headers["warning"] ?? []).length <= 101);
     const strict = await ask(plane, "POST", `${cronTabs}?fieldValidation=Strict`, {
       body: cronTab("strict", spec),
     });
@@ -170,7 +177,11 @@ test("a scale path that leads through what is no object changes nothing", () =>
     const body = cronTabDefinition({ subresources: { scale } });
     const made = await ask(plane, "POST", definitionsPath, { body });
     if (made.status === 201) {
-      await settled(plane, "crontabs.stable.example.com", (stored) => conditionOf(stored, "Established") === "True");
+      await settled(
+        plane,
+        "crontabs.stable.example.com",
+        (stored) => conditionOf(stored, "Established") === "True",
+      );
       await ask(plane, "POST", cronTabs, { body: cronTab("a") });
       const wanted = { metadata: { name: "a" }, spec: { replicas: 7 } };
       await ask(plane, "PUT", `${cronTabs}/a/scale`, { body: wanted });

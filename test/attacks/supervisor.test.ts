@@ -279,8 +279,12 @@ describe("a periodic loop whose turn throws goes on:", () => {
         });
         return wrapped as never;
       };
-      const informers = { ...deps.informers, informer, release: () => {},
-      synced: () => Promise.resolve() };
+      const informers = {
+        ...deps.informers,
+        informer,
+        release: () => {},
+        synced: () => Promise.resolve(),
+      };
       return new NodeLifecycleController({ ...deps, informers, clock: s.supervisor.clock });
     });
     await s.host.advance(11_000);

@@ -31,14 +31,7 @@ interface Row {
 }
 
 const directory = temporaryDirectory("extension");
-const plane = await startUp([
-  "--data-dir",
-  join(directory, "data"),
-  "--port",
-  "0",
-  "--nodes",
-  "0",
-]);
+const plane = await startUp(["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "0"]);
 const credentials = credentialsOf(plane.kubeconfig);
 const client = new KubeHttp(credentials);
 const rows: Row[] = [];
@@ -121,7 +114,10 @@ async function manyDefinitions(): Promise<void> {
   }
   const tookS = (performance.now() - startMs) / 1000;
   const cpuMs = ((cpuSeconds(plane.pid) - cpuBefore) * 1000) / count;
-  add(`${count} definitions established (<= 15 s)`, `${tookS.toFixed(1)} s, ${cpuMs.toFixed(1)} ms CPU each`);
+  add(
+    `${count} definitions established (<= 15 s)`,
+    `${tookS.toFixed(1)} s, ${cpuMs.toFixed(1)} ms CPU each`,
+  );
   await settle();
   const eachKb = (residentBytes(plane.pid) - residentBefore) / count / 1000;
   add("resident memory of each (<= 100 KB)", `${eachKb.toFixed(0)} KB`);

@@ -49,7 +49,8 @@ export const known: readonly Known[] = [
   {
     at: /^customresources: /,
     stock: /404 page not found|text\/plain|^"nosniff"/,
-    reason: "what is not served is answered with a Status, as everywhere; stock has a text for custom groups",
+    reason:
+      "what is not served is answered with a Status, as everywhere; stock has a text for custom groups",
   },
   {
     at: /^customresources: scale .* managedFields 0 time$/,

@@ -154,8 +154,8 @@ function evaluate(nodes: readonly PathNode[], input: readonly unknown[]): readon
 }
 
 /**
- * Values one evaluation may come by: some milliseconds. `..a..a..a` is cubic in the depth of an object, and
- * whoever defines a printer column chooses the path.
+ * Values that one evaluation may visit: some milliseconds. `..a..a..a` is cubic in the depth of an object, and
+ * a definition's author chooses the path of a printer column.
  */
 const valuesMax = 100_000;
 /** Of the evaluation under way: all of it is synchronous. */

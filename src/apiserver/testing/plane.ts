@@ -12,7 +12,11 @@ import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { createLister } from "#registry/lister.ts";
-import { createRegistry, type OpenRegistry, recommendedRegistryOptions } from "#registry/registry.ts";
+import {
+  createRegistry,
+  type OpenRegistry,
+  recommendedRegistryOptions,
+} from "#registry/registry.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";

@@ -59,9 +59,7 @@ class World {
 
   async change(): Promise<void> {
     const generation = ++this.#sent;
-    const patch = [
-      { op: "replace", path: "/spec/versions/0/schema", value: schemaOf(generation) },
-    ];
+    const patch = [{ op: "replace", path: "/spec/versions/0/schema", value: schemaOf(generation) }];
     const type = "application/json-patch+json";
     const answer = await ask(this.#plane, "PATCH", `${definitionsPath}/${name}`, {
       type,

@@ -84,7 +84,9 @@ export class Cleanup {
   /** Straight at the store, as upstream: no admission may hold back the end of a kind. */
   async #deleteAll(store: ResourceStore): Promise<readonly string[]> {
     const failures: string[] = [];
-    const going = store.peekList("").filter(({ object }) => object.metadata?.deletionTimestamp === undefined);
+    const going = store
+      .peekList("")
+      .filter(({ object }) => object.metadata?.deletionTimestamp === undefined);
     for (let at = 0; at < going.length; at += batchSize) {
       const batch = going.slice(at, at + batchSize);
       await Promise.all(
@@ -107,7 +109,9 @@ export class Cleanup {
     const { clock, write } = this.#deps;
     await write(name, (current) => {
       const told = withCondition(current, said, clock.nowMs());
-      const finalizers = (told.metadata?.finalizers ?? []).filter((one) => one !== cleanupFinalizer);
+      const finalizers = (told.metadata?.finalizers ?? []).filter(
+        (one) => one !== cleanupFinalizer,
+      );
       return { ...told, metadata: { ...told.metadata, finalizers } };
     });
   }
@@ -124,11 +128,7 @@ const waiting = terminating(
   "could not confirm zero CustomResources remaining: context deadline exceeded",
 );
 const completed = terminating("False", "InstanceDeletionCompleted", "removed all instances");
-const neverEstablished = terminating(
-  "False",
-  "NeverEstablished",
-  "resource was never established",
-);
+const neverEstablished = terminating("False", "NeverEstablished", "resource was never established");
 const overlapping = terminating(
   "False",
   "OverlappingBuiltInResource",

@@ -1,7 +1,7 @@
 /** Conditions of a definition, pure. A condition keeps its time while its status stays the same. */
 import type { CustomResourceDefinitionStatus } from "#api/gen/types.ts";
 import { formatTime } from "#api/time.ts";
-import { compileStructural } from "#api/structural/structural.ts";
+import { nonStructuralCondition } from "#api/structural/structural.ts";
 import type { JsonObject } from "#api/object.ts";
 import { type Condition, type Definition, findCondition } from "./definition.ts";
 
@@ -22,7 +22,8 @@ export function withCondition(definition: Definition, said: Said, nowMs: number)
     ...(old?.observedGeneration === undefined ? {} : { observedGeneration: generation ?? 0 }),
   };
   const all = definition.status?.conditions ?? [];
-  const conditions = old === undefined ? [...all, next] : all.map((one) => (one === old ? next : one));
+  const conditions =
+    old === undefined ? [...all, next] : all.map((one) => (one === old ? next : one));
   return withStatus(definition, { conditions });
 }
 
@@ -41,26 +42,9 @@ export function withStatus(
 
 /** Costs a compilation of every schema: asked once per generation. */
 export function structuralCondition(definition: Definition): Said | undefined {
-  const { preserveUnknownFields = false, versions } = definition.spec;
-  const texts = preserveUnknownFields
-    ? ["spec.preserveUnknownFields: Invalid value: true: must be false"]
-    : [];
-  versions.forEach(({ schema }, at) => {
-    // A validated definition holds plain JSON.
-    const data = schema?.openAPIV3Schema as unknown as JsonObject | undefined;
-    if (data === undefined) return;
-    const { errors } = compileStructural(data, `spec.versions[${at}].schema.openAPIV3Schema`);
-    for (const { field, message } of errors) texts.push(`${field}: ${message}`);
-  });
-  if (texts.length === 0) return undefined;
-  const message = aggregate(texts);
-  return { type: "NonStructuralSchema", status: "True", reason: "Violations", message };
-}
-
-/** As Go's aggregate of errors: each text once. */
-export function aggregate(texts: readonly string[]): string {
-  const distinct = [...new Set(texts)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+  // A validated definition holds plain JSON.
+  const found = nonStructuralCondition(definition as unknown as JsonObject);
+  return found === undefined ? undefined : { type: "NonStructuralSchema", ...found };
 }
 
 const approval = "api-approved.kubernetes.io";

@@ -25,7 +25,12 @@ import type { CachedObject } from "#watch/cached-object.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import { type Converter, withApiVersion } from "./conversion.ts";
 import { customStrategy, type RuleCheck } from "./custom-strategy.ts";
-import { type DefinedVersion, type Definition, deprecationWarning, storageVersionOf } from "./definition.ts";
+import {
+  type DefinedVersion,
+  type Definition,
+  deprecationWarning,
+  storageVersionOf,
+} from "./definition.ts";
 import type { Epoch } from "./epoch.ts";
 import { customPrinter } from "./printer-columns.ts";
 import { scaleAccess } from "./scale-paths.ts";
@@ -68,7 +73,11 @@ export class Schemas {
   }
 }
 
-export function customKind(deps: KindDeps, info: ResourceInfo, version: DefinedVersion): ServedKind {
+export function customKind(
+  deps: KindDeps,
+  info: ResourceInfo,
+  version: DefinedVersion,
+): ServedKind {
   const { definition, epoch, registry } = deps;
   const forms = new Forms(deps, apiVersionOf(info));
   const structural = (): Structural | undefined => deps.schemas.of(version.name);
@@ -235,7 +244,9 @@ class Forms {
     const { converter } = this.#deps;
     if (converter === undefined) return this.#normalise(withApiVersion(object, to));
     const converted = converter.convertMany([object], to);
-    return converted.then(([made]) => this.#normalise(must(made, "a conversion without its object")));
+    return converted.then(([made]) =>
+      this.#normalise(must(made, "a conversion without its object")),
+    );
   }
 
   #remember(object: AnyObject, shown: AnyObject): AnyObject {
@@ -262,8 +273,13 @@ class Forms {
 }
 
 /** Duplicates first, as upstream: the text is decoded before it is pruned. */
-function findingsOf(unknown: readonly string[], duplicates: JsonScan | undefined): readonly string[] {
-  const texts = unknown.slice(0, findingsMax).map((path) => `unknown field ${JSON.stringify(path)}`);
+function findingsOf(
+  unknown: readonly string[],
+  duplicates: JsonScan | undefined,
+): readonly string[] {
+  const texts = unknown
+    .slice(0, findingsMax)
+    .map((path) => `unknown field ${JSON.stringify(path)}`);
   return [...fieldFindings([], duplicates), ...texts].slice(0, findingsMax);
 }
 
@@ -273,7 +289,11 @@ interface Decoded {
   readonly error: string | undefined;
 }
 
-function decode(object: AnyObject, structural: Structural | undefined, dropInvalid = false): Decoded {
+function decode(
+  object: AnyObject,
+  structural: Structural | undefined,
+  dropInvalid = false,
+): Decoded {
   const data = object as unknown as JsonObject; // objects are plain JSON data
   const coerced = coerceMetadata(data, structural, { dropInvalid, isResourceRoot: true });
   if (coerced.error !== undefined) {

@@ -97,7 +97,10 @@ describe("a definition", () => {
     "that is deleted takes its objects along, refuses new ones meanwhile, and is a 404 afterwards",
     withCronTabs({}, async (plane) => {
       const held = cronTab("held");
-      await create(plane, { ...held, metadata: { name: "held", finalizers: ["example.com/hold"] } });
+      await create(plane, {
+        ...held,
+        metadata: { name: "held", finalizers: ["example.com/hold"] },
+      });
       await create(plane, cronTab("free"));
       const deleted = await ask(plane, "DELETE", definitionPath);
       assert.equal(deleted.status, 200);
@@ -106,8 +109,15 @@ describe("a definition", () => {
       ]);
       const refused = await ask(plane, "POST", cronTabs, { body: cronTab("new") });
       assert.equal(refused.status, 403);
-      assert.match(refused.text, /create not allowed while custom resource definition is terminating/);
-      await settled(plane, name, () => plane.registry.count({ group: "stable.example.com", resource: "crontabs" }, "") === 1);
+      assert.match(
+        refused.text,
+        /create not allowed while custom resource definition is terminating/,
+      );
+      await settled(
+        plane,
+        name,
+        () => plane.registry.count({ group: "stable.example.com", resource: "crontabs" }, "") === 1,
+      );
       const list = await ask(plane, "GET", cronTabs);
       assert.deepEqual(
         (list.json["items"] as AnyObject[]).map((item) => item.metadata?.name),
@@ -168,7 +178,11 @@ describe("a custom object", () => {
       assert.equal(labelled.json["status"], undefined);
       const status = await ask(plane, "PATCH", `${path}/status`, {
         type: merge,
-        body: { metadata: { labels: { a: "c" } }, spec: { cronSpec: "x" }, status: { replicas: 2 } },
+        body: {
+          metadata: { labels: { a: "c" } },
+          spec: { cronSpec: "x" },
+          status: { replicas: 2 },
+        },
       });
       assert.deepEqual(status.json["status"], { replicas: 2 });
       assert.deepEqual(status.json.metadata?.labels, { a: "b" });
@@ -350,7 +364,13 @@ describe("a changed definition", () => {
       const watching = await watch(plane, `${cronTabs}?watch=1`);
       const { json } = await ask(plane, "GET", definitionPath);
       const next = structuredClone(json) as unknown as {
-        spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: { properties: Record<string, unknown> } } } } }[] };
+        spec: {
+          versions: {
+            schema: {
+              openAPIV3Schema: { properties: { spec: { properties: Record<string, unknown> } } };
+            };
+          }[];
+        };
       };
       const properties = next.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties;
       assert.ok(properties);

@@ -16,7 +16,7 @@ import { validateScale } from "./scale-paths.ts";
 /** Findings of x-kubernetes-validations; `old` undefined: the object is new. */
 export type RuleCheck = (object: AnyObject, old: AnyObject | undefined) => readonly FieldError[];
 
-export interface CustomRules {
+interface CustomRules {
   readonly kind: string;
   readonly apiVersion: string;
   readonly subresources: DefinedVersion["subresources"];

@@ -16,7 +16,13 @@ import { must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { Cleanup } from "./cleanup.ts";
-import { approvalCondition, type Said, structuralCondition, withCondition, withoutCondition } from "./conditions.ts";
+import {
+  approvalCondition,
+  type Said,
+  structuralCondition,
+  withCondition,
+  withoutCondition,
+} from "./conditions.ts";
 import { asDefinition, type Definition } from "./definition.ts";
 import type { DefinitionCatalog } from "./definition-catalog.ts";
 import { settleNames, takenNames } from "./names.ts";
@@ -80,7 +86,7 @@ export class DefinitionController {
 
   /** Never rejects. */
   async #run(): Promise<void> {
-    // Changes are told while they are applied: nothing is written in that turn.
+    // A listener runs while the caches apply a change: nothing is written in that turn.
     await Promise.resolve();
     for (const name of this.#due) {
       if (this.#isClosed) return;
@@ -135,7 +141,8 @@ export class DefinitionController {
     const { group } = definition.spec;
     const accepted = [...definitions.inGroup(group)].map((other) => other.acceptedNames);
     const approval = approvalCondition(definition);
-    const approved = approval === undefined ? definition : withCondition(definition, approval, nowMs);
+    const approved =
+      approval === undefined ? definition : withCondition(definition, approval, nowMs);
     return settleNames(this.#judge(approved, nowMs), takenNames(accepted), nowMs);
   }
 

@@ -89,7 +89,7 @@ export class Epoch implements WatchRegister {
   }
 }
 
-export function refuseCreation(resource: GroupResource, name: string): Error {
+function refuseCreation(resource: GroupResource, name: string): Error {
   const why = "create not allowed while custom resource definition is terminating";
   return forbidden(resource, name, why);
 }

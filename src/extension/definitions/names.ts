@@ -4,11 +4,11 @@
  */
 import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json-value.ts";
-import { aggregate, established, type Said, withCondition, withStatus } from "./conditions.ts";
+import { established, type Said, withCondition, withStatus } from "./conditions.ts";
 import { type Definition, findCondition } from "./definition.ts";
 
 /** Names that definitions of one group have been given. */
-export interface TakenNames {
+interface TakenNames {
   readonly resources: ReadonlySet<string>;
   readonly kinds: ReadonlySet<string>;
 }
@@ -44,7 +44,9 @@ export function settleNames(definition: Definition, taken: TakenNames, nowMs: nu
     reason: "NoConflicts",
     message: "no conflicts found",
   };
-  const given = jsonEqual(names, had) ? definition : withStatus(definition, { acceptedNames: names });
+  const given = jsonEqual(names, had)
+    ? definition
+    : withStatus(definition, { acceptedNames: names });
   const judged = withCondition(given, accepted, nowMs);
   const isEstablished = findCondition(judged, "Established")?.status === "True";
   if (isEstablished) return judged;
@@ -65,7 +67,9 @@ interface Chosen {
   readonly conflict: Said | undefined;
 }
 
-type MutableNames = { -readonly [K in keyof CustomResourceDefinitionNames]: CustomResourceDefinitionNames[K] };
+type MutableNames = {
+  -readonly [K in keyof CustomResourceDefinitionNames]: CustomResourceDefinitionNames[K];
+};
 
 function chooseNames(
   wanted: CustomResourceDefinitionNames,
@@ -89,7 +93,8 @@ function chooseNames(
   const foreign = (wanted.shortNames ?? []).filter(
     (name) => !own.has(name) && taken.resources.has(name),
   );
-  if (foreign.length > 0) conflict = conflictOf("ShortNamesConflict", aggregate(foreign.map(inUse)));
+  if (foreign.length > 0)
+    conflict = conflictOf("ShortNamesConflict", aggregate(foreign.map(inUse)));
   else assign(next, "shortNames", wanted.shortNames);
   choose("kind", taken.kinds, "KindConflict");
   choose("listKind", taken.kinds, "ListKindConflict");
@@ -112,4 +117,10 @@ function conflictOf(reason: string, message: string): Said {
 
 function inUse(name: string): string {
   return `${JSON.stringify(name)} is already in use`;
+}
+
+/** As Go's aggregate of errors: each text once. */
+function aggregate(texts: readonly string[]): string {
+  const distinct = [...new Set(texts)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }

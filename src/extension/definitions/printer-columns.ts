@@ -2,7 +2,13 @@
  * Tables of custom resources: the name, then what additionalPrinterColumns lead to. Without any, the age.
  * After  tableconvertor.go: a path that does not parse leaves the name alone.
  */
-import { JsonPathError, type JsonPath, firstValue, parseJsonPath, printValue } from "#api/json-path/json-path.ts";
+import {
+  JsonPathError,
+  type JsonPath,
+  firstValue,
+  parseJsonPath,
+  printValue,
+} from "#api/json-path/json-path.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Cell, Printer, TableColumnDefinition } from "#api/printers/printer.ts";
 import { ageOf, parseTime } from "#api/time.ts";

@@ -2,7 +2,13 @@
  * The scale of a custom resource: numbers and a selector at the paths its definition names.
  * After  registry/customresource/etcd.go; the rules are those of its validator.go.
  */
-import { getField, isJsonObject, type MutableJson, type MutableObject, setField } from "#api/json-value.ts";
+import {
+  getField,
+  isJsonObject,
+  type MutableJson,
+  type MutableObject,
+  setField,
+} from "#api/json-value.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
 import { badRequest, type FieldError, internalError } from "#api/status.ts";
 import { invalidValue } from "#api/validation/errors.ts";
@@ -77,7 +83,11 @@ function withNumber(object: AnyObject, path: readonly string[], value: number): 
   return withValue(object as unknown as MutableJson, path, value) as unknown as AnyObject; // plain JSON
 }
 
-function withValue(object: MutableJson | undefined, path: readonly string[], value: number): MutableJson {
+function withValue(
+  object: MutableJson | undefined,
+  path: readonly string[],
+  value: number,
+): MutableJson {
   const [field, ...rest] = path;
   if (field === undefined) return value;
   const base: MutableObject = isJsonObject(object) ? { ...object } : {};
@@ -127,7 +137,8 @@ function wrongType(path: string, value: unknown, expected: string): string {
 }
 
 function shown(value: unknown): string {
-  return value === null ? "<nil>" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (value === null) return "<nil>";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function goType(value: unknown): string {

@@ -9,7 +9,12 @@ import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 import type { ConverterOf } from "./conversion.ts";
 import { customKind, type RulesOf, Schemas } from "./custom-kind.ts";
-import { type DefinedVersion, type Definition, hasCondition, storageVersionOf } from "./definition.ts";
+import {
+  type DefinedVersion,
+  type Definition,
+  hasCondition,
+  storageVersionOf,
+} from "./definition.ts";
 import type { Epoch } from "./epoch.ts";
 import { openapiDefinitions } from "./openapi.ts";
 
@@ -163,7 +168,13 @@ function subresourcesOf(
   { subresources }: DefinedVersion,
   kind: string,
 ): readonly SubresourceInfo[] {
-  const scale = { name: "scale", kind: "Scale", group: "autoscaling", version: "v1", verbs: partVerbs };
+  const scale = {
+    name: "scale",
+    kind: "Scale",
+    group: "autoscaling",
+    version: "v1",
+    verbs: partVerbs,
+  };
   return [
     ...(subresources?.status === undefined ? [] : [{ name: "status", kind, verbs: partVerbs }]),
     ...(subresources?.scale === undefined ? [] : [scale]),

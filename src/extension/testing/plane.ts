@@ -47,7 +47,7 @@ export function cronTabDefinition(version: object = {}, spec: object = {}): AnyO
   };
 }
 
-export const cronTabSchema = {
+const cronTabSchema = {
   openAPIV3Schema: {
     type: "object",
     properties: {

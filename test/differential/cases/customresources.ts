@@ -95,8 +95,9 @@ const cases: readonly Case[] = [
     post(definitions, definition(group)),
     patch("merge", `${definitions}/crontabs.${group}`, { metadata: { labels: { a: "b" } } }),
     patch("merge", `${definitions}/crontabs.${group}`, { spec: { group: "other.example.com" } }),
-    patch("merge", `${definitions}/crontabs.${group}/status`,
-      { status: { acceptedNames: { plural: "x", kind: "X" } } }),
+    patch("merge", `${definitions}/crontabs.${group}/status`, {
+      status: { acceptedNames: { plural: "x", kind: "X" } },
+    }),
   ]),
   defined("crud", {}, (group, path) => [
     post(path, object(group, "a", { replicas: 1 })),
@@ -140,11 +141,21 @@ const cases: readonly Case[] = [
     patch("merge", `${path}/a`, { kind: "Other" }),
     patch("merge", `${path}/a`, { metadata: { name: "b" } }),
     patch("merge", `${path}/none`, { spec: {} }),
-    patch("apply", `${path}/a?fieldManager=me`, object(group, "a", { ports: [{ port: 2, name: "c" }] })),
-    patch("apply", `${path}/a?fieldManager=me&force=true`,
-      object(group, "a", { ports: [{ port: 2, name: "c" }] })),
-    patch("apply", `${path}/a?fieldManager=me&force=true`,
-      object(group, "a", { ports: [{ port: 2, name: "c" }] })),
+    patch(
+      "apply",
+      `${path}/a?fieldManager=me`,
+      object(group, "a", { ports: [{ port: 2, name: "c" }] }),
+    ),
+    patch(
+      "apply",
+      `${path}/a?fieldManager=me&force=true`,
+      object(group, "a", { ports: [{ port: 2, name: "c" }] }),
+    ),
+    patch(
+      "apply",
+      `${path}/a?fieldManager=me&force=true`,
+      object(group, "a", { ports: [{ port: 2, name: "c" }] }),
+    ),
     patch("apply", `${path}/n?fieldManager=me`, object(group, "n", { any: { x: { y: 1 } } })),
     patch("apply", `${path}/n?fieldManager=me`, object(group, "n", { unknown: 1 })),
     patch("apply", `${path}/n?fieldManager=me`, { ...object(group, "n"), kind: "Other" }),
@@ -173,11 +184,17 @@ const cases: readonly Case[] = [
   defined("status", { version: { subresources: { status: {} } } }, (group, path) => [
     post(path, { ...object(group, "a"), status: { replicas: 1 } }),
     patch("merge", `${path}/a`, { status: { replicas: 2 } }),
-    patch("merge", `${path}/a/status`,
-      { metadata: { labels: { a: "b" } }, spec: { replicas: 5 }, status: { replicas: 2 } }),
+    patch("merge", `${path}/a/status`, {
+      metadata: { labels: { a: "b" } },
+      spec: { replicas: 5 },
+      status: { replicas: 2 },
+    }),
     patch("merge", `${path}/a/status`, { status: { replicas: "x" } }),
     get(`${path}/a/status`),
-    patch("apply", `${path}/a/status?fieldManager=s`, { ...object(group, "a"), status: { replicas: 9 } }),
+    patch("apply", `${path}/a/status?fieldManager=s`, {
+      ...object(group, "a"),
+      status: { replicas: 9 },
+    }),
     get(`${path}/a`),
     get(`${path}/a/scale`),
     put(`${path}/a/status`, object(group, "a")),
@@ -207,19 +224,18 @@ const cases: readonly Case[] = [
       as(`${path}/a`, partial),
       as(path, partialList),
       as(path, partial),
-        as(`${path}/a`, protobuf),
+      as(`${path}/a`, protobuf),
       as(`${path}/a`, `${protobuf},application/json`),
       get(`${path}?limit=1`),
       post(path, "kind: CronTab\nmetadata: {name: yy}\nspec: {replicas: 1}\n", { type: yaml }),
     ],
   ),
-  defined("default tables", {}, (group, path) => [
-    post(path, object(group, "a")),
-    as(path, table),
-  ]),
+  defined("default tables", {}, (group, path) => [post(path, object(group, "a")), as(path, table)]),
   defined(
     "selectors",
-    { version: { selectableFields: [{ jsonPath: ".spec.image" }, { jsonPath: ".spec.replicas" }] } },
+    {
+      version: { selectableFields: [{ jsonPath: ".spec.image" }, { jsonPath: ".spec.replicas" }] },
+    },
     (group, path) => [
       post(path, object(group, "a", { image: "red", replicas: 2 })),
       post(path, object(group, "b", { image: "blue" })),
@@ -263,7 +279,10 @@ const cases: readonly Case[] = [
       get(`${path.replace("/v1/", "/v1beta1/")}/a`),
       get(`${path.replace("/v1/", "/v1alpha1/")}/a`),
       get(`${path.replace("/v1/", "/v0/")}/a`),
-      post(path.replace("/v1/", "/v1alpha1/"), { ...object(group, "b"), apiVersion: `${group}/v1alpha1` }),
+      post(path.replace("/v1/", "/v1alpha1/"), {
+        ...object(group, "b"),
+        apiVersion: `${group}/v1alpha1`,
+      }),
       post(path.replace("/v1/", "/v1alpha1/"), object(group, "c")),
       get(`${path}/b`),
       get(`/apis/${group}`),
@@ -293,8 +312,14 @@ const cases: readonly Case[] = [
     post(path, object(group, "f", { ports: [{ port: 1 }, { port: 1 }] })),
     post(path, object(group, "g", { image: null, any: null })),
     post(path, { ...object(group, "h"), spec: "x" }),
-    post(path, { ...object(group, "i"), metadata: { name: "i", finalizers: ["x", "a.b/c", "a.b"] } }),
-    post(`${path}?fieldValidation=Strict`, `{"apiVersion":"${group}/v1","kind":"CronTab","metadata":{"name":"j"},"spec":{"replicas":1,"replicas":2,"nope":1}}`),
+    post(path, {
+      ...object(group, "i"),
+      metadata: { name: "i", finalizers: ["x", "a.b/c", "a.b"] },
+    }),
+    post(
+      `${path}?fieldValidation=Strict`,
+      `{"apiVersion":"${group}/v1","kind":"CronTab","metadata":{"name":"j"},"spec":{"replicas":1,"replicas":2,"nope":1}}`,
+    ),
   ]),
   defined("paths", {}, (group, path) => [
     post(path, object(group, "first")),
@@ -317,7 +342,10 @@ const cases: readonly Case[] = [
     }),
   ]),
   defined("names", {}, (group) => [
-    post(definitions, definition(group, { names: { ...names, plural: "others", singular: "other" } as never })),
+    post(
+      definitions,
+      definition(group, { names: { ...names, plural: "others", singular: "other" } as never }),
+    ),
     { ...get(`${definitions}/others.${group}`), waitMs: 1_000 },
     get(`/apis/${group}/v1/namespaces/{ns}/others`),
     get(`/apis/${group}/v1`),
