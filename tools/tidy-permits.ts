@@ -31,7 +31,6 @@ export const permits: Permits = {
     "its file uses the limit; a test goes up to it and one beyond": [
       "src/api/apply/managers.ts updateManagersMax",
       "src/api/patch/json-patch.ts jsonPatchOperationsMax",
-      "src/api/schema/decode.ts findingsMax",
       "src/controllers/endpoints/legacy.ts addressesMax",
       "src/controllers/endpoints/slices.ts endpointsMax",
       "src/controllers/job/tally.ts uncountedMax",

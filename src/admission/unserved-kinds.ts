@@ -40,13 +40,6 @@ export const unservedKinds: readonly UnservedKind[] = [
   refused("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", webhooks),
   refused("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", webhooks),
   {
-    group: "apiextensions.k8s.io",
-    resource: "customresourcedefinitions",
-    kind: "CustomResourceDefinition",
-    onWrite: "warn",
-    why: "is stored but not served yet: its custom resources answer 404, and it never becomes Established",
-  },
-  {
     group: "networking.k8s.io",
     resource: "servicecidrs",
     kind: "ServiceCIDR",

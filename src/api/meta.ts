@@ -128,6 +128,18 @@ export function dedupOwnerReferences(object: AnyObject): {
 interface MetadataRules {
   readonly namespaced: boolean;
   readonly nameValidator: NameValidator;
+  /** "any": also those without a domain. Absent: "standard". */
+  readonly finalizers?: FinalizerRule;
+}
+
+/** Kinds of other API groups' servers take any qualified name; those of the core server know better. */
+type FinalizerRule = "any" | "standard";
+
+export function finalizerRule(info: {
+  readonly group: string;
+  readonly isCustom?: true;
+}): FinalizerRule {
+  return info.isCustom === true || info.group === "apiextensions.k8s.io" ? "any" : "standard";
 }
 
 /** Rules for a whole metadata, name generation done. Also run on updates, before the update rules. */
@@ -142,7 +154,7 @@ export function validateMetadata(
     const at = child(path, "generation");
     errors.push(invalidValue(at, meta.generation, "must be greater than or equal to 0"));
   }
-  append(errors, validateSharedMetadata(meta, path));
+  append(errors, validateSharedMetadata(meta, path, rules.finalizers));
   return errors;
 }
 
@@ -178,12 +190,16 @@ function validateNamespace(meta: ObjectMeta, namespaced: boolean, path: string):
   return invalidEach(at, namespace, dnsLabelName(namespace, false));
 }
 
-function validateSharedMetadata(meta: ObjectMeta, path: string): FieldError[] {
+function validateSharedMetadata(
+  meta: ObjectMeta,
+  path: string,
+  rule: FinalizerRule = "standard",
+): FieldError[] {
   return [
     ...validateLabels(meta.labels, child(path, "labels")),
     ...validateAnnotations(meta.annotations, child(path, "annotations")),
     ...validateOwnerReferences(meta.ownerReferences ?? [], child(path, "ownerReferences")),
-    ...validateFinalizers(meta.finalizers ?? [], child(path, "finalizers")),
+    ...validateFinalizers(meta.finalizers ?? [], child(path, "finalizers"), rule),
     ...validateManagedFields(meta, child(path, "managedFields")),
   ];
 }
@@ -286,10 +302,14 @@ const orphan = "orphan";
 const foreground = "foregroundDeletion";
 const standardFinalizers = new Set(["kubernetes", orphan, foreground]);
 
-function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
+function validateFinalizers(
+  finalizers: readonly string[],
+  path: string,
+  rule: FinalizerRule,
+): FieldError[] {
   const errors = finalizers.flatMap((name, at) => [
     ...invalidEach(path, name, qualifiedNameErrors(name)),
-    ...validateKubeFinalizer(name, `${path}[${at}]`),
+    ...(rule === "any" ? [] : validateKubeFinalizer(name, `${path}[${at}]`)),
   ]);
   if (finalizers.includes(orphan) && finalizers.includes(foreground)) {
     const detail = `finalizer ${orphan} and ${foreground} cannot be both set`;
@@ -339,6 +359,7 @@ export function validateMetadataUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
   path = "metadata",
+  rule: FinalizerRule = "standard",
 ): FieldError[] {
   const errors = validateNoNewFinalizers(next, old, child(path, "finalizers"));
   if ((next.resourceVersion ?? "") === "") {
@@ -353,7 +374,7 @@ export function validateMetadataUpdate(
     if (semanticEqual(next[field], old[field])) continue;
     errors.push(invalidValue(child(path, field), next[field], "field is immutable"));
   }
-  append(errors, validateSharedMetadata(next, path));
+  append(errors, validateSharedMetadata(next, path, rule));
   return errors;
 }
 

@@ -30,6 +30,8 @@ export interface Strategy extends UpdateStrategy {
    * non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished. Others: 0.
    */
   gracePeriodSeconds(object: AnyObject, requestedSeconds: number | undefined): number;
+  /** What the first delete makes of an object, for kinds that never go at once. */
+  readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
   /** What happens to dependents when the client does not say. */
   readonly defaultPropagation: "Background" | "Orphan";
   /** By name: `status`, `approval`, `resize`, `ephemeralcontainers`, `finalize`. */

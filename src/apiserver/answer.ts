@@ -6,7 +6,7 @@ import type { AnyObject } from "#api/object.ts";
 import { failure, type Status } from "#api/status.ts";
 import type { Headers, PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
-import { negotiate, type Negotiated, protobufType } from "#server/negotiate.ts";
+import { negotiate, type Negotiated, protobufType, type TransformRule } from "#server/negotiate.ts";
 import { protobufForm } from "#server/list-body.ts";
 import { objectOfEntry } from "#server/protobuf/envelope.ts";
 import { bytesResponse, objectResponse } from "#server/respond.ts";
@@ -20,8 +20,12 @@ const newline = 0x0a;
 /** Negotiated before any work is done, so that a 406 has no effect. @throws ApiError 406. */
 export function formFor(context: RequestContext, kind: ServedKind): Negotiated {
   if (context.request.peer.kind === "direct") return plain;
-  const rule = kind.printer === undefined ? "none" : "objects";
-  return negotiate(context.request.headers, context.query, rule);
+  return negotiate(context.request.headers, context.query, transformRule(kind));
+}
+
+function transformRule(kind: ServedKind): TransformRule {
+  if (kind.custom !== undefined) return "custom";
+  return kind.printer === undefined ? "none" : "objects";
 }
 
 /** The form of what is no stored object: Status, Scale, reviews. */
@@ -37,14 +41,13 @@ export function answerCached(
   status: number,
   cached: CachedObject,
 ): PlainResponse {
-  const asStored = kind.apiVersion === kind.storedApiVersion;
   // What a dry run would have created is at no revision.
   if (cached.revision === 0) {
     return answerObject(context, kind, form, status, kind.fromStored(stripVersion(cached.object)));
   }
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.isPretty;
-  if (!direct && asStored && json && form.transform === undefined) {
+  if (!direct && json && form.transform === undefined && kind.isAsStored(cached)) {
     return bytesResponse(status, [cached.encoded("line", jsonLine)], "application/json");
   }
   const binary = form.mediaType === protobufType && form.transform === undefined;
@@ -115,7 +118,8 @@ function notList(kind: ServedKind): Error {
 }
 
 /** How upstream's messages name a type: `core.Pod`, `rbac.Role`. */
-export function goType({ resource: info }: ServedKind): string {
+export function goType({ resource: info, custom }: ServedKind): string {
+  if (custom !== undefined) return "unstructured.Unstructured";
   return `${info.group === "" ? "core" : info.group.split(".")[0]}.${info.kind}`;
 }
 

@@ -175,6 +175,14 @@ function excerpt(bytes: Uint8Array): string {
   return bytes.length > excerptBytesMax ? `${shown} ...` : shown;
 }
 
+/** No schema says how a custom resource would travel in protobuf. */
+const customTypes = ["application/json", "application/yaml"];
+
+function checkCustomType(context: RequestContext, kind: ServedKind): void {
+  if (kind.custom === undefined || contentType(context.request.headers) !== protobufType) return;
+  throw unsupportedMediaType(customTypes);
+}
+
 /** The object a create or update sends: of the right kind and version, types checked, defaulted. */
 export async function readObject(
   context: RequestContext,
@@ -182,11 +190,15 @@ export async function readObject(
   bodies: Bodies,
   validation: FieldValidation,
 ): Promise<AnyObject> {
+  checkCustomType(context, kind);
   const document = await readDocument(context, bodies, kind.resource.kind, validation !== "Ignore");
   if (document === undefined) throw emptyBody(kind.resource.kind);
   const { pace } = context;
   if (pace.isLong) await pace.turn();
-  const typed = withKind(document.value, kind);
+  const typed =
+    kind.custom === undefined
+      ? withKind(document.value, kind)
+      : checkCustomKind(document.value, kind);
   const frozen = context.request.body.kind === "object";
   const object = await decodeDocument(
     context,
@@ -232,11 +244,7 @@ interface NamedKind {
 /** `value` as an object of `kind`: what it does not say of itself is filled in, a lie is a 400. */
 export function withKind(value: unknown, kind: NamedKind): AnyObject {
   const expected = kind.resource.kind;
-  if (!isObjectOrNull(value)) {
-    const wrong = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
-    throw badRequest(`the object provided is unrecognized (must be of type ${expected}): ${wrong}`);
-  }
-  const object = (value ?? {}) as AnyObject; // a JSON object; its fields are checked by `check`
+  const object = objectOf(value, expected);
   const { apiVersion = "", kind: name = "" } = object;
   if (name !== "" && (name !== expected || !isKnown(kind.apiVersion, object))) {
     throw wrongKind(object, kind);
@@ -247,6 +255,29 @@ export function withKind(value: unknown, kind: NamedKind): AnyObject {
   }
   if (apiVersion !== "" && name !== "") return object;
   return { ...object, apiVersion: kind.apiVersion, kind: expected };
+}
+
+function objectOf(value: unknown, expected: string): AnyObject {
+  if (!isObjectOrNull(value)) {
+    const wrong = `couldn't get version/kind; json parse error: ${notAnObject(value)}`;
+    throw badRequest(`the object provided is unrecognized (must be of type ${expected}): ${wrong}`);
+  }
+  return (value ?? {}) as AnyObject; // a JSON object; its fields are checked by `check`
+}
+
+/** A custom object says itself what it is; that its kind is the right one is validation's to say. */
+export function checkCustomKind(value: unknown, kind: NamedKind): AnyObject {
+  const object = objectOf(value, kind.resource.kind);
+  const { apiVersion = "", kind: name = "" } = object;
+  if (name === "") {
+    const text = JSON.stringify(object);
+    const shown = text.length > excerptBytesMax ? `${text.slice(0, excerptBytesMax)} ...` : text;
+    const what = `the object provided is unrecognized (must be of type ${kind.resource.kind})`;
+    throw badRequest(`${what}: Object 'Kind' is missing in '${text}' (${shown})`);
+  }
+  if (apiVersion === kind.apiVersion) return object;
+  const said = `the API version in the data (${apiVersion})`;
+  throw badRequest(`${said} does not match the expected API version (${kind.apiVersion})`);
 }
 
 /** Whether some served kind is called so; what is not given is taken from the path. */

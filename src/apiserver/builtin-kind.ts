@@ -1,4 +1,5 @@
 /** The served kind of a built-in resource: schemas, defaults, conversions and printers of the api room. */
+import { applyTypes } from "#api/apply/updater.ts";
 import { convert } from "#api/convert/convert.ts";
 import { cannotBeHandled, checkFields, fieldFindings } from "#api/schema/decode.ts";
 import { applyDefaults } from "#api/defaults/apply.ts";
@@ -30,7 +31,8 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
   return {
     resource: info,
     apiVersion,
-    storedApiVersion,
+    formKey: apiVersion,
+    isAsStored: () => apiVersion === storedApiVersion,
     store,
     blocks: new ListBlocks(),
     check: (object, duplicates) => check(info, schema, object, duplicates),
@@ -41,7 +43,8 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
     applyDefaults: (object) => applyDefaults(group, version, kind, object),
     toStored: (object) => convert(object, storedApiVersion),
     fromStored: (object) => convert(object, apiVersion),
-    types: { schema: (other) => schemaOfVersion(info, other), lookup: schemaOf, convert },
+    types: () =>
+      applyTypes({ schema: (other) => schemaOfVersion(info, other), lookup: schemaOf, convert }),
     strategicMerge: (original, patch) => strategicMergePatch(original, patch, schema, schemaOf),
     ...(info.verbs.includes("list") ? { printer: printerFor(group, resource) } : {}),
     allowCreateOnUpdate: strategy.allowCreateOnUpdate,

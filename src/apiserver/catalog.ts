@@ -1,19 +1,19 @@
 /**
  * The catalog: every kind served now, found by the path of a request. Built-ins are made on first use,
- * so a start pays for none of them; custom kinds are added and removed while the server runs.
+ * so a start pays for none of them; custom kinds are asked for as they are now (`CustomKinds`).
  */
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import type { CustomDefinition } from "./openapi/model.ts";
-import type { Catalog, ServedKind } from "./kind.ts";
+import type { Catalog, CustomKinds, ServedKind } from "./kind.ts";
 
 export class ResourceCatalog implements Catalog {
   readonly #registry: Registry;
   readonly #builtins: ReadonlyMap<string, ResourceInfo>;
   readonly #made = new Map<string, ServedKind>();
-  readonly #custom = new Map<string, ServedKind>();
   readonly #listeners = new Set<() => void>();
+  #custom: CustomKinds | undefined;
 
   constructor(registry: Registry, builtins: readonly ResourceInfo[]) {
     this.#registry = registry;
@@ -22,36 +22,35 @@ export class ResourceCatalog implements Catalog {
 
   find(group: string, version: string, resource: string): ServedKind | undefined {
     const key = pathKey({ group, version, resource });
-    const known = this.#made.get(key) ?? this.#custom.get(key);
+    const known = this.#made.get(key);
     if (known !== undefined) return known;
     const info = this.#builtins.get(key);
-    return info === undefined ? undefined : this.#make(key, info);
+    return info === undefined
+      ? this.#custom?.find(group, version, resource)
+      : this.#make(key, info);
   }
 
   infos(): readonly ResourceInfo[] {
-    const custom = [...this.#custom.values()].map((kind) => kind.resource);
-    return [...this.#builtins.values(), ...custom];
+    return [...this.#builtins.values(), ...(this.#custom?.infos() ?? [])];
   }
 
   /** OpenAPI definitions of custom kinds. */
   definitions(): readonly CustomDefinition[] {
-    return [...this.#custom.values()].flatMap((kind) => kind.definitions ?? []);
+    return this.#custom?.definitions() ?? [];
   }
 
-  /** Replaces what was served at the same path. Built-ins are never replaced. */
-  addCustom(kind: ServedKind): void {
-    const key = pathKey(kind.resource);
-    if (this.#builtins.has(key)) return;
-    this.#custom.set(key, kind);
-    for (const changed of this.#listeners) changed();
+  /** Kinds beyond the built-in ones; a built-in one always comes first. Call once. */
+  serveCustom(kinds: CustomKinds): void {
+    this.#custom = kinds;
   }
 
-  removeCustom(path: {
-    readonly group: string;
-    readonly version: string;
-    readonly resource: string;
-  }): void {
-    if (!this.#custom.delete(pathKey(path))) return;
+  /** Whether a kind is served by a definition. */
+  hasCustomKind(group: string, version: string, kind: string): boolean {
+    return this.#custom?.hasKind(group, version, kind) ?? false;
+  }
+
+  /** The custom kinds have changed: what was made from `infos` is out of date. */
+  changed(): void {
     for (const changed of this.#listeners) changed();
   }
 

@@ -4,6 +4,7 @@
 import type { Admission } from "#admission/admission.ts";
 import { checkNamespaceOf } from "#api/meta.ts";
 import type { AnyObject } from "#api/object.ts";
+import { forbidden } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { Place } from "#server/place.ts";
@@ -25,10 +26,18 @@ export async function handleCreate(
   const query = writeQuery("CreateOptions", context.query);
   const sent = await readObject(context, kind, deps.bodies, query.fieldValidation);
   const object = setNamespace(sent, kind, context.place);
+  refuseWhileTerminating(kind, object.metadata?.name ?? "");
   if (context.pace.isLong) await context.pace.turn();
   const cached = await createIn(deps, context, kind, object, query);
   context.note.createdName = nameOf(cached.object);
   return answerCached(context, kind, form, 201, cached);
+}
+
+/** Upstream's admission refuses what would outlive its own kind. */
+export function refuseWhileTerminating({ custom, resource }: StoredKind, name: string): void {
+  if (custom?.isTerminating !== true) return;
+  const why = "create not allowed while custom resource definition is terminating";
+  throw forbidden(resource, name, why);
 }
 
 async function createIn(

@@ -5,7 +5,7 @@
  * Objects exist in two versions: the one of the request and the one that is stored. Decoding and
  * defaulting happen in the first; admission, strategies and the store see the second.
  */
-import type { TypeSource } from "#api/apply/updater.ts";
+import type { ApplyTypes } from "#api/apply/updater.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -13,6 +13,8 @@ import type { ResourceStore } from "#registry/resource-store.ts";
 import type { JsonScan } from "#wire/json-scan.ts";
 import type { CustomDefinition } from "./openapi/model.ts";
 import type { ListBlocks } from "#server/list-body.ts";
+import type { WatchRegister } from "#server/watch-stream.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
 
 /** What decoding found besides the object. */
 export interface Checked {
@@ -25,8 +27,10 @@ export interface ServedKind {
   readonly resource: ResourceInfo;
   /** `apps/v1`. */
   readonly apiVersion: string;
-  /** Of what is stored; equal to apiVersion for nearly all. */
-  readonly storedApiVersion: string;
+  /** Names what `fromStored` makes, in caches of encodings: another text whenever it would make another object. */
+  readonly formKey: string;
+  /** Whether the stored bytes are the object as this kind shows it. */
+  isAsStored(cached: CachedObject): boolean;
   /** Absent for non-persisted kinds. */
   readonly store: ResourceStore | undefined;
   readonly blocks: ListBlocks;
@@ -35,25 +39,57 @@ export interface ServedKind {
   /** More elements in lists than an object may have, in words; undefined: not too many. */
   overfull(object: AnyObject): string | undefined;
   applyDefaults(object: AnyObject): AnyObject;
-  /** Schemas of all served versions, for managedFields. */
-  readonly types: TypeSource;
+  /** Schemas of all served versions, for managedFields; asked once. */
+  types(): ApplyTypes;
   toStored(object: AnyObject): AnyObject;
+  /** Leaves an object alone that is as this kind shows it. */
   fromStored(object: AnyObject): AnyObject;
+  /** Resolves when `fromStored` can answer for these objects at once. Absent: it always can. */
+  prepare?(objects: readonly CachedObject[]): Promise<void>;
   /** Absent: the kind takes no strategic merge patch. */
   readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
   /** Absent: the kind cannot be shown as a table. */
   readonly printer?: Printer;
-  /** For OpenAPI; built-ins have theirs generated. */
-  readonly definitions?: readonly CustomDefinition[];
   /** PUT of a missing object creates it. */
   readonly allowCreateOnUpdate: boolean;
   /** Field selectors beyond the built-in table. */
   readonly selectableFields: readonly string[];
+  /** What a custom resource brings besides; absent for built-ins. */
+  readonly custom?: CustomFacts;
+}
+
+/** What only custom resources have. */
+export interface CustomFacts {
+  /** Absent: no scale. */
+  readonly scale?: ScaleAccess;
+  /** Of a deprecated version: for every request. */
+  readonly warning?: string;
+  /** Nothing is created while the definition goes. */
+  readonly isTerminating: boolean;
+  /** The watches of this kind, which end with the definition they were opened under. */
+  readonly watches: WatchRegister;
+}
+
+export interface ScaleAccess {
+  /** @throws ApiError 500, 400 when the object holds no number where its definition says. */
+  read(object: AnyObject): AnyObject;
+  /** The same for who writes it next: a number that is missing says so. */
+  readForUpdate(object: AnyObject): AnyObject;
+  write(object: AnyObject, scale: AnyObject): AnyObject;
+}
+
+/** Kinds that are defined by objects. They change while the server runs; what is asked is answered as of now. */
+export interface CustomKinds {
+  find(group: string, version: string, resource: string): ServedKind | undefined;
+  /** The kind that objects of this name have; undefined: none. */
+  hasKind(group: string, version: string, kind: string): boolean;
+  infos(): readonly ResourceInfo[];
+  definitions(): readonly CustomDefinition[];
 }
 
 /** Finds kinds by the path of a request. CRDs change, so callers must not keep the answer. */
 export interface Catalog {
   find(group: string, version: string, resource: string): ServedKind | undefined;
-  /** Every resource served now, in discovery order. */
+  /** Every resource served now. */
   infos(): readonly ResourceInfo[];
 }

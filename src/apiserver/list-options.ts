@@ -39,7 +39,13 @@ export function listQuery(
 ): ListQuery {
   const labels = selector(query.get("labelSelector"), parseLabelSelector);
   const fields = selector(query.get("fieldSelector"), (text) =>
-    checkFieldSelector(info.group, info.resource, parseFieldSelector(text), extraFields),
+    checkFieldSelector(
+      info.group,
+      info.resource,
+      parseFieldSelector(text),
+      extraFields,
+      info.isCustom === true,
+    ),
   );
   const initial = query.get("sendInitialEvents");
   const timeoutSeconds = integer(query, "timeoutSeconds");

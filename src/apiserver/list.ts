@@ -12,6 +12,7 @@ import { bytesResponse, compressBody } from "#server/respond.ts";
 import { wholeList } from "#server/whole-list.ts";
 import { contentHeaders, formFor, goType } from "./answer.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import {
   includeObject,
@@ -30,6 +31,7 @@ export async function handleList(
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const options = { ...pageOptions(query), pace: context.pace };
   const page = await kind.store.list(context.place.namespace, options);
+  if (kind.prepare !== undefined) await kind.prepare(page.items);
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response);
 }
@@ -67,9 +69,20 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
     const version = wanted.version;
     return madeForm(`pom.${version}`, (object) => partial(object, version));
   }
-  if (kind.apiVersion === kind.storedApiVersion)
-    return storedForm(kind.apiVersion, kind.resource.kind);
-  return madeForm(kind.apiVersion, (object) => kindless(kind.fromStored(object)));
+  if (kind.custom !== undefined) return customForm(kind);
+  const stored = storedForm(kind.apiVersion, kind.resource.kind);
+  const made = madeForm(kind.formKey, (object) => kindless(kind.fromStored(object)));
+  const bytes = (cached: CachedObject): Uint8Array =>
+    kind.isAsStored(cached) ? stored.bytes(cached) : made.bytes(cached);
+  return { key: kind.formKey, layout: "json", bytes };
+}
+
+/** As upstream, custom objects in a list say what they are. */
+function customForm(kind: StoredKind): ItemForm {
+  const made = madeForm(kind.formKey, (object) => kind.fromStored(object));
+  const bytes = (cached: CachedObject): Uint8Array =>
+    kind.isAsStored(cached) ? cached.json : made.bytes(cached);
+  return { key: kind.formKey, layout: "json", bytes };
 }
 
 function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm {
@@ -98,7 +111,9 @@ function listHeadOf(
   const metadata = listMetadata(page);
   const wanted = form.transform;
   if (wanted === undefined) {
-    return { apiVersion: kind.apiVersion, kind: `${kind.resource.kind}List`, metadata };
+    const { continue: token = "" } = metadata;
+    const own = kind.custom === undefined ? metadata : { ...metadata, continue: token };
+    return { apiVersion: kind.apiVersion, kind: listKindOf(kind), metadata: own };
   }
   if (wanted.kind === "PartialObjectMetadata") throw isList(kind);
   return { apiVersion: `meta.k8s.io/${wanted.version}`, kind: wanted.kind, metadata };
@@ -119,6 +134,10 @@ function listMetadata(page: ListPage): ListMetadata {
   };
 }
 
+function listKindOf({ resource }: StoredKind): string {
+  return resource.listKind ?? `${resource.kind}List`;
+}
+
 type ListMetadata = Pick<ListPage, "resourceVersion" | "continue" | "remainingItemCount">;
 
 /** Made for this answer: for direct callers, YAML, indented JSON and tables. */
@@ -133,7 +152,8 @@ async function answerWhole(
   if (context.request.peer.kind === "direct") return answerDirect(context, kind, page);
   const show = (object: AnyObject): object => {
     if (wanted !== undefined) return partial(object, wanted.version);
-    return kindless(kind.fromStored(object));
+    const whole = kind.fromStored(object);
+    return kind.custom === undefined ? kindless(whole) : whole;
   };
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
   const head = { kind: listKind, apiVersion, metadata, items: [] };
@@ -182,7 +202,7 @@ async function answerDirect(
     items.push(kind.fromStored(item.object));
     if (items.length % directPerTurn === 0) await context.pace.turn();
   }
-  const { resource: info, apiVersion } = kind;
-  const object = { kind: `${info.kind}List`, apiVersion, metadata: listMetadata(page), items };
+  const { apiVersion } = kind;
+  const object = { kind: listKindOf(kind), apiVersion, metadata: listMetadata(page), items };
   return { kind: "object", status: 200, headers: {}, object };
 }

@@ -6,7 +6,7 @@
  */
 import { applyPatch, type FieldManagement, trackUpdate } from "#api/apply/field-manager.ts";
 import { managerName } from "#api/apply/managers.ts";
-import { type ApplyTypes, applyTypes } from "#api/apply/updater.ts";
+import type { ApplyTypes } from "#api/apply/updater.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { RequestContext } from "#server/context.ts";
 import type { ServedKind } from "./kind.ts";
@@ -17,7 +17,7 @@ import type { WriteQuery } from "./write-options.ts";
 const typesOf = new WeakMap<ServedKind, ApplyTypes>();
 
 function management(kind: ServedKind, subresource: string): FieldManagement {
-  const types = typesOf.get(kind) ?? applyTypes(kind.types);
+  const types = typesOf.get(kind) ?? kind.types();
   typesOf.set(kind, types);
   const { apiVersion } = kind;
   return { types, apiVersion, subresource, resetFields: listResetFields(kind, subresource) };
@@ -60,4 +60,19 @@ export function mergeApplied(
 function managerOf(context: RequestContext, query: WriteQuery): string {
   const userAgent = context.request.headers["user-agent"] ?? "";
   return managerName(query.fieldManager, userAgent.toWellFormed());
+}
+
+/** `next` with the managedFields of a write that the server makes itself. */
+export function trackServerWrite(
+  kind: ServedKind,
+  write: {
+    readonly subresource: string;
+    readonly manager: string;
+    readonly nowMs: number;
+    readonly live: AnyObject;
+    readonly next: AnyObject;
+  },
+): AnyObject {
+  const { subresource, ...update } = write;
+  return trackUpdate(management(kind, subresource), update);
 }

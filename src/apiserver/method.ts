@@ -9,5 +9,7 @@ export function methodNotAllowed(kind: ServedKind, verb = ""): Error {
     verb === ""
       ? "the server does not allow this method on the requested resource"
       : `${verb} is not supported on resources of kind ${JSON.stringify(resource)}`;
-  return failure(405, "MethodNotAllowed", text, {});
+  const { group, resource: name } = kind.resource;
+  const details = verb === "" ? {} : { ...(group === "" ? {} : { group }), kind: name };
+  return failure(405, "MethodNotAllowed", text, details);
 }

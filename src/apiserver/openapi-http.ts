@@ -42,8 +42,8 @@ export class OpenapiHttp implements Documents {
     const { catalog, delegates } = deps;
     this.#delegates = delegates;
     this.#clock = deps.clock;
-    this.#documents = new OpenapiDocuments(surfaceOf(catalog, version));
-    catalog.onChange(() => this.#documents.setSurface(surfaceOf(catalog, version)));
+    this.#documents = new OpenapiDocuments(() => surfaceOf(catalog, version));
+    catalog.onChange(() => this.#documents.surfaceChanged());
     delegates.onChange(() => {
       this.#mergedIndex = undefined;
       this.#documents.setOthers(delegates.openapiV2());

@@ -52,12 +52,15 @@ function patchTypeOf(context: RequestContext, kind: StoredKind): PatchType {
   const given = contentType(context.request.headers);
   const taken = listPatchTypes(kind);
   const found = taken.find((type) => patchTypes[type] === given);
-  if (found === undefined) throw unsupportedPatchError();
+  if (found === undefined) throw unsupportedPatchError(kind);
   return found;
 }
 
-/** Refused by upstream's router, not by its decoder: hence another text than for a PUT. */
-export function unsupportedPatchError(): Error {
+/** Of built-in kinds refused by upstream's router, not by its decoder: hence another text than for a PUT. */
+export function unsupportedPatchError(kind: StoredKind): Error {
+  if (kind.custom !== undefined) {
+    return unsupportedMediaType([patchTypes.json, patchTypes.merge, patchTypes.apply]);
+  }
   return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 

@@ -6,7 +6,7 @@ import type { AnyObject } from "#api/object.ts";
 import { refuseBeyondLimits } from "#api/object-limits.ts";
 import { ApiError, type FieldError, invalid } from "#api/status.ts";
 import type { RequestContext } from "#server/context.ts";
-import { decodeDocument, withKind } from "./body.ts";
+import { checkCustomKind, decodeDocument, withKind } from "./body.ts";
 import type { Document } from "./body-text.ts";
 import { goValue } from "#api/go-value.ts";
 import type { ServedKind } from "./kind.ts";
@@ -44,7 +44,8 @@ async function checked(
   { patched, patch, type }: Patched,
 ): Promise<AnyObject> {
   try {
-    const typed = withKind(patched, kind);
+    const typed =
+      kind.custom === undefined ? withKind(patched, kind) : checkCustomKind(patched, kind);
     return await decodeDocument(context, kind, typed, patch, query.fieldValidation);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 400) throw error;

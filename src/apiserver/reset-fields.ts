@@ -31,7 +31,6 @@ const special: ReadonlyMap<string, Paths> = new Map(
 /** Groups whose status endpoints leave the metadata as it was. */
 const metadataKept: ReadonlySet<string> = new Set([
   "admissionregistration.k8s.io",
-  "apiextensions.k8s.io",
   "flowcontrol.apiserver.k8s.io",
   "internal.apiserver.k8s.io",
   "resource.k8s.io",
@@ -42,6 +41,9 @@ const metadataKept: ReadonlySet<string> = new Set([
 /** By field path. */
 export function listResetFields({ resource }: ServedKind, subresource: string): Paths {
   const { group } = resource;
+  if (resource.isCustom === true && subresource !== "") {
+    return subresource === "status" ? specAndMetadata : [];
+  }
   const endpoint = subresource === "" ? resource.resource : `${resource.resource}/${subresource}`;
   const known = special.get(group === "" ? endpoint : `${endpoint}.${group}`);
   if (known !== undefined) return known;

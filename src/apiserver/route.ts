@@ -1,7 +1,7 @@
 /** From request info to the code that serves it: kinds by the catalog, verbs by name. */
 import { ownEntry } from "#base/own.ts";
 import { unservedKind, unservedText } from "#admission/unserved-kinds.ts";
-import { badRequest, noSuchPath } from "#api/status.ts";
+import { badRequest, noSuchPath, notFound } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { pathSegmentProblem } from "#server/request-info.ts";
@@ -33,6 +33,7 @@ export async function serveResource(
   const { requestInfo: info } = context;
   const kind = deps.catalog.find(info.group, info.version, info.resource);
   if (kind === undefined) throw noSuchPath();
+  if (kind.custom !== undefined) checkScope(context, kind);
   // The path says watch: of other methods upstream's router knows none there.
   if (info.hasVerbInPath && context.request.method !== "GET") throw methodNotAllowed(kind);
   // Upstream routes GET only; a proxied HEAD is the container's business.
@@ -44,6 +45,12 @@ export async function serveResource(
   if (info.subresource !== "") return subresource(deps, context, kind);
   if (kind.store === undefined) return serveNonPersisted(deps, context, kind);
   return servePersisted(deps, context, storedKind(kind));
+}
+
+/** The place was made by the scope its kind had then: a definition may have gone and come back since. */
+function checkScope({ place }: RequestContext, { resource }: ServedKind): void {
+  const isNowhere = place.namespace === "" && place.name !== "";
+  if (resource.namespaced ? isNowhere : place.namespace !== "") throw noSuchPath();
 }
 
 /** Upstream finds it where it makes the key of the object. */
@@ -60,6 +67,7 @@ const deprecated: Readonly<Record<string, string>> = {
 };
 
 function warnOfDeprecation(context: RequestContext, kind: ServedKind): void {
+  if (kind.custom?.warning !== undefined) context.warnings.add(kind.custom.warning);
   const { group, resource } = kind.resource;
   if (group !== "" || context.requestInfo.subresource !== "") return;
   const text = Object.hasOwn(deprecated, resource) ? ownEntry(deprecated, resource) : undefined;
@@ -81,10 +89,15 @@ function subresource(
 ): Promise<PlainResponse> {
   const { subresource: name, verb } = context.requestInfo;
   const row = kind.resource.subresources.find((candidate) => candidate.name === name);
-  if (row === undefined) throw noSuchPath();
+  if (row === undefined) {
+    if (kind.custom !== undefined) throw notFound(kind.resource, context.place.name);
+    throw noSuchPath();
+  }
   // A proxy passes OPTIONS on; it has no verb.
   const isProxied = name === "proxy" && context.request.method === "OPTIONS";
-  if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) throw methodNotAllowed(kind);
+  if (!isProxied && !row.verbs.some((allowed) => allowed === verb)) {
+    throw methodNotAllowed(kind, kind.custom === undefined ? "" : verb);
+  }
   return serveSubresource(deps, context, storedKind(kind));
 }
 
@@ -119,7 +132,9 @@ function servePersisted(
   if (!allowed) throw methodNotAllowed(kind);
   // Across all namespaces there is only reading; reviews and bindings: `serveNonPersisted`.
   const everywhere = kind.resource.namespaced && namespace === "";
-  if (everywhere && verb !== "list" && verb !== "watch") throw methodNotAllowed(kind);
+  if (everywhere && verb !== "list" && verb !== "watch") {
+    throw kind.custom === undefined ? methodNotAllowed(kind) : noSuchPath();
+  }
   switch (verb) {
     case "get":
       return handleGet(context, kind);
@@ -131,6 +146,7 @@ function servePersisted(
       if (name !== "") throw methodNotAllowed(kind);
       return handleCreate(deps, context, kind);
     case "update":
+      if (name === "" && kind.custom !== undefined) throw badRequest("name must be provided");
       if (name === "") throw methodNotAllowed(kind);
       return handleUpdate(deps, context, kind);
     case "patch":

@@ -49,8 +49,9 @@ export async function patchScale(
 ): Promise<PlainResponse> {
   const given = contentType(context.request.headers);
   const types = ["json", "merge", "strategic"] as const;
-  const type = types.find((candidate) => patchTypes[candidate] === given);
-  if (type === undefined) throw unsupportedPatchError();
+  const taken = kind.custom === undefined ? types : types.slice(0, 2);
+  const type = taken.find((candidate) => patchTypes[candidate] === given);
+  if (type === undefined) throw unsupportedPatchError(kind);
   const query = writeQuery("PatchOptions", context.query, "other");
   const patch = await readPatch(deps, context, type, query);
   const schema = must(schemaOfKind(scaleKind), "Scale has a schema");
@@ -77,9 +78,11 @@ async function writeScale(
     createIfMissing: false,
     next: async (current) => {
       if (current === undefined) throw notFound(kind.resource, context.place.name);
-      const scale = (await wanted(scaleOf(kind, current))) as unknown as Scale; // checked by readTyped, or made from one
-      const scaled = must(applyScale(group, resource, current, scale), `${resource} has a scale`);
-      return { object: scaled, tracked: false };
+      const before = kind.custom?.scale?.readForUpdate(current) ?? scaleOf(kind, current);
+      const scale = (await wanted(before)) as unknown as Scale; // checked by readTyped, or made from one
+      const own = kind.custom?.scale?.write(current, scale as unknown as AnyObject);
+      const scaled = own ?? applyScale(group, resource, current, scale);
+      return { object: must(scaled, `${resource} has a scale`), tracked: false };
     },
   });
   return answerPlain(context, form, 200, scaleOf(kind, result.object.object));
@@ -87,6 +90,7 @@ async function writeScale(
 
 function scaleOf(kind: StoredKind, object: AnyObject): AnyObject {
   const { group, resource } = kind.resource;
+  if (kind.custom?.scale !== undefined) return kind.custom.scale.read(object);
   const scale = must(scaleFromObject(group, resource, object), `${resource} has a scale`);
   return scale as unknown as AnyObject; // a generated kind as a bag of fields
 }

@@ -13,7 +13,7 @@ import { authorizationError } from "#auth/forbidden.ts";
 import { admissionRequest } from "./admission-request.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
-import { setNamespace } from "./create.ts";
+import { refuseWhileTerminating, setNamespace } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
 import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
@@ -62,7 +62,10 @@ export async function writeThrough(
 ): Promise<UpdateResult> {
   const attempts = new Attempts(deps.admission, context, kind, write.subresource, query.dryRun);
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
-    if (current === undefined) authorizeCreate(deps, context);
+    if (current === undefined) {
+      authorizeCreate(deps, context);
+      refuseWhileTerminating(kind, context.place.name);
+    }
     const { pace } = context;
     const next = await write.next(current);
     if (pace.isLong) await pace.turn();

@@ -28,8 +28,9 @@ export function watchFormat(
 }
 
 function objectFormat(kind: StoredKind): WatchFormat {
-  if (kind.apiVersion === kind.storedApiVersion) return jsonFormat("json", (cached) => cached.json);
-  return jsonFormat(kind.apiVersion, (cached) => encode(kind.fromStored(cached.object)));
+  return jsonFormat(kind.formKey, (cached) =>
+    kind.isAsStored(cached) ? cached.json : encode(kind.fromStored(cached.object)),
+  );
 }
 
 function binaryFormat(kind: StoredKind): WatchFormat {
@@ -61,7 +62,7 @@ function tableFormat(
   version: MetaVersion,
 ): WatchFormat {
   const include = includeObject(context.query);
-  const key = `table.${kind.apiVersion}.${version}.${include}`;
+  const key = `table.${kind.formKey}.${version}.${include}`;
   let withColumns = true;
   const show = (object: AnyObject, nowMs: number, shown = include): object => {
     const { resourceVersion = "" } = object.metadata ?? {};

@@ -10,7 +10,7 @@ import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { streamable, streamType } from "#server/negotiate.ts";
 import { isExpired } from "#server/watch-frames.ts";
-import { WatchStream } from "#server/watch-stream.ts";
+import { type WatchRegister, WatchStream } from "#server/watch-stream.ts";
 import { formFor } from "./answer.ts";
 import type { ApiDeps } from "./deps.ts";
 import { listQuery, type ListQuery } from "./list-options.ts";
@@ -70,6 +70,21 @@ function withPathName(fields: FieldSelector | undefined, name: string): FieldSel
   throw badRequest("fieldSelector metadata.name doesn't match requested name");
 }
 
+/** A watch of a custom resource also ends with the definition it was opened under. */
+function registerOf({ streams }: ApiDeps, { custom }: StoredKind): WatchRegister {
+  if (custom === undefined) return streams.open;
+  return {
+    add(stream) {
+      streams.open.add(stream);
+      custom.watches.add(stream);
+    },
+    delete(stream) {
+      streams.open.delete(stream);
+      custom.watches.delete(stream);
+    },
+  };
+}
+
 function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {
   const { group, version, kind: name } = kind.resource;
   const labels = [group, version, name];
@@ -79,6 +94,7 @@ function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchSt
   return new WatchStream(
     {
       ...deps.streams,
+      open: registerOf(deps, kind),
       sent: {
         events: deps.metrics.watchEvents.cell(labels),
         bytes: deps.metrics.watchEventBytes.cell(labels),

@@ -14,6 +14,8 @@ type SelectionOptions = Omit<Selection, "ref">;
 export interface InformerSet {
   /** The one informer of this selection; made, and started when the set runs, on first asking. */
   informer<T extends KubeObject>(ref: ResourceRef, options?: SelectionOptions): Informer<T>;
+  /** Ends the informers of a resource that is served no more. Who asks again gets a new one. */
+  release(ref: ResourceRef): void;
   /** Resolves when every informer asked for so far has its first list, or when `signal` aborts. */
   synced(signal: AbortSignal): Promise<void>;
   /** Runs all informers, also those asked for later, until `signal` aborts. Call once. */
@@ -27,7 +29,8 @@ export function createInformerSet(deps: ReflectorDeps): InformerSet {
 class SharedInformers implements InformerSet {
   readonly #deps: ReflectorDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
-  readonly #running: Promise<void>[] = [];
+  /** Of the informers that run. */
+  readonly #running = new Map<Informer<KubeObject>, Running>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: ReflectorDeps) {
@@ -40,10 +43,18 @@ class SharedInformers implements InformerSet {
     if (informer === undefined) {
       informer = createInformer<KubeObject>(this.#deps, { ref, ...options });
       this.#informers.set(key, informer);
-      if (this.#signal !== undefined) this.#running.push(informer.run(this.#signal));
+      if (this.#signal !== undefined) this.#run(informer);
     }
     // One resource has one kind, which the caller names: every asker of `ref` gets that type.
     return informer as unknown as Informer<T>;
+  }
+
+  release(ref: ResourceRef): void {
+    for (const [key, informer] of this.#informers) {
+      if (!isSameResource(informer.ref, ref)) continue;
+      this.#informers.delete(key);
+      this.#running.get(informer)?.stop.abort();
+    }
   }
 
   async synced(signal: AbortSignal): Promise<void> {
@@ -61,13 +72,30 @@ class SharedInformers implements InformerSet {
   async run(signal: AbortSignal): Promise<void> {
     assert(this.#signal === undefined, "an informer set runs once");
     this.#signal = signal;
-    for (const informer of this.#informers.values()) this.#running.push(informer.run(signal));
+    for (const informer of this.#informers.values()) this.#run(informer);
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
-    await Promise.all(this.#running);
+    for (const { stop } of this.#running.values()) stop.abort();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
+
+  #run(informer: Informer<KubeObject>): void {
+    const stop = new AbortController();
+    if (this.#signal?.aborted === true) stop.abort();
+    const ended = informer.run(stop.signal).finally(() => this.#running.delete(informer));
+    this.#running.set(informer, { stop, ended });
+  }
+}
+
+interface Running {
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+function isSameResource(a: ResourceRef, b: ResourceRef): boolean {
+  return a.group === b.group && a.version === b.version && a.resource === b.resource;
 }
 
 function selectionKey(ref: ResourceRef, options: SelectionOptions): string {

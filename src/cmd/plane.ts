@@ -19,6 +19,7 @@ import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
@@ -142,6 +143,8 @@ async function startOn(
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const parts = { registry, access, yaml, metrics: planeMetrics(store), kubelets };
   const { server, aggregator } = makeServer(host, options, parts);
+  const { catalog } = server;
+  const definitions = serveDefinitions({ ...host, registry, catalog }, builtinResources());
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -176,6 +179,7 @@ async function startOn(
       server.shutdown();
       await loops?.stop();
       await keeper.close();
+      await definitions.close();
       server.close();
       kubelets.kubelets.streams.cutTunnels();
       await aggregator.close();

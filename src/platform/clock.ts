@@ -62,6 +62,7 @@ export type TimerName =
   | "aggregation.answer"
   | "aggregation.register"
   | "aggregation.watch"
+  | "extension.definitions"
   | "sim.step";
 
 export interface Timer {

@@ -55,10 +55,15 @@ interface CacherOptions extends Omit<CacheOptions, "indexedField"> {
 /** Pods, ResourceSlices ...: kubelets each watch their node's share. */
 const indexedField = "spec.nodeName";
 
+/** Keys within the resource, or "all" when everything may have changed. */
+export type ChangeListener = (keys: readonly string[] | "all") => void;
+
 export class Cacher {
   readonly #deps: CacherDeps;
   readonly #options: CacherOptions;
   readonly #cores = new Map<ResourcePrefix, ResourceCore>();
+  /** One per resource: what must know of a change before anybody who watches or waits. */
+  readonly #listeners = new Map<ResourcePrefix, ChangeListener>();
   #watch: StoreWatch | undefined;
 
   constructor(deps: CacherDeps, options: CacherOptions) {
@@ -74,6 +79,10 @@ export class Cacher {
   core(prefix: ResourcePrefix): ResourceCore {
     const known = this.#cores.get(prefix);
     return known ?? this.#addCore(prefix, [], this.#deps.freshness.revision);
+  }
+
+  follow(prefix: ResourcePrefix, changed: ChangeListener): void {
+    this.#listeners.set(prefix, changed);
   }
 
   close(): void {
@@ -121,6 +130,7 @@ export class Cacher {
       cache.reset({ objects, revision }, error);
     }
     for (const [prefix, kvs] of groups) this.#addCore(prefix, kvs, revision);
+    for (const changed of this.#listeners.values()) changed("all");
     this.#deps.freshness.advance(revision);
     this.#follow(revision);
   }
@@ -154,10 +164,22 @@ export class Cacher {
   #deliver(commits: readonly Commit[]): boolean {
     const touched = new Set<WatchCache>();
     for (const commit of commits) this.#apply(commit, touched);
+    if (this.#listeners.size > 0) this.#tellListeners(commits);
     const last = must(commits.at(-1), "a batch without commits").revision;
     for (const cache of touched) cache.requestDispatch();
     this.#deps.freshness.advance(last);
     return true;
+  }
+
+  #tellListeners(commits: readonly Commit[]): void {
+    for (const [prefix, changed] of this.#listeners) {
+      const keys = commits.flatMap(({ events }) =>
+        events
+          .filter(({ key }) => key.startsWith(prefix))
+          .map(({ key }) => key.slice(prefix.length)),
+      );
+      if (keys.length > 0) changed(keys);
+    }
   }
 
   #apply(commit: Commit, touched: Set<WatchCache>): void {

@@ -7,6 +7,7 @@ import { qualifiedResource } from "#api/object.ts";
 import {
   checkNamespaceOf,
   dedupOwnerReferences,
+  finalizerRule,
   prepareMetadataForCreate,
   validateMetadata,
 } from "#api/meta.ts";
@@ -21,6 +22,7 @@ import {
   putObject,
   refuseInvalid,
   encodeForStorage,
+  storedForm,
   uncachedObject,
 } from "./resource-storage.ts";
 import { storageKey } from "./keys.ts";
@@ -66,7 +68,7 @@ export async function prepareCreate(
   if (pace?.isLong === true) await pace.turn();
   const errors = validateCreate(context, next);
   if (pace?.isLong === true) await pace.turn();
-  refuseInvalid(context, next.metadata?.name ?? "", errors);
+  refuseInvalid(context, next, errors);
   passWarnings(context, next, undefined, options);
   await options.admit?.(next, undefined);
   if (pace?.isLong === true) await pace.turn();
@@ -81,25 +83,27 @@ export async function storeCreated(
 ): Promise<Written> {
   const { name = "", namespace = "", resourceVersion = "" } = next.metadata ?? {};
   const key = storageKey(namespace, name);
+  const stored = context.rules === undefined ? next : await storedForm(context, next);
   if (options.dryRun) {
     const actual = context.core.cache.state.get(key);
     if (actual !== undefined) return { kind: "conflict", actual };
     return {
       kind: "committed",
-      object: uncachedObject(context, key, encodeForStorage(context, next), 0),
+      object: uncachedObject(context, key, encodeForStorage(context, stored), 0),
     };
   }
   if (resourceVersion !== "" && resourceVersion !== "0") {
     throw failure(500, "", "resourceVersion should not be set on objects to be created");
   }
-  return putObject(context, key, next, 0);
+  return putObject(context, key, stored, 0);
 }
 
 function validateCreate(context: ResourceStorage, next: AnyObject): readonly FieldError[] {
   const { group, resource, namespaced } = context.info;
   const meta = next.metadata ?? {};
   const nameValidator = nameValidatorFor(group, resource);
-  return validateMetadata(meta, { namespaced, nameValidator }).concat(
+  const finalizers = finalizerRule(context.info);
+  return validateMetadata(meta, { namespaced, nameValidator, finalizers }).concat(
     context.strategy.validate(next),
   );
 }

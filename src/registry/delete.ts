@@ -20,6 +20,7 @@ import {
   groupResource,
   putObject,
   encodeForStorage,
+  readStored,
   uncachedObject,
 } from "./resource-storage.ts";
 import { finalizersForDelete, namespaceFinalizers } from "./finalizers.ts";
@@ -63,7 +64,7 @@ async function deleteOnce(
   checkPreconditions(context, current, options);
   const plan = planDelete(context, current.object, options);
   if (plan.kind === "wait") return pending(current);
-  await write.admit?.(undefined, current.object);
+  if (write.admit !== undefined) await write.admit(undefined, await readStored(context, current));
   if (plan.kind === "remove") return removeNow(context, current, write);
   return mark(context, current, plan.object, write);
 }
@@ -134,6 +135,10 @@ function planDelete(context: ResourceStorage, object: AnyObject, options: Delete
   if (isNamespaceResource(context.info)) {
     if (meta.deletionTimestamp === undefined) return planNamespace(context, object, options);
     if (namespaceFinalizers(object).length > 0) return { kind: "wait" };
+  }
+  const { markForDeletion } = context.strategy;
+  if (markForDeletion !== undefined && meta.deletionTimestamp === undefined) {
+    return { kind: "mark", object: markForDeletion(object, context.clock.nowMs()) };
   }
   const seconds = gracePeriodSeconds(options);
   return meta.deletionTimestamp === undefined

@@ -23,11 +23,11 @@ import { startCompaction } from "./compaction.ts";
 import { Rehoming } from "./rehoming.ts";
 import { EventLeases } from "./event-leases.ts";
 import type { ResourceCore } from "./cacher.ts";
-import { Cacher } from "./cacher.ts";
+import { Cacher, type ChangeListener } from "./cacher.ts";
 import { Freshness } from "./freshness.ts";
 import { resourcePrefix } from "./keys.ts";
 import { Resource } from "./resource.ts";
-import type { Registry, ResourceStore } from "./resource-store.ts";
+import type { Registry, ResourceRules, ResourceStore } from "./resource-store.ts";
 
 interface RegistryDeps {
   readonly store: Store;
@@ -98,6 +98,11 @@ export interface OpenRegistry extends Registry {
   count(resource: GroupResource, namespace: string): number;
   /** All resources seen so far: for metrics. */
   cores(): Iterable<ResourceCore>;
+  /**
+   * Calls `changed` with the keys that changed, in the turn in which the caches applied the change and
+   * before any watcher or writer hears of it. "all": everything may have.
+   */
+  follow(resource: GroupResource, changed: ChangeListener): void;
 }
 
 export function createRegistry(deps: RegistryDeps, options: RegistryOptions): OpenRegistry {
@@ -107,28 +112,29 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
   const leases = new EventLeases(deps, { ttlSeconds: options.eventTtlSeconds });
   const timers = startTimers({ ...deps, memos }, options, feed, freshness);
   const stores = new WeakMap<ResourceInfo, ResourceStore>();
-  const open = (info: ResourceInfo): ResourceStore => {
+  const open = (info: ResourceInfo, rules: ResourceRules | undefined): ResourceStore => {
     const stored = info.storage ?? info;
     const core = feed.core(resourcePrefix(stored));
     const expires = stored.group === "" && stored.resource === "events";
     const { store, clock, random } = deps;
     return new Resource({
       info,
-      strategy: deps.strategyFor(info),
+      strategy: rules?.strategy ?? deps.strategyFor(info),
       core,
       store,
       clock,
       random,
       freshness,
       leases: expires ? leases : undefined,
+      rules,
     });
   };
   return {
     get revision() {
       return freshness.revision;
     },
-    store(info) {
-      const known = stores.get(info) ?? open(info);
+    store(info, rules) {
+      const known = stores.get(info) ?? open(info, rules);
       stores.set(info, known);
       return known;
     },
@@ -138,6 +144,7 @@ export function createRegistry(deps: RegistryDeps, options: RegistryOptions): Op
       return feed.core(resourcePrefix(resource)).cache.state.countRange(from, to);
     },
     cores: () => feed.cores,
+    follow: (resource, changed) => feed.follow(resourcePrefix(resource), changed),
     ready: () => Promise.resolve(),
     close() {
       for (const timer of timers) timer.stop();

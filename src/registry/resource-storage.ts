@@ -17,7 +17,8 @@ import type { ResourceCore } from "./cacher.ts";
 import { sharedObject } from "./cacher.ts";
 import { storeKey } from "./keys.ts";
 import type { EventLeases } from "./event-leases.ts";
-import type { WriteOptions } from "./resource-store.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { ResourceRules, WriteOptions } from "./resource-store.ts";
 
 export interface ResourceStorage {
   readonly info: ResourceInfo;
@@ -29,6 +30,24 @@ export interface ResourceStorage {
   readonly freshness: Freshness;
   /** For events only: what they live on. */
   readonly leases: EventLeases | undefined;
+  /** Of custom resources. */
+  readonly rules: ResourceRules | undefined;
+}
+
+/** A stored object in the version that the callers of this store work in. */
+export function readStored(
+  { rules }: ResourceStorage,
+  cached: CachedObject,
+): AnyObject | Promise<AnyObject> {
+  return rules === undefined ? cached.object : rules.codec.read(cached);
+}
+
+/** The object in the version that is stored. */
+export function storedForm(
+  { rules }: ResourceStorage,
+  object: AnyObject,
+): AnyObject | Promise<AnyObject> {
+  return rules === undefined ? object : rules.codec.write(object);
 }
 
 /** The resource as messages name it. */
@@ -36,13 +55,16 @@ export function groupResource(context: ResourceStorage): GroupResource {
   return { group: context.info.group, resource: context.info.resource };
 }
 
-/** Throws the 422 of `errors`, if there are any. */
+/** Throws the 422 of `errors`, if there are any. A custom object is called what it says it is. */
 export function refuseInvalid(
-  context: ResourceStorage,
-  name: string,
+  { info, rules }: ResourceStorage,
+  object: AnyObject,
   errors: readonly FieldError[],
 ): void {
-  if (errors.length > 0) throw invalid(context.info, name, errors);
+  if (errors.length === 0) return;
+  const { name = "" } = object.metadata ?? {};
+  const kind = rules === undefined ? info.kind : (object.kind ?? info.kind);
+  throw invalid({ group: info.group, kind }, name, errors);
 }
 
 export function passWarnings(
@@ -80,7 +102,7 @@ export async function putObject(
   expected: number,
   bytes = encodeForStorage(context, object),
 ): Promise<Written> {
-  const result = await putBytes(context, key, bytes, expected);
+  const result = await putGuarded(context, key, bytes, expected);
   if (result.kind === "committed") {
     await context.freshness.applied(result.revision);
     return { kind: "committed", object: objectAt(context, key, bytes, result.revision) };
@@ -91,6 +113,26 @@ export async function putObject(
     return putObject(context, key, { ...object, metadata }, expected);
   }
   throw writeRefused(result);
+}
+
+/** The definition of a custom resource is looked at in the turn in which its object goes to the store. */
+async function putGuarded(
+  context: ResourceStorage,
+  key: string,
+  bytes: Uint8Array,
+  expected: number,
+): ReturnType<Store["put"]> {
+  const { rules } = context;
+  if (rules === undefined) return putBytes(context, key, bytes, expected);
+  const end = rules.beginWrite(expected === 0);
+  let revision = 0;
+  try {
+    const result = await putBytes(context, key, bytes, expected);
+    if (result.kind === "committed") revision = result.revision;
+    return result;
+  } finally {
+    end(revision);
+  }
 }
 
 async function putBytes(

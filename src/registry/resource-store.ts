@@ -11,6 +11,7 @@ import type { AnyObject } from "#api/object.ts";
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { LabelSelector } from "#api/selectors/label-selector.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import type { Strategy } from "#api/strategy-types.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import type { WatchItem, WatchSink } from "#watch/watch-item.ts";
 
@@ -137,9 +138,31 @@ export interface ResourceStore {
   readonly size: number;
 }
 
+/**
+ * What the store of a custom resource gets from its definition. Its callers work in the version of
+ * `info`; `codec` stands between that and the version that is stored.
+ */
+export interface ResourceRules {
+  readonly strategy: Strategy;
+  /**
+   * Called in the turn in which a write goes to the store. Throws ApiError when the definition the write
+   * was made under has changed. What it returns is called with the write's revision, 0 when it failed.
+   */
+  readonly beginWrite: (isCreation: boolean) => (revision: number) => void;
+  readonly codec: StorageCodec;
+}
+
+interface StorageCodec {
+  /** A stored object as the callers of this store see it, its resourceVersion included. */
+  read(cached: CachedObject): AnyObject | Promise<AnyObject>;
+  /** The object in the version that is stored. */
+  write(object: AnyObject): AnyObject | Promise<AnyObject>;
+}
+
 /** All resource stores of one server, by storage group and resource. */
 export interface Registry {
-  store(info: ResourceInfo): ResourceStore;
+  /** `rules`: of a custom resource; absent: those of the built-in tables. */
+  store(info: ResourceInfo, rules?: ResourceRules): ResourceStore;
   /** Resolves once every cache has its first snapshot. */
   ready(): Promise<void>;
   close(): Promise<void>;

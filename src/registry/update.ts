@@ -11,6 +11,7 @@ import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from "#api/object.ts";
 import {
   checkNamespaceOf,
   dedupOwnerReferences,
+  finalizerRule,
   prepareMetadataForUpdate,
   validateMetadata,
   validateMetadataUpdate,
@@ -29,6 +30,8 @@ import {
   putObject,
   refuseInvalid,
   encodeForStorage,
+  readStored,
+  storedForm,
   uncachedObject,
 } from "./resource-storage.ts";
 import { existsError, prepareCreate, storeCreated } from "./create.ts";
@@ -100,7 +103,8 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   const { context, key, options } = attempt;
   const { pace } = options;
   pace?.note(current.value.length);
-  const old = current.object;
+  const own = context.rules !== undefined;
+  const old = own ? await readStored(context, current) : current.object;
   if (pace?.isLong === true) await pace.turn();
   const wanted = await attempt.transform(old);
   checkVersion(attempt, current, wanted);
@@ -108,22 +112,23 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   if (pace?.isLong === true) await pace.turn();
   const errors = validateUpdate(attempt, next, old);
   if (pace?.isLong === true) await pace.turn();
-  refuseInvalid(context, next.metadata?.name ?? "", errors);
+  refuseInvalid(context, next, errors);
   passWarnings(context, next, old, options);
   const settled = withOldTimes(next, old);
   await options.admit?.(settled, old);
   if (pace?.isLong === true) await pace.turn();
-  if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, settled);
-  const bytes = encodeForStorage(context, settled);
+  const stored = own ? await storedForm(context, settled) : settled;
+  if (isReleased(context, settled, old)) return updateByDeleting(attempt, current, stored);
+  const bytes = encodeForStorage(context, stored);
   if (pace?.isLong === true) await pace.turn();
-  if (equalBytes(bytes, current.value) || sameObject(bytes, current, settled)) {
+  if (equalBytes(bytes, current.value) || sameObject(bytes, current, stored)) {
     return done({ object: current, isCreated: false, isDeleted: false });
   }
   if (options.dryRun) {
     const object = uncachedObject(context, key, bytes, current.revision);
     return done({ object, isCreated: false, isDeleted: false });
   }
-  const written = await putObject(context, key, settled, current.revision, bytes);
+  const written = await putObject(context, key, stored, current.revision, bytes);
   if (written.kind === "conflict") return written;
   return done({ object: written.object, isCreated: false, isDeleted: false });
 }
@@ -202,8 +207,10 @@ function validateUpdate(attempt: Attempt, next: AnyObject, old: AnyObject): read
   const { namespaced } = attempt.context.info;
   const meta = next.metadata ?? {};
   // The kind's rule for names may have become stricter since; the name itself cannot change.
-  return validateMetadata(meta, { namespaced, nameValidator: pathSegmentName }).concat(
-    validateMetadataUpdate(meta, old.metadata ?? {}),
+  const finalizers = finalizerRule(attempt.context.info);
+  const rules = { namespaced, nameValidator: pathSegmentName, finalizers };
+  return validateMetadata(meta, rules).concat(
+    validateMetadataUpdate(meta, old.metadata ?? {}, "metadata", finalizers),
     rulesOf(attempt).validateUpdate(next, old),
   );
 }

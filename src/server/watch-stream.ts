@@ -43,9 +43,14 @@ export interface WatchStreamDeps {
   readonly deadlines: Deadlines;
   readonly joiner: FrameJoiner;
   /** Every open stream, so that a closing server can end them. */
-  readonly open: Set<WatchStream>;
+  readonly open: WatchRegister;
   /** Counts what was sent. */
   readonly sent: { readonly events: CounterCell; readonly bytes: CounterCell };
+}
+
+export interface WatchRegister {
+  add(stream: WatchStream): void;
+  delete(stream: WatchStream): void;
 }
 
 interface WatchStreamOptions {

@@ -279,7 +279,12 @@ describe("a periodic loop whose turn throws goes on:", () => {
         });
         return wrapped as never;
       };
-      const informers = { ...deps.informers, informer, synced: () => Promise.resolve() };
+      const informers = {
+        ...deps.informers,
+        informer,
+        release: () => {},
+        synced: () => Promise.resolve(),
+      };
       return new NodeLifecycleController({ ...deps, informers, clock: s.supervisor.clock });
     });
     await s.host.advance(11_000);
@@ -297,6 +302,7 @@ describe("a periodic loop whose turn throws goes on:", () => {
       const informers = {
         informer: (...args: Parameters<typeof deps.informers.informer>) =>
           deps.informers.informer(...args) as never,
+        release: () => {},
         run: (signal: AbortSignal) => deps.informers.run(signal),
         synced: (signal: AbortSignal) => {
           runs.push("run");

@@ -6,7 +6,7 @@ import { isKnown } from "./known.ts";
 import { writeOpen } from "./open.ts";
 import { runSuite } from "./run.ts";
 import { startOurs, startStock, type Server } from "./servers.ts";
-import { suites, waitingSuites } from "./suites.ts";
+import { suites } from "./suites.ts";
 import { noStock, stockPrograms, type StockPrograms } from "../process/peers.ts";
 
 type Answers = Readonly<Record<string, readonly Recorded[]>>;
@@ -27,7 +27,7 @@ Stock servers need the stock programs: ${noStock}
 const known = ["--record", "--only-record", "--live", "--accept", "--help"];
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const names = process.argv.slice(2).filter((word) => !word.startsWith("--"));
-const all = [...suites, ...waitingSuites];
+const all = suites;
 checkWords();
 const chosen = names.length === 0 ? suites : all.filter(({ name }) => names.includes(name));
 

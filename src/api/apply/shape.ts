@@ -85,6 +85,7 @@ const inlineStructs: ReadonlySet<string> = new Set([
 
 /** Where a field is unlike others of its name. */
 const qualifiedInline: Readonly<Record<string, boolean>> = {
+  "CustomResourceDefinitionStatus.acceptedNames": true,
   "Endpoint.conditions": true,
   "Event.deprecatedSource": true,
   "FlowSchemaSpec.priorityLevelConfiguration": true,
@@ -97,6 +98,12 @@ const qualifiedInline: Readonly<Record<string, boolean>> = {
 const neverLeftOut: ReadonlySet<string> = new Set([
   "io.k8s.api.core.v1.Event.reportingComponent",
   "io.k8s.api.core.v1.Event.reportingInstance",
+]);
+
+/** Lists that are written also when there is nothing in them, though nothing requires them. */
+const listsNeverLeftOut: ReadonlySet<string> = new Set([
+  "CustomResourceDefinitionStatus.conditions",
+  "CustomResourceDefinitionStatus.storedVersions",
 ]);
 
 /** Defaults of list keys that a schema without `default` does not tell. */
@@ -210,6 +217,8 @@ function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {
   if (field.type === "string") return neverLeftOut.has(`${schema.name}.${name}`) ? "" : undefined;
   if (field.type === "object") return isInline(schema, name) ? {} : undefined;
   const list = field.type === "array" || field.type === "map";
+  const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
+  if (list && listsNeverLeftOut.has(qualified)) return null;
   return list && schema.required.includes(name) ? null : undefined;
 }
 

@@ -41,7 +41,7 @@ export interface ApplyTypes {
   convert(object: AnyObject, apiVersion: string): AnyObject;
 }
 
-export interface TypeSource {
+interface TypeSource {
   /** null: the version is served but has no schema. undefined: it is not served. */
   readonly schema: (apiVersion: string) => ObjectSchema | null | undefined;
   /** Finds the definitions a schema refers to; also ObjectMeta, for objects without schema. */

@@ -42,6 +42,7 @@ export function parseTemplate(text: string): JsonPathTemplate {
 
 /** Everything the path leads to, in order. Throws JsonPathError. */
 export function findValues(path: JsonPath, data: unknown): readonly unknown[] {
+  valuesLeft = valuesMax;
   return evaluate(path.nodes, [data]).map(plain);
 }
 
@@ -58,6 +59,7 @@ export function firstValue(path: JsonPath, data: unknown): unknown {
 /** Values as kubectl prints them: several with a space between. Throws JsonPathError. */
 export function printTemplate(template: JsonPathTemplate, data: unknown): string {
   const out: string[] = [];
+  valuesLeft = valuesMax;
   execute(template.actions, 0, data, 0, out);
   return out.join("");
 }
@@ -144,8 +146,24 @@ function plain(value: unknown): unknown {
 
 function evaluate(nodes: readonly PathNode[], input: readonly unknown[]): readonly unknown[] {
   let values = input;
-  for (const node of nodes) values = step(node, values);
+  for (const node of nodes) {
+    values = step(node, values);
+    spend(values.length);
+  }
   return values;
+}
+
+/**
+ * Values that one evaluation may visit: some milliseconds. `..a..a..a` is cubic in the depth of an object, and
+ * a definition's author chooses the path of a printer column.
+ */
+const valuesMax = 100_000;
+/** Of the evaluation under way: all of it is synchronous. */
+let valuesLeft = valuesMax;
+
+function spend(values: number): void {
+  valuesLeft -= values;
+  if (valuesLeft < 0) throw new JsonPathError("the path leads to too many values");
 }
 
 function step(node: PathNode, input: readonly unknown[]): readonly unknown[] {
@@ -190,10 +208,17 @@ function children(value: unknown): readonly unknown[] {
 }
 
 /** The value and all below it that have children, parents first. */
-function descendants(value: unknown): readonly unknown[] {
-  const below = children(value);
-  if (below.length > 0) return [value, ...below.flatMap(descendants)];
-  return typeof value === "string" && value !== "" ? [value] : [];
+function descendants(root: unknown): readonly unknown[] {
+  const found: unknown[] = [];
+  const waiting = [root];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    const below = children(value);
+    spend(1 + below.length);
+    for (let at = below.length - 1; at >= 0; at--) waiting.push(below[at]);
+    if (below.length > 0 || (typeof value === "string" && value !== "")) found.push(value);
+  }
+  return found;
 }
 
 function sliceValues(

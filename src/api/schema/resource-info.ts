@@ -28,12 +28,16 @@ export interface ResourceInfo {
   readonly resource: string;
   readonly singular: string;
   readonly kind: string;
+  /** Absent: `PodList` of `Pod`. Custom resources may call it otherwise. */
+  readonly listKind?: string;
   readonly namespaced: boolean;
   /** Sorted. Empty for resources that only exist through subresources: none today. */
   readonly verbs: readonly Verb[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly subresources: readonly SubresourceInfo[];
+  /** Defined by a CustomResourceDefinition. */
+  readonly isCustom?: true;
   /**
    * Where objects live and in which version they are stored. Two rows may share one storage
    * (autoscaling v1 and v2, core and events.k8s.io events). Absent: not persisted, answered when created.

@@ -114,13 +114,14 @@ export function checkFieldSelector(
   resource: string,
   selector: FieldSelector,
   extra: readonly string[] = [],
+  isCustom = false,
 ): FieldSelector {
   const { fields, renames, refuse } = selectableResource(group, resource);
   const check = (requirement: FieldRequirement): FieldRequirement => {
     const { field } = requirement;
     const renamed = renames !== undefined && Object.hasOwn(renames, field) ? renames[field] : field;
     if (renamed === undefined || (renamed === field && ![...fields, ...extra].includes(field))) {
-      throw new SelectorError(refuse(field));
+      throw new SelectorError(isCustom ? plainRefusal(field) : refuse(field));
     }
     return { ...requirement, field: renamed };
   };
@@ -134,6 +135,8 @@ export function fieldValue(
   object: AnyObject,
   field: string,
 ): string {
+  // A custom resource's field is what its path leads to, whatever built-in kinds make of such a name.
+  if (selectableResource(group, resource) === plain) return plainFieldValue(object, field);
   if (resource === "events" && (group === "" || group === "events.k8s.io")) {
     return eventField(object, field);
   }

@@ -46,6 +46,7 @@ export interface StrategyRow {
   readonly scale?: true;
   /** Further subresources: how they prepare. */
   readonly subresources?: Readonly<Record<string, (next: AnyObject, old: AnyObject) => AnyObject>>;
+  readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
   readonly gracePeriodSeconds?: (object: AnyObject, requested: number | undefined) => number;
 }
 
@@ -62,6 +63,7 @@ export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {
     validate: (object) => rules.validate?.(object) ?? [],
     warnings: (object, old) => rules.warnings?.(object, old) ?? [],
     gracePeriodSeconds: row.gracePeriodSeconds ?? (() => 0),
+    ...(row.markForDeletion === undefined ? {} : { markForDeletion: row.markForDeletion }),
     defaultPropagation: row.orphansByDefault === true ? "Orphan" : "Background",
     subresources: buildSubresources(row, rules, update),
   };

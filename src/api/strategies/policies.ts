@@ -1,5 +1,6 @@
 /** Rows of the groups that steer the cluster: admission, CRDs, certificates, networking, storage ... */
 import type { AnyObject } from "../object.ts";
+import { formatTime } from "../time.ts";
 import type { Fields } from "../validation/fields.ts";
 import { flag, items, part, text, texts, without } from "../validation/fields.ts";
 import type { StrategyRow } from "./build.ts";
@@ -8,6 +9,8 @@ const spec = ["spec"] as const;
 const webhooks: StrategyRow = { generation: ["webhooks"], unconditionalUpdate: false };
 const policy: StrategyRow = { generation: spec, unconditionalUpdate: false };
 const specWithStatus: StrategyRow = { status: {}, generation: spec };
+
+const noNames = { acceptedNames: { plural: "", kind: "" } };
 
 /** The storage version is one of the versions objects may be stored in, from the first moment. */
 function withStoredVersion(definition: AnyObject): AnyObject {
@@ -18,6 +21,30 @@ function withStoredVersion(definition: AnyObject): AnyObject {
     if (flag(version, "storage")) stored.add(name);
   }
   return { ...definition, status: { ...status, storedVersions: [...stored] } };
+}
+
+const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
+
+/** A definition outlives its instances: it waits for the controller that deletes them. */
+function markDefinition(definition: AnyObject, nowMs: number): AnyObject {
+  const metadata = definition.metadata ?? {};
+  const finalizers = new Set([...(metadata.finalizers ?? []), cleanupFinalizer]);
+  const status = part(definition, "status");
+  const deletionTimestamp = formatTime(nowMs);
+  const pending = {
+    type: "Terminating",
+    status: "True",
+    lastTransitionTime: deletionTimestamp,
+    reason: "InstanceDeletionPending",
+    message:
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+  };
+  const others = items(status, "conditions").filter((one) => text(one, "type") !== "Terminating");
+  return {
+    ...definition,
+    metadata: { ...metadata, deletionTimestamp, finalizers: [...finalizers] },
+    status: { ...status, conditions: [...others, pending] },
+  };
 }
 
 const approvals = new Set(["Approved", "Denied"]);
@@ -65,9 +92,9 @@ export const policyRows: Readonly<Record<string, Readonly<Record<string, Strateg
       status: {},
       generation: spec,
       unconditionalUpdate: false,
-      ...resetStatus,
-      prepareForCreate: withStoredVersion,
+      prepareForCreate: (definition) => withStoredVersion({ ...definition, status: noNames }),
       prepareForUpdate: withStoredVersion,
+      markForDeletion: markDefinition,
     },
   },
   "apiregistration.k8s.io": {

@@ -49,8 +49,7 @@ function groupItem(input: AggregatedInput, group: string): Group {
 function resourceItem(row: ResourceInfo): Resource {
   return {
     resource: row.resource,
-    // Empty group and version: those of the list it stands in.
-    responseKind: { group: "", version: "", kind: row.kind },
+    responseKind: { ...ownGroupVersion(row), kind: row.kind },
     scope: row.namespaced ? "Namespaced" : "Cluster",
     singularResource: row.singular,
     verbs: row.verbs,
@@ -62,12 +61,20 @@ function resourceItem(row: ResourceInfo): Resource {
   };
 }
 
+/** Empty: those of the list it stands in. Upstream says them of custom resources only. */
+function ownGroupVersion({ isCustom, group, version }: ResourceInfo): {
+  readonly group: string;
+  readonly version: string;
+} {
+  return isCustom === true ? { group, version } : { group: "", version: "" };
+}
+
 function subresourceItem(row: ResourceInfo, sub: SubresourceInfo): Subresource {
   return {
     subresource: sub.name,
     responseKind: {
-      group: sub.group ?? "",
-      version: sub.version ?? "",
+      group: sub.group ?? ownGroupVersion(row).group,
+      version: sub.version ?? ownGroupVersion(row).version,
       kind: sub.kind,
     },
     verbs: sub.verbs,

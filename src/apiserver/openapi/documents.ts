@@ -85,7 +85,18 @@ const bearerToken = {
 /** Made when asked: a caller of one document does not pay for the others. */
 type MakePaths = () => readonly PathModel[];
 
+/** Once per surface: with a thousand definitions it is a list of thousands. */
+const documentPaths = new WeakMap<ApiSurface, ReadonlyMap<string, MakePaths>>();
+
 function pathsByDocument(surface: ApiSurface): ReadonlyMap<string, MakePaths> {
+  const known = documentPaths.get(surface);
+  if (known !== undefined) return known;
+  const made = makePathsByDocument(surface);
+  documentPaths.set(surface, made);
+  return made;
+}
+
+function makePathsByDocument(surface: ApiSurface): ReadonlyMap<string, MakePaths> {
   const names = kindNames(surface.custom);
   const byVersion = Map.groupBy(surface.resources, (r) => documentName(apiVersionOf(r), r.group));
   const documents = new Map<string, MakePaths>([
@@ -114,7 +125,7 @@ function documentName(apiVersion: string, group: string): string {
 function kindNames(custom: readonly CustomDefinition[]): KindNames {
   const byKind = new Map<string, string>();
   for (const definition of custom) {
-    for (const gvk of kindsOf(definition)) byKind.set(kindKey(gvk), definition.name);
+    for (const gvk of definition.kinds) byKind.set(kindKey(gvk), definition.name);
   }
   const customNames = new Set(custom.map((definition) => definition.name));
   return {
@@ -123,14 +134,18 @@ function kindNames(custom: readonly CustomDefinition[]): KindNames {
   };
 }
 
-function kindsOf(definition: CustomDefinition): readonly GroupVersionKind[] {
-  const tags = definition.v3["x-kubernetes-group-version-kind"];
-  // Definitions carry the same tags as upstream's.
-  return Array.isArray(tags) ? (tags as readonly GroupVersionKind[]) : [];
-}
-
 function kindKey({ group, version, kind }: GroupVersionKind): string {
   return `${group}/${version}/${kind}`;
+}
+
+const byName = new WeakMap<ApiSurface, ReadonlyMap<string, CustomDefinition>>();
+
+function customByName(surface: ApiSurface): ReadonlyMap<string, CustomDefinition> {
+  const known = byName.get(surface);
+  if (known !== undefined) return known;
+  const made = new Map(surface.custom.map((definition) => [definition.name, definition]));
+  byName.set(surface, made);
+  return made;
 }
 
 /** All definitions the value leads to, sorted by name. */
@@ -143,7 +158,7 @@ function* definitionSteps(
   surface: ApiSurface,
   version: OpenApiVersion,
 ): Steps<JsonObject> {
-  const custom = new Map(surface.custom.map((definition) => [definition.name, definition]));
+  const custom = customByName(surface);
   const found = new Map<string, JsonObject>();
   const seen = new Set<string>();
   visitReferences(value, (name) => seen.add(name));

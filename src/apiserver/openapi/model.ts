@@ -44,6 +44,8 @@ export interface PathModel {
 export interface CustomDefinition {
   /** `com.example.stable.v1.CronTab`. */
   readonly name: string;
+  /** Whose schema it is. */
+  readonly kinds: readonly GroupVersionKind[];
   /** OpenAPI v3 schema, complete with its x-kubernetes extensions. */
   readonly v3: JsonObject;
   /** The same within what v2 can say. */

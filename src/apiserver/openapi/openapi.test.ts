@@ -28,7 +28,7 @@ const cronTab: ResourceInfo = {
 function custom(kind: string, properties: JsonObject): CustomDefinition {
   const gvk = { group: "stable.example.com", version: "v1", kind };
   const v3 = { type: "object", properties, "x-kubernetes-group-version-kind": [gvk] };
-  return { name: `com.example.stable.v1.${kind}`, v3, v2: v3 };
+  return { name: `com.example.stable.v1.${kind}`, kinds: [gvk], v3, v2: v3 };
 }
 
 const definitions = [
@@ -147,7 +147,7 @@ function json(document: EncodedDocument | undefined): unknown {
 }
 
 test("the index carries the hash of each document", () => {
-  const documents = new OpenapiDocuments(builtin);
+  const documents = new OpenapiDocuments(() => builtin);
   const url = at(json(documents.v3Index()), "paths", "apis/apps/v1", "serverRelativeURL");
   const hash = documents.v3("apis/apps/v1")?.hash ?? "";
   assert.match(hash, /^[0-9A-F]{128}$/);
@@ -156,19 +156,24 @@ test("the index carries the hash of each document", () => {
 });
 
 test("a change of the surface makes anew only what it touched", () => {
-  const documents = new OpenapiDocuments(builtin);
+  let surface = builtin;
+  const documents = new OpenapiDocuments(() => surface);
+  const show = (next: ApiSurface): void => {
+    surface = next;
+    documents.surfaceChanged();
+  };
   const core = documents.v3("api/v1");
   const v2 = documents.v2Json();
   const index = documents.v3Index();
-  documents.setSurface(extended);
+  show(extended);
   assert.equal(documents.v3("api/v1"), core);
   assert.notEqual(documents.v3Index().hash, index.hash);
   assert.notEqual(documents.v2Json().hash, v2.hash);
   const before = documents.v3("apis/stable.example.com/v1");
   const changed = custom("CronTab", { spec: { type: "string" } });
-  documents.setSurface({ ...extended, custom: [changed, ...definitions.slice(1)] });
+  show({ ...extended, custom: [changed, ...definitions.slice(1)] });
   assert.notEqual(documents.v3("apis/stable.example.com/v1")?.hash, before?.hash);
-  documents.setSurface(builtin);
+  show(builtin);
   assert.equal(documents.v3("apis/stable.example.com/v1"), undefined);
   assert.equal(documents.v3Index().hash, index.hash);
 });

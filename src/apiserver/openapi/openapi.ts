@@ -8,7 +8,7 @@
  * Bound  documents are as many as group-versions; bytes follow the number of CRDs: 9 MB without any.
  *        `forgetBodies` lets go of them; it is called when nobody has asked for some minutes.
  */
-import { apiVersionOf, type JsonObject } from "#api/object.ts";
+import { apiVersionOf, type GroupVersion, type JsonObject } from "#api/object.ts";
 import { stepsInTurns } from "#base/steps.ts";
 import type { Pace } from "#platform/pace.ts";
 import {
@@ -31,25 +31,37 @@ interface Kept extends EncodedDocument {
 }
 
 export class OpenapiDocuments {
-  #surface: ApiSurface;
+  readonly #readSurface: () => ApiSurface;
+  /** Undefined: it changed, and nobody has asked since. */
+  #known: ApiSurface | undefined;
   #others: readonly JsonObject[] = [];
   readonly #v3 = new Map<string, Kept>();
   #index: EncodedDocument | undefined;
   #v2Json: EncodedDocument | undefined;
   #v2Protobuf: EncodedDocument | undefined;
 
-  constructor(surface: ApiSurface) {
-    this.#surface = surface;
+  constructor(readSurface: () => ApiSurface) {
+    this.#readSurface = readSurface;
   }
 
-  /** Call when resources were added or removed; unchanged rows and definitions must be the same objects. */
-  setSurface(surface: ApiSurface): void {
-    this.#surface = surface;
+  /**
+   * Call when resources were added or removed; unchanged rows and definitions must be the same objects.
+   * Costs nothing: the surface is read when somebody asks for a document.
+   */
+  surfaceChanged(): void {
+    this.#known = undefined;
     this.#index = undefined;
     this.#v2Json = undefined;
     this.#v2Protobuf = undefined;
+  }
+
+  get #surface(): ApiSurface {
+    if (this.#known !== undefined) return this.#known;
+    const surface = this.#readSurface();
     const names = new Set(openapiV3Names(surface));
     for (const name of this.#v3.keys()) if (!names.has(name)) this.#v3.delete(name);
+    this.#known = surface;
+    return surface;
   }
 
   /** Version 2 documents of other servers, merged into this one's. */
@@ -137,22 +149,29 @@ export class OpenapiDocuments {
   }
 
   #madeOf(name: string): readonly object[] {
-    const { custom, resources } = this.#surface;
-    const rows = resources.filter((r) => {
-      const prefix = r.group === "" ? "api" : "apis";
-      return name === `${prefix}/${apiVersionOf(r)}`;
-    });
-    const groups = new Set(rows.map((row) => row.group));
-    const definitions = custom.filter((d) => groups.has(groupOf(d.v3)));
-    return [...rows, ...definitions];
+    return sourcesOf(this.#surface).get(name) ?? [];
   }
 }
 
-function groupOf(definition: ApiSurface["custom"][number]["v3"]): string {
-  const tags = definition["x-kubernetes-group-version-kind"];
-  // A custom definition without a tag belongs to no document, so it makes none stale.
-  const [first] = Array.isArray(tags) ? (tags as readonly { readonly group?: string }[]) : [];
-  return first?.group ?? "";
+/** Rows and definitions each document is made of, once per surface. */
+const sources = new WeakMap<ApiSurface, ReadonlyMap<string, readonly object[]>>();
+
+function sourcesOf(surface: ApiSurface): ReadonlyMap<string, readonly object[]> {
+  const known = sources.get(surface);
+  if (known !== undefined) return known;
+  const made = new Map<string, object[]>();
+  const add = (gv: GroupVersion, source: object): void => {
+    const name = `${gv.group === "" ? "api" : "apis"}/${apiVersionOf(gv)}`;
+    const others = made.get(name);
+    if (others === undefined) made.set(name, [source]);
+    else others.push(source);
+  };
+  for (const row of surface.resources) add(row, row);
+  for (const definition of surface.custom) {
+    for (const gvk of definition.kinds) add(gvk, definition);
+  }
+  sources.set(surface, made);
+  return made;
 }
 
 function sameItems(a: readonly object[], b: readonly object[]): boolean {

@@ -64,7 +64,8 @@ export function resourcePaths(info: ResourceInfo, names: KindNames): readonly Pa
     ...collectionPaths(subject),
     ...(hasItem(info) ? [itemPath(subject)] : []),
     ...info.subresources.flatMap((sub) => subresourcePaths(subject, sub)),
-    ...(info.verbs.includes("watch") ? watchPaths(subject) : []),
+    // Upstream publishes no such paths of custom resources.
+    ...(info.verbs.includes("watch") && info.isCustom !== true ? watchPaths(subject) : []),
   ].filter((path) => path.operations.length > 0);
 }
 
@@ -187,7 +188,7 @@ function kindOf({ group, version, kind }: GroupVersionKind): GroupVersionKind {
 
 function listOperation(subject: Subject, id: string): OperationModel {
   const { info, names } = subject;
-  const list = names.definitionOf({ ...kindOf(info), kind: `${info.kind}List` });
+  const list = names.definitionOf({ ...kindOf(info), kind: info.listKind ?? `${info.kind}List` });
   return operation(subject, "get", "list", {
     id,
     description: `list ${info.verbs.includes("watch") ? "or watch " : ""}objects of kind ${info.kind}`,

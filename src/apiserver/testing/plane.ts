@@ -12,7 +12,11 @@ import type { Clock } from "#platform/clock.ts";
 import { silentLog } from "#platform/log.ts";
 import type { ByteSink, Headers, PlainRequest, PlainResponse } from "#platform/http.ts";
 import { createLister } from "#registry/lister.ts";
-import { createRegistry, recommendedRegistryOptions } from "#registry/registry.ts";
+import {
+  createRegistry,
+  type OpenRegistry,
+  recommendedRegistryOptions,
+} from "#registry/registry.ts";
 import type { Registry } from "#registry/resource-store.ts";
 import { MetricSet } from "#server/metric-set.ts";
 import { versionInfo } from "#server/version.ts";
@@ -29,6 +33,7 @@ import { type ApiServer, createApiServer } from "../server.ts";
 export interface RunningPlane {
   readonly server: ApiServer;
   readonly metrics: MetricSet;
+  readonly registry: OpenRegistry;
   close(): Promise<void>;
 }
 
@@ -103,7 +108,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
     await registry.close();
     await store.close();
   };
-  return { server, metrics, close };
+  return { server, metrics, registry, close };
 }
 
 export interface Answer {

@@ -12,6 +12,11 @@ const batch = (resource: string): ResourceRef => ({ group: "batch", version: "v1
 
 export const refs = {
   pods: core("pods"),
+  customresourcedefinitions: {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    resource: "customresourcedefinitions",
+  },
   nodes: core("nodes"),
   namespaces: core("namespaces"),
   services: core("services"),

@@ -2,7 +2,8 @@
  * Garbage collector: objects whose owners are all gone are deleted; foreground deletion waits for
  * blocking dependents; orphaning removes the owner references of dependents.
  *
- * In    every resource that can be listed, watched and deleted, found by discovery every 30 s.
+ * In    every resource that can be listed, watched and deleted, found by discovery every 30 s and when
+ *       definitions of custom resources change.
  * Out   deletes and patches that name uid and resourceVersion: an object that has got another owner
  *       meanwhile is looked at again, never deleted for its old ones.
  * Safe  an owner that no informer has shown is asked for by a live GET before its dependents are
@@ -15,6 +16,7 @@ import { runWorkers, type ReconcileResult } from "#client/run-workers.ts";
 import { WorkQueue, type WorkQueueMetrics } from "#client/workqueue.ts";
 import { sleep, type Clock } from "#platform/clock.ts";
 import type { Controller, ControllerDeps } from "../framework/controller.ts";
+import { onKindsChanged } from "../framework/kind-changes.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import {
   foregroundFinalizer,
@@ -38,6 +40,7 @@ const workers = 20;
 const callsAtOnce = 20;
 /** How soon a new kind of object is collected too; upstream's resync. */
 const discoveryMs = 30_000;
+const gatherMs = 500;
 const syncMs = 30_000;
 /** An owner that exists but was not seen, or is of a kind not known yet: look again. */
 const unseenMs = 30_000;
@@ -52,6 +55,8 @@ export class GarbageCollector implements Controller {
   readonly #owners: OwnerVerdicts;
   readonly #control: GarbageControl;
   readonly #queue: WorkQueue;
+  /** Ends the wait for the next look at discovery. */
+  #kindsChanged: (() => void) | undefined;
 
   constructor(deps: ControllerDeps) {
     const graph = this.#graph;
@@ -61,6 +66,7 @@ export class GarbageCollector implements Controller {
       onObserved: (ref, object) => this.#enqueue(graph.observe(ref, object)),
       onDeleted: (object) => this.#observeDeleted(object.metadata?.uid ?? ""),
     });
+    onKindsChanged(deps.informers, () => this.#kindsChanged?.());
     this.#owners = new OwnerVerdicts({ client: deps.client, graph, kinds: this.#kinds });
     this.#control = new GarbageControl(deps);
   }
@@ -79,10 +85,24 @@ export class GarbageCollector implements Controller {
 
   async #rediscover(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(this.#clock, "controllers.resync", discoveryMs, signal);
+      const isEarly = await this.#untilDue(signal);
+      // Definitions come in bunches: one look for all of them.
+      if (isEarly) await sleep(this.#clock, "controllers.delay", gatherMs, signal);
       if (signal.aborted) return;
       await this.#kinds.discover();
     }
+  }
+
+  /** @returns whether the kinds changed before it was time. */
+  async #untilDue(signal: AbortSignal): Promise<boolean> {
+    const wait = new AbortController();
+    const stop = (): void => wait.abort();
+    signal.addEventListener("abort", stop);
+    this.#kindsChanged = stop;
+    await sleep(this.#clock, "controllers.resync", discoveryMs, wait.signal);
+    this.#kindsChanged = undefined;
+    signal.removeEventListener("abort", stop);
+    return wait.signal.aborted;
   }
 
   #observeDeleted(uid: string): void {

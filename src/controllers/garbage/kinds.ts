@@ -2,7 +2,7 @@
  * The kinds of objects the garbage collector knows: found by discovery, each watched by an informer
  * that feeds the owner graph.
  *
- * Holds  an informer is started once for a resource and kept; a kind discovered later is added.
+ * Holds  an informer is started once for a resource and kept while it is served; a kind discovered later is added.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
@@ -14,6 +14,9 @@ import { discover, type DiscoveredResource, type Discovery } from "../framework/
 
 /** Never collected: events have no owners, and there are many. */
 const ignored = new Set(["events"]);
+
+/** Kinds that are remembered after their definitions have gone. */
+const goneKindsMax = 1_000;
 
 interface KindEvents {
   readonly onObserved: (ref: ResourceRef, object: KubeObject) => void;
@@ -42,6 +45,20 @@ export class WatchedKinds {
       return { resources: [], failed: [] };
     });
     for (const resource of found.resources) this.#add(resource);
+    if (found.resources.length > 0 && found.failed.length === 0) this.#dropUnserved(found);
+  }
+
+  /** A kind whose definition is gone: nothing is asked of it any more, and nothing waits for it. */
+  #dropUnserved({ resources }: Discovery): void {
+    const served = new Set(resources.map(({ ref }) => refKey(ref)));
+    for (const [key, informer] of this.#watched) {
+      if (served.has(key)) continue;
+      this.#watched.delete(key);
+      this.#informers.release(informer.ref);
+    }
+    // Owners of a kind that is gone are still asked for, and found absent.
+    const gone = [...this.#kinds].filter(([, { ref }]) => !served.has(refKey(ref)));
+    for (const [key] of gone.slice(0, -goneKindsMax)) this.#kinds.delete(key);
   }
 
   find(group: string, kind: string): DiscoveredResource | undefined {
@@ -58,9 +75,8 @@ export class WatchedKinds {
   }
 
   #add(resource: DiscoveredResource): void {
-    const { group, version, resource: plural } = resource.ref;
-    this.#kinds.set(kindKey(group, resource.kind), resource);
-    const key = `${group}/${version}/${plural}`;
+    this.#kinds.set(kindKey(resource.ref.group, resource.kind), resource);
+    const key = refKey(resource.ref);
     if (this.#watched.has(key) || !isCollectable(resource)) return;
     this.#watched.set(key, this.#watch(resource.ref));
   }
@@ -80,6 +96,10 @@ export class WatchedKinds {
 function isCollectable({ ref, verbs }: DiscoveredResource): boolean {
   const needed = ["list", "watch", "delete", "patch"];
   return needed.every((verb) => verbs.includes(verb)) && !ignored.has(ref.resource);
+}
+
+function refKey({ group, version, resource }: ResourceRef): string {
+  return `${group}/${version}/${resource}`;
 }
 
 function kindKey(group: string, kind: string): string {

@@ -25,6 +25,7 @@ import {
 } from "../framework/controller.ts";
 import { jsonEqual } from "#api/json-value.ts";
 import { refs } from "../framework/refs.ts";
+import { onKindsChanged } from "../framework/kind-changes.ts";
 import type { ControllerRole } from "../framework/role.ts";
 import { CountedResources } from "./counted.ts";
 import { quotaStatus, sameQuotaStatus } from "./status.ts";
@@ -49,6 +50,8 @@ export class ResourceQuotaController implements Controller {
   readonly #quotas: Informer<ResourceQuota>;
   readonly #counted: CountedResources;
   readonly #loop: QueueController;
+  /** Quotas that name a resource nobody serves, by key. */
+  readonly #unserved = new Set<string>();
 
   constructor(deps: ControllerDeps) {
     this.#client = deps.client;
@@ -62,6 +65,8 @@ export class ResourceQuotaController implements Controller {
       this.#reconcile(key, signal),
     );
     this.#addHandler();
+    // A quota may count a kind that is defined after it.
+    onKindsChanged(deps.informers, () => this.#enqueueUnserved());
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -83,6 +88,10 @@ export class ResourceQuotaController implements Controller {
     });
   }
 
+  #enqueueUnserved(): void {
+    for (const key of this.#unserved) this.#loop.queue.add(key);
+  }
+
   /** Objects without a namespace have no quotas. */
   #quotasIn(namespace: string): readonly ResourceQuota[] {
     return namespace === "" ? [] : this.#quotas.list(namespace);
@@ -96,10 +105,13 @@ export class ResourceQuotaController implements Controller {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const quota = this.#quotas.getByKey(key);
+    if (quota === undefined) this.#unserved.delete(key);
     if (quota === undefined) return undefined;
     const names = limitedNames(quota);
     const resources = names.flatMap((name) => countedResource(name) ?? []);
     const hasUnserved = await this.#counted.watch(resources);
+    if (hasUnserved) this.#unserved.add(key);
+    else this.#unserved.delete(key);
     if (resources.some((one) => this.#counted.isUnread(one))) return { requeueAfterMs: unreadMs };
     // Discovery and the count are a step each: a quota may have thousands of names.
     if (names.length > manyNames) await sleep(this.#clock, "controllers.delay", 0, signal);

@@ -39,6 +39,7 @@ export class CountedResources {
 
   /** @returns whether some resource is not served, so that it counts as none. */
   async watch(resources: readonly GroupResource[]): Promise<boolean> {
+    for (const resource of resources) this.#renew(resource);
     const missing = resources.filter((resource) => !this.#has(resource));
     if (missing.length === 0) return false;
     const { resources: all } = await discover(this.#client);
@@ -63,6 +64,15 @@ export class CountedResources {
     const objects = this.#counted.get(qualifiedResource(resource))?.list(namespace) ?? [];
     // Usage evaluators take objects of any kind.
     return objects as readonly AnyObject[];
+  }
+
+  /** A definition that went and came back has another informer. */
+  #renew(resource: GroupResource): void {
+    const name = qualifiedResource(resource);
+    const known = this.#counted.get(name);
+    if (known !== undefined && this.#informers.informer(known.ref) !== known) {
+      this.#counted.delete(name);
+    }
   }
 
   #has(resource: GroupResource): boolean {

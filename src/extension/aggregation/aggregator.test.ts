@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
+import type { ServedKind } from "#apiserver/kind.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import { ask, openPlane, type Plane } from "#apiserver/testing/plane.ts";
 import { must } from "#base/assert.ts";
@@ -150,7 +151,14 @@ describe("a custom kind", () => {
       const group = "stable.example.com";
       const resource = { ...like.resource, group, resource: "crontabs" };
       const name = "v1.stable.example.com";
-      catalog.addCustom({ ...like, resource });
+      const kinds: ServedKind[] = [{ ...like, resource }];
+      catalog.serveCustom({
+        find: () => undefined,
+        hasKind: () => false,
+        infos: () => kinds.map((kind) => kind.resource),
+        definitions: () => [],
+      });
+      catalog.changed();
       await plane.clock.advance(0);
       const object = (await ask(plane, "GET", `${path}/${name}`)).json as AnyObject;
       assert.deepEqual(object.metadata?.labels, {
@@ -167,7 +175,8 @@ describe("a custom kind", () => {
       await ask(plane, "DELETE", `${path}/${name}`);
       await plane.clock.advance(0);
       assert.ok(names(world).includes(name), "it comes back");
-      catalog.removeCustom(resource);
+      kinds.pop();
+      catalog.changed();
       await plane.clock.advance(0);
       assert.ok(!names(world).includes(name));
     }));

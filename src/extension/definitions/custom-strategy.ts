@@ -1,0 +1,203 @@
+/**
+ * How custom objects are prepared and judged, in the version of the request.
+ * After  registry/customresource/strategy.go, status_strategy.go, validator.go.
+ */
+import { jsonEqual } from "#api/json-value.ts";
+import type { AnyObject, JsonObject, ObjectMeta } from "#api/object.ts";
+import { qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
+import type { FieldError } from "#api/status.ts";
+import type { Strategy, UpdateStrategy } from "#api/strategy-types.ts";
+import type { Structural } from "#api/structural/structural.ts";
+import { validateCustomObject, validateCustomStatus } from "#api/structural/validate.ts";
+import { invalidValue } from "#api/validation/errors.ts";
+import type { DefinedVersion } from "./definition.ts";
+import { validateScale } from "./scale-paths.ts";
+
+/** Findings of x-kubernetes-validations; `old` undefined: the object is new. */
+export type RuleCheck = (object: AnyObject, old: AnyObject | undefined) => readonly FieldError[];
+
+interface CustomRules {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly subresources: DefinedVersion["subresources"];
+  readonly structural: () => Structural | undefined;
+  /** Absent: the schema has no rules. */
+  readonly checkRules: () => RuleCheck | undefined;
+}
+
+export function customStrategy(rules: CustomRules): Strategy {
+  const hasStatus = rules.subresources?.status !== undefined;
+  const main: UpdateStrategy = {
+    prepareForUpdate: (next, old) => prepareUpdate(hasStatus, next, old),
+    validateUpdate: (next, old) => validateUpdate(rules, next, old),
+  };
+  const status: UpdateStrategy = {
+    prepareForUpdate: prepareStatus,
+    validateUpdate: (next, old) => validateStatus(rules, next, old),
+  };
+  return {
+    ...main,
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: false,
+    prepareForCreate: (object) => prepareCreate(hasStatus, object),
+    validate: (object) => validateCreate(rules, object),
+    warnings: finalizerWarnings,
+    gracePeriodSeconds: () => 0,
+    defaultPropagation: "Background",
+    subresources: hasStatus ? { status, scale: main } : { scale: main },
+  };
+}
+
+function prepareCreate(hasStatus: boolean, object: AnyObject): AnyObject {
+  const { status: _, ...rest } = object;
+  return withGeneration(hasStatus ? rest : object, 1);
+}
+
+function prepareUpdate(hasStatus: boolean, next: AnyObject, old: AnyObject): AnyObject {
+  const prepared = hasStatus ? withStatusOf(next, old) : next;
+  const before = old.metadata?.generation ?? 0;
+  const isSame = jsonEqual(withoutMetadata(prepared), withoutMetadata(old));
+  return withGeneration(prepared, isSame ? before : before + 1);
+}
+
+function withStatusOf(next: AnyObject, old: AnyObject): AnyObject {
+  if (next["status"] === old["status"]) return next;
+  const { status: _, ...rest } = next;
+  return Object.hasOwn(old, "status") ? { ...rest, status: old["status"] } : rest;
+}
+
+function withoutMetadata(object: AnyObject): object {
+  const { metadata: _, ...rest } = object;
+  return rest;
+}
+
+function withGeneration(object: AnyObject, generation: number): AnyObject {
+  if (object.metadata?.generation === generation) return object;
+  return { ...object, metadata: { ...object.metadata, generation } };
+}
+
+/** Everything is as it was, but the status and who manages its fields. */
+function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
+  const { managedFields: _, ...before } = old.metadata ?? {};
+  const { managedFields } = next.metadata ?? {};
+  const metadata: ObjectMeta = managedFields === undefined ? before : { ...before, managedFields };
+  const { status: __, ...rest } = old;
+  const kept = { ...rest, metadata };
+  return Object.hasOwn(next, "status") ? { ...kept, status: next["status"] } : kept;
+}
+
+function validateCreate(rules: CustomRules, object: AnyObject): readonly FieldError[] {
+  const wrong = typeErrors(rules, object);
+  if (wrong.length > 0) return wrong;
+  const found = schemaErrors(rules, object, undefined).concat(
+    validateScale(object, rules.subresources?.scale, "object"),
+  );
+  return found.concat(ruleErrors(rules, found, object, undefined));
+}
+
+function validateUpdate(
+  rules: CustomRules,
+  next: AnyObject,
+  old: AnyObject,
+): readonly FieldError[] {
+  const wrong = typeErrors(rules, next);
+  if (wrong.length > 0) return wrong;
+  const found = schemaErrors(rules, next, old).concat(
+    validateScale(next, rules.subresources?.scale, "object"),
+  );
+  return found.concat(ruleErrors(rules, found, next, old));
+}
+
+/** Only what is said of the status is judged: a specification that older rules let in does not hold it back. */
+function validateStatus(
+  rules: CustomRules,
+  next: AnyObject,
+  old: AnyObject,
+): readonly FieldError[] {
+  const wrong = typeErrors(rules, next);
+  if (wrong.length > 0) return wrong;
+  const found = statusErrors(rules, next, old).concat(
+    validateScale(next, rules.subresources?.scale, "status"),
+  );
+  return found.concat(ruleErrors(rules, found, next, old));
+}
+
+function typeErrors({ kind, apiVersion }: CustomRules, object: AnyObject): FieldError[] {
+  const out: FieldError[] = [];
+  const { kind: givenKind = "", apiVersion: givenVersion = "" } = object;
+  if (givenKind !== kind) out.push(invalidValue("kind", givenKind, `must be ${kind}`));
+  if (givenVersion !== apiVersion) {
+    out.push(invalidValue("apiVersion", givenVersion, `must be ${apiVersion}`));
+  }
+  return out;
+}
+
+function schemaErrors(
+  { structural }: CustomRules,
+  object: AnyObject,
+  old: AnyObject | undefined,
+): readonly FieldError[] {
+  const schema = structural();
+  if (schema === undefined) return [];
+  const data = object as unknown as JsonObject; // objects are plain JSON data
+  return old === undefined
+    ? validateCustomObject(data, schema)
+    : validateCustomObject(data, schema, old as unknown as JsonObject);
+}
+
+function statusErrors(
+  { structural }: CustomRules,
+  object: AnyObject,
+  old: AnyObject,
+): readonly FieldError[] {
+  const schema = structural();
+  if (schema === undefined) return [];
+  // Objects are plain JSON data.
+  const data = object as unknown as JsonObject;
+  return validateCustomStatus(data, schema, old as unknown as JsonObject);
+}
+
+/** Findings after which rules are not evaluated: they could meet values of another type than declared. */
+const blocking: ReadonlySet<string> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+function ruleErrors(
+  rules: CustomRules,
+  found: readonly FieldError[],
+  object: AnyObject,
+  old: AnyObject | undefined,
+): readonly FieldError[] {
+  const check = rules.checkRules();
+  if (check === undefined) return [];
+  if (!found.some(({ reason }) => blocking.has(reason))) return check(object, old);
+  const why =
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+  return [invalidValue("<nil>", null, why)];
+}
+
+const standardFinalizers: ReadonlySet<string> = new Set([
+  "orphan",
+  "foregroundDeletion",
+  "kubernetes",
+]);
+
+/** Of finalizers that are new with this write. */
+function finalizerWarnings(next: AnyObject, old: AnyObject | undefined): readonly string[] {
+  const before = new Set(old?.metadata?.finalizers);
+  const added = new Set((next.metadata?.finalizers ?? []).filter((name) => !before.has(name)));
+  return [...added].sort().flatMap(warningsOfFinalizer);
+}
+
+function warningsOfFinalizer(name: string): readonly string[] {
+  const said = `metadata.finalizers: ${JSON.stringify(name)}: `;
+  const texts = qualifiedNameErrors(name).map((text) => said + text);
+  if (name.includes("/") || standardFinalizers.has(name)) return texts;
+  const more = name.includes(".") ? " including a path (/)" : "";
+  const why = `prefer a domain-qualified finalizer name${more} to avoid accidental conflicts with other finalizer writers`;
+  return [...texts, said + why];
+}

@@ -1,0 +1,126 @@
+/**
+ * Which names a definition gets: those it wants, as far as no other definition of its group has them.
+ * Pure. After  controller/status/naming_controller.go.
+ */
+import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";
+import { jsonEqual } from "#api/json-value.ts";
+import { established, type Said, withCondition, withStatus } from "./conditions.ts";
+import { type Definition, findCondition } from "./definition.ts";
+
+/** Names that definitions of one group have been given. */
+interface TakenNames {
+  readonly resources: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<string>;
+}
+
+export function takenNames(
+  accepted: Iterable<CustomResourceDefinitionNames | undefined>,
+): TakenNames {
+  const resources = new Set<string>();
+  const kinds = new Set<string>();
+  for (const names of accepted) {
+    if (names === undefined) continue;
+    for (const name of [names.plural, names.singular ?? "", ...(names.shortNames ?? [])]) {
+      resources.add(name);
+    }
+    kinds.add(names.kind);
+    kinds.add(names.listKind ?? "");
+  }
+  return { resources, kinds };
+}
+
+const noNames: CustomResourceDefinitionNames = { plural: "", kind: "" };
+
+/** The same definition when its names are settled. `taken` holds its own, too. */
+export function settleNames(definition: Definition, taken: TakenNames, nowMs: number): Definition {
+  const wanted = definition.spec.names;
+  const had = definition.status?.acceptedNames ?? noNames;
+  const hasAll = jsonEqual(wanted, had) && findCondition(definition, "NamesAccepted") !== undefined;
+  if (hasAll) return definition;
+  const { names, conflict } = chooseNames(wanted, had, taken);
+  const accepted: Said = conflict ?? {
+    type: "NamesAccepted",
+    status: "True",
+    reason: "NoConflicts",
+    message: "no conflicts found",
+  };
+  const given = jsonEqual(names, had)
+    ? definition
+    : withStatus(definition, { acceptedNames: names });
+  const judged = withCondition(given, accepted, nowMs);
+  const isEstablished = findCondition(judged, "Established")?.status === "True";
+  if (isEstablished) return judged;
+  const isAccepted = accepted.status === "True";
+  return withCondition(judged, isAccepted ? established : notAccepted, nowMs);
+}
+
+const notAccepted: Said = {
+  type: "Established",
+  status: "False",
+  reason: "NotAccepted",
+  message: "not all names are accepted",
+};
+
+interface Chosen {
+  readonly names: CustomResourceDefinitionNames;
+  /** The last name that somebody else has. */
+  readonly conflict: Said | undefined;
+}
+
+type MutableNames = {
+  -readonly [K in keyof CustomResourceDefinitionNames]: CustomResourceDefinitionNames[K];
+};
+
+function chooseNames(
+  wanted: CustomResourceDefinitionNames,
+  had: CustomResourceDefinitionNames,
+  taken: TakenNames,
+): Chosen {
+  let conflict: Said | undefined;
+  const next: MutableNames = { ...had };
+  const choose = (
+    field: "plural" | "singular" | "kind" | "listKind",
+    used: ReadonlySet<string>,
+    reason: string,
+  ): void => {
+    const name = wanted[field] ?? "";
+    if (name === (had[field] ?? "") || !used.has(name)) next[field] = name;
+    else conflict = conflictOf(reason, inUse(name));
+  };
+  choose("plural", taken.resources, "PluralConflict");
+  choose("singular", taken.resources, "SingularConflict");
+  const own = new Set(had.shortNames);
+  const foreign = (wanted.shortNames ?? []).filter(
+    (name) => !own.has(name) && taken.resources.has(name),
+  );
+  if (foreign.length > 0)
+    conflict = conflictOf("ShortNamesConflict", aggregate(foreign.map(inUse)));
+  else assign(next, "shortNames", wanted.shortNames);
+  choose("kind", taken.kinds, "KindConflict");
+  choose("listKind", taken.kinds, "ListKindConflict");
+  assign(next, "categories", wanted.categories);
+  return { names: next, conflict };
+}
+
+function assign(
+  names: MutableNames,
+  field: "shortNames" | "categories",
+  value: readonly string[] | undefined,
+): void {
+  if (value === undefined) delete names[field];
+  else names[field] = value;
+}
+
+function conflictOf(reason: string, message: string): Said {
+  return { type: "NamesAccepted", status: "False", reason, message };
+}
+
+function inUse(name: string): string {
+  return `${JSON.stringify(name)} is already in use`;
+}
+
+/** As Go's aggregate of errors: each text once. */
+function aggregate(texts: readonly string[]): string {
+  const distinct = [...new Set(texts)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+}

@@ -1,0 +1,107 @@
+/**
+ * What a custom kind publishes in OpenAPI: its schema and that of its lists, for versions 2 and 3. Made
+ * when a document that holds them is first asked for.
+ */
+import type { JsonObject, JsonValue } from "#api/object.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { isJsonObject } from "#api/json-value.ts";
+import type { CustomDefinition } from "#apiserver/openapi/model.ts";
+import { reference, type OpenApiVersion } from "#apiserver/openapi/definitions.ts";
+import type { DefinedVersion } from "./definition.ts";
+import { publishedSchema } from "./openapi-schema.ts";
+
+const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/** `com.example.stable.v1.CronTab` */
+function definitionName({ group, version, kind }: ResourceInfo): string {
+  return [...group.split(".").reverse(), version, kind].join(".");
+}
+
+export function openapiDefinitions(
+  row: ResourceInfo,
+  read: () => DefinedVersion | undefined,
+): readonly CustomDefinition[] {
+  const { group, version, kind } = row;
+  const name = definitionName(row);
+  const listKind = row.listKind ?? `${kind}List`;
+  const listName = definitionName({ ...row, kind: listKind });
+  return [
+    lazyDefinition(name, { group, version, kind }, (form) => objectSchema(row, read(), form)),
+    lazyDefinition(listName, { group, version, kind: listKind }, (form) =>
+      listSchema({ ...row, kind: listKind }, name, form),
+    ),
+  ];
+}
+
+function lazyDefinition(
+  name: string,
+  gvk: CustomDefinition["kinds"][number],
+  make: (form: OpenApiVersion) => JsonObject,
+): CustomDefinition {
+  return {
+    name,
+    kinds: [gvk],
+    get v3() {
+      return make("v3");
+    },
+    get v2() {
+      return make("v2");
+    },
+  };
+}
+
+const texts = {
+  apiVersion:
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+  kind: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+  metadata:
+    "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+  listMetadata:
+    "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+} as const;
+
+function objectSchema(
+  row: ResourceInfo,
+  version: DefinedVersion | undefined,
+  form: OpenApiVersion,
+): JsonObject {
+  // A validated definition holds plain JSON.
+  const given = version?.schema?.openAPIV3Schema as unknown as JsonObject | undefined;
+  const tag = [{ group: row.group, kind: row.kind, version: row.version }];
+  const tags = { "x-kubernetes-group-version-kind": tag };
+  // Any object: kubectl would refuse every field that a list of some does not name.
+  const isOpen = form === "v2" && given?.["x-kubernetes-preserve-unknown-fields"] === true;
+  if (given === undefined || isOpen) return { type: "object", ...tags };
+  const schema = publishedSchema(given, form);
+  const own = isJsonObject(schema["properties"]) ? (schema["properties"] as JsonObject) : {};
+  const metadata = described(texts.metadata, "ObjectMeta", form);
+  return { ...schema, properties: { ...own, ...typeFields(), metadata }, ...tags };
+}
+
+function typeFields(): JsonObject {
+  return {
+    apiVersion: { description: texts.apiVersion, type: "string" },
+    kind: { description: texts.kind, type: "string" },
+  };
+}
+
+function described(description: string, kind: string, form: OpenApiVersion): JsonValue {
+  const ref = reference(`${meta}.${kind}`, form);
+  return form === "v2" ? { description, ...ref } : { allOf: [ref], description };
+}
+
+function listSchema(row: ResourceInfo, item: string, form: OpenApiVersion): JsonObject {
+  const items = {
+    description: `List of ${row.resource}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md`,
+    items: reference(item, form),
+    type: "array",
+  };
+  const metadata = described(texts.listMetadata, "ListMeta", form);
+  return {
+    description: `${row.kind} is a list of ${row.kind.replace(/List$/, "")}`,
+    properties: { ...typeFields(), items, metadata },
+    required: ["items"],
+    type: "object",
+    "x-kubernetes-group-version-kind": [{ group: row.group, kind: row.kind, version: row.version }],
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * Tables of custom resources: the name, then what additionalPrinterColumns lead to. Without any, the age.
+ * After  tableconvertor.go: a path that does not parse leaves the name alone.
+ */
+import {
+  JsonPathError,
+  type JsonPath,
+  firstValue,
+  parseJsonPath,
+  printValue,
+} from "#api/json-path/json-path.ts";
+import type { AnyObject } from "#api/object.ts";
+import type { Cell, Printer, TableColumnDefinition } from "#api/printers/printer.ts";
+import { ageOf, parseTime } from "#api/time.ts";
+import { objectMetaDefinition } from "#api/schema/schema.ts";
+import { textOf } from "#apiserver/openapi/descriptions.ts";
+import type { DefinedVersion } from "./definition.ts";
+
+function metadataDescription(field: string): string {
+  return textOf(objectMetaDefinition)?.fields[field] ?? "";
+}
+
+interface Column {
+  readonly path: JsonPath;
+  readonly type: string;
+}
+
+const nameOf = (object: AnyObject): string => object.metadata?.name ?? "";
+
+export function customPrinter({ additionalPrinterColumns = [] }: DefinedVersion): Printer {
+  const given = additionalPrinterColumns.length === 0 ? [ageColumn()] : additionalPrinterColumns;
+  const columns = given.flatMap((column) => parseColumn(column.jsonPath, column.type));
+  const isWhole = columns.length === given.length;
+  const shown = isWhole ? given : [];
+  return {
+    columns: [nameColumn(), ...shown.map(header)],
+    row: (object, nowMs) => [
+      nameOf(object),
+      ...(isWhole ? columns.map((column) => cellOf(column, object, nowMs)) : []),
+    ],
+  };
+}
+
+function parseColumn(path: string, type: string): readonly Column[] {
+  try {
+    return [{ path: parseJsonPath(path), type }];
+  } catch (error) {
+    if (error instanceof JsonPathError) return [];
+    throw error;
+  }
+}
+
+function nameColumn(): TableColumnDefinition {
+  const description = metadataDescription("name");
+  return { name: "Name", type: "string", format: "name", description, priority: 0 };
+}
+
+type GivenColumn = NonNullable<DefinedVersion["additionalPrinterColumns"]>[number];
+
+function ageColumn(): GivenColumn {
+  const description = metadataDescription("creationTimestamp");
+  return { name: "Age", type: "date", description, jsonPath: ".metadata.creationTimestamp" };
+}
+
+function header(column: GivenColumn): TableColumnDefinition {
+  const { name, format = "", priority = 0, description = "" } = column;
+  const said = `Custom resource definition column (in JSONPath format): ${column.jsonPath}`;
+  // One of the five types: validated with the definition.
+  const type = column.type as TableColumnDefinition["type"];
+  return { name, type, format, description: description === "" ? said : description, priority };
+}
+
+function cellOf({ path, type }: Column, object: AnyObject, nowMs: number): Cell {
+  const value = firstValue(path, object);
+  if (value === undefined) return null;
+  if (type === "string") return printValue(value);
+  return valueCell(type, value, nowMs);
+}
+
+function valueCell(type: string, value: unknown, nowMs: number): Cell {
+  switch (type) {
+    case "integer":
+      return typeof value === "number" ? Math.trunc(value) : null;
+    case "number":
+      return typeof value === "number" ? value : null;
+    case "boolean":
+      return typeof value === "boolean" ? value : null;
+    case "date":
+      return typeof value === "string" ? ageCell(value, nowMs) : null;
+    default:
+      return null;
+  }
+}
+
+function ageCell(text: string, nowMs: number): string {
+  if (text === "" || text === "null") return "<unknown>";
+  return parseTime(text) === undefined ? "<invalid>" : ageOf(text, nowMs);
+}
