@@ -34,6 +34,8 @@ import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
+import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import {
   createRegistry,
@@ -60,6 +62,7 @@ import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
+import { openWebhooks } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
@@ -81,6 +84,8 @@ export interface PlaneOptions {
   readonly kubelet?: KubeletAccess;
   /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
   readonly kubelets?: OpenedKubelets;
+  /** Instead of connections over this host's network to webhooks. */
+  readonly webhooks?: OpenTransport;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
@@ -136,8 +141,17 @@ async function startOn(
   const program = new URL("../wire/yaml-task.ts", import.meta.url);
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
-  const parts = { registry, access, yaml, metrics: planeMetrics(store), kubelets };
+  const metrics = planeMetrics(store);
+  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
+  const webhooks = openWebhooks(host, {
+    registry,
+    lookup: createLister(registry),
+    metrics,
+    ...opened,
+  });
+  const parts = { registry, access, yaml, metrics, kubelets, webhooks };
   const server = makeServer(host, options, parts);
+  webhooks.serve(server.catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -175,6 +189,7 @@ async function startOn(
       kubelets.kubelets.streams.cutTunnels();
       await listening.close(limits.shutdownMs);
       kubelets.close();
+      webhooks.close();
       await yaml.close();
       await registry.close();
       await store.close();
@@ -245,14 +260,13 @@ interface ServerParts {
   readonly yaml: YamlThread;
   readonly metrics: MetricSet;
   readonly kubelets: OpenedKubelets;
+  readonly webhooks: Webhooks;
 }
 
-function makeServer(
-  host: SupervisedHost,
-  options: PlaneOptions,
-  { registry, access, yaml, metrics, kubelets }: ServerParts,
-): ApiServer {
+function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerParts): ApiServer {
+  const { registry } = parts;
   const lookup = createLister(registry);
+  const { access, yaml, metrics, kubelets, webhooks } = parts;
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -260,7 +274,7 @@ function makeServer(
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: limits.serviceAddresses,
-    extra: [],
+    extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
   });
   countFailures(metrics, host.supervisor);
   return createApiServer(
