@@ -100,6 +100,7 @@ export class WebhookCaller {
   ): Promise<Uint8Array> {
     const release = await this.#seats.enter(hook.id, signal);
     try {
+      signal.throwIfAborted();
       const credentials = this.#deps.credentials?.(place.hostPort);
       const { caBundle = "" } = hook.target;
       const transport = this.#trusts.transport({ caBundle, credentials });
