@@ -64,6 +64,18 @@ program
     "all",
   )
   .option(
+    "--enable-admission-plugins <list>",
+    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector",
+    nameList,
+    [],
+  )
+  .option(
+    "--disable-admission-plugins <list>",
+    "default admission plugins that do not run, comma separated",
+    nameList,
+    [],
+  )
+  .option(
     "--advertise-address <ip>",
     "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
     ipAddress,
@@ -326,6 +338,10 @@ function anonymousPaths(text: string): readonly string[] | "all" {
   const paths = text.split(",").filter((path) => path !== "");
   if (paths.every((path) => path.startsWith("/"))) return paths;
   throw new InvalidArgumentError("each path starts with a slash.");
+}
+
+function nameList(text: string): readonly string[] {
+  return text.split(",").filter((name) => name !== "");
 }
 
 function ipAddress(text: string): string {

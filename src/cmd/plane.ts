@@ -7,6 +7,7 @@
  *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
+import type { PluginChoice } from "#admission/plugin-choice.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -84,6 +85,8 @@ export interface PlaneOptions {
   readonly kubelet?: KubeletAccess;
   /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
   readonly kubelets?: OpenedKubelets;
+  /** Absent: upstream's default plugins, and NodeRestriction. */
+  readonly admissionPlugins?: PluginChoice;
   /** Instead of connections over this host's network to webhooks. */
   readonly webhooks?: OpenTransport;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
@@ -267,6 +270,8 @@ function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerPa
   const { registry } = parts;
   const lookup = createLister(registry);
   const { access, yaml, metrics, kubelets, webhooks } = parts;
+  // Admission is made before the server that serves the kinds.
+  let made: ApiServer | undefined;
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -274,10 +279,12 @@ function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerPa
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: limits.serviceAddresses,
+    served: () => made?.catalog.infos() ?? [],
+    choice: options.admissionPlugins ?? { enable: [], disable: [] },
     extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
   });
   countFailures(metrics, host.supervisor);
-  return createApiServer(
+  made = createApiServer(
     {
       ...host,
       registry,
@@ -305,6 +312,7 @@ function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerPa
     },
     { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
+  return made;
 }
 
 const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) => ({

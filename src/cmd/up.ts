@@ -1,4 +1,5 @@
 /** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
+import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import { exitOnStoreFailure } from "./store-failure.ts";
 import { renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -35,12 +36,14 @@ export async function up(flags: UpFlags): Promise<void> {
   const staticTokens = staticTokensOf(flags);
   const kubelet = kubeletAccess(flags);
   const signing = signingOf(flags);
+  const admissionPlugins = pluginChoice(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const advertised = advertisedAddress(host.log, flags);
   const pki = pkiOf(host, directory, [flags.host, ...Object.values(advertised)]);
   const plane = await start(host, directory, pki, flags, {
     kubelet,
+    admissionPlugins,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...signing,
@@ -104,6 +107,14 @@ async function start(
   } catch (error) {
     throw startError(error, directory, flags);
   }
+}
+
+/** @throws UsageError for a name that is none. */
+function pluginChoice(flags: UpFlags): PluginChoice {
+  const { enableAdmissionPlugins: enable, disableAdmissionPlugins: disable } = flags;
+  const fault = choiceFault({ enable, disable });
+  if (fault !== undefined) throw new UsageError(fault);
+  return { enable, disable };
 }
 
 /** Undefined: not asked for. Its code is loaded only then. */
