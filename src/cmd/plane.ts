@@ -271,7 +271,7 @@ function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerPa
   const lookup = createLister(registry);
   const { access, yaml, metrics, kubelets, webhooks } = parts;
   // Admission is made before the server that serves the kinds.
-  let made: ApiServer | undefined;
+  const made: { server?: ApiServer } = {};
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -279,12 +279,12 @@ function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerPa
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: limits.serviceAddresses,
-    served: () => made?.catalog.infos() ?? [],
+    served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
     extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
   });
   countFailures(metrics, host.supervisor);
-  made = createApiServer(
+  made.server = createApiServer(
     {
       ...host,
       registry,
@@ -312,7 +312,7 @@ function makeServer(host: SupervisedHost, options: PlaneOptions, parts: ServerPa
     },
     { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
-  return made;
+  return made.server;
 }
 
 const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) => ({

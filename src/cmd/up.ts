@@ -109,7 +109,7 @@ async function start(
   }
 }
 
-/** @throws UsageError for a name that is none. */
+/** @throws UsageError for an unknown name. */
 function pluginChoice(flags: UpFlags): PluginChoice {
   const { enableAdmissionPlugins: enable, disableAdmissionPlugins: disable } = flags;
   const fault = choiceFault({ enable, disable });

@@ -140,7 +140,7 @@ test("a call ends by the webhook's timeout or with its client, and both are told
     );
   const { admission, clock } = rig(waiting, [hook("slow", { timeoutSeconds: 3 })]);
   const late = outcome(() => admission.validate(request()));
-  clock.advance(3_000);
+  await clock.advance(3_000);
   assert.match(await late, /\?timeout=3s": context deadline exceeded$/);
   const client = new AbortController();
   const left = outcome(() => admission.validate(request({ signal: client.signal })));
