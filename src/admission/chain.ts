@@ -1,16 +1,19 @@
 /**
  * The chain of plugins: every mutating pass in order, and later every validating pass in order.
  *
- * Holds  the first refusal ends the chain; a failed write is unreserved in all plugins, in reverse.
+ * Holds  the first refusal ends the chain; a failed write is unreserved in all plugins, in reverse; the
+ *        mutating pass runs twice when a plugin asked for it, never more often.
  * Cost   a plugin without the hook is skipped when the chain is made, not on each request; one that
  *        answers at once is not waited for.
  */
 import { assert } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { Reinvocation } from "./reinvocation.ts";
 
 export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate !== undefined);
+  const judging = plugins.filter((plugin) => plugin.judge !== undefined);
   const validating = plugins.filter((plugin) => plugin.validate !== undefined);
   const reserving = plugins.filter((plugin) => plugin.unreserve !== undefined).toReversed();
   return {
@@ -18,18 +21,20 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
       assert(request.object !== undefined, "mutating admission needs an object", {
         operation: request.operation,
       });
-      let object = request.object;
-      const attempt = request.attempt ?? request;
-      let seen = { ...request, attempt };
-      for (const plugin of mutating) {
-        if (object !== seen.object) seen = { ...request, attempt, object };
-        const answer = plugin.mutate?.(seen);
-        object = (answer instanceof Promise ? await answer : answer) ?? object;
-      }
+      const reinvocation = new Reinvocation();
+      const whole = { ...request, attempt: request.attempt ?? request, reinvocation };
+      let object = await mutateOnce(mutating, whole, request.object);
+      if (reinvocation.begin()) object = await mutateOnce(mutating, whole, object);
       return object;
     },
     async validate(request: AdmissionRequest): Promise<void> {
       const whole = { ...request, attempt: request.attempt ?? request };
+      if (request.object === undefined) {
+        for (const plugin of judging) {
+          const answer = plugin.judge?.(whole);
+          if (answer instanceof Promise) await answer;
+        }
+      }
       for (const plugin of validating) {
         const answer = plugin.validate?.(whole);
         if (answer instanceof Promise) await answer;
@@ -40,4 +45,19 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
       for (const plugin of reserving) plugin.unreserve?.(whole);
     },
   };
+}
+
+async function mutateOnce(
+  plugins: readonly AdmissionPlugin[],
+  request: AdmissionRequest,
+  first: AnyObject,
+): Promise<AnyObject> {
+  let object = first;
+  let seen = { ...request, object };
+  for (const plugin of plugins) {
+    if (object !== seen.object) seen = { ...request, object };
+    const answer = plugin.mutate?.(seen);
+    object = (answer instanceof Promise ? await answer : answer) ?? object;
+  }
+  return object;
 }

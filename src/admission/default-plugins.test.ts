@@ -23,6 +23,8 @@ function setup(...extra: AdmissionPlugin[]) {
     readCertificateRequest: () => ({ kind: "unreadable", fault: "not read here" }),
     updateQuota: async (quota: ResourceQuota) => lookup.put(quota as AnyObject),
     serviceAddresses: { range: "10.96.0.0/16", firstNodePort: 30_000, lastNodePort: 32_767 },
+    served: () => [],
+    choice: { enable: [], disable: [] },
     extra,
   });
   return { lookup, plugins, admission: createAdmission(plugins) };
@@ -53,6 +55,7 @@ test("the order is upstream's", () => {
       "CertificateSubjectRestriction",
       "ResourceClaims",
       "DefaultIngressClass",
+      "PodTopologyLabels",
       "RoleEscalation",
       "CertificateRequester",
       "CertificateConditions",

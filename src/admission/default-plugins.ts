@@ -9,10 +9,12 @@
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 import type { Access } from "./access.ts";
 import type { AdmissionPlugin } from "./admission.ts";
+import { alwaysPullImages } from "./always-pull-images.ts";
 import { certificateConditions } from "./certificate-conditions.ts";
 import type { ReadCertificateRequest } from "./certificate-reader.ts";
 import {
@@ -24,10 +26,15 @@ import {
   clusterTrustBundleAttest,
   podCertificateSigning,
 } from "./certificates.ts";
+import { extendedResourceToleration } from "./extended-resource-toleration.ts";
 import { defaultIngressClass } from "./ingress-class.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
+import { ownerReferences } from "./owner-references.ts";
+import { type PluginChoice, chosenPlugins } from "./plugin-choice.ts";
+import { podNodeSelector } from "./pod-node-selector.ts";
+import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { podSecurity } from "./pod-security.ts";
 import { priority } from "./priority.ts";
 import { resourceClaims } from "./resource-claims.ts";
@@ -36,6 +43,7 @@ import { roleEscalation } from "./role-escalation.ts";
 import { runtimeClass } from "./runtime-class.ts";
 import { serviceAccount } from "./service-account.ts";
 import { serviceAddresses } from "./service-addresses.ts";
+import { denyServiceExternalIPs } from "./service-external-ips.ts";
 import type { ServiceAddressOptions } from "./service-addresses.ts";
 import {
   defaultStorageClass,
@@ -54,23 +62,30 @@ interface DefaultPluginDeps {
   /** Writes a quota's status; see ResourceQuotaDeps. */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
   readonly serviceAddresses: ServiceAddressOptions;
+  /** Resources that are served now. */
+  readonly served: () => readonly ResourceInfo[];
+  readonly choice: PluginChoice;
   /** Run after the built-in ones, before addresses are given out and quota is charged. */
   readonly extra: readonly AdmissionPlugin[];
 }
 
 export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugin[] {
-  return [
+  const plugins = [
     unservedKindsPlugin,
     namespaceLifecycle(deps),
     limitRanger(deps),
     serviceAccount(deps),
     nodeRestriction(deps),
     taintNodesByCondition,
+    alwaysPullImages,
     podSecurity(deps),
+    podNodeSelector(deps),
     priority(deps),
     defaultTolerationSeconds,
+    extendedResourceToleration,
     defaultStorageClass(deps),
     storageObjectInUseProtection,
+    ownerReferences(deps),
     persistentVolumeClaimResize(deps),
     runtimeClass(deps),
     certificateProof(deps),
@@ -81,6 +96,8 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     certificateSubjectRestriction(deps),
     resourceClaims(deps),
     defaultIngressClass(deps),
+    denyServiceExternalIPs,
+    podTopologyLabels(deps),
     roleEscalation(deps),
     ...deps.extra,
     certificateRequester,
@@ -88,4 +105,5 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     serviceAddresses(deps, deps.serviceAddresses),
     resourceQuota(deps),
   ];
+  return chosenPlugins(plugins, deps.choice);
 }

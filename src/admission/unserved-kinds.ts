@@ -25,7 +25,6 @@ interface UnservedKind {
 
 const registration = "admissionregistration.k8s.io";
 const policies = "this server does not evaluate admission policies yet";
-const webhooks = "this server does not call admission webhooks yet";
 
 function refused(resource: string, kind: string, why: string): UnservedKind {
   const text = `is not supported: ${why}, so it would deny or change nothing`;
@@ -37,8 +36,6 @@ export const unservedKinds: readonly UnservedKind[] = [
   refused("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", policies),
   refused("mutatingadmissionpolicies", "MutatingAdmissionPolicy", policies),
   refused("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", policies),
-  refused("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", webhooks),
-  refused("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", webhooks),
   {
     group: "networking.k8s.io",
     resource: "servicecidrs",

@@ -13,6 +13,7 @@ interface AdmissionFacts {
   readonly dryRun: boolean;
   /** The same object in all calls about one attempt at one write. */
   readonly attempt: object;
+  readonly options?: AnyObject;
 }
 
 export function admissionRequest(
@@ -26,6 +27,22 @@ export function admissionRequest(
     info: kind.resource,
     namespace: context.place.namespace,
     user: context.user,
+    signal: context.signal,
     warn: (text) => context.warnings.add(text),
+    annotate: (key, value) => annotate(context, key, value),
   };
+}
+
+/** Of one request, so that a webhook cannot fill the audit log. */
+const annotationsMax = 256;
+const annotationBytesMax = 256 * 1024;
+
+/** The first value of a key stays, as upstream. */
+function annotate({ note }: RequestContext, key: string, value: string): void {
+  const annotations = (note.annotations ??= new Map());
+  const bytes = key.length + value.length + (note.annotationBytes ?? 0);
+  if (annotations.has(key) || annotations.size >= annotationsMax || bytes > annotationBytesMax)
+    return;
+  annotations.set(key, value);
+  note.annotationBytes = bytes;
 }

@@ -9,12 +9,13 @@ import { badRequest, conflict, failure, type FieldError, notFound } from "#api/s
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import { admissionRequest } from "./admission-request.ts";
 import { answerCreated, plainForm } from "./answer.ts";
 import { readTyped } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { StoredKind } from "./stored-kind.ts";
 import { writeThrough } from "./update.ts";
-import { writeQuery } from "./write-options.ts";
+import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
 const bindingKind = { group: "", version: "v1", kind: "Binding" };
 const bindingResource = { group: "", resource: "pods/binding" };
@@ -52,15 +53,40 @@ export async function bindPod(
   const node = targetNode(binding);
   // `bindings` names its pod in the body: one of the namespace that was authorised.
   const inPod = { ...context, place: context.place.named(name) };
+  const admitted = await admitBinding(deps, inPod, pods, binding, query);
   await writeThrough(deps, inPod, pods, query, {
     subresource: "binding",
     createIfMissing: false,
+    isAdmitted: true,
     next: (pod) => {
       if (pod === undefined) throw notFound(pods.resource, name);
-      return { object: bound(pod, binding, node, name, context.nowMs), tracked: true };
+      return { object: bound(pod, admitted, node, name, context.nowMs), tracked: true };
     },
   });
   return answerCreated(context, form);
+}
+
+/** Of the Binding, as upstream: the pod's own change by it is not admitted. */
+async function admitBinding(
+  deps: ApiDeps,
+  context: RequestContext,
+  pods: StoredKind,
+  binding: AnyObject,
+  query: WriteQuery,
+): Promise<AnyObject> {
+  const request = admissionRequest(context, pods, {
+    operation: "CREATE",
+    subresource: "binding",
+    name: context.place.name,
+    object: binding,
+    oldObject: undefined,
+    dryRun: query.dryRun,
+    attempt: {},
+    options: writeOptions("CreateOptions", query),
+  });
+  const mutated = await deps.admission.mutate(request);
+  await deps.admission.validate({ ...request, object: mutated });
+  return mutated;
 }
 
 function boundName(context: RequestContext, binding: AnyObject): string {

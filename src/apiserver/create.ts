@@ -15,7 +15,7 @@ import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { type WriteQuery, writeQuery } from "./write-options.ts";
+import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
 export async function handleCreate(
   deps: ApiDeps,
@@ -59,6 +59,7 @@ async function createIn(
     object: stored,
     dryRun,
     attempt: {},
+    options: writeOptions("CreateOptions", query),
   });
   const mutated = await deps.admission.mutate(request);
   if (pace.isLong) await pace.turn();

@@ -71,6 +71,7 @@ export function deleteOne(
     object: undefined,
     dryRun,
     attempt: {},
+    options: { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1", ...deleteFields(query) },
   } as const;
   return kind.store.delete(namespace, name, query.options, {
     dryRun,
@@ -80,6 +81,10 @@ export function deleteOne(
     },
     warn: (text) => context.warnings.add(text),
   });
+}
+
+function deleteFields({ options, dryRun }: DeleteQuery): object {
+  return { ...options, ...(dryRun ? { dryRun: ["All"] } : {}) };
 }
 
 /** For a request whose own admission has allowed the deletion. */

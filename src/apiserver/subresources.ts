@@ -23,13 +23,13 @@ const own: Readonly<Record<string, Serve>> = {
   "pods/binding": bindPod,
   "pods/eviction": evictPod,
   "pods/log": podLog,
-  "pods/exec": (deps, context) => podStream(deps, context, "exec"),
-  "pods/attach": (deps, context) => podStream(deps, context, "attach"),
-  "pods/portforward": (deps, context) => podStream(deps, context, "portforward"),
-  "pods/proxy": (deps, context) => proxyTo(deps, context, "pods"),
+  "pods/exec": (deps, context, kind) => podStream(deps, context, kind, "exec"),
+  "pods/attach": (deps, context, kind) => podStream(deps, context, kind, "attach"),
+  "pods/portforward": (deps, context, kind) => podStream(deps, context, kind, "portforward"),
+  "pods/proxy": (deps, context, kind) => proxyTo(deps, context, kind, "pods"),
   "serviceaccounts/token": mintToken,
-  "nodes/proxy": (deps, context) => proxyTo(deps, context, "nodes"),
-  "services/proxy": (deps, context) => proxyTo(deps, context, "services"),
+  "nodes/proxy": (deps, context, kind) => proxyTo(deps, context, kind, "nodes"),
+  "services/proxy": (deps, context, kind) => proxyTo(deps, context, kind, "services"),
 };
 
 export function serveSubresource(

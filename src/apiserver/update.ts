@@ -17,7 +17,7 @@ import { refuseWhileTerminating, setNamespace } from "./create.ts";
 import type { ApiDeps } from "./deps.ts";
 import { trackManagedFields } from "./managed.ts";
 import type { StoredKind } from "./stored-kind.ts";
-import { type WriteQuery, writeQuery } from "./write-options.ts";
+import { writeOptions, type WriteQuery, writeQuery } from "./write-options.ts";
 
 export async function handleUpdate(
   deps: ApiDeps,
@@ -48,6 +48,8 @@ interface NextObject {
 interface Write {
   readonly subresource: string;
   readonly createIfMissing: boolean;
+  /** Admission has judged the request that asks for this write: a Binding. */
+  readonly isAdmitted?: boolean;
   /** Called again after a conflicting write. `current` is the stored object, frozen. */
   next(current: AnyObject | undefined): NextObject | Promise<NextObject>;
 }
@@ -60,7 +62,7 @@ export async function writeThrough(
   query: WriteQuery,
   write: Write,
 ): Promise<UpdateResult> {
-  const attempts = new Attempts(deps.admission, context, kind, write.subresource, query.dryRun);
+  const attempts = new Attempts(deps.admission, context, kind, write.subresource, query);
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
     if (current === undefined) {
       authorizeCreate(deps, context);
@@ -73,7 +75,8 @@ export async function writeThrough(
       ? next.object
       : trackManagedFields(context, kind, query, current, next.object);
     if (pace.isLong) await pace.turn();
-    return attempts.mutate(current, kind.toStored(object));
+    const stored = kind.toStored(object);
+    return write.isAdmitted === true ? stored : attempts.mutate(current, stored);
   };
   const { namespace, name } = context.place;
   try {
@@ -81,7 +84,7 @@ export async function writeThrough(
       subresource: write.subresource,
       createIfMissing: write.createIfMissing,
       dryRun: query.dryRun,
-      admit: (next, old) => attempts.validate(old, next),
+      ...(write.isAdmitted === true ? {} : { admit: (next, old) => attempts.validate(old, next) }),
       warn: (text) => context.warnings.add(text),
       pace: context.pace,
     });
@@ -103,7 +106,7 @@ class Attempts {
     context: RequestContext,
     kind: StoredKind,
     subresource: string,
-    dryRun: boolean,
+    query: WriteQuery,
   ) {
     this.#admission = admission;
     this.#request = (oldObject, object) =>
@@ -113,8 +116,9 @@ class Attempts {
         name: context.place.name,
         object,
         oldObject,
-        dryRun,
+        dryRun: query.dryRun,
         attempt: this.#attempt,
+        options: writeOptions(oldObject === undefined ? "CreateOptions" : "UpdateOptions", query),
       });
   }
 

@@ -1,4 +1,5 @@
 /** Query options of create, update and patch: dryRun, fieldManager, fieldValidation, force. */
+import type { AnyObject } from "#api/object.ts";
 import { type FieldError, invalid } from "#api/status.ts";
 import { isTrue } from "#server/request-info.ts";
 
@@ -9,6 +10,8 @@ export interface WriteQuery {
   /** "" when the client named none. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
+  /** fieldValidation as the client gave it, "" when it did not. */
+  readonly given: string;
   /** Server-side apply only; undefined when absent. */
   readonly force: boolean | undefined;
 }
@@ -38,7 +41,23 @@ export function writeQuery(
     dryRun: isDryRun(query),
     fieldManager: manager,
     fieldValidation: validation === "" ? "Warn" : (validation as FieldValidation), // checked above
+    given: validation,
     force: force === null ? undefined : isTrue(force),
+  };
+}
+
+/** The options of a write as an object, as admission sees them. A patch is an update, too. */
+export function writeOptions(
+  kind: "CreateOptions" | "UpdateOptions",
+  query: WriteQuery,
+): AnyObject {
+  const { dryRun, fieldManager, given } = query;
+  return {
+    kind,
+    apiVersion: "meta.k8s.io/v1",
+    ...(dryRun ? { dryRun: ["All"] } : {}),
+    ...(fieldManager === "" ? {} : { fieldManager }),
+    ...(given === "" ? {} : { fieldValidation: given }),
   };
 }
 

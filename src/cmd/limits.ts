@@ -70,3 +70,14 @@ export const yamlThreads = {
   idleMs: 30_000,
   heapBytesMax: 1024 * 2 ** 20,
 };
+
+/** Calls to one webhook at once, and those that wait for one to end: more requests than are served at once never come. */
+export const webhookCalls = {
+  callsMax: 256,
+  waitingMax: 1_024,
+  /** As a request body may have. */
+  answerBytesMax: 3 * 2 ** 20,
+};
+
+/** Upstream's 30 s to connect, though a webhook's own timeout nearly always ends it earlier. */
+export const webhookConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 64 };

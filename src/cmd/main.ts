@@ -64,6 +64,18 @@ program
     "all",
   )
   .option(
+    "--enable-admission-plugins <list>",
+    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector",
+    nameList,
+    [],
+  )
+  .option(
+    "--disable-admission-plugins <list>",
+    "default admission plugins that do not run, comma separated",
+    nameList,
+    [],
+  )
+  .option(
     "--advertise-address <ip>",
     "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
     ipAddress,
@@ -342,6 +354,10 @@ function anonymousPaths(text: string): readonly string[] | "all" {
 function boolean(text: string): boolean {
   if (text === "true" || text === "false") return text === "true";
   throw new InvalidArgumentError("true or false.");
+}
+
+function nameList(text: string): readonly string[] {
+  return text.split(",").filter((name) => name !== "");
 }
 
 function ipAddress(text: string): string {

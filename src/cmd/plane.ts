@@ -7,6 +7,7 @@
  *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
+import type { PluginChoice } from "#admission/plugin-choice.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -35,6 +36,8 @@ import type { SigningOptions } from "#controllers/certificates/signing.ts";
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
+import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import {
   createRegistry,
@@ -63,6 +66,7 @@ import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
+import { openWebhooks } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
@@ -86,6 +90,10 @@ export interface PlaneOptions {
   readonly kubelets?: OpenedKubelets;
   /** How aggregated API servers are reached; absent: at their endpoints, by the front proxy's certificate. */
   readonly aggregation?: AggregationAccess;
+  /** Absent: upstream's default plugins, and NodeRestriction. */
+  readonly admissionPlugins?: PluginChoice;
+  /** Instead of connections over this host's network to webhooks. */
+  readonly webhooks?: OpenTransport;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
@@ -141,10 +149,19 @@ async function startOn(
   const program = new URL("../wire/yaml-task.ts", import.meta.url);
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
-  const parts = { registry, access, yaml, metrics: planeMetrics(store), kubelets };
+  const metrics = planeMetrics(store);
+  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
+  const webhooks = openWebhooks(host, {
+    registry,
+    lookup: createLister(registry),
+    metrics,
+    ...opened,
+  });
+  const parts = { registry, access, yaml, metrics, kubelets, webhooks };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const definitions = serveDefinitions({ ...host, registry, catalog }, builtinResources());
+  webhooks.serve(catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -185,6 +202,7 @@ async function startOn(
       await aggregator.close();
       await listening.close(limits.shutdownMs);
       kubelets.close();
+      webhooks.close();
       await yaml.close();
       await registry.close();
       await store.close();
@@ -255,14 +273,19 @@ interface ServerParts {
   readonly yaml: YamlThread;
   readonly metrics: MetricSet;
   readonly kubelets: OpenedKubelets;
+  readonly webhooks: Webhooks;
 }
 
 function makeServer(
   host: SupervisedHost,
   options: PlaneOptions,
-  { registry, access, yaml, metrics, kubelets }: ServerParts,
+  parts: ServerParts,
 ): { readonly server: ApiServer; readonly aggregator: Aggregator } {
+  const { registry } = parts;
   const lookup = createLister(registry);
+  const { access, yaml, metrics, kubelets, webhooks } = parts;
+  // Admission is made before the server that serves the kinds.
+  const made: { server?: ApiServer } = {};
   const plugins = defaultPlugins({
     ...host,
     lookup,
@@ -270,11 +293,13 @@ function makeServer(
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
     serviceAddresses: limits.serviceAddresses,
-    extra: [],
+    served: () => made.server?.catalog.infos() ?? [],
+    choice: options.admissionPlugins ?? { enable: [], disable: [] },
+    extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
   });
   countFailures(metrics, host.supervisor);
   let aggregator: Aggregator | undefined;
-  const server = createApiServer(
+  made.server = createApiServer(
     {
       ...host,
       registry,
@@ -308,7 +333,7 @@ function makeServer(
     },
     { resources: builtinResources(), requestTimeoutMs: limits.requestTimeoutMs, limits: apiLimits },
   );
-  return { server, aggregator: must(aggregator, "a server asks for its delegates") };
+  return { server: made.server, aggregator: must(aggregator, "a server asks for its delegates") };
 }
 
 const flowKinds = ["flowschemas", "prioritylevelconfigurations"].map((resource) => ({

@@ -15,6 +15,8 @@ export interface UpFlags extends KubeletFlags, SigningFlags, AggregationFlags {
   readonly auditLog?: string;
   readonly tokenAuthFile?: string;
   readonly anonymousPaths: readonly string[] | "all";
+  readonly enableAdmissionPlugins: readonly string[];
+  readonly disableAdmissionPlugins: readonly string[];
   readonly advertiseAddress?: string;
   readonly relay?: string;
   readonly relayResources: string;

@@ -1,4 +1,5 @@
 /** `pilothouse up`: a plane over a data directory, until Ctrl-C or SIGTERM. */
+import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import { exitOnStoreFailure } from "./store-failure.ts";
 import { renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -37,6 +38,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
   const signing = signingOf(flags);
+  const admissionPlugins = pluginChoice(flags);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const advertised = advertisedAddress(host.log, flags);
@@ -44,6 +46,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const plane = await start(host, directory, pki, flags, {
     kubelet,
     aggregation,
+    admissionPlugins,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...signing,
@@ -107,6 +110,14 @@ async function start(
   } catch (error) {
     throw startError(error, directory, flags);
   }
+}
+
+/** @throws UsageError for an unknown name. */
+function pluginChoice(flags: UpFlags): PluginChoice {
+  const { enableAdmissionPlugins: enable, disableAdmissionPlugins: disable } = flags;
+  const fault = choiceFault({ enable, disable });
+  if (fault !== undefined) throw new UsageError(fault);
+  return { enable, disable };
 }
 
 /** Undefined: not asked for. Its code is loaded only then. */

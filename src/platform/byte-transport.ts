@@ -9,6 +9,8 @@ import type { ByteDuplex, TakeChunk } from "./http.ts";
 export class ByteTransportError extends Error {
   /** The host's: ECONNREFUSED, ECONNRESET ...; "ABORTED" when the caller's signal ended it. */
   readonly code: string;
+  /** The server closed a kept connection as the request was sent: it has hardly read it. */
+  readonly isStale: boolean = false;
 
   constructor(message: string, code: string, options?: ErrorOptions) {
     super(message, options);

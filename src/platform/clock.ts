@@ -28,6 +28,7 @@ export type TimerName =
   | "auth.rotate"
   | "supervisor.retry"
   | "admission.wait"
+  | "webhook.call"
   | "flowcontrol.wait"
   | "flowcontrol.borrow"
   | "flowcontrol.ensure"

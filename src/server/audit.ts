@@ -29,6 +29,8 @@ export interface AuditLine {
   readonly method: string;
   readonly query: string;
   readonly code: number;
+  /** What admission said of the request; absent: nothing. */
+  readonly annotations?: ReadonlyMap<string, string>;
   /** Of a relay's line: who answered, its mirrors or the upstream. */
   readonly servedFrom?: string;
   /** Only where the HTTP rim refused the request, which then has no user: why. */

@@ -338,6 +338,7 @@ function finishSample(deps: ChainDeps, state: RequestState, response: PlainRespo
     method: request.method,
     query: request.query,
     code: response.status,
+    ...(state.note.annotations === undefined ? {} : { annotations: state.note.annotations }),
   });
 }
 

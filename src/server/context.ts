@@ -36,4 +36,7 @@ export interface RequestContext {
 export interface AuditNote {
   /** Of the object that a POST made: its path names none. */
   createdName?: string;
+  /** What admission said of the request. */
+  annotations?: Map<string, string>;
+  annotationBytes?: number;
 }

@@ -188,7 +188,10 @@ function checkUrl(out: FieldError[], value: string, path: string): void {
     const detail = `'https' is the only allowed URL scheme${form}`;
     out.push(invalidValue(path, scheme, detail));
   }
-  if (url.host === "") out.push(invalidValue(path, "", `host must be specified${form}`));
+  // The URL parser takes the first segment of the path where there is no host.
+  const [, authority = ""] = /^[^:/?#]+:\/\/([^/?#]*)/.exec(value) ?? [];
+  if (url.host === "" || authority.replace(/^.*@/, "") === "")
+    out.push(invalidValue(path, "", `host must be specified${form}`));
   if (url.username !== "" || url.password !== "") {
     const detail = "user information is not permitted in the URL";
     out.push(invalidValue(path, url.username, detail));

@@ -13,7 +13,9 @@ import { badRequest, forbidden } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { offeredProtocols } from "#wire/websocket/frames.ts";
+import { admitConnect } from "../connect.ts";
 import type { ApiDeps } from "../deps.ts";
+import type { ServedKind } from "../kind.ts";
 import { joinHostPort } from "./dial-text.ts";
 import { refuseDryRun } from "./dry-run.ts";
 import { translateExec } from "./exec-upgrade.ts";
@@ -33,11 +35,13 @@ import { passUpgrade, type Upgrade } from "./upgrades.ts";
 export async function podStream(
   deps: ApiDeps,
   context: RequestContext,
+  pods: ServedKind,
   kind: StreamKind,
 ): Promise<PlainResponse> {
   refuseDryRun(context);
   const query = kubeletQuery(kind, context.query);
   checkCreate(deps, context);
+  await admitConnect(deps, context, pods);
   const { namespace, name } = context.place;
   const pod = findPod(deps, namespace, name);
   const container =

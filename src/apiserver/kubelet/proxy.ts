@@ -12,7 +12,9 @@ import type { ByteRequest, ByteResponse } from "#platform/byte-transport.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import { bytesResponse } from "#server/respond.ts";
+import { admitConnect } from "../connect.ts";
 import type { ApiDeps } from "../deps.ts";
+import type { ServedKind } from "../kind.ts";
 import { decoded } from "./content-encoding.ts";
 import { dialText, joinHostPort } from "./dial-text.ts";
 import { refuseDryRun } from "./dry-run.ts";
@@ -32,15 +34,17 @@ const wholeBodyBytesMax = 3 * 1024 * 1024;
 export async function proxyTo(
   deps: ApiDeps,
   context: RequestContext,
+  kind: ServedKind,
   resource: ProxiedResource,
 ): Promise<PlainResponse> {
   refuseDryRun(context);
   const { request } = context;
   const kubelets = requireKubelets(deps, `${resource}/proxy`);
-  const target = await proxyTarget(deps, kubelets, context, resource);
   const prefix = prefixOf(context, resource);
   assert(request.path.startsWith(prefix), "a proxied path names its place", { prefix });
   const path = cleanPath(request.path.slice(prefix.length));
+  await admitConnect(deps, context, kind, path);
+  const target = await proxyTarget(deps, kubelets, context, resource);
   const { upgrade: protocol } = request;
   if (protocol === undefined && path === "" && isRead(request.method)) return toRoot(context);
   const at = joinHostPort(target.host.name, target.host.port);

@@ -95,7 +95,9 @@ export function sentHeaders(request: ByteRequest): OutgoingHttpHeaders {
   return upgrade === undefined ? headers : { ...headers, connection: "Upgrade", upgrade };
 }
 
-export class StaleConnection extends ByteTransportError {}
+export class StaleConnection extends ByteTransportError {
+  override readonly isStale = true;
+}
 
 /** URL keeps the brackets of an IPv6 host; sockets want it without. */
 function bareHost(url: URL): string {

@@ -32,8 +32,8 @@ import {
 import { SocketDuplex } from "./socket-duplex.ts";
 
 interface HostsOptions {
-  /** PEM. Absent: any certificate of a server is accepted. */
-  readonly ca?: string;
+  /** PEM, or the authorities that the host trusts. Absent: any certificate of a server is accepted. */
+  readonly ca?: string | typeof hostAuthorities;
   /** PEM, both or neither: shown to every server. */
   readonly certificate?: string;
   readonly key?: string;
@@ -50,6 +50,9 @@ interface Agents {
   readonly http: HttpAgent;
   readonly https: HttpsAgent;
 }
+
+/** Instead of PEM. */
+export const hostAuthorities = Symbol("the authorities of the host");
 
 export function hostsTransport(options: HostsOptions): HostsTransport {
   const { limits } = options;
@@ -94,10 +97,15 @@ async function addressesOf(name: string): Promise<readonly string[]> {
 function agentsOf({ ca, certificate, key }: HostsOptions, more: object): Agents {
   const https = new HttpsAgent({
     ...more,
-    ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
+    ...trusted(ca),
     ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
   });
   return { http: new HttpAgent(more), https };
+}
+
+function trusted(ca: HostsOptions["ca"]): object {
+  if (ca === hostAuthorities) return {};
+  return ca === undefined ? { rejectUnauthorized: false } : { ca };
 }
 
 function startRequest(
@@ -115,15 +123,21 @@ function startRequest(
     maxHeaderSize: limits.headBytesMax,
   };
   if (scheme === "http") return httpRequest({ ...shared, agent: agents.http });
+  const options = { ...shared, ...identityOf(name, address), agent: agents.https };
+  return httpsRequest(options);
+}
+
+/**
+ * Node checks the certificate against `servername`, and without one against the address. A check of our own
+ * would take the connection out of the agent's pool, so there is one only where the two would be wrong.
+ */
+function identityOf(name: string, address: string): object {
+  if (isIP(name) === 0) return { servername: name };
   // "" for an address: it is not sent then.
-  const servername = isIP(name) === 0 ? name : "";
-  const options = { ...shared, servername, agent: agents.https };
-  // Node checks the server name, or without one the address. It keeps no connection of a request that brings a
-  // check of its own, so only an address that is reached at another one does.
-  if (servername !== "" || address === name) return httpsRequest(options);
+  if (name === address) return { servername: "" };
   const identity = (_host: string, certificate: PeerCertificate): Error | undefined =>
     checkServerIdentity(name, certificate);
-  return httpsRequest({ ...options, checkServerIdentity: identity });
+  return { servername: "", checkServerIdentity: identity };
 }
 
 function exchange(

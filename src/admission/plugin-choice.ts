@@ -1,0 +1,98 @@
+/**
+ * Which plugins of the chain run: --enable-admission-plugins and --disable-admission-plugins.
+ *
+ * Holds  what upstream does in storage runs always, whatever is said: it has no name that a flag knows.
+ */
+import type { AdmissionPlugin } from "./admission.ts";
+
+export interface PluginChoice {
+  readonly enable: readonly string[];
+  readonly disable: readonly string[];
+}
+
+/** Served here and off unless they are enabled, as upstream. */
+const offByDefault: ReadonlySet<string> = new Set([
+  "AlwaysPullImages",
+  "PodNodeSelector",
+  "ExtendedResourceToleration",
+  "OwnerReferencesPermissionEnforcement",
+  "DenyServiceExternalIPs",
+]);
+
+/** On by default. NodeRestriction is, as kubeadm sets it. */
+const onByDefault: ReadonlySet<string> = new Set([
+  "NamespaceLifecycle",
+  "LimitRanger",
+  "ServiceAccount",
+  "NodeRestriction",
+  "TaintNodesByCondition",
+  "PodSecurity",
+  "Priority",
+  "DefaultTolerationSeconds",
+  "DefaultStorageClass",
+  "StorageObjectInUseProtection",
+  "PersistentVolumeClaimResize",
+  "RuntimeClass",
+  "CertificateApproval",
+  "CertificateSigning",
+  "ClusterTrustBundleAttest",
+  "CertificateSubjectRestriction",
+  "DefaultIngressClass",
+  "PodTopologyLabels",
+  "MutatingAdmissionPolicy",
+  "MutatingAdmissionWebhook",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionWebhook",
+  "ResourceQuota",
+]);
+
+/** Upstream's, which this server does not have: they may be disabled, not enabled. */
+const notServed: ReadonlySet<string> = new Set([
+  "AlwaysAdmit",
+  "AlwaysDeny",
+  "NamespaceAutoProvision",
+  "NamespaceExists",
+  "LimitPodHardAntiAffinityTopology",
+  "ImagePolicyWebhook",
+  "PodTolerationRestriction",
+  "EventRateLimit",
+  "PodGroupProtection",
+  "PodGroupWorkloadExists",
+  "NodeDeclaredFeatureValidator",
+  "JobValidation",
+  "PodResizeValidator",
+]);
+
+/** The first fault of a choice, upstream's text where it has one. */
+export function choiceFault({ enable, disable }: PluginChoice): string | undefined {
+  const isKnown = (name: string): boolean =>
+    offByDefault.has(name) || onByDefault.has(name) || notServed.has(name);
+  const unknown = (flag: string, names: readonly string[]): readonly string[] =>
+    names
+      .filter((name) => !isKnown(name))
+      .map((name) => `${flag} plugin ${JSON.stringify(name)} is unknown`);
+  const both = enable.filter((name) => disable.includes(name)).sort();
+  const absent = enable.find((name) => notServed.has(name));
+  return [
+    ...unknown("enable-admission-plugins", enable),
+    ...unknown("disable-admission-plugins", disable),
+    ...(both.length === 0
+      ? []
+      : [
+          `[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`,
+        ]),
+    ...(absent === undefined
+      ? []
+      : [`enable-admission-plugins plugin ${JSON.stringify(absent)} is not served here`]),
+  ][0];
+}
+
+export function chosenPlugins(
+  plugins: readonly AdmissionPlugin[],
+  { enable, disable }: PluginChoice,
+): readonly AdmissionPlugin[] {
+  return plugins.filter(({ name }) => {
+    if (disable.includes(name)) return !onByDefault.has(name) && !offByDefault.has(name);
+    return !offByDefault.has(name) || enable.includes(name);
+  });
+}

@@ -1,0 +1,64 @@
+/** PodNodeSelector: the pods of a namespace run on the nodes that an annotation of the namespace selects. */
+import type { Pod } from "#api/gen/types.ts";
+import type { Lister } from "#api/lister.ts";
+import { parseLabelSelector, SelectorError } from "#api/selectors/label-selector.ts";
+import { forbidden, notFound } from "#api/status.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { isCore, withSpec } from "./request.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+const annotation = "scheduler.alpha.kubernetes.io/node-selector";
+const namespaces = { group: "", resource: "namespaces" };
+const pods = { group: "", resource: "pods" };
+
+export function podNodeSelector({ lookup }: { readonly lookup: Lister }): AdmissionPlugin {
+  return {
+    name: "PodNodeSelector",
+    mutate(request) {
+      const object = request.object ?? {};
+      if (!isConcerned(request)) return object;
+      const selector = selectorOf(lookup, request.namespace);
+      const own = (object as Pod).spec?.nodeSelector ?? {};
+      checkConflict(request, selector, own);
+      if (Object.keys(selector).every((key) => Object.hasOwn(own, key))) return object;
+      return withSpec(object, { nodeSelector: { ...selector, ...own } });
+    },
+    validate(request) {
+      if (!isConcerned(request)) return;
+      const { spec } = (request.object ?? {}) as Pod;
+      checkConflict(request, selectorOf(lookup, request.namespace), spec?.nodeSelector ?? {});
+    },
+  };
+}
+
+function isConcerned(request: AdmissionRequest): boolean {
+  return request.operation === "CREATE" && isCore(request, "pods");
+}
+
+function selectorOf(lookup: Lister, name: string): Labels {
+  const namespace = lookup.get(namespaces, "", name);
+  if (namespace === undefined) throw notFound(namespaces, name);
+  const text = namespace.metadata?.annotations?.[annotation];
+  return text === undefined ? {} : labelsOf(text);
+}
+
+/** Only `key=value` pairs. */
+function labelsOf(text: string): Labels {
+  const { requirements } = parseLabelSelector(text);
+  return Object.fromEntries(
+    requirements.map(({ key, operator, values: [value = ""] }) => {
+      if (operator === "=" || operator === "==") return [key, value];
+      throw new SelectorError(`invalid selector: [${text}]`);
+    }),
+  );
+}
+
+function checkConflict(request: AdmissionRequest, selector: Labels, own: Labels): void {
+  const isConflict = Object.entries(selector).some(
+    ([key, value]) => Object.hasOwn(own, key) && own[key] !== value,
+  );
+  if (!isConflict) return;
+  const why = "pod node label selector conflicts with its namespace node label selector";
+  throw forbidden(pods, request.object?.metadata?.name ?? "", why);
+}

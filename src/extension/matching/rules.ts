@@ -1,0 +1,76 @@
+/**
+ * Whether a resource rule of a webhook or of an admission policy covers a request.
+ *
+ * Holds  as upstream's rules.Matcher: scope, operation, group, version, and resource with subresource
+ *        (`pods`, `pods/status`, `pods/*`, `*` for no subresource, `*` + `/*` for all) must hold.
+ */
+import type { AdmissionRequest } from "#admission/admission.ts";
+import type { GroupVersion } from "#api/object.ts";
+
+type Operation = AdmissionRequest["operation"];
+
+/** RuleWithOperations of admissionregistration.k8s.io. */
+export interface ResourceRule {
+  readonly operations?: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly apiVersions?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly scope?: string;
+}
+
+/** What of a request a rule looks at. */
+export interface RuleSubject extends GroupVersion {
+  readonly operation: Operation;
+  readonly resource: string;
+  readonly subresource: string;
+  /** The request is about an object of a namespace; not about a Namespace itself. */
+  readonly isInNamespace: boolean;
+}
+
+export function ruleCovers(rule: ResourceRule, subject: RuleSubject): boolean {
+  return (
+    scopeCovers(rule.scope ?? "*", subject) &&
+    isAmong(rule.operations, subject.operation) &&
+    isAmong(rule.apiGroups, subject.group) &&
+    isAmong(rule.apiVersions, subject.version) &&
+    (rule.resources ?? []).some((pattern) => resourceCovers(pattern, subject))
+  );
+}
+
+function scopeCovers(scope: string, { isInNamespace }: RuleSubject): boolean {
+  switch (scope) {
+    case "*":
+      return true;
+    case "Namespaced":
+      return isInNamespace;
+    case "Cluster":
+      return !isInNamespace;
+    default:
+      return false;
+  }
+}
+
+function isAmong(items: readonly string[] | undefined, wanted: string): boolean {
+  return items?.some((item) => item === "*" || item === wanted) ?? false;
+}
+
+function resourceCovers(pattern: string, { resource, subresource }: RuleSubject): boolean {
+  const slash = pattern.indexOf("/");
+  const wanted = slash < 0 ? pattern : pattern.slice(0, slash);
+  const sub = slash < 0 ? "" : pattern.slice(slash + 1);
+  return (wanted === "*" || wanted === resource) && (sub === "*" || sub === subresource);
+}
+
+const registrationKinds: ReadonlySet<string> = new Set([
+  "ValidatingWebhookConfiguration",
+  "MutatingWebhookConfiguration",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionPolicyBinding",
+  "MutatingAdmissionPolicy",
+  "MutatingAdmissionPolicyBinding",
+]);
+
+/** Objects that configure admission are never subject to it: a mistake in one could not be mended. */
+export function isExempt({ info }: Pick<AdmissionRequest, "info">): boolean {
+  return info.group === "admissionregistration.k8s.io" && registrationKinds.has(info.kind);
+}

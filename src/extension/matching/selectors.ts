@@ -1,0 +1,67 @@
+/** namespaceSelector and objectSelector of webhooks and admission policies. */
+import type { AdmissionRequest } from "#admission/admission.ts";
+import type { Lister } from "#api/lister.ts";
+import { type AnyObject, isNamespaceResource } from "#api/object.ts";
+import {
+  type LabelSelector,
+  labelsMatch,
+  type LabelSelectorSpec,
+  selectorFromLabelSelector,
+} from "#api/selectors/label-selector.ts";
+import { notFound } from "#api/status.ts";
+
+const namespaces = { group: "", resource: "namespaces" };
+
+/** Undefined: everything matches, and no labels need be looked up. */
+export type Selection = LabelSelector | undefined;
+
+/** Absent or empty selects everything. @throws SelectorError */
+export function selectionOf(spec: LabelSelectorSpec | null | undefined): Selection {
+  if (spec === undefined || spec === null) return undefined;
+  const selector = selectorFromLabelSelector(spec);
+  return selector.requirements.length === 0 ? undefined : selector;
+}
+
+/** The namespace a request is about: of a Namespace object, itself. "" for other cluster-scoped objects. */
+export function namespaceOf(request: AdmissionRequest): string {
+  if (!isNamespaceResource(request.info)) return request.namespace;
+  return request.name === "" ? (request.object?.metadata?.name ?? "") : request.name;
+}
+
+/** @throws ApiError 404 when the namespace is not there. */
+export function namespaceSelected(
+  selection: Selection,
+  request: AdmissionRequest,
+  lookup: Lister,
+): boolean {
+  if (selection === undefined) return true;
+  const namespace = namespaceOf(request);
+  // Cluster-scoped objects other than namespaces are never exempted.
+  if (namespace === "" && !isNamespaceResource(request.info)) return true;
+  return labelsMatch(selection, namespaceLabels(request, namespace, lookup));
+}
+
+function namespaceLabels(
+  request: AdmissionRequest,
+  name: string,
+  lookup: Lister,
+): Readonly<Record<string, string>> | undefined {
+  const { operation } = request;
+  const isItself = isNamespaceResource(request.info) && request.subresource === "";
+  // The cache does not have the newest labels yet; a DELETE changes none.
+  if (isItself && (operation === "CREATE" || operation === "UPDATE"))
+    return request.object?.metadata?.labels;
+  const namespace = lookup.get(namespaces, "", name);
+  if (namespace === undefined) throw notFound(namespaces, name);
+  return namespace.metadata?.labels;
+}
+
+/** The new object or the old one is selected, so that nothing slips by when it changes its labels. */
+export function objectSelected(selection: Selection, request: AdmissionRequest): boolean {
+  if (selection === undefined) return true;
+  return isSelected(selection, request.object) || isSelected(selection, request.oldObject);
+}
+
+function isSelected(selection: LabelSelector, object: AnyObject | undefined): boolean {
+  return object !== undefined && labelsMatch(selection, object.metadata?.labels);
+}

@@ -1,0 +1,122 @@
+/**
+ * One webhook asked about one request, and what follows from its answer or failure.
+ *
+ *   allowed                        its verdict
+ *   refused                        the webhook's own status
+ *   failed, failurePolicy Ignore   "ignored", counted
+ *   failed, failurePolicy Fail     500 with the reason
+ *   dry run with side effects      400, whatever the failurePolicy
+ */
+import type { AdmissionRequest } from "#admission/admission.ts";
+import { ApiError, failure } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { Random } from "#platform/random.ts";
+import type { Candidate } from "../matching/rule-index.ts";
+import { CallError, callFailed, denied, noDryRun } from "./call-error.ts";
+import type { WebhookCaller } from "./caller.ts";
+import type { Hook, HookType } from "./hook.ts";
+import type { Call, WebhookMetrics } from "./metrics.ts";
+import { reviewBody } from "./review.ts";
+import { readVerdict, type Verdict } from "./verdict.ts";
+
+export interface AskDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly caller: WebhookCaller;
+  readonly metrics: WebhookMetrics;
+}
+
+interface Question {
+  readonly type: HookType;
+  readonly request: AdmissionRequest;
+  readonly candidate: Candidate<Hook>;
+  /** All of the review but its uid (review.ts). */
+  readonly tail: Uint8Array;
+  /** Does the caller's part with an allowing verdict; a CallError it throws is the webhook's failure. */
+  readonly use: (verdict: Verdict) => void;
+}
+
+/** @throws ApiError when the request is refused. */
+export async function askWebhook(deps: AskDeps, question: Question): Promise<"used" | "ignored"> {
+  const { clock, metrics } = deps;
+  const { type, request, candidate } = question;
+  const hook = candidate.entry;
+  const startMs = clock.monotonicMs();
+  const call = (code: number, rejected: boolean): Call => {
+    const seconds = (clock.monotonicMs() - startMs) / 1000;
+    return { hook, type, operation: request.operation, seconds, code, rejected };
+  };
+  try {
+    await askOnce(deps, question);
+    metrics.called(call(200, false));
+    return "used";
+  } catch (error) {
+    if (error instanceof CallError) return afterFailure(deps, question, error, call);
+    const refusal = error instanceof Refusal;
+    const rejected = call(refusal ? error.status.code : 0, true);
+    metrics.rejected(rejected, refusal ? "no_error" : "apiserver_internal_error");
+    metrics.called(rejected);
+    throw refusal ? error.status : error;
+  }
+}
+
+/** The webhook said no. */
+class Refusal extends Error {
+  readonly status: ApiError;
+
+  constructor(status: ApiError) {
+    super(status.message);
+    this.status = status;
+  }
+}
+
+async function askOnce(
+  { random, caller }: AskDeps,
+  { type, request, candidate, tail, use }: Question,
+): Promise<void> {
+  const hook = candidate.entry;
+  const { name, reviewVersion: version } = hook;
+  if (request.dryRun && !hook.allowsDryRun) throw noDryRun(name);
+  if (version === undefined) {
+    const known = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+    throw new CallError(`could not create admission objects: ${known}`, 400);
+  }
+  const uid = random.uuid();
+  const answer = await caller.call(hook, reviewBody(version, uid, tail), request.signal);
+  const verdict = readVerdict(answer, { type, version, uid });
+  for (const [key, value] of Object.entries(verdict.annotations))
+    request.annotate?.(`${name}/${key}`, value);
+  for (const warning of verdict.warnings) request.warn(warning);
+  if (!verdict.allowed) throw new Refusal(denied(name, verdict.result));
+  use(verdict);
+}
+
+function afterFailure(
+  { metrics, log }: AskDeps,
+  { request: { signal }, candidate }: Question,
+  error: CallError,
+  call: (code: number, rejected: boolean) => Call,
+): "ignored" {
+  const hook = candidate.entry;
+  const isCanceled = signal?.aborted === true;
+  const failed = call(error.code, !hook.failsOpen);
+  metrics.called(failed);
+  const fields = { webhook: hook.name, configuration: hook.configuration, error: error.message };
+  if (!hook.failsOpen) {
+    if (!isCanceled) metrics.rejected(failed, "calling_webhook_error");
+    log.warn("webhook failed, request refused", fields);
+    throw callFailed(hook.name, error);
+  }
+  if (isCanceled) throw timedOut();
+  metrics.failedOpen(failed);
+  log.warn("webhook failed, request goes on", fields);
+  return "ignored";
+}
+
+/** The request itself has ended: nobody is there for the answer. */
+export function timedOut(): ApiError {
+  const text = "Timeout: request did not complete within requested timeout";
+  return failure(504, "Timeout", text, {});
+}

@@ -1,0 +1,244 @@
+/**
+ * One call to a webhook: over TLS, by URL or through the endpoints of a Service.
+ *
+ * Holds  a request goes only to the host that the configuration names; redirects are not followed, no proxy
+ *        of the environment is used, and no credential is sent but those of the operator's kubeconfig. The
+ *        certificate must be valid for the URL's host or for `<service>.<namespace>.svc`.
+ *        Addresses that a URL names are not judged, as upstream: who may write a webhook configuration
+ *        sees every object anyway. Of a Service see service-target.ts.
+ * Limits the webhook's timeout, over all of waiting, connecting and reading; `answerBytesMax`; calls in
+ *        flight (seats.ts); heads and idle connections are the transport's.
+ * Retry  once, when the server closed a kept connection just as the question was sent: webhooks must be
+ *        idempotent. Nothing else is tried again.
+ */
+import { dialText } from "#apiserver/kubelet/dial-text.ts";
+import {
+  type ByteRequest,
+  type ByteResponse,
+  ByteTransportError,
+  type Host,
+  type HostsTransport,
+} from "#platform/byte-transport.ts";
+import type { Clock } from "#platform/clock.ts";
+import { ServiceTargetError, type ServiceTargets } from "../service-target.ts";
+import { CallError } from "./call-error.ts";
+import type { Hook, HookTarget } from "./hook.ts";
+import { type SeatLimits, Seats } from "./seats.ts";
+import { type Credentials, type OpenTransport, Trusts } from "./trusts.ts";
+
+export interface CallerDeps {
+  readonly clock: Clock;
+  readonly services: ServiceTargets;
+  readonly open: OpenTransport;
+  /** Of a host and port, from the operator's kubeconfig; absent: none is ever shown. */
+  readonly credentials?: (hostPort: string) => Credentials | undefined;
+}
+
+export interface CallerLimits extends SeatLimits {
+  readonly answerBytesMax: number;
+}
+
+interface Place {
+  /** As upstream prints it. */
+  readonly url: string;
+  readonly path: string;
+  /** Without an address for a Service: it is resolved for each call. */
+  readonly host: Host;
+  readonly hostPort: string;
+}
+
+/** Ends a call whose time is up. */
+class TimeUp extends Error {}
+
+export class WebhookCaller {
+  readonly #deps: CallerDeps;
+  readonly #limits: CallerLimits;
+  readonly #trusts: Trusts;
+  readonly #seats: Seats;
+
+  constructor(deps: CallerDeps, limits: CallerLimits) {
+    this.#deps = deps;
+    this.#limits = limits;
+    this.#trusts = new Trusts(deps.open);
+    this.#seats = new Seats(limits);
+  }
+
+  /** Webhooks with calls in flight, and how many. */
+  inFlight(): Iterable<readonly [readonly string[], number]> {
+    return this.#seats.inFlight();
+  }
+
+  /** @returns the body of a good answer. @throws CallError */
+  async call(hook: Hook, body: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const place = placeOf(hook.target, hook.timeoutMs);
+    const ending = new AbortController();
+    const timer = this.#deps.clock.after("webhook.call", hook.timeoutMs, () =>
+      ending.abort(new TimeUp("context deadline exceeded")),
+    );
+    const leave = (): void => ending.abort(new Error("context canceled"));
+    if (signal?.aborted === true) leave();
+    signal?.addEventListener("abort", leave, { once: true });
+    try {
+      return await this.#exchange(hook, place, body, ending.signal);
+    } catch (error) {
+      throw callError(error, place, ending.signal);
+    } finally {
+      timer.cancel();
+      signal?.removeEventListener("abort", leave);
+    }
+  }
+
+  close(): void {
+    this.#trusts.close();
+  }
+
+  async #exchange(
+    hook: Hook,
+    place: Place,
+    body: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    const release = await this.#seats.enter(hook.id, signal);
+    try {
+      signal.throwIfAborted();
+      const credentials = this.#deps.credentials?.(place.hostPort);
+      const { caBundle = "" } = hook.target;
+      const transport = this.#trusts.transport({ caBundle, credentials });
+      const authorization = credentials?.authorization?.();
+      const headers = authorization === undefined ? sentHeaders : { ...sentHeaders, authorization };
+      const request = { method: "POST", target: place.path, headers, body, signal };
+      const host = this.#resolved(hook.target, place.host);
+      return await read(await send(transport, host, request), this.#limits.answerBytesMax);
+    } finally {
+      release();
+    }
+  }
+
+  #resolved({ service }: HookTarget, host: Host): Host {
+    if (service === undefined) return host;
+    const { address, port } = this.#deps.services.resolve({ ...service, port: host.port });
+    return { ...host, address, port };
+  }
+}
+
+const sentHeaders = {
+  "content-type": "application/json",
+  accept: "application/json, */*",
+  "user-agent": "kube-apiserver-admission",
+} as const;
+
+/** @throws CallError for a configuration that names no place: validation lets none through. */
+function placeOf(target: HookTarget, timeoutMs: number): Place {
+  const query = `timeout=${Math.ceil(timeoutMs / 1000)}s`;
+  const { service } = target;
+  if (service !== undefined) {
+    const { name, namespace, port = 443 } = service;
+    const host: Host = { scheme: "https", name: `${name}.${namespace}.svc`, port };
+    const hostPort = `${host.name}:${port}`;
+    const path = `${rooted(service.path ?? "")}?${query}`;
+    return { url: `https://${hostPort}${path}`, path, host, hostPort };
+  }
+  const url = URL.parse(target.url ?? "");
+  if (url === null || url.protocol !== "https:" || url.username !== "" || url.password !== "")
+    throw new CallError("webhook configuration must have either service or URL", 500);
+  const name = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const port = url.port === "" ? 443 : Number(url.port);
+  const path = `${url.pathname}?${query}`;
+  const shown = `https://${url.host}${path}`;
+  return {
+    url: shown,
+    path,
+    host: { scheme: "https", name, port },
+    hostPort: `${url.hostname}:${port}`,
+  };
+}
+
+function rooted(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}
+
+async function send(
+  transport: HostsTransport,
+  host: Host,
+  request: ByteRequest,
+): Promise<ByteResponse> {
+  try {
+    return await sendAgain(transport, host, request);
+  } catch (error) {
+    throw dialled(error, host, request.signal);
+  }
+}
+
+async function sendAgain(
+  transport: HostsTransport,
+  host: Host,
+  request: ByteRequest,
+): Promise<ByteResponse> {
+  try {
+    return await transport.send(host, request);
+  } catch (error) {
+    const isStale = error instanceof ByteTransportError && error.isStale;
+    if (!isStale || request.signal.aborted) throw error;
+    return transport.send(host, request);
+  }
+}
+
+/** The network's errors in Go's words; what `signal` ended keeps its reason. */
+function dialled(error: unknown, host: Host, signal: AbortSignal): Error {
+  if (signal.aborted) return signal.reason as Error;
+  if (!(error instanceof ByteTransportError)) return error as Error;
+  return new Error(dialText(error, host), { cause: error });
+}
+
+async function read(response: ByteResponse, bytesMax: number): Promise<Uint8Array> {
+  const { status, upgraded } = response;
+  if (upgraded !== undefined) {
+    upgraded.abort();
+    throw new CallError("failed to call webhook: the server switched protocols unasked");
+  }
+  const bytes = await response.read(bytesMax);
+  if (bytes === "too-large")
+    throw new CallError(`failed to call webhook: the answer has more than ${bytesMax} bytes`);
+  if (status >= 200 && status <= 206) return bytes;
+  const { "content-type": type = "" } = response.headers;
+  const text = type.startsWith("text/")
+    ? new TextDecoder().decode(bytes.subarray(0, 2048)).trim()
+    : "unknown";
+  throw new CallError(`failed to call webhook: ${statusText(status, text)}`, status);
+}
+
+const statusTexts: ReadonlyMap<number, string> = new Map([
+  [400, "the server rejected our request for an unknown reason"],
+  [401, "the server has asked for the client to provide credentials"],
+  [404, "the server could not find the requested resource"],
+  [405, "the server does not allow this method on the requested resource"],
+  [409, "the server reported a conflict"],
+  [422, "the server rejected our request due to an error in our request"],
+  [429, "the server has received too many requests and has asked us to try again later"],
+  [503, "the server is currently unable to handle the request"],
+  [
+    504,
+    "the server was unable to return a response in the time allotted, but may still be processing the request",
+  ],
+]);
+
+/** As client-go words an answer that is no API object. */
+function statusText(status: number, said: string): string {
+  const known = statusTexts.get(status);
+  if (known !== undefined) return known;
+  if (status === 403 || status === 415) return said;
+  if (status >= 500)
+    return `an error on the server (${JSON.stringify(said)}) has prevented the request from succeeding`;
+  return `the server responded with the status code ${status} but did not return more information`;
+}
+
+function callError(error: unknown, { url }: Place, signal: AbortSignal): CallError {
+  if (error instanceof CallError) return error;
+  const isOurs = error instanceof ServiceTargetError || error instanceof ByteTransportError;
+  const reason = signal.aborted ? (signal.reason as Error) : (error as Error);
+  // A bug is not a webhook's failure: it must not fail open.
+  if (!signal.aborted && !isOurs && reason.cause === undefined) throw reason;
+  const isCanceled = signal.aborted && !(signal.reason instanceof TimeUp);
+  const text = `failed to call webhook: Post ${JSON.stringify(url)}: ${reason.message}`;
+  return new CallError(text, isCanceled ? 499 : 503);
+}

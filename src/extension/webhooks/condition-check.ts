@@ -1,0 +1,60 @@
+/**
+ * matchConditions of a webhook configuration are compiled when it is written: what does not compile is
+ * refused, and so is any condition on a server without an evaluator, because a condition that is ignored
+ * would call a webhook for what it must not see.
+ */
+import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
+import { failure, type FieldError, invalid } from "#api/status.ts";
+import type { ConditionEvaluator, MatchCondition } from "../matching/conditions.ts";
+
+const kinds: ReadonlySet<string> = new Set([
+  "MutatingWebhookConfiguration",
+  "ValidatingWebhookConfiguration",
+]);
+
+interface Webhooks {
+  readonly webhooks?: readonly { readonly matchConditions?: readonly MatchCondition[] }[];
+}
+
+export function webhookConditions(evaluator: ConditionEvaluator | undefined): AdmissionPlugin {
+  return {
+    name: "WebhookConditions",
+    validate(request) {
+      const { info, object, oldObject } = request;
+      if (info.group !== "admissionregistration.k8s.io" || !kinds.has(info.kind)) return;
+      if (object === undefined || oldObject?.metadata?.deletionTimestamp !== undefined) return;
+      const conditions = conditionsOf(object);
+      if (conditions.every(({ length }) => length === 0)) return;
+      if (evaluator === undefined) throw notEvaluated(request);
+      // As upstream: what is stored may stay as it is.
+      if (JSON.stringify(conditions) === JSON.stringify(conditionsOf(oldObject ?? {}))) return;
+      const errors = conditions.flatMap((own, at) => faults(evaluator, own, at));
+      if (errors.length > 0) throw invalid(info, request.name, errors);
+    },
+  };
+}
+
+function conditionsOf(configuration: object): readonly (readonly MatchCondition[])[] {
+  const { webhooks = [] } = configuration as Webhooks; // validated
+  return webhooks.map(({ matchConditions }) => matchConditions ?? []);
+}
+
+function faults(
+  evaluator: ConditionEvaluator,
+  conditions: readonly MatchCondition[],
+  webhook: number,
+): readonly FieldError[] {
+  const compiled = evaluator.compile(conditions);
+  if (compiled.kind === "compiled") return [];
+  return compiled.errors.map(({ index, message }) => {
+    const field = `webhooks[${webhook}].matchConditions[${index}].expression`;
+    const value = JSON.stringify(conditions[index]?.expression ?? "");
+    return { reason: "FieldValueInvalid", field, message: `Invalid value: ${value}: ${message}` };
+  });
+}
+
+function notEvaluated({ info, name }: AdmissionRequest): Error {
+  const text = `${info.kind} with matchConditions is not supported: this server does not evaluate them`;
+  const named = name === "" ? {} : { name };
+  return failure(501, "NotImplemented", text, { ...named, group: info.group, kind: info.resource });
+}

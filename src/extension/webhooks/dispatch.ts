@@ -1,0 +1,109 @@
+/** What both types of webhooks do before one is asked: which of them the request concerns. */
+import type { AdmissionRequest } from "#admission/admission.ts";
+import type { Lister } from "#api/lister.ts";
+import type { AnyObject } from "#api/object.ts";
+import { forbidden } from "#api/status.ts";
+import type { Catalog } from "#apiserver/kind.ts";
+import type { Candidate, RuleIndex } from "../matching/rule-index.ts";
+import { isExempt } from "../matching/rules.ts";
+import { namespaceSelected, objectSelected } from "../matching/selectors.ts";
+import type { AskDeps } from "./ask.ts";
+import type { Hook, HookSource } from "./hook.ts";
+import { type ObjectView, objectView } from "./object-view.ts";
+import { reviewFields, reviewTail, type ViewedObjects } from "./review.ts";
+
+export interface WebhookDeps extends AskDeps {
+  readonly lookup: Lister;
+  readonly catalog: Pick<Catalog, "find">;
+}
+
+const none: readonly Candidate<Hook>[] = [];
+
+/** By rules alone; empty for most requests. */
+export function candidatesOf(
+  source: HookSource,
+  request: AdmissionRequest,
+): readonly Candidate<Hook>[] {
+  const hooks: RuleIndex<Hook> = source.hooks();
+  if (hooks.isEmpty || isExempt(request)) return none;
+  return hooks.candidates(request);
+}
+
+/** Selectors and conditions, too. @throws ApiError 404 for an unknown namespace, 403 for a failed condition. */
+export function isCalled(
+  { lookup }: WebhookDeps,
+  request: AdmissionRequest,
+  candidate: Candidate<Hook>,
+  objects: () => ViewedObjects,
+): boolean {
+  const hook = candidate.entry;
+  // An unselected object is not of the webhook's concern, even if its namespace cannot be found.
+  if (!objectSelected(hook.objects, request)) return false;
+  if (!namespaceSelected(hook.namespaces, request, lookup)) return false;
+  if (hook.conditions === undefined) return true;
+  const fields = reviewFields(request, candidate);
+  const result = hook.conditions.evaluate({ ...objects(), request: fields, user: request.user });
+  if (result.kind !== "error") return result.kind === "match";
+  const { group, resource } = request.info;
+  throw forbidden({ group, resource }, request.name, result.message);
+}
+
+/** The objects of one request in one version, as data and as bytes; each made once, when first needed. */
+class VersionedObjects {
+  readonly #view: ObjectView;
+  readonly #request: AdmissionRequest;
+  readonly #candidate: Candidate<Hook>;
+  #objects: ViewedObjects | undefined;
+  #tail: Uint8Array | undefined;
+
+  constructor(
+    catalog: Pick<Catalog, "find">,
+    request: AdmissionRequest,
+    candidate: Candidate<Hook>,
+  ) {
+    const { info, kind } = candidate;
+    this.#view = objectView(catalog, info, kind, request.subresource);
+    this.#request = request;
+    this.#candidate = candidate;
+  }
+
+  get objects(): ViewedObjects {
+    const { object, oldObject } = this.#request;
+    this.#objects ??= { object: this.#seen(object), oldObject: this.#seen(oldObject) };
+    return this.#objects;
+  }
+
+  get tail(): Uint8Array {
+    this.#tail ??= reviewTail(reviewFields(this.#request, this.#candidate), this.objects);
+    return this.#tail;
+  }
+
+  /** The object of the request, after a patch, in its stored version. */
+  fromView(patched: AnyObject): AnyObject {
+    return this.#view.fromView(patched, this.#request.object ?? {});
+  }
+
+  #seen(object: AnyObject | undefined): AnyObject | undefined {
+    return object === undefined ? undefined : this.#view.toView(object);
+  }
+}
+
+/** Versions of one request that webhooks ask for: nearly always one. */
+export class VersionCache {
+  readonly #catalog: Pick<Catalog, "find">;
+  readonly #request: AdmissionRequest;
+  readonly #versions = new Map<Candidate<Hook>["info"], VersionedObjects>();
+
+  constructor(catalog: Pick<Catalog, "find">, request: AdmissionRequest) {
+    this.#catalog = catalog;
+    this.#request = request;
+  }
+
+  of(candidate: Candidate<Hook>): VersionedObjects {
+    const known = this.#versions.get(candidate.info);
+    if (known !== undefined) return known;
+    const made = new VersionedObjects(this.#catalog, this.#request, candidate);
+    this.#versions.set(candidate.info, made);
+    return made;
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * MutatingAdmissionWebhook: the webhooks that a request concerns, one after the other, each of which sees
+ * what those before it changed.
+ *
+ * Holds  an object that a patch made is decoded and defaulted like one of a client, and validated later.
+ *        In the second pass (admission/reinvocation.ts) a webhook is asked again only if its policy is
+ *        IfNeeded, it was asked in the first, and the object changed after it was asked.
+ */
+import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
+import { jsonEqual } from "#api/json-value.ts";
+import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
+import { refuseBeyondLimits } from "#api/object-limits.ts";
+import { applyJsonPatch } from "#api/patch/json-patch.ts";
+import { internalError } from "#api/status.ts";
+import type { Candidate } from "../matching/rule-index.ts";
+import { askWebhook } from "./ask.ts";
+import { candidatesOf, isCalled, VersionCache, type WebhookDeps } from "./dispatch.ts";
+import type { Hook, HookSource } from "./hook.ts";
+import { checkManagedFields } from "./managed-fields.ts";
+import type { Verdict } from "./verdict.ts";
+
+const name = "MutatingAdmissionWebhook";
+const mutationPrefix = "mutation.webhook.admission.k8s.io/";
+const patchPrefix = "patch.webhook.admission.k8s.io/";
+
+export function mutatingWebhooks(deps: WebhookDeps, source: HookSource): AdmissionPlugin {
+  return {
+    name,
+    mutate(request) {
+      const candidates = candidatesOf(source, request);
+      if (candidates.length === 0) return request.object ?? {};
+      return mutateBy(deps, request, candidates);
+    },
+    judge(request) {
+      const candidates = candidatesOf(source, request);
+      return candidates.length === 0 ? undefined : judgeBy(deps, request, candidates);
+    },
+  };
+}
+
+/** Of one attempt at a write. */
+interface Rounds {
+  /** Asked in the first pass, by id: would be asked again if the object changes. */
+  readonly asked: Set<string>;
+  /** To be asked in the second pass. */
+  readonly again: Set<string>;
+  /** After the last webhook of the first pass. */
+  output: AnyObject | undefined;
+}
+
+async function mutateBy(
+  deps: WebhookDeps,
+  request: AdmissionRequest,
+  candidates: readonly Candidate<Hook>[],
+): Promise<AnyObject> {
+  const makeRounds = (): Rounds => ({ asked: new Set(), again: new Set(), output: undefined });
+  const rounds = request.reinvocation?.stateOf(name, makeRounds) ?? makeRounds();
+  const isSecond = request.reinvocation?.isSecond === true;
+  if (isSecond && !isSame(rounds.output, request.object)) changed(rounds);
+  let seen = request;
+  let versions = new VersionCache(deps.catalog, seen);
+  for (const [at, candidate] of candidates.entries()) {
+    const hook = candidate.entry;
+    const { objects } = { objects: () => versions.of(candidate).objects };
+    if (!isCalled(deps, seen, candidate, objects)) continue;
+    if (isSecond && !rounds.again.has(hook.id)) continue;
+    const object = await mutateOnce(
+      deps,
+      seen,
+      candidate,
+      versions,
+      `round_${isSecond ? 1 : 0}_index_${at}`,
+    );
+    if (object !== seen.object) {
+      changed(rounds);
+      request.reinvocation?.want();
+      seen = { ...seen, object };
+      versions = new VersionCache(deps.catalog, seen);
+    }
+    if (hook.isReinvocable) rounds.asked.add(hook.id);
+  }
+  rounds.output = seen.object;
+  return checkManagedFields(request, seen.object ?? {});
+}
+
+/** All that were asked so far have not seen the newest object. */
+function changed({ asked, again }: Rounds): void {
+  for (const id of asked) again.add(id);
+}
+
+/** @returns the same object when the webhook changed nothing. */
+async function mutateOnce(
+  deps: WebhookDeps,
+  request: AdmissionRequest,
+  candidate: Candidate<Hook>,
+  versions: VersionCache,
+  round: string,
+): Promise<AnyObject> {
+  const view = versions.of(candidate);
+  const hook = candidate.entry;
+  let object = request.object ?? {};
+  let patch: JsonValue | undefined;
+  const use = (verdict: Verdict): void => {
+    patch = verdict.patch;
+    if (patch === undefined) return;
+    const before = view.objects.object ?? {};
+    const patched = patchedObject(before, patch);
+    const next = asInternal(() => view.fromView(patched));
+    if (!isSame(next, object)) object = next;
+  };
+  const question = { type: "mutating", request, candidate, tail: view.tail, use } as const;
+  const outcome = await askWebhook(deps, question);
+  if (outcome === "ignored") request.annotate?.(`failed-open.${mutationPrefix}${round}`, hook.name);
+  annotate(request, hook, round, object !== request.object, patch);
+  return object;
+}
+
+function annotate(
+  request: AdmissionRequest,
+  { configuration, name: webhook }: Hook,
+  round: string,
+  mutated: boolean,
+  patch: JsonValue | undefined,
+): void {
+  if (request.annotate === undefined) return;
+  request.annotate(
+    `${mutationPrefix}${round}`,
+    JSON.stringify({ configuration, webhook, mutated }),
+  );
+  if (patch === undefined) return;
+  const text = JSON.stringify({ configuration, webhook, patch, patchType: "JSONPatch" });
+  request.annotate(`${patchPrefix}${round}`, text);
+}
+
+/** @throws ApiError 500: the webhook's patch is at fault, not the client. */
+function patchedObject(object: AnyObject, patch: JsonValue): AnyObject {
+  return asInternal(() => {
+    const patched = applyJsonPatch(object as unknown as JsonObject, patch) as AnyObject; // plain JSON data
+    refuseBeyondLimits(patched);
+    return patched;
+  });
+}
+
+function asInternal<T>(f: () => T): T {
+  try {
+    return f();
+  } catch (error) {
+    const { cause, message } = error as Error;
+    throw internalError(cause instanceof Error ? cause.message : message);
+  }
+}
+
+function isSame(a: AnyObject | undefined, b: AnyObject | undefined): boolean {
+  return (
+    a === b || jsonEqual((a ?? null) as unknown as JsonValue, (b ?? null) as unknown as JsonValue)
+  );
+}
+
+/** An operation without an object: a webhook may refuse it; a patch has nothing to apply to. */
+async function judgeBy(
+  deps: WebhookDeps,
+  request: AdmissionRequest,
+  candidates: readonly Candidate<Hook>[],
+): Promise<void> {
+  const versions = new VersionCache(deps.catalog, request);
+  for (const [at, candidate] of candidates.entries()) {
+    const view = versions.of(candidate);
+    if (!isCalled(deps, request, candidate, () => view.objects)) continue;
+    const hook = candidate.entry;
+    const use = ({ patch }: Verdict): void => {
+      if (patch === undefined) return;
+      const said = `admission webhook ${JSON.stringify(hook.name)} attempted to modify the object`;
+      throw internalError(`${said}, which is not supported for this operation`);
+    };
+    const question = { type: "mutating", request, candidate, tail: view.tail, use } as const;
+    const outcome = await askWebhook(deps, question);
+    const round = `round_0_index_${at}`;
+    if (outcome === "ignored")
+      request.annotate?.(`failed-open.${mutationPrefix}${round}`, hook.name);
+    annotate(request, hook, round, false, undefined);
+  }
+}

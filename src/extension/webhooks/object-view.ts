@@ -1,0 +1,84 @@
+/**
+ * The objects of a request in the version a webhook wants, and back: the room above works with objects in
+ * their stored version.
+ *
+ *   the resource itself, status ...    converted between versions of the kind
+ *   scale                              a Scale is made from the object, and written back to it
+ *   binding, eviction, token, exec     kinds of their own: the object is as it was sent
+ */
+import type { AnyObject, GroupVersionKind } from "#api/object.ts";
+import { apiVersionOf } from "#api/object.ts";
+import { applyDefaults } from "#api/defaults/apply.ts";
+import type { Scale } from "#api/gen/types.ts";
+import { applyScale, scaleFromObject } from "#api/scale.ts";
+import { schemaOfKind } from "#api/schema/schema.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import { checkKind } from "#apiserver/builtin-kind.ts";
+import type { Catalog } from "#apiserver/kind.ts";
+
+export interface ObjectView {
+  toView(object: AnyObject): AnyObject;
+  /** `view`: as a webhook's patch left it. Decoded, defaulted. @throws when it is no object of the kind. */
+  fromView(view: AnyObject, object: AnyObject): AnyObject;
+}
+
+/** `info` and `kind` of a candidate (matching/rule-index.ts). */
+export function objectView(
+  catalog: Pick<Catalog, "find">,
+  info: ResourceInfo,
+  kind: GroupVersionKind,
+  subresource: string,
+): ObjectView {
+  const served = catalog.find(info.group, info.version, info.resource);
+  if (subresource === "scale" && scaleKinds.has(`${info.group}/${info.resource}`))
+    return scaleView(info);
+  if (served === undefined || kind.kind !== info.kind) return ownKindView(kind);
+  return {
+    toView: (object) => served.fromStored(object),
+    fromView: (view) => {
+      checkType(view, kind);
+      const { object } = served.check(view, undefined);
+      return served.toStored(served.applyDefaults(object));
+    },
+  };
+}
+
+const scaleKinds = new Set([
+  "apps/deployments",
+  "apps/replicasets",
+  "apps/statefulsets",
+  "/replicationcontrollers",
+]);
+
+function scaleView({ group, resource }: ResourceInfo): ObjectView {
+  return {
+    toView: (object) =>
+      (scaleFromObject(group, resource, object) as AnyObject | undefined) ?? object, // a generated kind as a bag of fields
+    fromView: (view, object) => {
+      const { object: scale } = checkKind(scaleGvk, view, undefined);
+      return applyScale(group, resource, object, scale as unknown as Scale) ?? object; // checked
+    },
+  };
+}
+
+const scaleGvk = { group: "autoscaling", version: "v1", kind: "Scale" };
+
+function ownKindView(kind: GroupVersionKind): ObjectView {
+  const { group, version } = kind;
+  return {
+    toView: (object) => object,
+    fromView: (view) => {
+      checkType(view, kind);
+      if (schemaOfKind(kind) === undefined) return view;
+      return applyDefaults(group, version, kind.kind, checkKind(kind, view, undefined).object);
+    },
+  };
+}
+
+/** A patch may not make another kind of the object. */
+function checkType(view: AnyObject, kind: GroupVersionKind): void {
+  const apiVersion = apiVersionOf(kind);
+  if (view.apiVersion === apiVersion && view.kind === kind.kind) return;
+  const given = `${String(view.apiVersion ?? "")}, Kind=${String(view.kind ?? "")}`;
+  throw new Error(`the patched object is a ${given}, not a ${apiVersion}, Kind=${kind.kind}`);
+}

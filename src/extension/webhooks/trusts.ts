@@ -1,0 +1,73 @@
+/**
+ * Connections to webhooks, one pool per set of trusted authorities and credentials, and in it per server.
+ *
+ * Limits `trustsMax` pools (upstream's 200); beyond it the one that was used longest ago is closed: its
+ *        requests under way finish.
+ */
+import type { HostsTransport } from "#platform/byte-transport.ts";
+
+/** What this server shows and believes. */
+interface Trust {
+  /** PEM in base64, "": the authorities of the host. */
+  readonly caBundle: string;
+  readonly credentials: Credentials | undefined;
+}
+
+/** From the kubeconfig of an AdmissionConfiguration; nothing else gives a webhook credentials. */
+export interface Credentials {
+  readonly certificate?: string;
+  readonly key?: string;
+  /** The value of an Authorization header. */
+  readonly authorization?: () => string;
+}
+
+export type OpenTransport = (trust: {
+  /** PEM; undefined: the authorities of the host. */
+  readonly ca: string | undefined;
+  readonly certificate?: string;
+  readonly key?: string;
+}) => HostsTransport;
+
+const trustsMax = 200;
+
+export class Trusts {
+  readonly #open: OpenTransport;
+  readonly #transports = new Map<string, HostsTransport>();
+
+  constructor(open: OpenTransport) {
+    this.#open = open;
+  }
+
+  transport({ caBundle, credentials }: Trust): HostsTransport {
+    const key = `${credentials?.certificate ?? ""} ${credentials?.key ?? ""} ${caBundle}`;
+    const known = this.#transports.get(key);
+    if (known !== undefined) {
+      if (this.#transports.size > trustsMax / 2) {
+        this.#transports.delete(key);
+        this.#transports.set(key, known);
+      }
+      return known;
+    }
+    this.#dropOldest();
+    const { certificate, key: privateKey } = credentials ?? {};
+    const ca = caBundle === "" ? undefined : Buffer.from(caBundle, "base64").toString();
+    const shown =
+      certificate === undefined || privateKey === undefined ? {} : { certificate, key: privateKey };
+    const opened = this.#open({ ca, ...shown });
+    this.#transports.set(key, opened);
+    return opened;
+  }
+
+  close(): void {
+    for (const transport of this.#transports.values()) transport.close();
+    this.#transports.clear();
+  }
+
+  #dropOldest(): void {
+    if (this.#transports.size < trustsMax) return;
+    const [oldest] = this.#transports;
+    if (oldest === undefined) return;
+    this.#transports.delete(oldest[0]);
+    oldest[1].close();
+  }
+}

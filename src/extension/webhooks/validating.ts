@@ -1,0 +1,67 @@
+/**
+ * ValidatingAdmissionWebhook: all webhooks that a request concerns, asked at once (64 of them).
+ *
+ * Holds  the request is answered when the last of them has answered, by the first refusal to come, as
+ *        upstream; none of them changes it.
+ */
+import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
+import { askWebhook, timedOut } from "./ask.ts";
+import { candidatesOf, isCalled, VersionCache, type WebhookDeps } from "./dispatch.ts";
+import type { Candidate } from "../matching/rule-index.ts";
+import type { Hook, HookSource } from "./hook.ts";
+
+/** Of one request at once; upstream asks all of them, which nobody has. */
+const callsPerRequestMax = 64;
+const failedOpenPrefix = "failed-open.validating.webhook.admission.k8s.io/";
+
+export function validatingWebhooks(deps: WebhookDeps, source: HookSource): AdmissionPlugin {
+  return {
+    name: "ValidatingAdmissionWebhook",
+    validate(request) {
+      const candidates = candidatesOf(source, request);
+      if (candidates.length === 0) return undefined;
+      return validateBy(deps, request, candidates);
+    },
+  };
+}
+
+async function validateBy(
+  deps: WebhookDeps,
+  request: AdmissionRequest,
+  candidates: readonly Candidate<Hook>[],
+): Promise<void> {
+  const versions = new VersionCache(deps.catalog, request);
+  const called = candidates.filter((candidate) =>
+    isCalled(deps, request, candidate, () => versions.of(candidate).objects),
+  );
+  if (called.length === 0) return;
+  if (request.signal?.aborted === true) throw timedOut();
+  const refusals: unknown[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let at = next++; at < called.length; at = next++) {
+      const candidate = called[at];
+      if (candidate === undefined) return;
+      await validateOnce(deps, request, candidate, versions.of(candidate).tail, at).catch((error) =>
+        refusals.push(error),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(called.length, callsPerRequestMax) }, worker));
+  if (refusals.length > 0) throw refusals[0];
+}
+
+async function validateOnce(
+  deps: WebhookDeps,
+  request: AdmissionRequest,
+  candidate: Candidate<Hook>,
+  tail: Uint8Array,
+  at: number,
+): Promise<void> {
+  const question = { type: "validating", request, candidate, tail, use: nothing } as const;
+  const outcome = await askWebhook(deps, question);
+  if (outcome === "used") return;
+  request.annotate?.(`${failedOpenPrefix}round_0_index_${at}`, candidate.entry.name);
+}
+
+function nothing(): void {}
