@@ -1,6 +1,7 @@
 /** The conformance behaviours of admission webhooks, by upstream's names ([sig-api-machinery] AdmissionWebhook). */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { hostAuthorities, hostsTransport } from "#platform/node/http/http-hosts.ts";
 import { allow, deny, patch } from "#extension/testing/webhook-server.ts";
 import {
   configMap,
@@ -340,6 +341,67 @@ describe("AdmissionWebhook", () => {
     for (let at = 0; at < 20; at++) await world.create(maps, configMap(`many-${at}`));
     await world.unregister("validating", "kept");
     assert.ok(world.hooks.connections() - before <= 1, "no connection per question");
+  });
+});
+
+describe("AdmissionWebhook by Service", () => {
+  let world: WebhookWorld;
+  const dialled: (string | undefined)[] = [];
+  before(async () => {
+    // No endpoint may have an address of loopback, so the way there is bent at the last step.
+    world = await openWebhookWorld({
+      webhooks: ({ ca = hostAuthorities }) => {
+        const limits = { connectMs: 5_000, headBytesMax: 65_536, idleSocketsMax: 4 };
+        const transport = hostsTransport({ ca, limits });
+        return {
+          ...transport,
+          send: (host, request) => {
+            dialled.push(host.address);
+            return transport.send({ ...host, address: "127.0.0.1" }, request);
+          },
+        };
+      },
+    });
+  });
+  after(() => world.stop());
+
+  test("a Service without selector leads to the endpoints of slices made by hand, under its own name", async () => {
+    world.hooks.on("/by-service", deny("asked by Service"));
+    const service = { namespace: "hooks", name: "webhook", path: "/by-service", port: 8443 };
+    const clientConfig = { service, caBundle: world.hooks.caBundle };
+    await world.register("validating", "service", "/by-service", { clientConfig });
+    const failed = await world.create(maps, configMap("by-service"));
+    assert.equal(
+      failed.json["message"],
+      'Internal error occurred: failed calling webhook "service.example.com": failed to call webhook: Post "https://webhook.hooks.svc:8443/by-service?timeout=10s": service "webhook" not found',
+    );
+    const metadata = { name: "webhook", namespace: "hooks" };
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "hooks" } };
+    assert.equal((await world.create("/api/v1/namespaces", namespace)).status, 201);
+    const ports = [{ name: "https", port: 8443 }];
+    const made = await world.create("/api/v1/namespaces/hooks/services", {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata,
+      spec: { ports },
+    });
+    assert.equal(made.status, 201, made.text);
+    const slices = "/apis/discovery.k8s.io/v1/namespaces/hooks/endpointslices";
+    const sliced = await world.create(slices, {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: { ...metadata, labels: { "kubernetes.io/service-name": "webhook" } },
+      addressType: "IPv4",
+      ports: [{ name: "https", port: world.hooks.port }],
+      endpoints: [{ addresses: ["10.1.2.3"] }],
+    });
+    assert.equal(sliced.status, 201, sliced.text);
+    const denied = await world.create(maps, configMap("by-service"));
+    assert.equal(
+      denied.json["message"],
+      'admission webhook "service.example.com" denied the request: asked by Service',
+    );
+    assert.deepEqual(dialled, ["10.1.2.3"]);
   });
 });
 
