@@ -62,6 +62,7 @@ function checkBody(body: AnyObject): void {
   for (const [field, type, goType] of bodyTypes) {
     const value = body[field];
     if (value === undefined || value === null || typeof value === type) continue;
+    if (typeof value === "bigint" && type === "number") continue;
     const given = typeof value === "boolean" ? "bool" : typeof value;
     const where = `Go struct field DeleteOptions.${field} of type ${goType}`;
     throw badRequest(`json: cannot unmarshal ${given} into ${where}`);
@@ -76,6 +77,7 @@ function fromBody(body: AnyObject): Given {
   const dryRun = body["dryRun"];
   return {
     ...(typeof grace === "number" ? { gracePeriodSeconds: graceOf(grace) } : {}),
+    ...(typeof grace === "bigint" ? { gracePeriodSeconds: graceOf(clampToSafe(grace)) } : {}),
     ...(typeof policy === "string" ? { propagationPolicy: policy } : {}),
     ...(typeof orphan === "boolean" ? { orphanDependents: orphan } : {}),
     ...preconditions(body["preconditions"]),

@@ -1,4 +1,5 @@
 /** All suites, in the order in which they run. */
+import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
 import { server } from "./cases/server.ts";
@@ -15,4 +16,5 @@ export const suites: readonly Suite[] = [
   kinds,
   wrongKinds,
   invalid,
+  integers,
 ];

@@ -2,6 +2,7 @@
  * ControllerRevisions: the templates a StatefulSet or DaemonSet has had. A rollback restores one of
  * them, and a label of each pod names its own.
  */
+import { exactInteger } from "#base/exact-json.ts";
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import { goJson } from "#api/go-json.ts";
 import type { KubeObject, OwnerReference } from "#api/object.ts";
@@ -58,7 +59,8 @@ export function claimRevisions(
 }
 
 function byRevision(a: ControllerRevision, b: ControllerRevision): number {
-  return a.revision - b.revision || ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1);
+  if (a.revision !== b.revision) return a.revision < b.revision ? -1 : 1;
+  return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
 }
 
 /**
@@ -73,19 +75,20 @@ export async function ensureRevision(
   const template = owner.spec?.template ?? {};
   const sorted = known.toSorted(byRevision);
   const newest = sorted.at(-1)?.revision ?? 0;
+  const next = exactInteger(BigInt(newest) + 1n);
   const data = restoringPatch(template);
   const same = sorted.findLast((revision) => jsonEqual(revision.data, data));
-  if (same === undefined) return createRevision(deps, owner, template, newest + 1);
+  if (same === undefined) return createRevision(deps, owner, template, next);
   if (same.revision === newest) return same;
   const { namespace = "" } = same.metadata ?? {};
-  return deps.client.update(refs.controllerrevisions, namespace, { ...same, revision: newest + 1 });
+  return deps.client.update(refs.controllerrevisions, namespace, { ...same, revision: next });
 }
 
 async function createRevision(
   deps: RevisionDeps,
   owner: RevisionOwner,
   template: PodTemplateSpec,
-  revision: number,
+  revision: number | bigint,
 ): Promise<ControllerRevision> {
   // A taken name with another template is a hash collision: the count changes until one is free.
   for (let collisions = owner.status?.collisionCount; ; collisions = (collisions ?? 0) + 1) {
@@ -99,7 +102,7 @@ function makeRevision(
   deps: RevisionDeps,
   owner: RevisionOwner,
   template: PodTemplateSpec,
-  counts: { readonly revision: number; readonly collisions: number | undefined },
+  counts: { readonly revision: number | bigint; readonly collisions: number | undefined },
 ): ControllerRevision {
   const { name = "", namespace = "", annotations } = owner.metadata ?? {};
   const data = restoringPatch(template);
