@@ -1,6 +1,7 @@
 /** The PersistentVolumeClaims of a Pod, and the objects that decide about them. */
 import type {
   CSIDriver,
+  CSINode,
   CSIStorageCapacity,
   Node,
   PersistentVolume,
@@ -8,6 +9,7 @@ import type {
   Pod,
   StorageClass,
   Volume,
+  VolumeAttachment,
 } from "#api/gen/types.ts";
 import type { PodInfo } from "./pod-info.ts";
 
@@ -17,6 +19,9 @@ export interface VolumeLookup {
   volume(name: string): PersistentVolume | undefined;
   storageClass(name: string): StorageClass | undefined;
   csiDriver(name: string): CSIDriver | undefined;
+  /** What drivers say of the node of that name. */
+  csiNode(name: string): CSINode | undefined;
+  attachmentsTo(nodeName: string): readonly VolumeAttachment[];
   storageCapacities(className: string): readonly CSIStorageCapacity[];
   /** The volume that the claim would get on the node, without those `taken`. */
   bestVolume(
