@@ -7,10 +7,11 @@ import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import type { Clock } from "#platform/clock.ts";
-import { hostsTransport } from "#platform/node/http/http-hosts.ts";
+import { type HostsCredentials, hostsTransport } from "#platform/node/http/http-hosts.ts";
 import type { Random } from "#platform/random.ts";
 import { parseGoDuration } from "#api/go-duration.ts";
 import * as limits from "./limits.ts";
+import { renewedFiles } from "./renewed-files.ts";
 import { readOperatorFile } from "./operator-file.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -22,11 +23,22 @@ export interface KubeletFlags {
   readonly kubeletTimeout?: string;
 }
 
+interface KubeletFiles {
+  readonly authority?: string;
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+/** Read from those files. */
+type KubeletPems = Pick<KubeletAccess, "authority" | "client">;
+
 export interface KubeletAccess {
   /** PEM. Absent: the certificates of kubelets are not checked, as upstream. */
   readonly authority?: string;
   /** Absent: one that the cluster's authority issues at the start. */
   readonly client?: IssuedCertificate;
+  /** Where both were read: looked at again, as an operator may renew them. */
+  readonly files?: KubeletFiles;
   readonly addressTypes?: readonly string[];
   /** Until a connection to a kubelet stands. */
   readonly timeoutMs?: number;
@@ -40,17 +52,29 @@ export function kubeletAccess(flags: KubeletFlags): KubeletAccess {
   const { kubeletClientKey: key, kubeletPreferredAddressTypes: types } = flags;
   if ((certificate === undefined) !== (key === undefined))
     throw new UsageError("give --kubelet-client-certificate and --kubelet-client-key, or neither");
+  const files = {
+    ...(ca === undefined ? {} : { authority: ca }),
+    ...(certificate === undefined || key === undefined ? {} : { certificate, key }),
+  };
+  return {
+    ...readPems(files),
+    ...(Object.keys(files).length === 0 ? {} : { files }),
+    ...(types === undefined ? {} : { addressTypes: typesOf(types) }),
+    timeoutMs: timeoutOf(flags.kubeletTimeout ?? "5s"),
+  };
+}
+
+/** @throws UsageError */
+function readPems({ authority, certificate, key }: KubeletFiles): KubeletPems {
+  const ca = authority === undefined ? undefined : readOperatorFile(authority);
   const client =
     certificate === undefined || key === undefined
       ? undefined
       : { certificate: readOperatorFile(certificate), privateKey: readOperatorFile(key) };
-  const authority = ca === undefined ? undefined : readOperatorFile(ca);
-  checkPem(authority, client);
+  checkPem(ca, client);
   return {
-    ...(authority === undefined ? {} : { authority }),
+    ...(ca === undefined ? {} : { authority: ca }),
     ...(client === undefined ? {} : { client }),
-    ...(types === undefined ? {} : { addressTypes: typesOf(types) }),
-    timeoutMs: timeoutOf(flags.kubeletTimeout ?? "5s"),
   };
 }
 
@@ -91,13 +115,16 @@ export function openKubelets(
   pki: Pki,
   access: KubeletAccess,
 ): OpenedKubelets {
-  const { authority, client = ownCertificate(host, pki), timeoutMs = 5_000 } = access;
-  const shown = { certificate: client.certificate, key: client.privateKey };
+  const { timeoutMs = 5_000 } = access;
   const toKubelets = { ...limits.kubeletConnections, connectMs: timeoutMs };
-  const ca = authority === undefined ? {} : { ca: authority };
+  const verified = kubeletCredentials(host, pki, access);
+  const unverified = (): HostsCredentials => {
+    const { certificate = "", key = "" } = verified();
+    return { certificate, key };
+  };
   const transports = {
-    verified: hostsTransport({ ...shown, ...ca, limits: toKubelets }),
-    unverified: hostsTransport({ ...shown, limits: toKubelets }),
+    verified: hostsTransport({ credentials: verified, limits: toKubelets }),
+    unverified: hostsTransport({ credentials: unverified, limits: toKubelets }),
     backends: hostsTransport({ limits: limits.kubeletConnections }),
   };
   const types = access.addressTypes === undefined ? {} : { addressTypes: access.addressTypes };
@@ -108,6 +135,28 @@ export function openKubelets(
       options: { ...kubeletDefaults, ...types },
     },
     close: () => Object.values(transports).forEach((transport) => transport.close()),
+  };
+}
+
+/** As they are now: renewed files count for new connections. */
+export function kubeletCredentials(
+  host: { readonly clock: Clock; readonly random: Random },
+  pki: Pki,
+  access: KubeletAccess,
+): () => HostsCredentials {
+  const own = access.client === undefined ? ownCertificate(host, pki) : undefined;
+  const { files } = access;
+  const paths = Object.values(files ?? {});
+  const read = (): KubeletPems => readPems(files ?? {});
+  const pems = renewedFiles<KubeletPems>(host.clock, { paths, first: access, read });
+  return () => {
+    const { authority, client = own } = pems();
+    return {
+      ...(authority === undefined ? {} : { ca: authority }),
+      ...(client === undefined
+        ? {}
+        : { certificate: client.certificate, key: client.privateKey }),
+    };
   };
 }
 

@@ -31,12 +31,17 @@ import {
 } from "./http-client.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
-interface HostsOptions {
+export interface HostsCredentials {
   /** PEM. Absent: any certificate of a server is accepted. */
   readonly ca?: string;
   /** PEM, both or neither: shown to every server. */
   readonly certificate?: string;
   readonly key?: string;
+}
+
+interface HostsOptions {
+  /** Asked at each request: a connection that was opened with others is not used any more. */
+  readonly credentials?: () => HostsCredentials;
   readonly limits: HostsLimits;
 }
 
@@ -52,16 +57,18 @@ interface Agents {
 }
 
 export function hostsTransport(options: HostsOptions): HostsTransport {
-  const { limits } = options;
-  const kept = agentsOf(options, {
+  const { limits, credentials = () => none } = options;
+  const kept = agentsOf({
     keepAlive: true,
     maxFreeSockets: limits.idleSocketsMax,
     timeout: freeSocketMs,
   });
   // A tunnel has its connection to itself, and may be closed one way only.
-  const tunnels = agentsOf(options, { keepAlive: false, allowHalfOpen: true });
-  const once = (host: Host, request: ByteRequest): Promise<ByteResponse> =>
-    exchange(host, request, limits, request.upgrade === undefined ? kept : tunnels);
+  const tunnels = agentsOf({ keepAlive: false, allowHalfOpen: true });
+  const once = (host: Host, request: ByteRequest): Promise<ByteResponse> => {
+    const agents = request.upgrade === undefined ? kept : tunnels;
+    return exchange(host, request, { limits, agents, tls: tlsOf(credentials()) });
+  };
   return {
     async send(host, request) {
       try {
@@ -91,20 +98,38 @@ async function addressesOf(name: string): Promise<readonly string[]> {
   }
 }
 
-function agentsOf({ ca, certificate, key }: HostsOptions, more: object): Agents {
-  const https = new HttpsAgent({
-    ...more,
+const none: HostsCredentials = {};
+
+function agentsOf(options: object): Agents {
+  return { http: new HttpAgent(options), https: new HttpsAgent(options) };
+}
+
+/** How one request goes. */
+interface Way {
+  readonly limits: HostsLimits;
+  readonly agents: Agents;
+  readonly tls: TlsOptions;
+}
+
+/** Parts of the name by which the agent finds a connection again. */
+interface TlsOptions {
+  readonly rejectUnauthorized?: false;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+function tlsOf({ ca, certificate, key }: HostsCredentials): TlsOptions {
+  return {
     ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
     ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
-  });
-  return { http: new HttpAgent(more), https };
+  };
 }
 
 function startRequest(
   { scheme, name, port, address = name }: Host,
   request: ByteRequest,
-  limits: HostsLimits,
-  agents: Agents,
+  { limits, agents, tls }: Way,
 ): ClientRequest {
   const shared = {
     host: address,
@@ -119,21 +144,16 @@ function startRequest(
   const servername = isIP(name) === 0 ? name : "";
   const identity = (_host: string, certificate: PeerCertificate): Error | undefined =>
     checkServerIdentity(name, certificate);
-  const options = { ...shared, servername, checkServerIdentity: identity };
+  const options = { ...shared, ...tls, servername, checkServerIdentity: identity };
   return httpsRequest({ ...options, agent: agents.https });
 }
 
-function exchange(
-  host: Host,
-  request: ByteRequest,
-  limits: HostsLimits,
-  agents: Agents,
-): Promise<ByteResponse> {
+function exchange(host: Host, request: ByteRequest, way: Way): Promise<ByteResponse> {
   const { body, signal } = request;
   if (signal.aborted) return Promise.reject(abortedError());
   return new Promise((resolve, reject) => {
-    const sent = startRequest(host, request, limits, agents);
-    limitConnecting(sent, host, limits.connectMs);
+    const sent = startRequest(host, request, way);
+    limitConnecting(sent, host, way.limits.connectMs);
     const abort = (): void => void sent.destroy(abortedError());
     signal.addEventListener("abort", abort, { once: true });
     const release = (): void => signal.removeEventListener("abort", abort);
