@@ -362,7 +362,7 @@ function clientAuthorities({ pki, signingAuthority, signers }: PlaneOptions): st
     if (signingAuthority === undefined || signers?.has(signer) === false) continue;
     all.add(signingAuthority(signer).certificate);
   }
-  return [...all].map((certificate) => certificate.trimEnd()).join("\n");
+  return [...all].map((certificate) => `${certificate.trimEnd()}\n`).join("");
 }
 
 /** Their certificates say who a client is. */
