@@ -2,6 +2,7 @@
 import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
+import { resizes } from "./cases/resizes.ts";
 import { server } from "./cases/server.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
@@ -17,4 +18,5 @@ export const suites: readonly Suite[] = [
   wrongKinds,
   invalid,
   integers,
+  resizes,
 ];

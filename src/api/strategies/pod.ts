@@ -190,13 +190,15 @@ function prepareEphemeral(next: AnyObject, old: AnyObject): AnyObject {
   return countGeneration({ ...old, metadata, spec: podSpec }, old, spec);
 }
 
-/** Only resources and resize policies of known containers; anything else is for validation to see. */
+/** Only resources of the pod, and resources and resize policies of known containers; the rest is for validation. */
 function prepareResize(next: AnyObject, old: AnyObject): AnyObject {
   const wanted = part(next, "spec");
   const before = part(old, "spec");
   const lists = ["containers", "initContainers"] as const;
   if (lists.some((list) => !sameNames(items(wanted, list), items(before, list)))) return next;
-  const podSpec: Record<string, unknown> = { ...before };
+  const { resources: _, ...kept } = before;
+  const podSpec: Record<string, unknown> = { ...kept };
+  if (has(wanted, "resources")) podSpec["resources"] = wanted["resources"];
   for (const list of lists) {
     if (has(before, list)) podSpec[list] = resized(items(wanted, list), items(before, list));
   }
