@@ -34,13 +34,13 @@ export function parseExactJson(text: string): unknown {
   return hasLongNumber(text) ? json.parse(text, reviveExact) : JSON.parse(text);
 }
 
-export interface NotedJson {
+interface NotedJson {
   readonly value: unknown;
   /** The first literal that is beyond every double: `1e400`. Its place in the value holds an infinity. */
   readonly overflow?: string;
 }
 
-export interface Numbers {
+interface Numbers {
   /** The caller has seen a dot, an exponent or `-0` outside of strings. */
   readonly hasOddNumbers: boolean;
   /** Literals that are not what their number prints as are noted for `literalOf`: `1.0`, `1e3`. */

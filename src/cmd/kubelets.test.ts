@@ -8,7 +8,8 @@ import { makeAuthority, makeClientCertificate } from "#auth/pki.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
-import { kubeletAccess, kubeletCredentials } from "./kubelets.ts";
+import { kubeletCredentials } from "./kubelet-credentials.ts";
+import { kubeletAccess } from "./kubelets.ts";
 import { UsageError } from "./usage-error.ts";
 
 const issue = {

@@ -1,18 +1,14 @@
 /** The way to kubelets, pods and Services: transports, limits, and the certificate this server shows. */
-import { createSecureContext } from "node:tls";
 import type { Kubelets } from "#apiserver/kubelet/deps.ts";
 import { kubeletDefaults } from "#apiserver/kubelet/deps.ts";
 import { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
-import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
-import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import type { Clock } from "#platform/clock.ts";
 import { type HostsCredentials, hostsTransport } from "#platform/node/http/http-hosts.ts";
 import type { Random } from "#platform/random.ts";
 import { parseGoDuration } from "#api/go-duration.ts";
 import * as limits from "./limits.ts";
-import { renewedFiles } from "./renewed-files.ts";
-import { readOperatorFile } from "./operator-file.ts";
+import { kubeletCredentials, type KubeletIdentity, readPems } from "./kubelet-credentials.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface KubeletFlags {
@@ -23,22 +19,7 @@ export interface KubeletFlags {
   readonly kubeletTimeout?: string;
 }
 
-interface KubeletFiles {
-  readonly authority?: string;
-  readonly certificate?: string;
-  readonly key?: string;
-}
-
-/** Read from those files. */
-type KubeletPems = Pick<KubeletAccess, "authority" | "client">;
-
-export interface KubeletAccess {
-  /** PEM. Absent: the certificates of kubelets are not checked, as upstream. */
-  readonly authority?: string;
-  /** Absent: one that the cluster's authority issues at the start. */
-  readonly client?: IssuedCertificate;
-  /** Where both were read: looked at again, as an operator may renew them. */
-  readonly files?: KubeletFiles;
+export interface KubeletAccess extends KubeletIdentity {
   readonly addressTypes?: readonly string[];
   /** Until a connection to a kubelet stands. */
   readonly timeoutMs?: number;
@@ -62,31 +43,6 @@ export function kubeletAccess(flags: KubeletFlags): KubeletAccess {
     ...(types === undefined ? {} : { addressTypes: typesOf(types) }),
     timeoutMs: timeoutOf(flags.kubeletTimeout ?? "5s"),
   };
-}
-
-/** @throws UsageError */
-function readPems({ authority, certificate, key }: KubeletFiles): KubeletPems {
-  const ca = authority === undefined ? undefined : readOperatorFile(authority);
-  const client =
-    certificate === undefined || key === undefined
-      ? undefined
-      : { certificate: readOperatorFile(certificate), privateKey: readOperatorFile(key) };
-  checkPem(ca, client);
-  return {
-    ...(ca === undefined ? {} : { authority: ca }),
-    ...(client === undefined ? {} : { client }),
-  };
-}
-
-/** At the start: otherwise each connection would fail, one by one. */
-function checkPem(ca: string | undefined, client: IssuedCertificate | undefined): void {
-  try {
-    const pair = client === undefined ? {} : { cert: client.certificate, key: client.privateKey };
-    createSecureContext({ ...(ca === undefined ? {} : { ca }), ...pair });
-  } catch (error) {
-    const text = `--kubelet-certificate-authority, --kubelet-client-certificate or --kubelet-client-key: ${(error as Error).message}`;
-    throw new UsageError(text, { cause: error });
-  }
 }
 
 function typesOf(text: string): readonly string[] {
@@ -136,40 +92,4 @@ export function openKubelets(
     },
     close: () => Object.values(transports).forEach((transport) => transport.close()),
   };
-}
-
-/** As they are now: renewed files count for new connections. */
-export function kubeletCredentials(
-  host: { readonly clock: Clock; readonly random: Random },
-  pki: Pki,
-  access: KubeletAccess,
-): () => HostsCredentials {
-  const own = access.client === undefined ? ownCertificate(host, pki) : undefined;
-  const { files } = access;
-  const paths = Object.values(files ?? {});
-  const read = (): KubeletPems => readPems(files ?? {});
-  const pems = renewedFiles<KubeletPems>(host.clock, { paths, first: access, read });
-  return () => {
-    const { authority, client = own } = pems();
-    return {
-      ...(authority === undefined ? {} : { ca: authority }),
-      ...(client === undefined
-        ? {}
-        : { certificate: client.certificate, key: client.privateKey }),
-    };
-  };
-}
-
-/**
- * Kubelets that trust the cluster's authority know this server by it; as a member of system:masters it may
- * do everything there. Its key never leaves this process, so it lives as long as the authority.
- */
-function ownCertificate(
-  { clock, random }: { readonly clock: Clock; readonly random: Random },
-  pki: Pki,
-): IssuedCertificate {
-  const nowMs = clock.nowMs();
-  const validity = { notBeforeMs: nowMs - 3_600_000, notAfterMs: nowMs + 3650 * 86_400_000 };
-  const subject = { commonName: "kube-apiserver-kubelet-client", organizations: [groups.masters] };
-  return makeClientCertificate(pki.authority, subject, { validity, serial: random.bytes(16) });
 }

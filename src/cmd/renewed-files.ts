@@ -15,7 +15,7 @@ interface Renewed<T> {
   readonly paths: readonly string[];
   readonly first: T;
   /** Throws when the files cannot be used. */
-  read(): T;
+  readonly read: () => T;
 }
 
 export function renewedFiles<T>(clock: Clock, { paths, first, read }: Renewed<T>): () => T {

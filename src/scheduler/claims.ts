@@ -11,7 +11,6 @@ import type {
   Volume,
   VolumeAttachment,
 } from "#api/gen/types.ts";
-import type { PodInfo } from "./pod-info.ts";
 
 /** What is known of volumes, with what is assumed of them: see volumes.ts. */
 export interface VolumeLookup {
@@ -78,7 +77,12 @@ function claimName(pod: Pod, volume: Volume): string | undefined {
 }
 
 /** What two Pods must have in common to be judged alike by their claims; "" without claims. */
-export function signClaims(info: PodInfo): string {
-  const names = claimNames(info.pod);
-  return names.length === 0 ? "" : JSON.stringify([info.namespace, ...names]);
+export function signClaims({ namespace, claims }: ClaimUser): string {
+  return claims.length === 0 ? "" : JSON.stringify([namespace, ...claims]);
+}
+
+/** Of a Pod as the scheduler reads it. */
+interface ClaimUser {
+  readonly namespace: string;
+  readonly claims: readonly string[];
 }

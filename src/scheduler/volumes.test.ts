@@ -312,7 +312,7 @@ test("a volume with zones goes to a node of one of them, or to a node that names
     api.put(podsRef, user("p", "c"));
   });
   assert.equal(rig.nodeOf("p"), "n2");
-  rig.api.delete(nodesRef, "", "n2");
+  rig.api.drop(nodesRef, "", "n2");
   rig.api.put(nodesRef, makeNode("n3"));
   rig.api.put(podsRef, user("q", "c"));
   await rig.clock.advance(50);
@@ -343,9 +343,13 @@ test("a node takes as many volumes of a driver as its CSINode says, a shared one
     api.put(nodesRef, makeNode("n1"));
     csiVolumes(api, ["a", "b", "c"], 2);
     // Decided in one go: what is assumed counts.
-    for (const [pod, name] of ["a", "a", "b", "c"].entries()) api.put(podsRef, user(`p${pod}`, name));
+    for (const [pod, name] of ["a", "a", "b", "c"].entries())
+      api.put(podsRef, user(`p${pod}`, name));
   });
-  assert.deepEqual(["p0", "p1", "p2"].map(rig.nodeOf), ["n1", "n1", "n1"]);
+  assert.deepEqual(
+    ["p0", "p1", "p2"].map((pod) => rig.nodeOf(pod)),
+    ["n1", "n1", "n1"],
+  );
   assert.equal(rig.verdictOn("p3"), full);
   // A higher limit lets it in.
   rig.api.put(storage("csinodes"), csiNode(3));
@@ -357,7 +361,7 @@ test("a node takes as many volumes of a driver as its CSINode says, a shared one
 test("volumes still attached count, claims to provision too; what goes makes room", async () => {
   const rig = await startRig((api) => {
     cluster(api);
-    api.delete(nodesRef, "", "n2");
+    api.drop(nodesRef, "", "n2");
     csiVolumes(api, ["a"], 1);
     api.put(storage("volumeattachments"), {
       metadata: { name: "va" },
@@ -371,7 +375,7 @@ test("volumes still attached count, claims to provision too; what goes makes roo
     api.put(podsRef, user("p", "new"));
   });
   assert.equal(rig.verdictOn("p"), full);
-  rig.api.delete(storage("volumeattachments"), "", "va");
+  rig.api.drop(storage("volumeattachments"), "", "va");
   await rig.clock.advance(2_000);
   const wanted = rig.api.peek<PersistentVolumeClaim>(claimsRef, "a", "new");
   assert.equal(wanted?.metadata?.annotations?.["volume.kubernetes.io/selected-node"], "n1");

@@ -58,7 +58,9 @@ function decodeInteger(
 function decodeDouble(value: unknown, literal: string | undefined): DecodedScalar {
   if (typeof value === "bigint") return ok(Number(value));
   if (typeof value !== "number") return mismatched;
-  return Number.isFinite(value) ? ok(value) : { kind: "mismatch", literal: literal ?? String(value) };
+  return Number.isFinite(value)
+    ? ok(value)
+    : { kind: "mismatch", literal: literal ?? String(value) };
 }
 
 function decodeString(

@@ -10,7 +10,7 @@ export interface RequestNames {
   readonly uris: number;
 }
 
-export interface SignatureOrder {
+interface SignatureOrder {
   /** One that `serves` takes. */
   readonly signer: string;
   readonly usages: readonly string[];

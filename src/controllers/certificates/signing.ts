@@ -49,7 +49,8 @@ export class CertificateSigningController implements Controller {
     this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
     const enqueue = ({ metadata, spec }: CertificateSigningRequest): void => {
       const { signerName } = spec;
-      if (isSigner(signerName) && options.authority.serves(signerName)) this.#loop.queue.add(metadata?.name ?? "");
+      if (isSigner(signerName) && options.authority.serves(signerName))
+        this.#loop.queue.add(metadata?.name ?? "");
     };
     this.#requests.addHandler({ add: enqueue, update: (_old, request) => enqueue(request) });
   }

@@ -32,7 +32,9 @@ export function nodeVolumeLimits({ volumes }: PluginDeps): Plugin {
       if (event.kind !== "volumes") return "skip";
       const { claims } = event;
       if (claims === undefined) return "queue";
-      return info.claims.some((claim) => claims.has(`${info.namespace}/${claim}`)) ? "queue" : "skip";
+      return info.claims.some((claim) => claims.has(`${info.namespace}/${claim}`))
+        ? "queue"
+        : "skip";
     },
   };
 }

@@ -64,7 +64,9 @@ const pods: Case = {
     pod('"securityContext":{"runAsUser":9007199254740993}'),
     pod('"securityContext":{"runAsUser":3000000000,"fsGroup":2147483647}'),
     pod('"priority":9007199254740993'),
-    pod('"tolerations":[{"operator":"Exists","effect":"NoExecute","tolerationSeconds":9007199254740993}]'),
+    pod(
+      '"tolerations":[{"operator":"Exists","effect":"NoExecute","tolerationSeconds":9007199254740993}]',
+    ),
   ],
 };
 
