@@ -127,3 +127,21 @@ suite("numbers that are none", () => {
       assert.ok(created.text.includes(data));
     }));
 });
+
+test("a pod whose grace is beyond 2^53 is deleted, again, and at once", () =>
+  withPlane(async (plane) => {
+    const pods = "/api/v1/namespaces/default/pods";
+    const spec =
+      '{"nodeName":"n","terminationGracePeriodSeconds":9007199254740993,"containers":[{"name":"c","image":"i"}]}';
+    const body = `{"metadata":{"name":"p"},"spec":${spec}}`;
+    assert.equal((await ask(plane, "POST", pods, { body })).status, 201);
+    const first = await ask(plane, "DELETE", `${pods}/p`);
+    assert.equal(first.status, 200, first.text);
+    assert.ok(first.text.includes('"deletionGracePeriodSeconds":9007199254740993'), first.text);
+    for (const again of ["", "?gracePeriodSeconds=9223372036854775807", "?gracePeriodSeconds=5"]) {
+      assert.equal((await ask(plane, "DELETE", `${pods}/p${again}`)).status, 200, again);
+    }
+    const options = '{"gracePeriodSeconds":0}';
+    assert.equal((await ask(plane, "DELETE", `${pods}/p`, { body: options })).status, 200);
+    assert.equal((await ask(plane, "GET", `${pods}/p`)).status, 404);
+  }));

@@ -46,7 +46,10 @@ export interface StrategyRow {
   readonly scale?: true;
   /** Further subresources: how they prepare. */
   readonly subresources?: Readonly<Record<string, (next: AnyObject, old: AnyObject) => AnyObject>>;
-  readonly gracePeriodSeconds?: (object: AnyObject, requested: number | undefined) => number;
+  readonly gracePeriodSeconds?: (
+    object: AnyObject,
+    requested: number | bigint | undefined,
+  ) => number | bigint;
 }
 
 export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {

@@ -11,7 +11,7 @@ import {
   has,
   items,
   maybe,
-  maybeNumber,
+  maybeInteger,
   number,
   part,
   text,
@@ -223,10 +223,13 @@ function resized(wanted: readonly Fields[], before: readonly Fields[]): readonly
 }
 
 /** Zero when no kubelet has to be waited for: the pod was never bound, or has finished. */
-function gracePeriodSeconds(pod: AnyObject, requested: number | undefined): number {
+function gracePeriodSeconds(
+  pod: AnyObject,
+  requested: number | bigint | undefined,
+): number | bigint {
   const podSpec = part(pod, "spec");
   const phase = text(part(pod, "status"), "phase");
   if (text(podSpec, "nodeName") === "" || phase === "Failed" || phase === "Succeeded") return 0;
-  const period = requested ?? maybeNumber(podSpec, "terminationGracePeriodSeconds") ?? 0;
+  const period = requested ?? maybeInteger(podSpec, "terminationGracePeriodSeconds") ?? 0;
   return period < 0 ? 1 : period;
 }
