@@ -26,7 +26,7 @@ export function parseInt64Error(text: string): string {
 }
 
 /** As a number for what only compares and waits: beyond 2^53 every bound is as good as none. */
-export function clampToSafe(value: bigint): number {
+export function clampToSafe(value: number | bigint): number {
   const number = Number(value);
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(number, Number.MAX_SAFE_INTEGER));
 }

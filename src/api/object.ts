@@ -42,7 +42,7 @@ export interface ObjectMeta {
   /** RFC 3339, second precision, UTC. */
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
-  readonly deletionGracePeriodSeconds?: number;
+  readonly deletionGracePeriodSeconds?: number | bigint;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly ownerReferences?: readonly OwnerReference[];

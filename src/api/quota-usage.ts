@@ -7,6 +7,7 @@
  * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
  * Absent resource claims (DRA), and resources a running resize has in its status.
  */
+import { clampToSafe } from "./go-integer.ts";
 import { isNativeResource } from "./validation/resources.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
 import { aggregateContainers, isPodLevelResource } from "./defaults/pod-resources.ts";
@@ -272,7 +273,7 @@ function podIsCharged(pod: Pod, nowMs: number): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata ?? {};
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return true;
   // Stuck, on a lost node for instance: it must not keep its owner from starting another.
-  return nowMs <= Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000;
+  return nowMs <= Date.parse(deletionTimestamp) + clampToSafe(deletionGracePeriodSeconds) * 1000;
 }
 
 /** What a whole pod asks for: containers, pod-level amounts over them, overhead on top. */

@@ -29,7 +29,10 @@ export interface Strategy extends UpdateStrategy {
    * Seconds of grace a deletion gets, 0 = at once. `requestedSeconds` is the client's wish (already
    * non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished. Others: 0.
    */
-  gracePeriodSeconds(object: AnyObject, requestedSeconds: number | undefined): number;
+  gracePeriodSeconds(
+    object: AnyObject,
+    requestedSeconds: number | bigint | undefined,
+  ): number | bigint;
   /** What the first delete makes of an object, for kinds that never go at once. */
   readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
   /** What happens to dependents when the client does not say. */

@@ -12,11 +12,13 @@ export interface Bodies {
   readonly yaml: YamlReader;
 }
 
-/** What stood twice in a text. */
+/** What a text had that its value does not tell: keys that stood twice, a number beyond all. */
 export interface Repeats {
   readonly duplicates?: JsonScan;
   /** Of YAML: `line 3: key "a" already set in map`. */
   readonly repeatedKeys?: readonly string[];
+  /** A number that nothing can hold: `1e400`. The document is refused, at the latest once its kind is checked. */
+  readonly overflow?: string;
 }
 
 /** A decoded document; from direct callers without any repeats. */

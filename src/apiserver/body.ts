@@ -225,6 +225,7 @@ export async function decodeDocument(
   validation: FieldValidation,
 ): Promise<AnyObject> {
   const { object: checked, findings } = kind.check(object, repeats.duplicates);
+  refuseOverflow(kind.resource, repeats);
   const lines = repeats.repeatedKeys ?? [];
   if (validation === "Strict") {
     const all = [...(lines.length === 0 ? [] : [repeatedKeysMessage(lines)]), ...findings];
@@ -234,6 +235,17 @@ export async function decodeDocument(
   if (validation === "Warn") for (const text of [...lines, ...findings]) context.warnings.add(text);
   if (context.pace.isLong) await context.pace.turn();
   return kind.applyDefaults(checked);
+}
+
+/** A typed field that held it has been refused with its name before. */
+function refuseOverflow(gvk: GroupVersionKind, { overflow }: Repeats): void {
+  if (overflow === undefined) return;
+  throw badRequest(cannotBeHandled(gvk, overflowMessage(overflow, "value")));
+}
+
+/** `into`: `value`, or the field of a struct. */
+export function overflowMessage(literal: string, into: string): string {
+  return `json: cannot unmarshal number ${literal} into Go ${into} of type float64`;
 }
 
 interface NamedKind {
@@ -320,6 +332,7 @@ export async function readTyped(
   if (document === undefined) return undefined;
   const typed = withKind(document.value, { apiVersion: apiVersionOf(gvk), resource: gvk });
   const { object, findings } = checkKind(gvk, typed, document.duplicates);
+  refuseOverflow(gvk, document);
   if (validation === "Strict" && findings.length > 0) {
     throw badRequest(cannotBeHandled(gvk, strictDecodingMessage(findings)));
   }

@@ -1,7 +1,8 @@
 /**
  * DeleteOptions: from the body when there is one, else from the query; the body wins as a whole.
  */
-import { clampToSafe, parseInt64, parseInt64Error } from "#api/go-integer.ts";
+import { exactInteger } from "#base/exact-json.ts";
+import { parseInt64, parseInt64Error } from "#api/go-integer.ts";
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";
 import type { DeleteOptions } from "#registry/resource-store.ts";
@@ -28,7 +29,7 @@ export function deleteQuery(body: AnyObject | undefined, query: URLSearchParams)
 }
 
 interface Given {
-  readonly gracePeriodSeconds?: number;
+  readonly gracePeriodSeconds?: number | bigint;
   readonly propagationPolicy?: string;
   readonly orphanDependents?: boolean;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
@@ -42,7 +43,7 @@ function fromQuery(query: URLSearchParams): Given {
   const seconds = grace === null ? 0n : parseInt64(grace);
   if (seconds === undefined) throw badRequest(parseInt64Error(grace ?? ""));
   return {
-    ...(grace === null ? {} : { gracePeriodSeconds: graceOf(clampToSafe(seconds)) }),
+    ...(grace === null ? {} : { gracePeriodSeconds: graceOf(exactInteger(seconds)) }),
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(orphan === null ? {} : { orphanDependents: isTrue(orphan) }),
     dryRun: query.getAll("dryRun"),
@@ -62,6 +63,7 @@ function checkBody(body: AnyObject): void {
   for (const [field, type, goType] of bodyTypes) {
     const value = body[field];
     if (value === undefined || value === null || typeof value === type) continue;
+    if (typeof value === "bigint" && type === "number") continue;
     const given = typeof value === "boolean" ? "bool" : typeof value;
     const where = `Go struct field DeleteOptions.${field} of type ${goType}`;
     throw badRequest(`json: cannot unmarshal ${given} into ${where}`);
@@ -76,6 +78,7 @@ function fromBody(body: AnyObject): Given {
   const dryRun = body["dryRun"];
   return {
     ...(typeof grace === "number" ? { gracePeriodSeconds: graceOf(grace) } : {}),
+    ...(typeof grace === "bigint" ? { gracePeriodSeconds: graceOf(grace) } : {}),
     ...(typeof policy === "string" ? { propagationPolicy: policy } : {}),
     ...(typeof orphan === "boolean" ? { orphanDependents: orphan } : {}),
     ...preconditions(body["preconditions"]),
@@ -94,8 +97,9 @@ function preconditions(value: unknown): Pick<Given, "preconditions"> {
 }
 
 /** Negative means one second, as upstream. */
-function graceOf(seconds: number): number {
-  return seconds < 0 ? 1 : Math.floor(seconds);
+function graceOf(seconds: number | bigint): number | bigint {
+  if (seconds < 0) return 1;
+  return typeof seconds === "bigint" ? seconds : Math.floor(seconds);
 }
 
 function faults(given: Given): readonly FieldError[] {

@@ -3,6 +3,7 @@
  * the first two. Documents are made once and kept until the catalog changes.
  */
 import type { JsonObject } from "#api/object.ts";
+import { noSuchPath } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
 import {
@@ -67,6 +68,7 @@ export class DiscoveryDocuments implements Documents {
   serve(context: RequestContext): PlainResponse | undefined {
     const { request } = context;
     const path = request.path.replace(/\/$/, "");
+    this.#refuseUnknownVersion(path);
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     const aggregated = path === "/api" || path === "/apis" ? aggregatedForm(context) : undefined;
     if (aggregated !== undefined) {
@@ -78,6 +80,14 @@ export class DiscoveryDocuments implements Documents {
     if (document === undefined) return undefined;
     const form = negotiate(request.headers, context.query, "none");
     return objectResponse(request, 200, document, form);
+  }
+
+  /** Within a group that is served upstream answers as for a resource: with a Status. */
+  #refuseUnknownVersion(path: string): void {
+    const [, group, version] = /^\/(?:api|apis\/([^/]+))\/([^/]+)$/.exec(path) ?? [];
+    if (version === undefined) return;
+    const versions = versionsOf(this.#catalog.infos(), group ?? "");
+    if (versions.length > 0 && !versions.includes(version)) throw noSuchPath();
   }
 
   #versions(context: RequestContext): JsonObject {

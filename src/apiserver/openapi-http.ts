@@ -18,6 +18,7 @@ const json = "application/json";
 const protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 /** Client-go still asks with the spelling that is no valid media type. */
 const protobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const indexType = "text/plain; charset=utf-8";
 const yearMs = 365 * 24 * 3_600_000;
 const etagOnly = { vary: "Accept" };
 /** Clients keep what they have read, and ask with its hash: a document is rarely read twice in a row. */
@@ -62,9 +63,9 @@ export class OpenapiHttp implements Documents {
     this.#forgetWhenIdle();
     if (path === "/openapi/v2") return this.#v2(context);
     if (path === "/openapi/v3") {
-      chooseMediaType(context, [json]);
+      // Whatever is asked for, as upstream: the index is JSON and is called text.
       await this.#documents.prepareV3Index(context.pace);
-      return documentResponse(request, this.#v3Index(), json, etagOnly);
+      return documentResponse(request, this.#v3Index(), indexType, {});
     }
     if (!path.startsWith("/openapi/v3/")) return undefined;
     const name = path.slice("/openapi/v3/".length);
@@ -117,9 +118,9 @@ export class OpenapiHttp implements Documents {
     return documentResponse(context.request, document, contentType, etagOnly);
   }
 
-  #v3(context: RequestContext, name: string): PlainResponse | undefined {
+  #v3(context: RequestContext, name: string): PlainResponse {
     const document = this.#documents.v3(name);
-    if (document === undefined) return undefined;
+    if (document === undefined) return { kind: "bytes", status: 404, headers: {}, body: [] };
     chooseMediaType(context, [json]);
     const hash = context.query.get("hash") ?? "";
     if (hash === "") return documentResponse(context.request, document, json, etagOnly);

@@ -15,7 +15,7 @@ import type { RequestContext } from "#server/context.ts";
 import { contentType, unsupportedMediaType } from "#server/negotiate.ts";
 import { answerCached, formFor } from "./answer.ts";
 import { handleApply } from "./apply.ts";
-import { readText } from "./body.ts";
+import { overflowMessage, readText } from "./body.ts";
 import { decodePatched } from "./patched.ts";
 import type { Document } from "./body-text.ts";
 import type { ApiDeps } from "./deps.ts";
@@ -80,9 +80,18 @@ export async function readPatch(
   const noting = query.fieldValidation !== "Ignore";
   const format = type === "apply" ? "yaml" : "json";
   const parsed = await readText(context, deps.bodies, format, noting);
-  if (parsed.kind === "ok") return parsed;
+  if (parsed.kind === "ok") {
+    if (parsed.overflow !== undefined) throw patchOverflow(type, parsed.overflow);
+    return parsed;
+  }
   const what = type === "apply" ? "error decoding YAML" : "error decoding patch";
   throw badRequest(`${what}: ${parsed.message}`);
+}
+
+function patchOverflow(type: PatchType, literal: string): Error {
+  const into = type === "json" ? "struct field jsonPatchOp.value" : "value";
+  const said = overflowMessage(literal, into);
+  return badRequest(type === "strategic" ? said : `error decoding patch: ${said}`);
 }
 
 function patchThrough(

@@ -47,6 +47,13 @@ test("errors carry upstream's texts", () =>
     assert.equal(invalid.status, 422);
     const unknown = await ask(plane, "GET", "/api/v1/nothings");
     assert.equal(statusOf(unknown).message, "the server could not find the requested resource");
+    for (const target of ["/apis/apps/v9", "/api/v9"]) {
+      const version = await ask(plane, "GET", target);
+      assert.equal(version.status, 404);
+      const said = "the server could not find the requested resource";
+      assert.equal(statusOf(version).message, said);
+    }
+    assert.equal((await ask(plane, "GET", "/apis/nothing/v1")).text, "404 page not found\n");
     const method = await ask(plane, "POST", `${pods}/a`, { body: pod("a") });
     assert.equal(method.status, 405);
     const path = await ask(plane, "GET", "/nowhere");

@@ -15,11 +15,6 @@ device-taint-eviction-controller
   read | resource.k8s.io | resourceslices
   read | resource.k8s.io | deviceclasses
   events
-expand-controller
-  get,list,patch,update,watch | core | persistentvolumes
-  patch,update | core | persistentvolumeclaims/status
-  read | core | persistentvolumeclaims
-  events
 legacy-service-account-token-cleaner
   get | core | configmaps | kube-apiserver-legacy-service-account-token-tracking
   delete,patch | core | secrets

@@ -50,17 +50,28 @@ test("a renewed pair signs from the next request on; a half-written one signs no
   const two = makeAuthority("two", order);
   write(one);
   const signing = signer();
-  assert.equal(issuerOf(signing.sign(request, ["client auth"], 1000)), "CN=one");
+  assert.equal(
+    issuerOf(signing.sign(request, { signer: "s", usages: ["client auth"], ttlMs: 1000 })),
+    "CN=one",
+  );
   write({ certificate: two.certificate });
-  assert.throws(() => signing.sign(request, [], 1000), /ca\.key": it does not belong to/);
+  assert.throws(
+    () => signing.sign(request, { signer: "s", usages: [], ttlMs: 1000 }),
+    /ca\.key": it does not belong to/,
+  );
   write(two);
-  assert.equal(issuerOf(signing.sign(request, ["client auth"], 1000)), "CN=two");
+  assert.equal(
+    issuerOf(signing.sign(request, { signer: "s", usages: ["client auth"], ttlMs: 1000 })),
+    "CN=two",
+  );
 });
 
 test("serial numbers differ", () => {
   write(makeAuthority("one", order));
   const signing = signer();
-  const serial = (): string => new X509Certificate(signing.sign(request, [], 1000)).serialNumber;
+  const serial = (): string =>
+    new X509Certificate(signing.sign(request, { signer: "s", usages: [], ttlMs: 1000 }))
+      .serialNumber;
   assert.notEqual(serial(), serial());
 });
 
@@ -101,8 +112,14 @@ test("a request that proves nothing is not signed, whoever stored it", () => {
   const bytes = Buffer.from(pem.replace(/-----[^-]+-----/g, ""), "base64");
   bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
   const forged = pem.replace(/(?<=-----\n)[^-]+/, `${bytes.toString("base64")}\n`);
-  assert.throws(() => signer().sign(btoa(forged), [], 1000), /ECDSA verification failure/);
-  assert.throws(() => signer().sign(btoa("x"), [], 1000), /PEM block type must be/);
+  assert.throws(
+    () => signer().sign(btoa(forged), { signer: "s", usages: [], ttlMs: 1000 }),
+    /ECDSA verification failure/,
+  );
+  assert.throws(
+    () => signer().sign(btoa("x"), { signer: "s", usages: [], ttlMs: 1000 }),
+    /PEM block type must be/,
+  );
 });
 
 test("when a certificate ends is read of a certificate, and of nothing else", () => {

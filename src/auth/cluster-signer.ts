@@ -25,8 +25,16 @@ interface RequestNames {
 interface ClusterSignerDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Throws SigningError where there is none to sign with now. */
-  readonly authority: () => IssuedCertificate;
+  /** Of a signer. Throws SigningError where there is none to sign with now. */
+  readonly authority: (signer: string) => IssuedCertificate;
+  /** Signers that have an authority; absent: all. */
+  readonly signers?: ReadonlySet<string>;
+}
+
+interface SignatureOrder {
+  readonly signer: string;
+  readonly usages: readonly string[];
+  readonly ttlMs: number;
 }
 
 export class ClusterSigner {
@@ -51,8 +59,12 @@ export class ClusterSigner {
     };
   }
 
+  serves(signer: string): boolean {
+    return this.#deps.signers?.has(signer) ?? true;
+  }
+
   /** PEM. Throws SigningError. */
-  sign(request: string, usages: readonly string[], ttlMs: number): string {
+  sign(request: string, { signer, usages, ttlMs }: SignatureOrder): string {
     const result = readCertificateRequest(request);
     if (result.kind === "unreadable") throw new SigningError(result.fault);
     const fault = result.facts.signatureFault();
@@ -62,7 +74,7 @@ export class ClusterSigner {
     const { authority, clock, random } = this.#deps;
     const serial = random.bytes(16);
     const order = { usages, ttlMs, nowMs: clock.nowMs(), serial };
-    return signRequest(authority(), result.facts, order);
+    return signRequest(authority(signer), result.facts, order);
   }
 
   /** When the first certificate of a PEM text ends; undefined where there is none to read. */

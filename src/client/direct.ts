@@ -4,6 +4,7 @@
  *
  * The caller vouches for `user`; authorisation, admission and flow control run as for a socket.
  */
+import { parseExactJson } from "#base/exact-json.ts";
 import type { AnyObject } from "#api/object.ts";
 import { deepFreeze } from "./freeze.ts";
 import type {
@@ -186,7 +187,7 @@ export function textOrJson(bytes: Uint8Array): unknown {
   const first = text.trimStart()[0];
   if (first !== "{" && first !== "[") return text;
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
     return text;
   }

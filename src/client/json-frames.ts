@@ -6,6 +6,7 @@
  * Cost   each byte is looked at once; strings are skipped by a tight loop, never decoded here.
  */
 import { concatBytes } from "#base/bytes.ts";
+import { parseExactJson } from "#base/exact-json.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -41,7 +42,7 @@ export class JsonFrames {
 
   /** The values that `chunk` completes, parsed, in order. Throws SyntaxError on bytes that are no JSON. */
   push(chunk: Uint8Array): unknown[] {
-    return this.pushBytes(chunk).map((value) => JSON.parse(this.#decoder.decode(value)));
+    return this.pushBytes(chunk).map((value) => parseExactJson(this.#decoder.decode(value)));
   }
 
   /** The same as bytes, not parsed: parts of `chunk` where a value lies whole in it. */

@@ -62,12 +62,10 @@ export function openAggregator(
 ): Aggregator {
   const { client = frontProxy, routesEndpoints = true } = access;
   const shown = { certificate: client.certificate, key: client.privateKey };
-  const makeTransport: MakeTransport = (ca) =>
-    hostsTransport({
-      ...shown,
-      ...(ca === undefined ? {} : { ca }),
-      limits: limits.aggregatedConnections,
-    });
+  const makeTransport: MakeTransport = (ca) => {
+    const credentials = { ...shown, ...(ca === undefined ? {} : { ca }) };
+    return hostsTransport({ credentials: () => credentials, limits: limits.aggregatedConnections });
+  };
   const resolve = routesEndpoints
     ? endpointResolver(lookup, host.random)
     : clusterIpResolver(lookup);

@@ -5,6 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { makeAuthority, makeClientCertificate } from "#auth/pki.ts";
+import type { Pki } from "#auth/pki-files.ts";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { FakeRandom } from "#platform/testing/random.ts";
+import { kubeletCredentials } from "./kubelet-credentials.ts";
 import { kubeletAccess } from "./kubelets.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -38,6 +42,7 @@ test("kubelet flags are read as kube-apiserver's, and wrong ones refused", (cont
   assert.deepEqual(kubeletAccess(given), {
     authority: authority.certificate,
     client,
+    files: { authority: ca, certificate, key },
     addressTypes: ["Hostname", "InternalIP"],
     timeoutMs: 90_000,
   });
@@ -52,4 +57,40 @@ test("kubelet flags are read as kube-apiserver's, and wrong ones refused", (cont
     { kubeletTimeout: "0s" },
   ];
   for (const flags of wrong) assert.throws(() => kubeletAccess(flags), UsageError);
+});
+
+test("renewed certificates are shown to the next connection; half a pair is not", async (context) => {
+  const scratch = mkdtempSync(join(tmpdir(), "pilothouse-kubelets-"));
+  context.after(() => rmSync(scratch, { recursive: true }));
+  const clock = new FakeClock();
+  const authority = makeAuthority("ca", issue);
+  const made = ["one", "two"].map((commonName) =>
+    makeClientCertificate(authority, { commonName, organizations: [] }, issue),
+  );
+  const [ca, certificate, key] = ["ca.crt", "me.crt", "me.key"].map((name) => join(scratch, name));
+  const write = (path: string | undefined, text = ""): void => writeFileSync(path ?? "", text);
+  write(ca, authority.certificate);
+  write(certificate, made[0]?.certificate);
+  write(key, made[0]?.privateKey);
+  const access = kubeletAccess({
+    kubeletCertificateAuthority: ca ?? "",
+    kubeletClientCertificate: certificate ?? "",
+    kubeletClientKey: key ?? "",
+  });
+  // Nothing of it is used: the files have all.
+  const shown = kubeletCredentials({ clock, random: new FakeRandom(1) }, {} as Pki, access);
+  assert.equal(shown().certificate, made[0]?.certificate);
+  write(certificate, made[1]?.certificate);
+  await clock.advance(10_000);
+  assert.equal(shown().certificate, made[0]?.certificate);
+  write(key, made[1]?.privateKey);
+  await clock.advance(10_000);
+  assert.deepEqual(shown(), {
+    ca: authority.certificate,
+    certificate: made[1]?.certificate,
+    key: made[1]?.privateKey,
+  });
+  rmSync(key ?? "");
+  await clock.advance(10_000);
+  assert.equal(shown().key, made[1]?.privateKey);
 });

@@ -1,17 +1,14 @@
 /** The way to kubelets, pods and Services: transports, limits, and the certificate this server shows. */
-import { createSecureContext } from "node:tls";
 import type { Kubelets } from "#apiserver/kubelet/deps.ts";
 import { kubeletDefaults } from "#apiserver/kubelet/deps.ts";
 import { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
-import { groups } from "#auth/groups.ts";
 import type { Pki } from "#auth/pki-files.ts";
-import { type IssuedCertificate, makeClientCertificate } from "#auth/pki.ts";
 import type { Clock } from "#platform/clock.ts";
-import { hostsTransport } from "#platform/node/http/http-hosts.ts";
+import { type HostsCredentials, hostsTransport } from "#platform/node/http/http-hosts.ts";
 import type { Random } from "#platform/random.ts";
 import { parseGoDuration } from "#api/go-duration.ts";
 import * as limits from "./limits.ts";
-import { readOperatorFile } from "./operator-file.ts";
+import { kubeletCredentials, type KubeletIdentity, readPems } from "./kubelet-credentials.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface KubeletFlags {
@@ -22,11 +19,7 @@ export interface KubeletFlags {
   readonly kubeletTimeout?: string;
 }
 
-export interface KubeletAccess {
-  /** PEM. Absent: the certificates of kubelets are not checked, as upstream. */
-  readonly authority?: string;
-  /** Absent: one that the cluster's authority issues at the start. */
-  readonly client?: IssuedCertificate;
+export interface KubeletAccess extends KubeletIdentity {
   readonly addressTypes?: readonly string[];
   /** Until a connection to a kubelet stands. */
   readonly timeoutMs?: number;
@@ -40,29 +33,16 @@ export function kubeletAccess(flags: KubeletFlags): KubeletAccess {
   const { kubeletClientKey: key, kubeletPreferredAddressTypes: types } = flags;
   if ((certificate === undefined) !== (key === undefined))
     throw new UsageError("give --kubelet-client-certificate and --kubelet-client-key, or neither");
-  const client =
-    certificate === undefined || key === undefined
-      ? undefined
-      : { certificate: readOperatorFile(certificate), privateKey: readOperatorFile(key) };
-  const authority = ca === undefined ? undefined : readOperatorFile(ca);
-  checkPem(authority, client);
+  const files = {
+    ...(ca === undefined ? {} : { authority: ca }),
+    ...(certificate === undefined || key === undefined ? {} : { certificate, key }),
+  };
   return {
-    ...(authority === undefined ? {} : { authority }),
-    ...(client === undefined ? {} : { client }),
+    ...readPems(files),
+    ...(Object.keys(files).length === 0 ? {} : { files }),
     ...(types === undefined ? {} : { addressTypes: typesOf(types) }),
     timeoutMs: timeoutOf(flags.kubeletTimeout ?? "5s"),
   };
-}
-
-/** At the start: otherwise each connection would fail, one by one. */
-function checkPem(ca: string | undefined, client: IssuedCertificate | undefined): void {
-  try {
-    const pair = client === undefined ? {} : { cert: client.certificate, key: client.privateKey };
-    createSecureContext({ ...(ca === undefined ? {} : { ca }), ...pair });
-  } catch (error) {
-    const text = `--kubelet-certificate-authority, --kubelet-client-certificate or --kubelet-client-key: ${(error as Error).message}`;
-    throw new UsageError(text, { cause: error });
-  }
 }
 
 function typesOf(text: string): readonly string[] {
@@ -91,13 +71,16 @@ export function openKubelets(
   pki: Pki,
   access: KubeletAccess,
 ): OpenedKubelets {
-  const { authority, client = ownCertificate(host, pki), timeoutMs = 5_000 } = access;
-  const shown = { certificate: client.certificate, key: client.privateKey };
+  const { timeoutMs = 5_000 } = access;
   const toKubelets = { ...limits.kubeletConnections, connectMs: timeoutMs };
-  const ca = authority === undefined ? {} : { ca: authority };
+  const verified = kubeletCredentials(host, pki, access);
+  const unverified = (): HostsCredentials => {
+    const { certificate = "", key = "" } = verified();
+    return { certificate, key };
+  };
   const transports = {
-    verified: hostsTransport({ ...shown, ...ca, limits: toKubelets }),
-    unverified: hostsTransport({ ...shown, limits: toKubelets }),
+    verified: hostsTransport({ credentials: verified, limits: toKubelets }),
+    unverified: hostsTransport({ credentials: unverified, limits: toKubelets }),
     backends: hostsTransport({ limits: limits.kubeletConnections }),
   };
   const types = access.addressTypes === undefined ? {} : { addressTypes: access.addressTypes };
@@ -109,18 +92,4 @@ export function openKubelets(
     },
     close: () => Object.values(transports).forEach((transport) => transport.close()),
   };
-}
-
-/**
- * Kubelets that trust the cluster's authority know this server by it; as a member of system:masters it may
- * do everything there. Its key never leaves this process, so it lives as long as the authority.
- */
-function ownCertificate(
-  { clock, random }: { readonly clock: Clock; readonly random: Random },
-  pki: Pki,
-): IssuedCertificate {
-  const nowMs = clock.nowMs();
-  const validity = { notBeforeMs: nowMs - 3_600_000, notAfterMs: nowMs + 3650 * 86_400_000 };
-  const subject = { commonName: "kube-apiserver-kubelet-client", organizations: [groups.masters] };
-  return makeClientCertificate(pki.authority, subject, { validity, serial: random.bytes(16) });
 }

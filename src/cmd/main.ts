@@ -85,6 +85,20 @@ program
     "authority that signs certificate requests, PEM; absent: the data directory's own",
   )
   .option("--cluster-signing-key-file <file>", "its private key, PEM")
+  .option("--cluster-signing-kubelet-serving-cert-file <file>", ownSigner("kubelet-serving"))
+  .option("--cluster-signing-kubelet-serving-key-file <file>", "its private key, PEM")
+  .option(
+    "--cluster-signing-kubelet-client-cert-file <file>",
+    ownSigner("kube-apiserver-client-kubelet"),
+  )
+  .option("--cluster-signing-kubelet-client-key-file <file>", "its private key, PEM")
+  .option(
+    "--cluster-signing-kube-apiserver-client-cert-file <file>",
+    ownSigner("kube-apiserver-client"),
+  )
+  .option("--cluster-signing-kube-apiserver-client-key-file <file>", "its private key, PEM")
+  .option("--cluster-signing-legacy-unknown-cert-file <file>", ownSigner("legacy-unknown"))
+  .option("--cluster-signing-legacy-unknown-key-file <file>", "its private key, PEM")
   .option(
     "--cluster-signing-duration <duration>",
     "longest lifetime of a signed certificate, as 8760h or 30m",
@@ -406,4 +420,8 @@ function report(error: unknown): number {
     `pilothouse: this is a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
   );
   return 2;
+}
+
+function ownSigner(signer: string): string {
+  return `authority of the signer kubernetes.io/${signer} alone, PEM; signers without one then sign nothing`;
 }

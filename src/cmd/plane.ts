@@ -97,7 +97,9 @@ export interface PlaneOptions {
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
   /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
-  readonly signingAuthority?: () => IssuedCertificate;
+  readonly signingAuthority?: (signer: string) => IssuedCertificate;
+  /** Signers that it signs for; absent: all of kubernetes.io. */
+  readonly signers?: ReadonlySet<string>;
   /** The longest lifetime of such a certificate; absent: as limits.ts has it. */
   readonly signingLifetimeMs?: number;
   /** PEM of the authority that pods check this server by; absent: that of `pki`. */
@@ -391,15 +393,26 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
 function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {
   const { pki, signingAuthority: authority = () => pki.authority } = options;
   const lifetimeMostMs = options.signingLifetimeMs ?? limits.signingLifetimeMs;
-  return { authority: new ClusterSigner({ ...host, authority }), lifetimeMostMs };
+  const { signers } = options;
+  const some = signers === undefined ? {} : { signers };
+  return { authority: new ClusterSigner({ ...host, authority, ...some }), lifetimeMostMs };
 }
 
 /** PEM: who is trusted to say who a client is, also the authority that signs the nodes' certificates. */
-function clientAuthorities({ pki, signingAuthority }: PlaneOptions): string {
-  const own = pki.authority.certificate;
-  const signing = signingAuthority?.().certificate ?? own;
-  return signing === own ? own : `${own.trimEnd()}\n${signing}`;
+function clientAuthorities({ pki, signingAuthority, signers }: PlaneOptions): string {
+  const all = new Set([pki.authority.certificate]);
+  for (const signer of clientSigners) {
+    if (signingAuthority === undefined || signers?.has(signer) === false) continue;
+    all.add(signingAuthority(signer).certificate);
+  }
+  return [...all].map((certificate) => `${certificate.trimEnd()}\n`).join("");
 }
+
+/** Their certificates say who a client is. */
+const clientSigners = [
+  "kubernetes.io/kube-apiserver-client",
+  "kubernetes.io/kube-apiserver-client-kubelet",
+];
 
 function urlHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";

@@ -4,11 +4,20 @@ import { SigningError } from "#auth/certificate-signing.ts";
 import { readSigningFiles, type SigningFiles } from "#auth/cluster-signer.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { must } from "#base/assert.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface SigningFlags {
   readonly clusterSigningCertFile?: string;
   readonly clusterSigningKeyFile?: string;
+  readonly clusterSigningKubeletServingCertFile?: string;
+  readonly clusterSigningKubeletServingKeyFile?: string;
+  readonly clusterSigningKubeletClientCertFile?: string;
+  readonly clusterSigningKubeletClientKeyFile?: string;
+  readonly clusterSigningKubeApiserverClientCertFile?: string;
+  readonly clusterSigningKubeApiserverClientKeyFile?: string;
+  readonly clusterSigningLegacyUnknownCertFile?: string;
+  readonly clusterSigningLegacyUnknownKeyFile?: string;
   /** Milliseconds. */
   readonly clusterSigningDuration: number;
   readonly rootCaFile?: string;
@@ -16,7 +25,9 @@ export interface SigningFlags {
 
 interface PlaneSigning {
   /** Absent: the data directory's authority. Reads the files anew at each call. */
-  readonly signingAuthority?: () => IssuedCertificate;
+  readonly signingAuthority?: (signer: string) => IssuedCertificate;
+  /** With files for some signers, only those sign. */
+  readonly signers?: ReadonlySet<string>;
   /** The longest lifetime of a certificate. */
   readonly signingLifetimeMs: number;
   /** PEM; absent: the data directory's authority. */
@@ -25,25 +36,76 @@ interface PlaneSigning {
 
 /** Throws UsageError where a file cannot be used: a bad one is said at the start, not at the first node. */
 export function signingOf(flags: SigningFlags): PlaneSigning {
-  const files = signingFiles(flags);
-  if (files !== undefined) checkFiles(files);
   const { rootCaFile } = flags;
   return {
     signingLifetimeMs: flags.clusterSigningDuration,
-    ...(files === undefined ? {} : { signingAuthority: () => readSigningFiles(files) }),
+    ...signersOf(flags),
     ...(rootCaFile === undefined ? {} : { rootCa: rootCaOf(rootCaFile) }),
   };
 }
 
-function signingFiles(flags: SigningFlags): SigningFiles | undefined {
-  const { clusterSigningCertFile: certificateFile, clusterSigningKeyFile: keyFile } = flags;
-  if (certificateFile === undefined && keyFile === undefined) return undefined;
-  if (certificateFile === undefined || keyFile === undefined) {
+function signersOf(flags: SigningFlags): Pick<PlaneSigning, "signingAuthority" | "signers"> {
+  const files = filePair("", flags.clusterSigningCertFile, flags.clusterSigningKeyFile);
+  const own = ownFiles(flags);
+  for (const pair of [...own.values(), ...(files === undefined ? [] : [files])]) checkFiles(pair);
+  if (own.size === 0) {
+    return files === undefined ? {} : { signingAuthority: () => readSigningFiles(files) };
+  }
+  if (files !== undefined) {
     throw new UsageError(
-      "--cluster-signing-cert-file and --cluster-signing-key-file come together: give both or neither",
+      "cannot specify --cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags at the same time",
     );
   }
-  return { certificateFile, keyFile };
+  const signingAuthority = (signer: string): IssuedCertificate =>
+    readSigningFiles(must(own.get(signer), "a signer that is served has files"));
+  return { signingAuthority, signers: new Set(own.keys()) };
+}
+
+/** By signer. */
+function ownFiles(flags: SigningFlags): ReadonlyMap<string, SigningFiles> {
+  const given = [
+    [
+      "kubelet-serving",
+      "kubelet-serving",
+      flags.clusterSigningKubeletServingCertFile,
+      flags.clusterSigningKubeletServingKeyFile,
+    ],
+    [
+      "kube-apiserver-client-kubelet",
+      "kubelet-client",
+      flags.clusterSigningKubeletClientCertFile,
+      flags.clusterSigningKubeletClientKeyFile,
+    ],
+    [
+      "kube-apiserver-client",
+      "kube-apiserver-client",
+      flags.clusterSigningKubeApiserverClientCertFile,
+      flags.clusterSigningKubeApiserverClientKeyFile,
+    ],
+    [
+      "legacy-unknown",
+      "legacy-unknown",
+      flags.clusterSigningLegacyUnknownCertFile,
+      flags.clusterSigningLegacyUnknownKeyFile,
+    ],
+  ] as const;
+  const own = new Map<string, SigningFiles>();
+  for (const [signer, flag, certificateFile, keyFile] of given) {
+    const pair = filePair(`${flag}-`, certificateFile, keyFile);
+    if (pair !== undefined) own.set(`kubernetes.io/${signer}`, pair);
+  }
+  return own;
+}
+
+function filePair(
+  flag: string,
+  certificateFile: string | undefined,
+  keyFile: string | undefined,
+): SigningFiles | undefined {
+  if (certificateFile === undefined && keyFile === undefined) return undefined;
+  if (certificateFile !== undefined && keyFile !== undefined) return { certificateFile, keyFile };
+  const both = `--cluster-signing-${flag}cert-file and --cluster-signing-${flag}key-file`;
+  throw new UsageError(`${both} come together: give both or neither`);
 }
 
 function checkFiles(files: SigningFiles): void {

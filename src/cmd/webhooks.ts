@@ -3,7 +3,7 @@ import type { Lister } from "#api/lister.ts";
 import { serviceTargets } from "#extension/service-target.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { createWebhooks, type Webhooks, type WebhooksDeps } from "#extension/webhooks/plugins.ts";
-import { hostAuthorities, hostsTransport } from "#platform/node/http/http-hosts.ts";
+import { type HostsCredentials, hostAuthorities, hostsTransport } from "#platform/node/http/http-hosts.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { changesOf } from "./access.ts";
@@ -47,5 +47,7 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
   );
 }
 
-const openTransport: OpenTransport = ({ ca = hostAuthorities, ...shown }) =>
-  hostsTransport({ ca, ...shown, limits: limits.webhookConnections });
+const openTransport: OpenTransport = ({ ca = hostAuthorities, ...shown }) => {
+  const credentials: HostsCredentials = { ca, ...shown };
+  return hostsTransport({ credentials: () => credentials, limits: limits.webhookConnections });
+};

@@ -41,6 +41,7 @@ import {
 } from "./endpoints/mirroring.ts";
 import type { Controller, ControllerDeps } from "./framework/controller.ts";
 import type { ControllerRole } from "./framework/role.ts";
+import { ExpandController, expandRole } from "./expansion/controller.ts";
 import { EphemeralVolumeController, ephemeralVolumeRole } from "./ephemeral/controller.ts";
 import { GarbageCollector, garbageRole } from "./garbage/controller.ts";
 import { JobController, jobRole } from "./job/controller.ts";
@@ -153,6 +154,7 @@ const factories: readonly NamedFactory[] = [
   ],
   ["ephemeral_volume", ephemeralVolumeRole, (deps) => new EphemeralVolumeController(deps)],
   ["attachdetach-controller", attachDetachRole, (deps) => new AttachDetachController(deps)],
+  ["persistentvolume-expander-controller", expandRole, (deps) => new ExpandController(deps)],
   ["persistentvolume-controller", volumeBinderRole, (deps) => new VolumeBinder(deps)],
   [
     "horizontal-pod-autoscaler",

@@ -19,7 +19,7 @@ const kubeletConditions = [
   "PodScheduled",
 ];
 
-function observedBy(pod: Pod | undefined): (number | undefined)[] {
+function observedBy(pod: Pod | undefined): (number | bigint | undefined)[] {
   const conditions = kubeletConditions.map((type) => wholeCondition(pod, type)?.observedGeneration);
   return [pod?.status?.observedGeneration, ...conditions];
 }

@@ -86,7 +86,7 @@ export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
     address,
     ready: ready ? "ready" : "not-ready",
     stoppingMs: stopping === undefined ? 0 : Math.min(nowMs, beganMs),
-    observed: status?.observedGeneration ?? 0,
+    observed: Number(status?.observedGeneration ?? 0),
     ...(init === undefined ? {} : { init }),
     ...(stage === "pulling" ? { pull: { failures: 1, isBackingOff: true, untilMs: nowMs } } : {}),
   };
@@ -139,7 +139,7 @@ export function byName(
 }
 
 /** A field in seconds: at least 0; what is no number counts as 0. Any int64 is good. */
-export function secondsOf(value: number | undefined): number {
+export function secondsOf(value: number | bigint | undefined): number {
   const seconds = Number(value ?? 0);
   return seconds > 0 ? seconds : 0;
 }

@@ -147,7 +147,7 @@ function planDelete(context: ResourceStorage, object: AnyObject, options: Delete
 }
 
 /** Negative grace means one second. */
-function gracePeriodSeconds(options: DeleteOptions): number | undefined {
+function gracePeriodSeconds(options: DeleteOptions): number | bigint | undefined {
   const { gracePeriodSeconds: seconds } = options;
   return seconds === undefined || seconds >= 0 ? seconds : 1;
 }
@@ -156,7 +156,7 @@ function planFirst(
   context: ResourceStorage,
   object: AnyObject,
   options: DeleteOptions,
-  seconds: number | undefined,
+  seconds: number | bigint | undefined,
 ): Plan {
   const grace = context.strategy.gracePeriodSeconds(object, seconds);
   if (grace <= 0) return planUngraceful(context, object, options);
@@ -173,12 +173,12 @@ function planAgain(
   context: ResourceStorage,
   object: AnyObject,
   options: DeleteOptions,
-  seconds: number | undefined,
+  seconds: number | bigint | undefined,
 ): Plan {
   const meta = object.metadata ?? {};
   const running = meta.deletionGracePeriodSeconds ?? 0;
   if (running === 0) return planUngraceful(context, object, options);
-  if (seconds === undefined || seconds >= Math.max(running, 1)) return { kind: "wait" };
+  if (seconds === undefined || seconds >= (running > 1 ? running : 1)) return { kind: "wait" };
   if (seconds === 0) return planUngraceful(context, object, options);
   const nowMs = context.clock.nowMs();
   const startMs = (parseTime(meta.deletionTimestamp) ?? 0) - durationMs(running);
@@ -192,8 +192,9 @@ function planAgain(
 }
 
 /** As Go's Duration: nanoseconds in an int64, which wraps, so that the sum with a time is always a time. */
-function durationMs(seconds: number): number {
-  const nanos = BigInt.asIntN(64, BigInt(Math.trunc(seconds)) * 1_000_000_000n);
+function durationMs(seconds: number | bigint): number {
+  const whole = typeof seconds === "bigint" ? seconds : BigInt(Math.trunc(seconds));
+  const nanos = BigInt.asIntN(64, whole * 1_000_000_000n);
   return Number(nanos / 1_000_000n);
 }
 

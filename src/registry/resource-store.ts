@@ -58,7 +58,7 @@ export interface UpdateResult {
 }
 
 export interface DeleteOptions {
-  readonly gracePeriodSeconds?: number;
+  readonly gracePeriodSeconds?: number | bigint;
   readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
   readonly orphanDependents?: boolean;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };

@@ -1,4 +1,5 @@
 /** Create, update and delete against upstream's tables of behaviour and texts. */
+import { exactInteger } from "#base/exact-json.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AnyObject } from "#api/object.ts";
@@ -332,10 +333,10 @@ void describe("delete", () => {
 
   void it("with a grace period beyond any clock has a time all the same, as Go's durations wrap", async () => {
     const world = await withPod();
-    const remove = (gracePeriodSeconds: number) =>
+    const remove = (gracePeriodSeconds: number | bigint) =>
       world.resource("pods").delete("default", "web", { gracePeriodSeconds }, plainWrite);
-    assert.equal((await remove(2 ** 53)).kind, "pending");
-    assert.equal(meta(world)?.deletionGracePeriodSeconds, 2 ** 53);
+    assert.equal((await remove(exactInteger(2n ** 53n))).kind, "pending");
+    assert.equal(meta(world)?.deletionGracePeriodSeconds, 2n ** 53n);
     assert.equal(meta(world)?.deletionTimestamp, "2172-02-20T23:53:38Z");
     assert.equal((await remove(0)).kind, "deleted");
   });

@@ -34,6 +34,7 @@ export class Cache {
   readonly #bySlot: (Map<string, Placed> | undefined)[] = [];
   readonly #waiting = new Map<string, Set<Placed>>();
   readonly #ports = new Map<number, HostPort[]>();
+  readonly #claimUsers = new Map<number, Map<string, PodInfo>>();
   /** Grows when something changed that may let a Pod fit that did not: nodes, or Pods leaving. */
   loosened = 0;
   /** Grows with every change. */
@@ -66,6 +67,11 @@ export class Cache {
 
   portsOn(slot: number): readonly HostPort[] {
     return this.#ports.get(slot) ?? noPorts;
+  }
+
+  /** Pods on the node that have claims. */
+  claimUsersOn(slot: number): Iterable<PodInfo> {
+    return this.#claimUsers.get(slot)?.values() ?? noPods;
   }
 
   assume(info: PodInfo, nodeName: string): void {
@@ -148,6 +154,7 @@ export class Cache {
     this.counts.change(placed, sign);
     this.terms.change(info, slot, sign);
     if (info.hostPorts.length > 0) this.#changePorts(slot, info.hostPorts, sign);
+    if (info.claims.length > 0) this.#changeClaimUsers(slot, info, sign);
     const onNode = (this.#bySlot[slot] ??= new Map());
     const pods = onNode.size;
     if (sign > 0) onNode.set(info.uid, placed);
@@ -161,6 +168,14 @@ export class Cache {
     else for (const port of ports) removeOne(held, port);
     if (held.length === 0) this.#ports.delete(slot);
     else this.#ports.set(slot, held);
+  }
+
+  #changeClaimUsers(slot: number, info: PodInfo, sign: 1 | -1): void {
+    const users = this.#claimUsers.get(slot) ?? new Map<string, PodInfo>();
+    if (sign > 0) users.set(info.uid, info);
+    else users.delete(info.uid);
+    if (users.size === 0) this.#claimUsers.delete(slot);
+    else this.#claimUsers.set(slot, users);
   }
 
   #wait(placed: Placed): void {
@@ -187,6 +202,7 @@ function guest(info: PodInfo, slot: number): Placed {
 }
 
 const noPorts: readonly HostPort[] = [];
+const noPods: readonly PodInfo[] = [];
 
 function* podInfos(onNode: Map<string, Placed> | undefined): Generator<PodInfo> {
   for (const placed of onNode?.values() ?? []) yield placed.info;

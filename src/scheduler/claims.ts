@@ -1,6 +1,7 @@
 /** The PersistentVolumeClaims of a Pod, and the objects that decide about them. */
 import type {
   CSIDriver,
+  CSINode,
   CSIStorageCapacity,
   Node,
   PersistentVolume,
@@ -8,8 +9,8 @@ import type {
   Pod,
   StorageClass,
   Volume,
+  VolumeAttachment,
 } from "#api/gen/types.ts";
-import type { PodInfo } from "./pod-info.ts";
 
 /** What is known of volumes, with what is assumed of them: see volumes.ts. */
 export interface VolumeLookup {
@@ -17,6 +18,9 @@ export interface VolumeLookup {
   volume(name: string): PersistentVolume | undefined;
   storageClass(name: string): StorageClass | undefined;
   csiDriver(name: string): CSIDriver | undefined;
+  /** What drivers say of the node of that name. */
+  csiNode(name: string): CSINode | undefined;
+  attachmentsTo(nodeName: string): readonly VolumeAttachment[];
   storageCapacities(className: string): readonly CSIStorageCapacity[];
   /** The volume that the claim would get on the node, without those `taken`. */
   bestVolume(
@@ -73,7 +77,12 @@ function claimName(pod: Pod, volume: Volume): string | undefined {
 }
 
 /** What two Pods must have in common to be judged alike by their claims; "" without claims. */
-export function signClaims(info: PodInfo): string {
-  const names = claimNames(info.pod);
-  return names.length === 0 ? "" : JSON.stringify([info.namespace, ...names]);
+export function signClaims({ namespace, claims }: ClaimUser): string {
+  return claims.length === 0 ? "" : JSON.stringify([namespace, ...claims]);
+}
+
+/** Of a Pod as the scheduler reads it. */
+interface ClaimUser {
+  readonly namespace: string;
+  readonly claims: readonly string[];
 }

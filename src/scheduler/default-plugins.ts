@@ -12,10 +12,12 @@ import { nodePorts } from "./plugins/node-ports.ts";
 import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
 import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
 import { nodeUnschedulable } from "./plugins/node-unschedulable.ts";
+import { nodeVolumeLimits } from "./plugins/node-volume-limits.ts";
 import { podTopologySpread } from "./plugins/pod-topology-spread.ts";
 import { taintToleration } from "./plugins/taint-toleration.ts";
 import { volumeBinding } from "./plugins/volume-binding.ts";
 import { volumeRestrictions } from "./plugins/volume-restrictions.ts";
+import { volumeZone } from "./plugins/volume-zone.ts";
 
 export const defaultPlugins: readonly PluginFactory[] = [
   nodeUnschedulable,
@@ -24,7 +26,9 @@ export const defaultPlugins: readonly PluginFactory[] = [
   nodePorts,
   nodeResourcesFit,
   volumeRestrictions,
+  nodeVolumeLimits,
   volumeBinding,
+  volumeZone,
   podTopologySpread,
   interPodAffinity,
   nodeResourcesBalancedAllocation,

@@ -12,6 +12,7 @@ import type {
   TopologySpreadConstraint,
 } from "#api/gen/types.ts";
 import { keyOf } from "#client/indexer.ts";
+import { claimNames } from "./claims.ts";
 import type { Requests } from "./requests.ts";
 import { podRequests } from "./requests.ts";
 import type { Selectable, Selection } from "./selection.ts";
@@ -52,6 +53,8 @@ export interface PodInfo extends Selectable {
   readonly priority: number;
   readonly requests: Requests;
   readonly hostPorts: readonly HostPort[];
+  /** Names of its claims. */
+  readonly claims: readonly string[];
   readonly affinity: readonly Term[];
   readonly antiAffinity: readonly Term[];
   readonly preferred: readonly WeightedTerm[];
@@ -73,6 +76,7 @@ const defaultSpreading = [
 ] as const;
 
 const namespaceless: readonly string[] = [];
+const noClaims: readonly string[] = [];
 
 export function podInfo(pod: Pod): PodInfo {
   const { spec, metadata = {} } = pod;
@@ -93,6 +97,7 @@ export function podInfo(pod: Pod): PodInfo {
     priority,
     requests,
     hostPorts,
+    claims: spec?.volumes === undefined ? noClaims : claimNames(pod),
     ...podTerms(spec?.affinity, namespace, labels),
     ...podSpreads(spec?.topologySpreadConstraints, self),
     tolerations,

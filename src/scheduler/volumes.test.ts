@@ -108,7 +108,18 @@ const verdicts: readonly (readonly [string, (api: FakeApi) => void, string])[] =
   [
     "a bound volume is gone",
     (api) => void api.put(claimsRef, claim("c", { volumeName: "v" }, done)),
-    "2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).",
+    'persistentvolume "v" not found.',
+  ],
+  [
+    "a bound volume is in another zone",
+    (api) => {
+      for (const node of ["n1", "n2"]) api.put(nodesRef, makeNode(node, { zone: "a" }));
+      const label = "failure-domain.beta.kubernetes.io/zone";
+      const metadata = { name: "v", labels: { [label]: "b__c" } };
+      api.put(claimsRef, claim("c", { volumeName: "v" }, done));
+      api.put(volumesRef, { ...volume("v", undefined), metadata });
+    },
+    "2 node(s) had no available volume zone.",
   ],
   [
     "a claim was lost",
@@ -288,5 +299,99 @@ test("a volume wakes pods that it may help; another's claim does not", async () 
   bindClaims(rig.api);
   await rig.clock.advance(50);
   assert.equal(rig.nodeOf("p"), "n1");
+  await rig.end();
+});
+
+test("a volume with zones goes to a node of one of them, or to a node that names none", async () => {
+  const rig = await startRig((api) => {
+    api.put(nodesRef, makeNode("n1", { zone: "a" }));
+    api.put(nodesRef, makeNode("n2", { zone: "c" }));
+    const metadata = { name: "v", labels: { "topology.kubernetes.io/zone": "b__c" } };
+    api.put(claimsRef, claim("c", { volumeName: "v" }, done));
+    api.put(volumesRef, { ...volume("v", undefined), metadata });
+    api.put(podsRef, user("p", "c"));
+  });
+  assert.equal(rig.nodeOf("p"), "n2");
+  rig.api.drop(nodesRef, "", "n2");
+  rig.api.put(nodesRef, makeNode("n3"));
+  rig.api.put(podsRef, user("q", "c"));
+  await rig.clock.advance(50);
+  assert.equal(rig.nodeOf("q"), "n3");
+  await rig.end();
+});
+
+/** Volumes of a CSI driver, bound; a node may have `limit` of them. */
+function csiVolumes(api: FakeApi, names: readonly string[], limit: number): void {
+  for (const name of names) {
+    const csi = { driver: "csi.example.com", volumeHandle: `h-${name}` };
+    api.put(volumesRef, volume(`v-${name}`, undefined, { csi }));
+    api.put(claimsRef, claim(name, { volumeName: `v-${name}` }, done));
+  }
+  api.put(storage("csinodes"), csiNode(limit));
+}
+
+function csiNode(count: number): object {
+  const drivers = [{ name: "csi.example.com", nodeID: "n1", allocatable: { count } }];
+  return { metadata: { name: "n1" }, spec: { drivers } };
+}
+
+const full =
+  "0/1 nodes are available: 1 node(s) exceed max volume count. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
+
+test("a node takes as many volumes of a driver as its CSINode says, a shared one counts once", async () => {
+  const rig = await startRig((api) => {
+    api.put(nodesRef, makeNode("n1"));
+    csiVolumes(api, ["a", "b", "c"], 2);
+    // Decided in one go: what is assumed counts.
+    for (const [pod, name] of ["a", "a", "b", "c"].entries())
+      api.put(podsRef, user(`p${pod}`, name));
+  });
+  assert.deepEqual(
+    ["p0", "p1", "p2"].map((pod) => rig.nodeOf(pod)),
+    ["n1", "n1", "n1"],
+  );
+  assert.equal(rig.verdictOn("p3"), full);
+  // A higher limit lets it in.
+  rig.api.put(storage("csinodes"), csiNode(3));
+  await rig.clock.advance(2_000);
+  assert.equal(rig.nodeOf("p3"), "n1");
+  await rig.end();
+});
+
+test("volumes still attached count, claims to provision too; what goes makes room", async () => {
+  const rig = await startRig((api) => {
+    cluster(api);
+    api.drop(nodesRef, "", "n2");
+    csiVolumes(api, ["a"], 1);
+    api.put(storage("volumeattachments"), {
+      metadata: { name: "va" },
+      spec: {
+        attacher: "csi.example.com",
+        nodeName: "n1",
+        source: { persistentVolumeName: "v-a" },
+      },
+    } as object);
+    api.put(claimsRef, claim("new", { storageClassName: "csi" }));
+    api.put(podsRef, user("p", "new"));
+  });
+  assert.equal(rig.verdictOn("p"), full);
+  rig.api.drop(storage("volumeattachments"), "", "va");
+  await rig.clock.advance(2_000);
+  const wanted = rig.api.peek<PersistentVolumeClaim>(claimsRef, "a", "new");
+  assert.equal(wanted?.metadata?.annotations?.["volume.kubernetes.io/selected-node"], "n1");
+  await rig.end();
+});
+
+test("a Pod of higher priority takes the volume's place", async () => {
+  const rig = await startRig((api) => {
+    api.put(nodesRef, makeNode("n1"));
+    csiVolumes(api, ["a", "b"], 1);
+    api.put(podsRef, user("low", "a"));
+  });
+  assert.equal(rig.nodeOf("low"), "n1");
+  const high = user("high", "b");
+  rig.api.put(podsRef, { ...high, spec: { containers: [], ...high.spec, priority: 10 } });
+  await rig.clock.advance(2_000);
+  assert.equal(rig.api.peek<Pod>(podsRef, "a", "high")?.status?.nominatedNodeName, "n1");
   await rig.end();
 });

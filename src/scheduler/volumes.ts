@@ -9,12 +9,14 @@
  */
 import type {
   CSIDriver,
+  CSINode,
   CSIStorageCapacity,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
   StorageClass,
+  VolumeAttachment,
 } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { VolumeIndex } from "#api/volumes/volume-index.ts";
@@ -37,6 +39,7 @@ const claimsRef = core("persistentvolumeclaims");
 const volumesRef = core("persistentvolumes");
 const claimIndex = "scheduler.claim";
 const capacityIndex = "scheduler.capacity";
+const attachmentIndex = "scheduler.attachment";
 
 /** Upstream's BindTimeoutSeconds: a Pod whose volumes are not bound by then is decided anew. */
 const bindTimeoutMs = 600_000;
@@ -63,6 +66,8 @@ export class Volumes implements VolumeLookup, VolumeWrites {
   readonly #classes: Informer<StorageClass>;
   readonly #drivers: Informer<CSIDriver>;
   readonly #capacities: Informer<CSIStorageCapacity>;
+  readonly #csiNodes: Informer<CSINode>;
+  readonly #attachments: Informer<VolumeAttachment>;
   readonly #index = new VolumeIndex();
   readonly #assumedVolumes = new Map<string, PersistentVolume>();
   readonly #assumedClaims = new Map<string, PersistentVolumeClaim>();
@@ -77,6 +82,9 @@ export class Volumes implements VolumeLookup, VolumeWrites {
     this.#classes = informers.informer<StorageClass>(storage("storageclasses"));
     this.#drivers = informers.informer<CSIDriver>(storage("csidrivers"));
     this.#capacities = informers.informer<CSIStorageCapacity>(storage("csistoragecapacities"));
+    this.#csiNodes = informers.informer<CSINode>(storage("csinodes"));
+    this.#attachments = informers.informer<VolumeAttachment>(storage("volumeattachments"));
+    this.#attachments.addIndex(attachmentIndex, ({ spec }) => [spec.nodeName]);
     this.#capacities.addIndex(capacityIndex, (one) => [one.storageClassName]);
     pods.addIndex(claimIndex, claimKeysOfPlaced);
   }
@@ -84,7 +92,8 @@ export class Volumes implements VolumeLookup, VolumeWrites {
   get synced(): readonly Promise<void>[] {
     const { synced } = this.#claims;
     const others = [this.#volumes, this.#classes, this.#drivers, this.#capacities];
-    return [synced, ...others.map((informer) => informer.synced)];
+    const perNode = [this.#csiNodes, this.#attachments];
+    return [synced, ...[...others, ...perNode].map((informer) => informer.synced)];
   }
 
   /** `happened` hears of changes in batches. Call once. @returns the removers of its handlers. */
@@ -115,6 +124,9 @@ export class Volumes implements VolumeLookup, VolumeWrites {
       this.#classes.addHandler(changed),
       this.#drivers.addHandler(changed),
       this.#capacities.addHandler(changed),
+      this.#csiNodes.addHandler(changed),
+      // One that is made or attached only takes room.
+      this.#attachments.addHandler({ delete: () => happened({ kind: "volumes" }) }),
     ];
   }
 
@@ -133,6 +145,14 @@ export class Volumes implements VolumeLookup, VolumeWrites {
 
   csiDriver(name: string): CSIDriver | undefined {
     return this.#drivers.get("", name);
+  }
+
+  csiNode(name: string): CSINode | undefined {
+    return this.#csiNodes.get("", name);
+  }
+
+  attachmentsTo(nodeName: string): readonly VolumeAttachment[] {
+    return this.#attachments.byIndex(attachmentIndex, nodeName);
   }
 
   storageCapacities(className: string): readonly CSIStorageCapacity[] {

@@ -14,6 +14,7 @@
  */
 import { goJson } from "#api/go-json.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
+import { parseExactJson } from "#base/exact-json.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -79,7 +80,7 @@ export function decodeObject(value: Uint8Array, revision: number): AnyObject {
 function decodeObjectJson(value: Uint8Array, revision: number): AnyObject {
   try {
     // A value that begins with "{" parses to an object or not at all.
-    return JSON.parse(decoder.decode(value)) as AnyObject;
+    return parseExactJson(decoder.decode(value)) as AnyObject;
   } catch (cause) {
     throw new UnreadableValueError(revision, { cause });
   }

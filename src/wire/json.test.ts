@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { decodeUtf8, parseJson, parseJsonNotingDuplicates } from "./json.ts";
+import { parseExactJson } from "#base/exact-json.ts";
+import { decodeUtf8, parseJson, parseJsonNotingDuplicates, tryJson } from "./json.ts";
 import { scanJson } from "./json-scan.ts";
 
 const limits = { bytesMax: 1 << 20, depthMax: 64 };
@@ -17,7 +18,7 @@ test("what JSON.parse makes of a text is what comes out", () => {
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value);
       const result = parseJsonNotingDuplicates(text, limits);
-      assert.deepEqual(result, { kind: "ok", value: JSON.parse(text) });
+      assert.deepEqual(result, { kind: "ok", value: parseExactJson(text) });
       assert.equal(scanJson(text).error, undefined);
     }),
   );
@@ -55,11 +56,17 @@ test("nesting and size are bounded before anything recursive sees the text", () 
   assert.match(errorOf(`"${"x".repeat(limits.bytesMax)}"`), /exceeds the limit/);
 });
 
-test("an integer that a double cannot hold never comes out as a safe one", () => {
-  const result = parseJson('{"a":9007199254740993,"b":9223372036854775807}', limits);
+test("an integer keeps all 64 bits; beyond them it is rounded as in Go", () => {
+  const result = parseJson('{"a":9007199254740993,"b":9223372036854775808,"c":7}', limits);
   assert.ok(result.kind === "ok");
-  const value = result.value as Record<string, number>; // as written above
-  assert.ok(!Number.isSafeInteger(value["a"]) && !Number.isSafeInteger(value["b"]));
+  assert.deepEqual(result.value, { a: 9007199254740993n, b: 2 ** 63, c: 7 });
+});
+
+test("a number beyond every double is told, in JSON and in what may be YAML", () => {
+  const result = parseJson('{"a":[1e400]}', limits);
+  assert.ok(result.kind === "ok");
+  assert.equal(result.overflow, "1e400");
+  assert.equal(tryJson('{"a":[1e400]}', limits), undefined);
 });
 
 test("duplicate keys are found with their paths, and the last one wins", () => {

@@ -5,11 +5,10 @@
  *        different keys than the limits say: what follows costs time per part, not per byte.
  * Cost   one extra pass over the text's structure (about a quarter of JSON.parse), one over the
  *        value's keys when duplicates are asked for; the exact scan only when something is wrong.
- * Integers  JSON numbers here are doubles. A literal beyond 2^53 - 1 is rounded, and never to a safe
- *        integer: decoders of int64 fields refuse it by Number.isSafeInteger.
- *        (CRDs carry such literals in `maximum`, which is a double upstream too.)
- * How this changes  a lossless integer would be a new value type of the object model, not a flag.
+ * Integers  exact to 64 bits (`#base/exact-json.ts`); beyond that a literal is a double, as in Go. What the
+ *        literal was is known to `literalOf`: `1.0` is no integer to a typed field.
  */
+import { parseNumbers } from "#base/exact-json.ts";
 import { scanJson, type JsonScan } from "./json-scan.ts";
 
 export interface JsonLimits {
@@ -29,6 +28,8 @@ type JsonResult =
       readonly value: unknown;
       /** Given when a key stands twice in one object; the value keeps the last. */
       readonly duplicates?: JsonScan;
+      /** A number of the text that no double holds: `1e400`. The value is not to be used as it is. */
+      readonly overflow?: string;
     }
   | { readonly kind: "error"; readonly message: string }
   /** `partsMax` or `keysMax` was passed; the rest of the text was not looked at. */
@@ -37,26 +38,30 @@ type JsonResult =
 /** Duplicate keys pass silently, the last one wins: fieldValidation=Ignore. */
 export function parseJson(text: string, limits: JsonLimits): JsonResult {
   const shape = measure(text, limits);
-  return "kind" in shape ? shape : parse(text);
+  return "kind" in shape ? shape : parse(text, shape);
 }
 
 /** Also looks for duplicate keys: fieldValidation=Warn and Strict. */
 export function parseJsonNotingDuplicates(text: string, limits: JsonLimits): JsonResult {
   const shape = measure(text, limits);
   if ("kind" in shape) return shape;
-  const result = parse(text);
+  const result = parse(text, shape);
   if (result.kind !== "ok" || countKeys(result.value) === shape.colons) return result;
   return { ...result, duplicates: scanJson(text) };
 }
 
-/** The same, undefined for a text that is no JSON: nobody asks what is wrong with it. */
+/**
+ * The same for a text that may be YAML, undefined when it is no JSON: nobody asks what is wrong with it. The
+ * number's value counts, not its spelling: `1.0` is an integer in YAML.
+ */
 export function tryJson(text: string, limits: JsonLimits): JsonResult | undefined {
   const shape = measure(text, limits);
   if ("kind" in shape) return shape.kind === "error" ? undefined : shape;
-  const value = parsed(text);
-  if (value === undefined || countKeys(value) === shape.colons) {
-    return value === undefined ? undefined : { kind: "ok", value };
-  }
+  const { hasOddNumbers } = shape;
+  const noted = parsed(() => parseNumbers(text, { hasOddNumbers, areLiteralsNoted: false }));
+  if (noted === undefined || noted.overflow !== undefined) return undefined;
+  const { value } = noted;
+  if (countKeys(value) === shape.colons) return { kind: "ok", value };
   return { kind: "ok", value, duplicates: scanJson(text) };
 }
 
@@ -67,32 +72,41 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-function parse(text: string): JsonResult {
-  const value = parsed(text);
-  if (value !== undefined) return { kind: "ok", value };
+function parse(text: string, { hasOddNumbers }: Shape): JsonResult {
+  const noted = parsed(() => parseNumbers(text, { hasOddNumbers, areLiteralsNoted: true }));
+  if (noted !== undefined) return { kind: "ok", ...noted };
   return { kind: "error", message: scanJson(text).error ?? "invalid JSON" };
 }
 
 /** JSON has no undefined: that says the text is none. */
-function parsed(text: string): unknown {
+function parsed<T>(read: () => T): T | undefined {
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    return read();
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 
 interface Shape {
   /** Colons outside strings: one for each key. */
   readonly colons: number;
+  /** A number has a dot or an exponent, or is `-0`. */
+  readonly hasOddNumbers: boolean;
 }
 
 const quote = 34;
 const comma = 44;
+const minus = 45;
+const dot = 46;
+const zero = 48;
+const nine = 57;
 const colon = 58;
+const upperE = 69;
 const openBracket = 91;
 const backslash = 92;
 const closeBracket = 93;
+const lowerE = 101;
 const openBrace = 123;
 const closeBrace = 125;
 
@@ -111,6 +125,7 @@ function measure(text: string, limits: JsonLimits): Shape | Exclude<JsonResult, 
   const partsMax = limits.partsMax ?? text.length;
   const keys = text.length < countedKeysLengthMin ? undefined : keyCount(limits);
   let colons = 0;
+  let hasOddNumbers = false;
   let parts = 0;
   let depth = 0;
   let stringFrom = 0;
@@ -128,9 +143,19 @@ function measure(text: string, limits: JsonLimits): Shape | Exclude<JsonResult, 
     } else if (c === openBrace || c === openBracket) {
       if (++depth > limits.depthMax) return { kind: "error", message: "exceeded max depth" };
       if (++parts > partsMax) return tooMany(partsMax, "values");
-    } else if (c === closeBrace || c === closeBracket) depth--;
+    } else if (c === closeBrace || c === closeBracket) {
+      depth--;
+    } else if (c === minus) {
+      if (text.charCodeAt(at + 1) === zero) hasOddNumbers = true;
+    } else if (c === dot || ((c === lowerE || c === upperE) && isDigit(text.charCodeAt(at - 1)))) {
+      hasOddNumbers = true;
+    }
   }
-  return { colons };
+  return { colons, hasOddNumbers };
+}
+
+function isDigit(c: number): boolean {
+  return c >= zero && c <= nine;
 }
 
 function tooMany(max: number, what: string): { kind: "too-many"; message: string } {

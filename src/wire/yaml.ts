@@ -24,6 +24,7 @@ import {
   type ScalarTag,
   type YAMLMap,
 } from "yaml";
+import { exactInteger } from "#base/exact-json.ts";
 import { tryJson, type JsonLimits } from "./json.ts";
 import type { JsonScan } from "./json-scan.ts";
 
@@ -178,7 +179,7 @@ function isMergeKey(pair: Pair): boolean {
 function keyText(key: unknown): string {
   const value = isScalar(key) ? key.value : undefined;
   if (typeof value === "string") return value;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (["number", "bigint", "boolean"].includes(typeof value)) return String(value);
   throw new ConversionFault("unsupported map key: a key must be a string, a number or a boolean");
 }
 
@@ -255,13 +256,27 @@ const scalarTags: readonly ScalarTag[] = [
 ];
 
 /** 0b, 0x, 0o and a bare leading zero say the base; underscores say nothing. */
-function integer(text: string): number {
+function integer(text: string): number | bigint {
   const plain = text.replaceAll("_", "");
   const negative = plain.startsWith("-");
   const digits = plain.replace(/^[-+]/, "");
-  const value = /^0[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : Number(digits);
+  const literal = /^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits;
+  const value = literal.length < exactDigitsMax ? Number(literal) : longInteger(literal);
   return negative ? -value : value;
 }
+
+/** Shorter texts are below 2^53 in every base. */
+const exactDigitsMax = 16;
+/** Of an integer of 64 bits in base 2; what is longer is rounded in one step. */
+const longDigitsMax = 66;
+
+function longInteger(literal: string): number | bigint {
+  if (literal.length > longDigitsMax) return Number(literal);
+  const value = BigInt(literal);
+  return value <= int64Max ? exactInteger(value) : Number(value);
+}
+
+const int64Max = 2n ** 63n - 1n;
 
 /** The line, from 1, where the value at `path` begins; of its nearest parent that is there. */
 export function yamlLine(text: string, path: readonly (string | number)[]): number {

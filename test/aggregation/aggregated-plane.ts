@@ -121,8 +121,11 @@ function mapped(
     return { ...host, address: "127.0.0.1", port: ports.get(at) ?? 9 };
   };
   return (ca) => {
-    const shared = { certificate, key, limits: limits.aggregatedConnections };
-    const transport = hostsTransport({ ...shared, ...(ca === undefined ? {} : { ca }) });
+    const credentials = { certificate, key, ...(ca === undefined ? {} : { ca }) };
+    const transport = hostsTransport({
+      credentials: () => credentials,
+      limits: limits.aggregatedConnections,
+    });
     return { ...transport, send: (host, request) => transport.send(place(host), request) };
   };
 }

@@ -352,7 +352,7 @@ describe("AdmissionWebhook by Service", () => {
     world = await openWebhookWorld({
       webhooks: ({ ca = hostAuthorities }) => {
         const limits = { connectMs: 5_000, headBytesMax: 65_536, idleSocketsMax: 4 };
-        const transport = hostsTransport({ ca, limits });
+        const transport = hostsTransport({ credentials: () => ({ ca }), limits });
         return {
           ...transport,
           send: (host, request) => {

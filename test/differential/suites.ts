@@ -2,8 +2,10 @@
 import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
+import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
+import { resizes } from "./cases/resizes.ts";
 import { server } from "./cases/server.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
@@ -21,4 +23,6 @@ export const suites: readonly Suite[] = [
   customResources,
   definitions,
   customObjects,
+  integers,
+  resizes,
 ];

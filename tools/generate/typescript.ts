@@ -105,6 +105,8 @@ function printType(field: FieldSchema, names: TypeNames): string {
     case "map":
       return `Readonly<Record<string, ${printItems(field, names)}>>`;
     case "integer":
+      // Beyond 2^53 it is a bigint: what computes says how it treats those.
+      return field.format === "int64" ? "number | bigint" : "number";
     case "number":
       return "number";
     case "boolean":

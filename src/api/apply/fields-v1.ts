@@ -4,6 +4,7 @@
  *   {"f:spec": {"f:replicas": {}}}                 the path .spec.replicas
  *   {"f:ports": {".": {}, "k:{...}": {...}}}       .ports itself and paths below it
  */
+import { parseExactJson } from "#base/exact-json.ts";
 import { isJsonObject } from "../json-value.ts";
 import type { MutableObject } from "../json-value.ts";
 import { below, emptySet, memberOnly, sortedElements } from "./field-set.ts";
@@ -39,10 +40,10 @@ const plainElement = /^(k:\{"[A-Za-z]+":("[^"\\]*"|[0-9]+)\}|v:"[^"\\]*")$/;
 function parseElement(name: string): string | undefined {
   if (name.startsWith("f:") || plainElement.test(name)) return name;
   try {
-    if (name.startsWith("v:")) return valueElement(JSON.parse(name.slice(2)));
+    if (name.startsWith("v:")) return valueElement(parseExactJson(name.slice(2)));
     if (name.startsWith("i:")) return /^i:[0-9]+$/.test(name) ? name : undefined;
     const isKey = name.startsWith("k:") && name.length <= elementMax;
-    const keys: unknown = isKey ? JSON.parse(name.slice(2)) : undefined;
+    const keys: unknown = isKey ? parseExactJson(name.slice(2)) : undefined;
     const entries = isJsonObject(keys) ? Object.entries(keys) : [];
     return entries.length === 0 || entries.length > listKeysMax ? undefined : keyElement(entries);
   } catch {
@@ -85,7 +86,7 @@ function printElement(element: string): string {
     case "v":
       return `[=${text}]`;
     case "k": {
-      const keys = Object.entries(JSON.parse(text) as Record<string, unknown>); // keyElement made it
+      const keys = Object.entries(parseExactJson(text) as Record<string, unknown>); // keyElement made it
       return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(",")}]`;
     }
     default:

@@ -2,6 +2,7 @@
  * Moving from client-side to server-side apply: kubectl's annotation of what it last applied tells
  * which conflicts are with its own former self, and is kept up to date while it exists.
  */
+import { parseExactJson } from "#base/exact-json.ts";
 import { isJsonObject } from "../json-value.ts";
 import type { MutableJson } from "../json-value.ts";
 import type { AnyObject } from "../object.ts";
@@ -32,7 +33,7 @@ function lastApplied(live: Typed): MutableJson | undefined {
   const text = isJsonObject(annotations) ? annotations[lastAppliedAnnotation] : undefined;
   if (typeof text !== "string") return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseExactJson(text);
     const same = isJsonObject(value) && value["apiVersion"] === live.apiVersion;
     return same ? value : undefined;
   } catch {

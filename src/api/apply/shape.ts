@@ -85,11 +85,14 @@ const inlineStructs: ReadonlySet<string> = new Set([
 
 /** Where a field is unlike others of its name. */
 const qualifiedInline: Readonly<Record<string, boolean>> = {
+  "ContainerStatus.resources": false,
   "CustomResourceDefinitionStatus.acceptedNames": true,
   "Endpoint.conditions": true,
   "Event.deprecatedSource": true,
   "FlowSchemaSpec.priorityLevelConfiguration": true,
   "NetworkPolicySpec.podSelector": true,
+  "PodSpec.resources": false,
+  "PodStatus.resources": false,
   "ReplicationControllerSpec.template": false,
   "ResourceClaimSpec.devices": true,
 };

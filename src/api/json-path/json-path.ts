@@ -69,6 +69,7 @@ export function printValue(value: unknown): string {
   if (typeof value === "string") return value;
   if (typeof value === "object") return goJson(value);
   if (typeof value === "boolean") return value ? "true" : "false";
+  if (typeof value === "bigint") return String(value);
   // JSON holds nothing else.
   return isInt64(value as number) ? String(value as number) : goFloat(value as number);
 }
@@ -305,6 +306,7 @@ function basicKind(value: unknown): Basic {
   if (typeof value === "string") return "string";
   if (typeof value === "boolean") return "bool";
   if (value instanceof GoFloat) return "float";
+  if (typeof value === "bigint") return "int";
   if (typeof value === "number") return isInt64(value) ? "int" : "float";
   throw new JsonPathError("invalid type for comparison");
 }
@@ -331,6 +333,7 @@ function goType(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (typeof value === "object") return "map[string]interface {}";
   if (typeof value === "boolean") return "bool";
+  if (typeof value === "bigint") return "int64";
   if (typeof value === "number") return isInt64(value) ? "int64" : "float64";
   return "string";
 }

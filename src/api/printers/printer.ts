@@ -19,7 +19,7 @@ export interface TableColumnDefinition {
   readonly priority: number;
 }
 
-export type Cell = string | number | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 /** metav1.TableRowCondition: kubectl hides or dims rows by it. */
 export interface TableRowCondition {

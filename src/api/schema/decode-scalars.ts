@@ -16,27 +16,61 @@ type DecodedScalar =
 const int32Max = 2 ** 31 - 1;
 const int32Min = -(2 ** 31);
 
-/** `field.type` is one of the scalar types; `value` is not null. */
-export function decodeScalar(value: unknown, field: FieldSchema): DecodedScalar {
-  if (field.type === "string") return decodeString(value, field);
-  if (field.type === "integer") return decodeInteger(value, field);
-  const fits = typeof value === (field.type === "boolean" ? "boolean" : "number");
-  return fits ? { kind: "ok", value } : { kind: "mismatch" };
+/**
+ * `field.type` is one of the scalar types; `value` is not null. `literal`: how a number was written, where that
+ * is known and not what it prints as (`#base/exact-json.ts`).
+ */
+export function decodeScalar(
+  value: unknown,
+  field: FieldSchema,
+  literal: string | undefined,
+): DecodedScalar {
+  if (field.type === "string") return decodeString(value, field, literal);
+  if (field.type === "integer") return decodeInteger(value, field, literal);
+  if (field.type === "boolean") return typeof value === "boolean" ? ok(value) : mismatched;
+  return decodeDouble(value, literal);
 }
 
-function decodeInteger(value: unknown, field: FieldSchema): DecodedScalar {
-  if (typeof value !== "number") return { kind: "mismatch" };
+const mismatched: DecodedScalar = { kind: "mismatch" };
+
+function ok(value: unknown): DecodedScalar {
+  return { kind: "ok", value };
+}
+
+/** `1.0` and `1e3` are no integers; of a value beyond 53 bits only a bigint is exact. */
+function decodeInteger(
+  value: unknown,
+  { format }: FieldSchema,
+  literal: string | undefined,
+): DecodedScalar {
+  if (typeof value === "bigint") {
+    return format === "int32" ? { kind: "mismatch", literal: String(value) } : ok(value);
+  }
+  if (typeof value !== "number") return mismatched;
   const fits =
-    field.format === "int32"
+    format === "int32"
       ? Number.isInteger(value) && value >= int32Min && value <= int32Max
       : Number.isSafeInteger(value);
-  return fits ? { kind: "ok", value } : { kind: "mismatch", literal: String(value) };
+  const isWritten = literal === undefined || literal === "-0";
+  return fits && isWritten ? ok(value) : { kind: "mismatch", literal: literal ?? String(value) };
 }
 
-function decodeString(value: unknown, field: FieldSchema): DecodedScalar {
+function decodeDouble(value: unknown, literal: string | undefined): DecodedScalar {
+  if (typeof value === "bigint") return ok(Number(value));
+  if (typeof value !== "number") return mismatched;
+  return Number.isFinite(value)
+    ? ok(value)
+    : { kind: "mismatch", literal: literal ?? String(value) };
+}
+
+function decodeString(
+  value: unknown,
+  field: FieldSchema,
+  literal: string | undefined,
+): DecodedScalar {
   switch (field.format) {
     case "quantity":
-      return decodeQuantity(value);
+      return decodeQuantity(literal ?? value);
     case "date-time":
       return decodeTime(value);
     case "micro-time":
@@ -44,7 +78,7 @@ function decodeString(value: unknown, field: FieldSchema): DecodedScalar {
     case "int-or-string":
       return typeof value === "string"
         ? { kind: "ok", value }
-        : decodeInteger(value, { type: "integer", format: "int32" });
+        : decodeInteger(value, { type: "integer", format: "int32" }, literal);
     case "byte":
       return decodeBase64(value);
     case undefined:
@@ -65,6 +99,7 @@ function decodeQuantity(value: unknown): DecodedScalar {
   if (typeof value === "string" && canonicalShort.test(value) && !value.endsWith("ki")) {
     return { kind: "ok", value };
   }
+  if (typeof value === "bigint") return ok(canonicalQuantity(String(value)));
   if (typeof value !== "string" && typeof value !== "number") return badQuantity();
   try {
     return { kind: "ok", value: canonicalQuantity(value) };

@@ -8,6 +8,7 @@
  * Cost   one walk, no path text unless something is found: about half of what JSON.parse took.
  * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
  */
+import { literalOf } from "#base/exact-json.ts";
 import { isRecord } from "../json-value.ts";
 import type { AnyObject, GroupVersionKind } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "./schema-types.ts";
@@ -48,6 +49,7 @@ export function checkFields(
   const walk: Walk = {
     resolve,
     path: [],
+    holder: schema,
     keys: [],
     unknown: [],
     structs: [],
@@ -156,6 +158,8 @@ interface Walk {
   readonly resolve: SchemaResolver;
   /** Field names, map keys and list indexes down to the current value. */
   readonly path: (string | number)[];
+  /** The object or list whose member is looked at. */
+  holder: object;
   /** Where in `path` map keys stand: Go's texts do not name them. */
   readonly keys: number[];
   readonly unknown: FieldPath[];
@@ -177,6 +181,7 @@ function walkStruct(value: JsonRecord, schema: ObjectSchema, walk: Walk): unknow
     const field = Object.hasOwn(schema.fields, key) ? schema.fields[key] : undefined;
     const member = value[key];
     walk.path.push(key);
+    walk.holder = value;
     const next =
       field === undefined ? unknownField(walk) : walkField(member, field, schema.required, walk);
     walk.path.pop();
@@ -287,6 +292,7 @@ function walkArray(value: readonly unknown[], field: FieldSchema, walk: Walk): u
   let copy: unknown[] | undefined;
   for (let index = 0; index < value.length; index++) {
     walk.path.push(index);
+    walk.holder = value;
     const next = walkElement(value[index], items, walk);
     walk.path.pop();
     if (walk.error !== undefined) return undefined;
@@ -311,6 +317,7 @@ function walkMap(value: JsonRecord, field: FieldSchema, walk: Walk): unknown {
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
     walk.keys.push(walk.path.push(key) - 1);
+    walk.holder = value;
     const next = walkElement(value[key], items, walk);
     walk.path.pop();
     walk.keys.pop();
@@ -344,8 +351,13 @@ function walkElement(value: unknown, items: FieldSchema, walk: Walk): unknown {
   }
 }
 
+/** How the number at hand was written. */
+function literalHere(value: unknown, { holder, path }: Walk): string | undefined {
+  return typeof value === "number" ? literalOf(holder, path.at(-1) ?? "") : undefined;
+}
+
 function walkScalar(value: unknown, field: FieldSchema, walk: Walk): unknown {
-  const decoded = decodeScalar(value, field);
+  const decoded = decodeScalar(value, field, literalHere(value, walk));
   switch (decoded.kind) {
     case "ok":
       return decoded.value;

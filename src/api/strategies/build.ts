@@ -47,7 +47,10 @@ export interface StrategyRow {
   /** Further subresources: how they prepare. */
   readonly subresources?: Readonly<Record<string, (next: AnyObject, old: AnyObject) => AnyObject>>;
   readonly markForDeletion?: (object: AnyObject, nowMs: number) => AnyObject;
-  readonly gracePeriodSeconds?: (object: AnyObject, requested: number | undefined) => number;
+  readonly gracePeriodSeconds?: (
+    object: AnyObject,
+    requested: number | bigint | undefined,
+  ) => number | bigint;
 }
 
 export function buildStrategy(row: StrategyRow, rules: Rules): Strategy {

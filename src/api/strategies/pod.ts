@@ -11,7 +11,7 @@ import {
   has,
   items,
   maybe,
-  maybeNumber,
+  maybeInteger,
   number,
   part,
   text,
@@ -190,13 +190,15 @@ function prepareEphemeral(next: AnyObject, old: AnyObject): AnyObject {
   return countGeneration({ ...old, metadata, spec: podSpec }, old, spec);
 }
 
-/** Only resources and resize policies of known containers; anything else is for validation to see. */
+/** Only resources of the pod, and resources and resize policies of known containers; the rest is for validation. */
 function prepareResize(next: AnyObject, old: AnyObject): AnyObject {
   const wanted = part(next, "spec");
   const before = part(old, "spec");
   const lists = ["containers", "initContainers"] as const;
   if (lists.some((list) => !sameNames(items(wanted, list), items(before, list)))) return next;
-  const podSpec: Record<string, unknown> = { ...before };
+  const { resources: _, ...kept } = before;
+  const podSpec: Record<string, unknown> = { ...kept };
+  if (has(wanted, "resources")) podSpec["resources"] = wanted["resources"];
   for (const list of lists) {
     if (has(before, list)) podSpec[list] = resized(items(wanted, list), items(before, list));
   }
@@ -221,10 +223,13 @@ function resized(wanted: readonly Fields[], before: readonly Fields[]): readonly
 }
 
 /** Zero when no kubelet has to be waited for: the pod was never bound, or has finished. */
-function gracePeriodSeconds(pod: AnyObject, requested: number | undefined): number {
+function gracePeriodSeconds(
+  pod: AnyObject,
+  requested: number | bigint | undefined,
+): number | bigint {
   const podSpec = part(pod, "spec");
   const phase = text(part(pod, "status"), "phase");
   if (text(podSpec, "nodeName") === "" || phase === "Failed" || phase === "Succeeded") return 0;
-  const period = requested ?? maybeNumber(podSpec, "terminationGracePeriodSeconds") ?? 0;
+  const period = requested ?? maybeInteger(podSpec, "terminationGracePeriodSeconds") ?? 0;
   return period < 0 ? 1 : period;
 }

@@ -2,12 +2,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { exactInteger } from "#base/exact-json.ts";
 import { semanticEqual, semanticKey } from "./equal.ts";
 
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 3 },
-    fc.constantFrom<unknown>(null, undefined, 0, 1, 1n, "", "a", "1", false, true, [], {}),
+    fc.constantFrom<unknown>(
+      null,
+      undefined,
+      0,
+      1,
+      exactInteger(2n ** 60n),
+      "",
+      "a",
+      "1",
+      false,
+      true,
+      [],
+      {},
+    ),
     fc.array(tie("json"), { maxLength: 2 }),
     fc.dictionary(fc.constantFrom("a", "labels", "replicas", "optional"), tie("json"), {
       maxKeys: 3,

@@ -101,7 +101,7 @@ export function semanticKey(value: unknown): string {
 /** Undefined for what reads as absent. */
 function keyAt(field: string, value: unknown): string | undefined {
   if (isAbsent(field, value)) return undefined;
-  if (typeof value !== "object" || value === null) return JSON.stringify(looseNumber(value));
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(keyOfItem).join(",")}]`;
   const fields = value as Readonly<Record<string, unknown>>;
   const parts: string[] = [];
@@ -113,7 +113,7 @@ function keyAt(field: string, value: unknown): string | undefined {
 }
 
 function keyOfItem(item: unknown): string {
-  if (typeof item !== "object") return JSON.stringify(looseNumber(item));
+  if (typeof item !== "object") return JSON.stringify(item);
   return keyAt("", item) ?? "";
 }
 
@@ -122,15 +122,10 @@ function equalAt(field: string, a: unknown, b: unknown): boolean {
   if (isAbsent(field, a)) return isAbsent(field, b);
   if (isAbsent(field, b)) return false;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) {
-    return looseNumber(a) === looseNumber(b);
+    return a === b;
   }
   if (Array.isArray(a) || Array.isArray(b)) return equalLists(a, b);
   return equalObjects(a as Record<string, unknown>, b as Record<string, unknown>);
-}
-
-/** int64 may arrive as bigint or number; the value counts. */
-function looseNumber(value: unknown): unknown {
-  return typeof value === "bigint" ? Number(value) : value;
 }
 
 function isAbsent(field: string, value: unknown): boolean {
@@ -149,7 +144,7 @@ function equalLists(a: unknown, b: unknown): boolean {
 
 /** Items of a list are values, never absent: "" and 0 count. */
 function equalItems(a: unknown, b: unknown): boolean {
-  if (typeof a !== "object" || typeof b !== "object") return looseNumber(a) === looseNumber(b);
+  if (typeof a !== "object" || typeof b !== "object") return a === b;
   return equalAt("", a, b);
 }
 

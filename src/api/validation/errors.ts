@@ -134,10 +134,7 @@ export function printValue(value: unknown): string {
 }
 
 function goJson(value: unknown): string {
-  const json = JSON.stringify(value, (_key, entry: unknown) =>
-    typeof entry === "bigint" ? Number(entry) : entry,
-  );
-  return json.replace(/[<>&\u2028\u2029]/g, goJsonEscape);
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, goJsonEscape);
 }
 
 function goJsonEscape(character: string): string {

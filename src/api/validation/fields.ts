@@ -46,10 +46,16 @@ export function number(fields: Fields, key: string): number {
   return maybeNumber(fields, key) ?? 0;
 }
 
+/** Rounded beyond 2^53: for fields of 32 bits, and where only a bound counts. */
 export function maybeNumber(fields: Fields, key: string): number | undefined {
+  const value = maybeInteger(fields, key);
+  return value === undefined ? undefined : Number(value);
+}
+
+/** All 64 bits: for fields whose value is shown. */
+export function maybeInteger(fields: Fields, key: string): number | bigint | undefined {
   const value = ownEntry(fields, key);
-  if (typeof value === "number") return value;
-  return typeof value === "bigint" ? Number(value) : undefined;
+  return typeof value === "number" || typeof value === "bigint" ? value : undefined;
 }
 
 export function flag(fields: Fields, key: string): boolean {

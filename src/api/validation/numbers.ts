@@ -1,7 +1,7 @@
 /** Counts, and numbers that may also be percents. Texts as upstream's apps/validation. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
-import { has, maybeNumber, number } from "./fields.ts";
+import { has, maybeInteger, number } from "./fields.ts";
 import { child, invalidEach, invalidValue, append } from "./errors.ts";
 import { checkNonNegative, percentErrors } from "./text.ts";
 
@@ -12,7 +12,7 @@ export function checkCounters(
   names: readonly string[],
   path: string,
 ): void {
-  for (const name of names) checkNonNegative(out, maybeNumber(fields, name), child(path, name));
+  for (const name of names) checkNonNegative(out, maybeInteger(fields, name), child(path, name));
 }
 
 export function checkIntOrPercent(out: FieldError[], value: unknown, path: string): void {

@@ -11,6 +11,7 @@ import {
   has,
   items,
   maybe,
+  maybeInteger,
   maybeNumber,
   maybeText,
   number,
@@ -393,7 +394,7 @@ function checkNames(out: FieldError[], spec: Fields, path: string): void {
     const name = text(spec, field);
     if (name !== "") append(out, invalidEach(child(path, field), name, dns1123LabelErrors(name)));
   }
-  const deadline = maybeNumber(spec, "activeDeadlineSeconds");
+  const deadline = maybeInteger(spec, "activeDeadlineSeconds");
   if (deadline !== undefined && (deadline < 1 || deadline > int32Max)) {
     const at = child(path, "activeDeadlineSeconds");
     out.push(invalidValue(at, deadline, rangeText(1, int32Max)));

@@ -8,6 +8,7 @@ import {
   isFields,
   items,
   maybe,
+  maybeInteger,
   maybeNumber,
   part,
   text,
@@ -153,8 +154,8 @@ function checkAnnotationChanges(out: FieldError[], next: Fields, old: Fields): v
 /** Nothing to a value, or a value to a smaller one. @returns false when nothing more should be said. */
 function checkDeadline(out: FieldError[], spec: Fields, before: Fields): boolean {
   const path = "spec.activeDeadlineSeconds";
-  const value = maybeNumber(spec, "activeDeadlineSeconds");
-  const was = maybeNumber(before, "activeDeadlineSeconds");
+  const value = maybeInteger(spec, "activeDeadlineSeconds");
+  const was = maybeInteger(before, "activeDeadlineSeconds");
   if (value === undefined) {
     const detail = "must not update from a positive integer to nil value";
     if (was !== undefined) out.push(invalidValue(path, null, detail));

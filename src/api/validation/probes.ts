@@ -1,7 +1,7 @@
 /** Probes and lifecycle hooks: exactly one handler each, and that handler's own rules. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
-import { count, items, maybe, maybeNumber, number, text } from "./fields.ts";
+import { count, items, maybe, maybeInteger, maybeNumber, number, text } from "./fields.ts";
 import {
   child,
   forbiddenField,
@@ -41,7 +41,7 @@ export function checkReadinessProbe(
 ): void {
   if (probe === undefined) return;
   checkProbe(out, probe, path);
-  const grace = maybeNumber(probe, "terminationGracePeriodSeconds");
+  const grace = maybeInteger(probe, "terminationGracePeriodSeconds");
   if (grace === undefined) return;
   const at = child(path, "terminationGracePeriodSeconds");
   out.push(invalidValue(at, grace, "must not be set for readinessProbes"));
@@ -52,7 +52,7 @@ function checkProbe(out: FieldError[], probe: Fields, path: string): void {
   for (const field of probeCounts) {
     checkNonNegative(out, maybeNumber(probe, field), child(path, field));
   }
-  const grace = maybeNumber(probe, "terminationGracePeriodSeconds");
+  const grace = maybeInteger(probe, "terminationGracePeriodSeconds");
   if (grace === undefined || grace > 0) return;
   out.push(
     invalidValue(child(path, "terminationGracePeriodSeconds"), grace, "must be greater than 0"),

@@ -1,7 +1,7 @@
 /** Security contexts of pods and containers. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
-import { flag, has, items, maybe, maybeNumber, maybeText, part, text, texts } from "./fields.ts";
+import { flag, has, items, maybe, maybeInteger, maybeText, part, text, texts } from "./fields.ts";
 import {
   child,
   duplicate,
@@ -51,7 +51,7 @@ function checkIds(
   path: string,
 ): void {
   for (const field of fields) {
-    const id = maybeNumber(context, field);
+    const id = maybeInteger(context, field);
     if (id !== undefined) append(out, invalidEach(child(path, field), id, idErrors(id)));
   }
 }
@@ -118,7 +118,7 @@ export function checkPodSecurityContext(out: FieldError[], spec: Fields, path: s
   checkIds(out, context, ["fsGroup", "runAsUser", "runAsGroup"], path);
   const groups = context["supplementalGroups"];
   if (Array.isArray(groups)) {
-    groups.forEach((id: number, at) => {
+    groups.forEach((id: number | bigint, at) => {
       append(out, invalidEach(index(child(path, "supplementalGroups"), at), id, idErrors(id)));
     });
   }

@@ -16,8 +16,9 @@ export function portNumberErrors(port: number): string[] {
   return port >= 1 && port <= 65_535 ? [] : [rangeText(1, 65_535)];
 }
 
-export function idErrors(id: number): string[] {
-  return id >= 0 && id <= 0xffffffff ? [] : [rangeText(0, 0xffffffff)];
+/** Of a user or a group: the kernel has 32 bits, upstream takes 31 of them. */
+export function idErrors(id: number | bigint): string[] {
+  return id >= 0 && id <= 0x7fffffff ? [] : [rangeText(0, 0x7fffffff)];
 }
 
 export function portNameErrors(name: string): string[] {
@@ -170,6 +171,10 @@ export function checkDomainName(out: FieldError[], value: string, field: string)
   if (bad !== undefined) out.push(invalidValue(field, bad, dns1123LabelErrors(bad).join(",")));
 }
 
-export function checkNonNegative(out: FieldError[], value: number | undefined, path: string): void {
+export function checkNonNegative(
+  out: FieldError[],
+  value: number | bigint | undefined,
+  path: string,
+): void {
   if (value !== undefined && value < 0) out.push(invalidValue(path, value, nonNegativeText));
 }

@@ -1,4 +1,5 @@
 /** A whole API server over a memory store, allow-all, on virtual time; and how tests talk to it. */
+import { parseExactJson } from "#base/exact-json.ts";
 import { createAdmission } from "#admission/chain.ts";
 import type { AdmissionPlugin } from "#admission/admission.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
@@ -115,13 +116,15 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  readonly bytes: Buffer;
   /** Parsed body; {} when it is no JSON. */
   readonly json: AnyObject;
 }
 
 export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: object | string;
+  /** An object is sent as JSON, a text or bytes as they are. */
+  readonly body?: object | string | Uint8Array;
   readonly type?: string;
 }
 
@@ -135,13 +138,14 @@ export async function ask(
   const response = await plane.server.handler(request(method, target, options));
   if (response.kind !== "bytes")
     throw new Error(`a ${response.kind} answer to ${method} ${target}`);
-  const text = Buffer.concat(response.body).toString();
-  return { status: response.status, headers: response.headers, text, json: parsed(text) };
+  const bytes = Buffer.concat(response.body);
+  const text = bytes.toString();
+  return { status: response.status, headers: response.headers, text, bytes, json: parsed(text) };
 }
 
 function parsed(text: string): AnyObject {
   try {
-    return JSON.parse(text) as AnyObject;
+    return parseExactJson(text) as AnyObject;
   } catch {
     return {};
   }
@@ -150,7 +154,7 @@ function parsed(text: string): AnyObject {
 export function request(method: string, target: string, options: Ask = {}): PlainRequest {
   const [path = "", query = ""] = target.split("?");
   const { body, type } = options;
-  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const sent = body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(textOf(body));
   return {
     method,
     path,
@@ -164,12 +168,15 @@ export function request(method: string, target: string, options: Ask = {}): Plai
         ? { kind: "none" }
         : {
             kind: "bytes",
-            read: (limit) =>
-              Promise.resolve(Buffer.byteLength(text) > limit ? "too-large" : Buffer.from(text)),
+            read: (limit) => Promise.resolve(sent.length > limit ? "too-large" : sent),
           },
     peer: { kind: "socket", address: "127.0.0.1" },
     signal: new AbortController().signal,
   };
+}
+
+function textOf(body: object | string | undefined): string {
+  return typeof body === "string" ? body : JSON.stringify(body ?? {});
 }
 
 /** An open watch: the lines received so far. */
@@ -207,7 +214,7 @@ export async function watch(
         .toString()
         .split("\n")
         .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as { type: string; object: AnyObject }),
+        .map((line) => parseExactJson(line) as { type: string; object: AnyObject }),
     drain: () => state.drained(),
     close: () => close(),
   };

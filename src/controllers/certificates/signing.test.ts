@@ -120,3 +120,12 @@ test("a lifetime is what was asked for, from ten minutes to the longest given", 
   assert.equal(lifetimeMs(undefined, 60_000), 60_000);
   assert.equal(lifetimeMs(61, 60_000), 60_000);
 });
+
+test("a signer without an authority of its own is left alone", async () => {
+  const { authority } = fakeAuthority();
+  const some: CertificateAuthority = { ...authority, serves: (name) => name.endsWith("serving") };
+  const world = await worldOf(some, [signingRequest("a", { conditions })]);
+  assert.equal(stored(world, "a")?.status?.certificate, undefined);
+  assert.deepEqual(world.writes(), []);
+  await world.stop();
+});

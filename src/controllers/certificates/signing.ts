@@ -48,7 +48,9 @@ export class CertificateSigningController implements Controller {
     const { name } = this;
     this.#loop = queueController(deps, { name, workers }, (key) => this.#reconcile(key));
     const enqueue = ({ metadata, spec }: CertificateSigningRequest): void => {
-      if (isSigner(spec.signerName)) this.#loop.queue.add(metadata?.name ?? "");
+      const { signerName } = spec;
+      if (isSigner(signerName) && options.authority.serves(signerName))
+        this.#loop.queue.add(metadata?.name ?? "");
     };
     this.#requests.addHandler({ add: enqueue, update: (_old, request) => enqueue(request) });
   }
@@ -82,7 +84,8 @@ export class CertificateSigningController implements Controller {
   #sign({ spec }: CertificateSigningRequest): string {
     const { authority, lifetimeMostMs } = this.#options;
     const ttlMs = lifetimeMs(spec.expirationSeconds, lifetimeMostMs);
-    return btoa(authority.sign(spec.request, spec.usages ?? [], ttlMs));
+    const order = { signer: spec.signerName, usages: spec.usages ?? [], ttlMs };
+    return btoa(authority.sign(spec.request, order));
   }
 
   #failed(message: string) {

@@ -1,4 +1,5 @@
 /** When a CronJob runs next, and which of its past Jobs are deleted or reported, pure. */
+import { clampToSafe } from "#api/go-integer.ts";
 import type { CronJob, Job } from "#api/gen/types.ts";
 import { nextAfter, parseCron } from "#api/cron.ts";
 import { findCondition } from "../framework/conditions.ts";
@@ -30,7 +31,7 @@ function earliestMs(cron: CronJob, nowMs: number): number {
   const created = Date.parse(cron.metadata?.creationTimestamp ?? "") || nowMs;
   const last = Date.parse(cron.status?.lastScheduleTime ?? "") || created;
   const deadline = cron.spec?.startingDeadlineSeconds;
-  return deadline === undefined ? last : Math.max(last, nowMs - deadline * 1000);
+  return deadline === undefined ? last : Math.max(last, nowMs - clampToSafe(deadline) * 1000);
 }
 
 function latestDue(

@@ -138,3 +138,41 @@ test("a daemon that keeps failing is made anew at once, then after 1 s, then aft
   assert.deepEqual(hosts(world), ["n0"]);
   await world.stop();
 });
+
+test("a revision whose name another template has raises the collision count once, then gets another name", async () => {
+  const world = withNodes(1);
+  await world.start((deps) => new DaemonSetController(deps));
+  const [made] = world.api.peekAll<ControllerRevision>(refs.controllerrevisions);
+  await world.stop();
+
+  const again = withNodes(1);
+  const foreign = { name: made?.metadata?.name ?? "", namespace: "default", labels: {} };
+  const data = { spec: { template: { spec: { containers: [] }, $patch: "replace" } } };
+  again.api.put(refs.controllerrevisions, { ...made, metadata: foreign, data } as never);
+  await again.start((deps) => new DaemonSetController(deps));
+  await again.advance(5_000);
+  await converge(again);
+  assert.equal(statusOf(again)?.collisionCount, 1);
+  const revisions = again.api.peekAll<ControllerRevision>(refs.controllerrevisions);
+  const own = revisions.find(({ metadata }) => metadata?.name !== foreign.name);
+  const label = own?.metadata?.labels?.[revisionHashLabel];
+  assert.equal(pods(again)[0]?.metadata?.labels?.[revisionHashLabel], label);
+  assert.equal(revisions.length, 2);
+  await again.stop();
+});
+
+test("a revision in the form of an earlier version is adopted: no daemon is restarted", async () => {
+  const world = withNodes(2);
+  await world.start((deps) => new DaemonSetController(deps));
+  await converge(world);
+  const [made] = world.api.peekAll<ControllerRevision>(refs.controllerrevisions);
+  await world.stop();
+  const data = { spec: { template: { ...template, $patch: "replace" } } };
+  assert.notDeepEqual(made?.data, data);
+  world.api.put(refs.controllerrevisions, { ...made, data } as never);
+  world.forgetCalls();
+  await world.start((deps) => new DaemonSetController(deps));
+  await world.advance(60_000);
+  assert.deepEqual(world.writes(), []);
+  await world.stop();
+});

@@ -32,6 +32,7 @@ import {
   revisionHashLabel as hashLabel,
   trimRevisions,
 } from "../pods/revisions.ts";
+import { countCollision } from "./collision.ts";
 import { DaemonControl, gvk } from "./daemon-control.ts";
 import { eligibility } from "./eligible.ts";
 import { daemonStatus } from "./plan.ts";
@@ -170,7 +171,9 @@ export class DaemonSetController implements Controller {
     });
     const revisions = await claimRevisions(this.#revisions, adopter, selectorOf(set));
     const { reference } = adopter;
-    const newest = await ensureRevision({ client, reference, hashLabel }, set, revisions);
+    const onCollision = (): Promise<never> => countCollision(client, set);
+    const deps = { client, reference, hashLabel, onCollision };
+    const { revision: newest } = await ensureRevision(deps, set, revisions);
     const hash = newest.metadata?.labels?.[hashLabel] ?? "";
     return { key, set, nodes: this.#nodes.list(), pods, revisions, hash, nowMs: clock.nowMs() };
   }

@@ -2,6 +2,7 @@
  * How long a Job waits before it makes another pod after failures, pure: 10 s after the first, doubling
  * to 10 min, counted from the end of the last failed pod; a success forgets the failures before it.
  */
+import { clampToSafe } from "#api/go-integer.ts";
 import type { Pod } from "#api/gen/types.ts";
 
 export interface BackoffRecord {
@@ -48,7 +49,8 @@ export function endMs(pod: Pod): number {
   const notReady = pod.status?.conditions?.find(
     (condition) => condition.type === "Ready" && condition.status === "False",
   );
-  const deleted = Date.parse(deletionTimestamp ?? "") - deletionGracePeriodSeconds * 1000;
+  const deleted =
+    Date.parse(deletionTimestamp ?? "") - clampToSafe(deletionGracePeriodSeconds) * 1000;
   const born = Date.parse(creationTimestamp ?? "");
   const known = [
     containersEndMs(pod),

@@ -1,4 +1,5 @@
 /** What a Job does next, pure: how it ends, how many pods it wants, which it deletes. */
+import { clampToSafe } from "#api/go-integer.ts";
 import type { Job, Pod } from "#api/gen/types.ts";
 import { findCondition } from "../framework/conditions.ts";
 import { compareActive, isTerminating } from "../pods/pod.ts";
@@ -91,7 +92,7 @@ export function deadlineInMs(job: Job, nowMs: number): number | undefined {
   const seconds = job.spec?.activeDeadlineSeconds;
   if (seconds === undefined || job.status?.startTime === undefined || job.spec?.suspend === true)
     return undefined;
-  return Date.parse(job.status.startTime) + seconds * 1000 - nowMs;
+  return Date.parse(job.status.startTime) + clampToSafe(seconds) * 1000 - nowMs;
 }
 
 function checkFailedIndexes(job: Job, tally: Tally, failures: Indexes): Ending | undefined {

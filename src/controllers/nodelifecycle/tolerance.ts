@@ -1,4 +1,5 @@
 /** How long a pod may stay on a node with NoExecute taints, pure. */
+import { clampToSafe } from "#api/go-integer.ts";
 import type { Node, Pod, Taint, Toleration } from "#api/gen/types.ts";
 import { tolerates } from "#api/selectors/node-match.ts";
 
@@ -23,7 +24,7 @@ export function evictionInMs(
     if (tolerationSeconds === undefined) return Number.POSITIVE_INFINITY;
     const added = Date.parse(taint.timeAdded ?? "");
     const startMs = Number.isNaN(added) ? times.sinceMs : added;
-    return startMs + Math.max(0, tolerationSeconds) * 1000 - times.nowMs;
+    return startMs + Math.max(0, clampToSafe(tolerationSeconds)) * 1000 - times.nowMs;
   });
   const soonest = Math.min(...waits);
   return Number.isFinite(soonest) ? soonest : undefined;

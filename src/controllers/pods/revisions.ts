@@ -2,9 +2,10 @@
  * ControllerRevisions: the templates a StatefulSet or DaemonSet has had. A rollback restores one of
  * them, and a label of each pod names its own.
  */
+import { exactInteger } from "#base/exact-json.ts";
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
 import { goJson } from "#api/go-json.ts";
-import type { KubeObject, OwnerReference } from "#api/object.ts";
+import type { JsonObject, KubeObject, OwnerReference } from "#api/object.ts";
 import { labelsMatch, type LabelSelector } from "#api/selectors/label-selector.ts";
 import type { Client } from "#client/client.ts";
 import type { Informer } from "#client/informer.ts";
@@ -35,6 +36,7 @@ interface RevisionDeps {
   readonly reference: OwnerReference;
   /** The label that carries the hash. Upstream's two controllers hash different things under it. */
   readonly hashLabel: typeof revisionHashLabel | typeof hashLabel;
+  readonly onCollision: OnCollision;
 }
 
 export function templateOf(revision: ControllerRevision): PodTemplateSpec | undefined {
@@ -58,7 +60,20 @@ export function claimRevisions(
 }
 
 function byRevision(a: ControllerRevision, b: ControllerRevision): number {
-  return a.revision - b.revision || ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1);
+  if (a.revision !== b.revision) return a.revision < b.revision ? -1 : 1;
+  return (a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1;
+}
+
+/**
+ * What to do when a revision of another template has the name.
+ * @returns the next count to try. @throws to try later.
+ */
+type OnCollision = (collisions: number | undefined) => Promise<number> | number;
+
+interface Ensured {
+  readonly revision: ControllerRevision;
+  /** With it the revision has its name: for the owner's status. */
+  readonly collisions: number | undefined;
 }
 
 /**
@@ -69,56 +84,86 @@ export async function ensureRevision(
   deps: RevisionDeps,
   owner: RevisionOwner,
   known: readonly ControllerRevision[],
-): Promise<ControllerRevision> {
+): Promise<Ensured> {
   const template = owner.spec?.template ?? {};
+  const collisions = owner.status?.collisionCount;
   const sorted = known.toSorted(byRevision);
   const newest = sorted.at(-1)?.revision ?? 0;
-  const data = restoringPatch(template);
-  const same = sorted.findLast((revision) => jsonEqual(revision.data, data));
-  if (same === undefined) return createRevision(deps, owner, template, newest + 1);
-  if (same.revision === newest) return same;
+  const next = exactInteger(BigInt(newest) + 1n);
+  const same = findSame(sorted, restoringPatch(template));
+  if (same === undefined) return createRevision(deps, owner, template, next);
+  if (same.revision === newest) return { revision: same, collisions };
   const { namespace = "" } = same.metadata ?? {};
-  return deps.client.update(refs.controllerrevisions, namespace, { ...same, revision: newest + 1 });
+  const ref = refs.controllerrevisions;
+  const revision = await deps.client.update(ref, namespace, { ...same, revision: next });
+  return { revision, collisions };
+}
+
+/**
+ * Upstream compares bytes. Where none matches, one that restores the same template is as good: earlier versions
+ * wrote the data in another form, and a new revision would restart the pods for nothing.
+ */
+function findSame(
+  sorted: readonly ControllerRevision[],
+  data: JsonObject,
+): ControllerRevision | undefined {
+  return (
+    sorted.findLast((revision) => jsonEqual(revision.data, data)) ??
+    sorted.findLast((revision) => {
+      const template = templateOf(revision);
+      return template !== undefined && jsonEqual(restoringPatch(template), data);
+    })
+  );
 }
 
 async function createRevision(
   deps: RevisionDeps,
   owner: RevisionOwner,
   template: PodTemplateSpec,
-  revision: number,
-): Promise<ControllerRevision> {
-  // A taken name with another template is a hash collision: the count changes until one is free.
-  for (let collisions = owner.status?.collisionCount; ; collisions = (collisions ?? 0) + 1) {
-    const object = makeRevision(deps, owner, template, { revision, collisions });
-    const created = await createOrFind(deps.client, object);
-    if (created !== undefined) return created;
+  revision: number | bigint,
+): Promise<Ensured> {
+  let collisions = owner.status?.collisionCount;
+  const wanted = makeRevision(deps, owner, template, { revision, collisions });
+  for (;;) {
+    const { name = "" } = owner.metadata ?? {};
+    // The label keeps the first hash, as upstream's.
+    const hash = hashOf(deps, template, collisions);
+    const metadata = { ...wanted.metadata, name: revisionName(name, hash) };
+    const created = await createOrFind(deps.client, { ...wanted, metadata });
+    if (created !== undefined) return { revision: created, collisions };
+    collisions = await deps.onCollision(collisions);
   }
+}
+
+function hashOf(
+  { hashLabel: label }: RevisionDeps,
+  template: PodTemplateSpec,
+  collisions: number | undefined,
+): string {
+  return label === hashLabel
+    ? dataHash(goJson(restoringPatch(template)), collisions ?? 0)
+    : templateHash(template, collisions);
 }
 
 function makeRevision(
   deps: RevisionDeps,
   owner: RevisionOwner,
   template: PodTemplateSpec,
-  counts: { readonly revision: number; readonly collisions: number | undefined },
+  counts: { readonly revision: number | bigint; readonly collisions: number | undefined },
 ): ControllerRevision {
-  const { name = "", namespace = "", annotations } = owner.metadata ?? {};
-  const data = restoringPatch(template);
-  const hash =
-    deps.hashLabel === hashLabel
-      ? dataHash(goJson(data), counts.collisions ?? 0)
-      : templateHash(template, counts.collisions);
+  const { namespace = "", annotations } = owner.metadata ?? {};
+  const hash = hashOf(deps, template, counts.collisions);
   return {
     apiVersion: "apps/v1",
     kind: "ControllerRevision",
     metadata: {
-      name: revisionName(name, hash),
       namespace,
       // kubectl finds revisions by the selector, which the template's labels match.
       labels: { ...template.metadata?.labels, [deps.hashLabel]: hash },
       ...(annotations === undefined ? {} : { annotations }),
       ownerReferences: [deps.reference],
     },
-    data,
+    data: restoringPatch(template),
     revision: counts.revision,
   };
 }

@@ -178,3 +178,52 @@ test("pods and revisions left by an orphaning delete are taken over, with their 
   assert.equal(world.api.peekAll(refs.controllerrevisions).length, 1);
   await world.stop();
 });
+
+const other = { spec: { template: { spec: { containers: [] }, $patch: "replace" } } };
+
+test("a revision whose name another template has gets the next count, which the status tells", async () => {
+  const world = createWorld();
+  world.api.put(refs.statefulsets, statefulSet());
+  await world.start((deps) => new StatefulSetController(deps));
+  const made = revisionsOf(world)[0];
+  await world.stop();
+
+  const again = createWorld();
+  const foreign = { name: made?.metadata?.name ?? "", namespace: "default", labels: {} };
+  again.api.put(refs.controllerrevisions, { ...made, metadata: foreign, data: other } as never);
+  again.api.put(refs.statefulsets, statefulSet());
+  await again.start((deps) => new StatefulSetController(deps));
+  await converge(again);
+  const [own] = revisionsOf(again).filter(({ metadata }) => metadata?.name !== foreign.name);
+  assert.equal(stored(again).status?.collisionCount, 1);
+  assert.equal(stored(again).status?.updateRevision, own?.metadata?.name);
+  // Upstream names it anew and leaves the label as it was.
+  assert.equal(own?.metadata?.labels?.[hashLabel], made?.metadata?.labels?.[hashLabel]);
+  again.forgetCalls();
+  await again.advance(60_000);
+  assert.deepEqual(again.writes(), []);
+  await again.stop();
+});
+
+test("a revision in the form of an earlier version is adopted: no pod is restarted", async () => {
+  const world = createWorld();
+  world.api.put(refs.statefulsets, statefulSet());
+  await world.start((deps) => new StatefulSetController(deps));
+  await converge(world);
+  const [made] = revisionsOf(world);
+  await world.stop();
+
+  // The template as the API has it, which is not how Go's encoder writes it.
+  const data = { spec: { template: { ...template, $patch: "replace" } } };
+  assert.notDeepEqual(made?.data, data);
+  world.api.put(refs.controllerrevisions, { ...made, data } as never);
+  world.forgetCalls();
+  await world.start((deps) => new StatefulSetController(deps));
+  await world.advance(60_000);
+  assert.deepEqual(world.writes(), []);
+  await world.stop();
+});
+
+function revisionsOf(world: World): readonly ControllerRevision[] {
+  return world.api.peekAll<ControllerRevision>(refs.controllerrevisions);
+}

@@ -148,15 +148,18 @@ export class StatefulSetController implements Controller {
   async #gather(set: StatefulSet, known: readonly ControllerRevision[]): Promise<Round> {
     const { client, clock } = this.#deps;
     const pods = await this.#claimPods(set);
-    const deps = { client, reference: controllerReference(gvk, set), hashLabel } as const;
-    const newest = await ensureRevision(deps, set, known);
+    const reference = controllerReference(gvk, set);
+    const onCollision = (collisions = 0): number => collisions + 1;
+    const deps = { client, reference, hashLabel, onCollision } as const;
+    const { revision: newest, collisions = 0 } = await ensureRevision(deps, set, known);
     const revisions = [...known, newest];
     const updateRevision = newest.metadata?.name ?? "";
     const current = revisions.find(
       ({ metadata }) => metadata?.name === set.status?.currentRevision,
     );
     const currentRevision = current?.metadata?.name ?? updateRevision;
-    return { set, pods, revisions, currentRevision, updateRevision, nowMs: clock.nowMs() };
+    const nowMs = clock.nowMs();
+    return { set, pods, revisions, currentRevision, updateRevision, collisions, nowMs };
   }
 
   #claimPods(set: StatefulSet): Promise<readonly Pod[]> {

@@ -45,7 +45,8 @@ function input(fields: Fields, pods: readonly Pod[]): StatefulInput {
     },
   };
   const nowMs = Date.parse(now);
-  return { set, pods, currentRevision: "old", updateRevision: "new", nowMs };
+  const revisions = { currentRevision: "old", updateRevision: "new" };
+  return { set, pods, ...revisions, collisions: 0, nowMs };
 }
 
 function planned(fields: Fields, pods: string): string {

@@ -18,6 +18,8 @@ export interface StatefulInput {
   /** Names of the revisions: of pods below the partition, and of the present template. */
   readonly currentRevision: string;
   readonly updateRevision: string;
+  /** How often a name was taken by a revision of another template; never less than the status says. */
+  readonly collisions: number;
   readonly nowMs: number;
 }
 

@@ -23,7 +23,7 @@ export function statefulStatus(input: StatefulInput): StatefulSetStatus {
     observedGeneration: set.metadata?.generation ?? 0,
     replicas: pods.length,
     availableReplicas: available,
-    collisionCount: set.status?.collisionCount ?? 0,
+    collisionCount: input.collisions,
     currentRevision: done ? updateRevision : currentRevision,
     updateRevision,
     ...(ready.length === 0 ? {} : { readyReplicas: ready.length }),

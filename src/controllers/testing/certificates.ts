@@ -18,7 +18,8 @@ export function fakeAuthority(names: RequestNames | { readonly fault: string } =
   const orders: string[] = [];
   const authority: CertificateAuthority = {
     readRequest: () => names,
-    sign(request, usages, ttlMs) {
+    serves: () => true,
+    sign(request, { usages, ttlMs }) {
       orders.push(`${request} ${usages.join(",")} ${ttlMs}`);
       return `signed ${request}`;
     },

@@ -6,7 +6,6 @@
  * Holds  a path that leads nowhere, fails, or leads to a value of another type is a null cell, which
  *        kubectl shows as <none>; dates are ages. Paths are parsed once per definition.
  * After  apiextensions-apiserver tableconvertor; the descriptions of Name and Age are our own words.
- * Differs  an integer beyond 2^53 is shown rounded: cells come from parsed JSON.
  */
 import type { CustomResourceColumnDefinition } from "#api/gen/types.ts";
 import {
@@ -87,6 +86,7 @@ function cell({ definition, path }: CustomColumn, object: AnyObject, nowMs: numb
     case "string":
       return value === null ? "<no value>" : printValue(value);
     case "integer":
+      if (typeof value === "bigint") return value;
       return typeof value === "number" ? Math.trunc(value) : null;
     case "number":
       return typeof value === "number" ? value : null;

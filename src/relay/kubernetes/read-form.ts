@@ -18,7 +18,6 @@ import type { Clock } from "#platform/clock.ts";
 import { type ItemForm, madeForm, protobufForm, storedForm } from "#server/list-body.ts";
 import { type MediaType, type Negotiated, protobufType } from "#server/negotiate.ts";
 import { hasProtobufForm, objectOfEntry, type TypeMeta } from "#server/protobuf/envelope.ts";
-import { exactObject } from "#server/protobuf/exact-numbers.ts";
 import { toStatus } from "#server/status.ts";
 import { jsonFormat, plainFrame, protobufFormat, type WatchFormat } from "#server/watch-frames.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
@@ -86,7 +85,7 @@ export function listItem({ kind }: Mirrored, form: Exclude<ReadForm, { kind: "ta
 
 /** The message type of whole objects of `kind`. */
 function binaryForm(kind: MirroredKind): ItemForm {
-  return protobufForm("pb", kind, exactObject);
+  return protobufForm("pb", kind, ({ object }) => object);
 }
 
 /** One object as the whole body of an answer. */
@@ -156,7 +155,7 @@ const wholeBinary = new WeakMap<MirroredKind, WatchFormat>();
 function binaryFormat(kind: MirroredKind): WatchFormat {
   let format = wholeBinary.get(kind);
   if (format === undefined) {
-    format = protobufFormat("pb", kind, exactObject);
+    format = protobufFormat("pb", kind, ({ object }) => object);
     wholeBinary.set(kind, format);
   }
   return format;

@@ -5,6 +5,7 @@
  * in JSON. Unknown numbers are skipped, as protobuf wants it.
  * Cost   a plan per definition is made on first use.
  */
+import { exactInteger } from "#base/exact-json.ts";
 import { objectLimits } from "#api/object-limits.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
@@ -195,10 +196,8 @@ function decodeText(schema: FieldSchema, field: ProtobufField): unknown {
   }
 }
 
-function integerOf(field: ProtobufField): number {
-  const value = Number(BigInt.asIntN(64, field.integer));
-  if (Number.isSafeInteger(value)) return value;
-  throw new ProtobufError(`proto: integer ${BigInt.asIntN(64, field.integer)} is beyond 2^53`);
+function integerOf(field: ProtobufField): number | bigint {
+  return exactInteger(BigInt.asIntN(64, field.integer));
 }
 
 function doubleOf(field: ProtobufField): number {

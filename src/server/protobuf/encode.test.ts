@@ -4,12 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { AnyObject } from "#api/object.ts";
+import { parseExactJson } from "#base/exact-json.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { readEnvelope } from "#wire/protobuf.ts";
-import type { CachedObject } from "#watch/cached-object.ts";
 import { encodeProtobuf } from "./encode.ts";
 import { objectBytes } from "./envelope.ts";
-import { exactObject } from "./exact-numbers.ts";
 import { samplePath, withoutSamples } from "./testing/upstream-samples.ts";
 
 for (const info of builtinResources()) {
@@ -45,11 +44,10 @@ for (const [json = "", expected = ""] of sparse) {
 }
 
 test("an integer that no double holds keeps its digits", () => {
-  const json = new TextEncoder().encode(
-    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","generation":9007199254740993}}',
-  );
-  const cached = { json, object: {} } as CachedObject; // only these two are read
-  const bytes = encodeProtobuf({ group: "", version: "v1", kind: "Pod" }, exactObject(cached));
+  const json =
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","generation":9007199254740993}}';
+  const object = parseExactJson(json) as AnyObject; // as written
+  const bytes = encodeProtobuf({ group: "", version: "v1", kind: "Pod" }, object);
   assert.ok(hex(bytes).includes("3881808080808080" + "10"), hex(bytes));
 });
 

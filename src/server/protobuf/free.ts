@@ -1,4 +1,5 @@
 /** Fields that are any JSON: how each travels in protobuf. */
+import { parseExactJson } from "#base/exact-json.ts";
 import { ownEntry } from "#base/own.ts";
 import type { FieldSchema } from "#api/schema/schema-types.ts";
 import { ProtobufError, readFields, utf8 } from "#wire/protobuf.ts";
@@ -53,7 +54,7 @@ function readRaw(bytes: Uint8Array): unknown {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch (error) {
     throw new ProtobufError(`embedded JSON: ${error instanceof Error ? error.message : ""}`);
   }

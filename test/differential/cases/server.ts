@@ -62,6 +62,10 @@ const documents: readonly Case[] = [
       get("/openapi/v3", { headers: { accept: "text/html" } }),
       get("/openapi/v3/apis/nothing/v1"),
       get("/openapi/v4"),
+      get("/apis/apps/v9"),
+      get("/api/v9"),
+      get("/apis/nothing/v1"),
+      get("/openapi/v3", { headers: { accept: "application/vnd.kubernetes.protobuf" } }),
     ],
   },
   {

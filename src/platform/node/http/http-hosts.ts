@@ -31,12 +31,17 @@ import {
 } from "./http-client.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
-interface HostsOptions {
+export interface HostsCredentials {
   /** PEM, or the authorities that the host trusts. Absent: any certificate of a server is accepted. */
   readonly ca?: string | typeof hostAuthorities;
   /** PEM, both or neither: shown to every server. */
   readonly certificate?: string;
   readonly key?: string;
+}
+
+interface HostsOptions {
+  /** Asked at each request: a connection that was opened with others is not used any more. */
+  readonly credentials?: () => HostsCredentials;
   readonly limits: HostsLimits;
 }
 
@@ -55,16 +60,18 @@ interface Agents {
 export const hostAuthorities = Symbol("the authorities of the host");
 
 export function hostsTransport(options: HostsOptions): HostsTransport {
-  const { limits } = options;
-  const kept = agentsOf(options, {
+  const { limits, credentials = () => none } = options;
+  const kept = agentsOf({
     keepAlive: true,
     maxFreeSockets: limits.idleSocketsMax,
     timeout: freeSocketMs,
   });
   // A tunnel has its connection to itself, and may be closed one way only.
-  const tunnels = agentsOf(options, { keepAlive: false, allowHalfOpen: true });
-  const once = (host: Host, request: ByteRequest): Promise<ByteResponse> =>
-    exchange(host, request, limits, request.upgrade === undefined ? kept : tunnels);
+  const tunnels = agentsOf({ keepAlive: false, allowHalfOpen: true });
+  const once = (host: Host, request: ByteRequest): Promise<ByteResponse> => {
+    const agents = request.upgrade === undefined ? kept : tunnels;
+    return exchange(host, request, { limits, agents, tls: tlsOf(credentials()) });
+  };
   return {
     async send(host, request) {
       try {
@@ -94,16 +101,35 @@ async function addressesOf(name: string): Promise<readonly string[]> {
   }
 }
 
-function agentsOf({ ca, certificate, key }: HostsOptions, more: object): Agents {
-  const https = new HttpsAgent({
-    ...more,
-    ...trusted(ca),
-    ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
-  });
-  return { http: new HttpAgent(more), https };
+const none: HostsCredentials = {};
+
+function agentsOf(options: object): Agents {
+  return { http: new HttpAgent(options), https: new HttpsAgent(options) };
 }
 
-function trusted(ca: HostsOptions["ca"]): object {
+/** How one request goes. */
+interface Way {
+  readonly limits: HostsLimits;
+  readonly agents: Agents;
+  readonly tls: TlsOptions;
+}
+
+/** Parts of the name by which the agent finds a connection again. */
+interface TlsOptions {
+  readonly rejectUnauthorized?: false;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+function tlsOf({ ca, certificate, key }: HostsCredentials): TlsOptions {
+  return {
+    ...trusted(ca),
+    ...(certificate === undefined || key === undefined ? {} : { cert: certificate, key }),
+  };
+}
+
+function trusted(ca: HostsCredentials["ca"]): Pick<TlsOptions, "ca" | "rejectUnauthorized"> {
   if (ca === hostAuthorities) return {};
   return ca === undefined ? { rejectUnauthorized: false } : { ca };
 }
@@ -111,8 +137,7 @@ function trusted(ca: HostsOptions["ca"]): object {
 function startRequest(
   { scheme, name, port, address = name }: Host,
   request: ByteRequest,
-  limits: HostsLimits,
-  agents: Agents,
+  { limits, agents, tls }: Way,
 ): ClientRequest {
   const shared = {
     host: address,
@@ -123,7 +148,7 @@ function startRequest(
     maxHeaderSize: limits.headBytesMax,
   };
   if (scheme === "http") return httpRequest({ ...shared, agent: agents.http });
-  const options = { ...shared, ...identityOf(name, address), agent: agents.https };
+  const options = { ...shared, ...tls, ...identityOf(name, address), agent: agents.https };
   return httpsRequest(options);
 }
 
@@ -140,17 +165,12 @@ function identityOf(name: string, address: string): object {
   return { servername: "", checkServerIdentity: identity };
 }
 
-function exchange(
-  host: Host,
-  request: ByteRequest,
-  limits: HostsLimits,
-  agents: Agents,
-): Promise<ByteResponse> {
+function exchange(host: Host, request: ByteRequest, way: Way): Promise<ByteResponse> {
   const { body, signal } = request;
   if (signal.aborted) return Promise.reject(abortedError());
   return new Promise((resolve, reject) => {
-    const sent = startRequest(host, request, limits, agents);
-    limitConnecting(sent, host, limits.connectMs);
+    const sent = startRequest(host, request, way);
+    limitConnecting(sent, host, way.limits.connectMs);
     const abort = (): void => void sent.destroy(abortedError());
     signal.addEventListener("abort", abort, { once: true });
     const release = (): void => signal.removeEventListener("abort", abort);

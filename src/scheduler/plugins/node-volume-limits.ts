@@ -1,0 +1,119 @@
+/**
+ * NodeVolumeLimits: no more volumes of a CSI driver on a node than its CSINode allows.
+ *
+ * Counted are the volumes of Pods on the node, assumed ones included, and those still attached to it, each once;
+ * a claim without a volume counts as one of its class's provisioner.
+ * Cost   nothing for Pods without claims; for others the claims of a node's Pods, where the node has a limit.
+ * After  k/k pkg/scheduler/framework/plugins/nodevolumelimits. Not here: volumes of in-tree sources that upstream
+ *        translates to CSI.
+ */
+import type { PersistentVolumeClaim } from "#api/gen/types.ts";
+import { classOfClaim } from "#api/volumes/binding.ts";
+import type { VolumeLookup } from "../claims.ts";
+import { signClaims } from "../claims.ts";
+import type { Cycle } from "../cycle.ts";
+import type { Plugin, PluginDeps } from "../plugin.ts";
+import type { PodInfo } from "../pod-info.ts";
+import { reasonId } from "../reasons.ts";
+
+const name = "NodeVolumeLimits";
+const limitExceeded = reasonId(name, "node(s) exceed max volume count", true);
+
+/** `driver/handle` to driver. */
+type DriverByVolume = ReadonlyMap<string, string>;
+
+export function nodeVolumeLimits({ volumes }: PluginDeps): Plugin {
+  return {
+    name,
+    filter: (cycle) => keepWithinLimits(cycle, volumes),
+    sign: signClaims,
+    hint(event, info) {
+      if (event.kind === "pod-gone") return event.slot === undefined ? "queue" : "queue-if-fits";
+      if (event.kind !== "volumes") return "skip";
+      const { claims } = event;
+      if (claims === undefined) return "queue";
+      return info.claims.some((claim) => claims.has(`${info.namespace}/${claim}`))
+        ? "queue"
+        : "skip";
+    },
+  };
+}
+
+function keepWithinLimits(cycle: Cycle, lookup: VolumeLookup): void {
+  const wanted = driversOf(cycle.info, lookup);
+  if (wanted.size === 0) return;
+  cycle.keep((slot) => (isWithinLimits(cycle, slot, wanted, lookup) ? -1 : limitExceeded));
+}
+
+function isWithinLimits(
+  { cache }: Cycle,
+  slot: number,
+  wanted: DriverByVolume,
+  lookup: VolumeLookup,
+): boolean {
+  const nodeName = cache.nodes.node(slot).metadata?.name ?? "";
+  const limits = limitsOf(nodeName, lookup);
+  if (limits.size === 0) return true;
+  const held = new Map<string, string>();
+  for (const info of cache.claimUsersOn(slot)) {
+    for (const [volume, driver] of driversOf(info, lookup)) held.set(volume, driver);
+  }
+  const added = [...wanted].filter(([volume]) => !held.has(volume));
+  for (const [volume, driver] of attachedTo(nodeName, lookup)) held.set(volume, driver);
+  const counts = countByDriver(held.values());
+  const more = countByDriver(added.map(([, driver]) => driver));
+  return [...more].every(
+    ([driver, count]) => (counts.get(driver) ?? 0) + count <= (limits.get(driver) ?? Infinity),
+  );
+}
+
+function limitsOf(nodeName: string, lookup: VolumeLookup): ReadonlyMap<string, number> {
+  const limits = new Map<string, number>();
+  for (const { name: driver, allocatable } of lookup.csiNode(nodeName)?.spec.drivers ?? []) {
+    if (allocatable?.count !== undefined) limits.set(driver, allocatable.count);
+  }
+  return limits;
+}
+
+function driversOf({ claims, namespace }: PodInfo, lookup: VolumeLookup): DriverByVolume {
+  const drivers = new Map<string, string>();
+  for (const claimName of claims) {
+    const claim = lookup.claim(namespace, claimName);
+    if (claim === undefined) continue;
+    const [driver, handle] = driverOf(claim, lookup);
+    if (driver !== "" && handle !== "") drivers.set(`${driver}/${handle}`, driver);
+  }
+  return drivers;
+}
+
+/** Of the claim's volume; before it has one, of its class, under a name that no volume has. */
+function driverOf(
+  claim: PersistentVolumeClaim,
+  lookup: VolumeLookup,
+): readonly [driver: string, handle: string] {
+  const volume = lookup.volume(claim.spec?.volumeName ?? "");
+  if (volume !== undefined) {
+    const { driver = "", volumeHandle = "" } = volume.spec?.csi ?? {};
+    return [driver, volumeHandle];
+  }
+  const { namespace = "", name: claimName = "" } = claim.metadata ?? {};
+  const provisioner = lookup.storageClass(classOfClaim(claim))?.provisioner ?? "";
+  return [provisioner, `\u0000${namespace}/${claimName}`];
+}
+
+function* attachedTo(
+  nodeName: string,
+  lookup: VolumeLookup,
+): Generator<readonly [volume: string, driver: string]> {
+  for (const { spec } of lookup.attachmentsTo(nodeName)) {
+    const source = lookup.volume(spec.source.persistentVolumeName ?? "")?.spec?.csi;
+    if (spec.attacher === "" || source === undefined) continue;
+    yield [`${spec.attacher}/${source.volumeHandle}`, spec.attacher];
+  }
+}
+
+function countByDriver(drivers: Iterable<string>): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const driver of drivers) counts.set(driver, (counts.get(driver) ?? 0) + 1);
+  return counts;
+}
