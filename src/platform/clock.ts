@@ -55,6 +55,7 @@ export type TimerName =
   | "offload.idle"
   | "memory.look"
   | "openapi.idle"
+  | "list.idle"
   | "sim.step";
 
 export interface Timer {

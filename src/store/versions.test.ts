@@ -47,6 +47,21 @@ test("what a busy time took is given back by the chunk, and what stays is as it 
   assert.equal(new Set(rows.values()).size, rows.size);
 });
 
+test("after a busy time, rows that are written anew gather in few chunks", () => {
+  const versions = new Versions();
+  const rows: Row[] = [];
+  for (let at = 1; at <= 20 * chunkRows; at++) rows.push(add(versions, at));
+  // One row of a hundred stays, spread over all chunks; then each of these is written anew.
+  const kept = rows.filter((row, at) => at % 100 === 0 || void versions.remove(row));
+  assert.ok(versions.chunks >= 20);
+  for (const [at, row] of kept.entries()) {
+    add(versions, at + 1);
+    versions.remove(row);
+  }
+  assert.equal(versions.size, kept.length);
+  assert.equal(versions.chunks, 1);
+});
+
 test("rows taken and given back at random never meet", () => {
   const random = new FakeRandom(Number(process.env["PILOTHOUSE_SEED"] ?? 1));
   const versions = new Versions();

@@ -3,7 +3,8 @@
  *
  * Row 0 is "none". A row names its record's place in a slab, and the next older row of its key.
  * Cost: 49 bytes off the heap and one string reference a row; nothing for the garbage collector to
- * walk but the keys. Chunked, so that growing never copies, and a chunk without a row in use is given back.
+ * walk but the keys. Chunked, so that growing never copies, and a chunk without a row in use is given back. A new
+ * row is taken in the lowest chunk that has one free: after a busy time the rows that stay gather there.
  */
 import { must } from "#base/assert.ts";
 import type { Key, LeaseId, VersionView } from "./store.ts";
@@ -22,6 +23,10 @@ const rowBytes = 4 * 8 + 4 * 4 + 1;
 interface Chunk {
   /** Rows in use. */
   used: number;
+  /** Rows that were in use, by their place in the chunk. */
+  readonly free: number[];
+  /** Places from here on never were. */
+  next: number;
   readonly revision: Float64Array;
   readonly createRevision: Float64Array;
   readonly version: Float64Array;
@@ -53,14 +58,16 @@ export type RowView = { -readonly [Field in keyof VersionView]: VersionView[Fiel
 };
 
 export class Versions {
-  /** Undefined: none of its rows is in use. They are free, or row 0. */
+  /** Undefined: none of its rows is in use. */
   readonly #chunks: (Chunk | undefined)[] = [];
-  readonly #free: Row[] = [];
-  #next: Row = 1;
+  /** No chunk before this one has a free row. */
+  #lowest = 0;
+  #end: Row = 1;
+  #size = 0;
 
   /** Rows in use. */
   get size(): number {
-    return this.#next - 1 - this.#free.length;
+    return this.#size;
   }
 
   /** Chunks that take memory. */
@@ -70,7 +77,7 @@ export class Versions {
 
   /** Every row in use is below this. */
   get end(): Row {
-    return this.#next;
+    return this.#end;
   }
 
   add(fields: VersionFields, previous: Row): Row {
@@ -106,8 +113,11 @@ export class Versions {
     const chunk = this.#chunk(row);
     chunk.key[row & chunkMask] = undefined;
     chunk.revision[row & chunkMask] = 0;
-    this.#free.push(row);
-    if (--chunk.used === 0) this.#chunks[row >> chunkBits] = undefined;
+    const at = row >> chunkBits;
+    chunk.free.push(row & chunkMask);
+    if (--chunk.used === 0) this.#chunks[at] = undefined;
+    this.#lowest = Math.min(this.#lowest, at);
+    this.#size--;
   }
 
   inUse(row: Row): boolean {
@@ -182,9 +192,16 @@ export class Versions {
   }
 
   #take(): Row {
-    const row = this.#free.pop() ?? this.#next++;
-    const chunk = (this.#chunks[row >> chunkBits] ??= newChunk());
+    let chunk: Chunk;
+    for (; ; this.#lowest++) {
+      // Row 0 is "none".
+      chunk = this.#chunks[this.#lowest] ??= newChunk(this.#lowest === 0 ? 1 : 0);
+      if (chunk.free.length > 0 || chunk.next < chunkRows) break;
+    }
+    const row = (this.#lowest << chunkBits) | (chunk.free.pop() ?? chunk.next++);
     chunk.used++;
+    this.#size++;
+    this.#end = Math.max(this.#end, row + 1);
     return row;
   }
 
@@ -194,7 +211,7 @@ export class Versions {
 }
 
 /** One block for all columns: large enough for the allocator to give it back when it is freed. */
-function newChunk(): Chunk {
+function newChunk(next: number): Chunk {
   const bytes = new ArrayBuffer(chunkRows * rowBytes);
   let at = 0;
   const column = (width: number): [ArrayBuffer, number, number] => {
@@ -204,6 +221,8 @@ function newChunk(): Chunk {
   };
   return {
     used: 0,
+    free: [],
+    next,
     revision: new Float64Array(...column(8)),
     createRevision: new Float64Array(...column(8)),
     version: new Float64Array(...column(8)),
