@@ -57,7 +57,7 @@ export class WatchCache {
   constructor(deps: CacheDeps, initial: InitialState, options: CacheOptions) {
     const { clock, history, isWhole = () => true, onDispatched, digestOf } = deps;
     const state = new CacheState(initial, options);
-    const views = new ViewSums(digestOf);
+    const views = new ViewSums(clock, digestOf);
     const dispatcher = new Dispatcher({ state, views, clock, onDispatched }, options);
     this.history = history;
     this.#state = state;
