@@ -96,6 +96,26 @@ test("a store in the clear listens on every loopback address, and elsewhere when
   }
 });
 
+test("off loopback a store says that it serves everybody, with TLS too, unless clients are checked", async () => {
+  const authority = makeAuthority("store", issue());
+  const { certificate, privateKey } = makeServerCertificate(
+    authority,
+    "store",
+    ["127.0.0.1"],
+    issue(),
+  );
+  const tls = ["--cert", file("far.crt", certificate), "--key", file("far.key", privateKey)];
+  const checked = ["--client-ca", file("far-ca.crt", authority.certificate)];
+  for (const [args, warns] of [
+    [tls, true],
+    [[...tls, ...checked], false],
+  ] as const) {
+    const store = await startStore(["--memory", "--listen", "0.0.0.0:0", ...args]);
+    assert.equal(store.output().includes("none has to say who it is"), warns, args.join(" "));
+    await store.kill();
+  }
+});
+
 test("a relay in the clear is refused by the same measure", () => {
   const relay = ["relay", "--upstream", "http://127.0.0.1:1", "--listen"];
   for (const listen of ["0.0.0.0:0", "[::]:0", ":0"]) {
