@@ -32,6 +32,7 @@ export type TimerName =
   | "flowcontrol.borrow"
   | "flowcontrol.ensure"
   | "client.backoff"
+  | "client.events"
   | "client.resync"
   | "client.delay"
   | "client.turn"

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { noRow, type Row, Versions } from "./versions.ts";
 
-const chunkRows = 4096;
+const chunkRows = 256;
 
 function add(versions: Versions, at: number): Row {
   const fields = { key: `k${at}`, revision: at, createRevision: at - 1, version: at % 7 };

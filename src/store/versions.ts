@@ -14,7 +14,8 @@ export const noRow: Row = 0;
 
 /** Value length of a row that says the key is deleted. */
 const tombstone = -1;
-const chunkBits = 12;
+/** Small: after a busy time one row that stays holds all of its chunk. */
+const chunkBits = 8;
 const chunkRows = 1 << chunkBits;
 const chunkMask = chunkRows - 1;
 /** Of all columns but the key. */
@@ -23,8 +24,8 @@ const rowBytes = 4 * 8 + 4 * 4 + 1;
 interface Chunk {
   /** Rows in use. */
   used: number;
-  /** Rows that were in use, by their place in the chunk. */
-  readonly free: number[];
+  /** One more than the place of a free row that was in use, 0: none; its `previous` is the next such. */
+  free: number;
   /** Places from here on never were. */
   next: number;
   readonly revision: Float64Array;
@@ -114,7 +115,8 @@ export class Versions {
     chunk.key[row & chunkMask] = undefined;
     chunk.revision[row & chunkMask] = 0;
     const at = row >> chunkBits;
-    chunk.free.push(row & chunkMask);
+    chunk.previous[row & chunkMask] = chunk.free;
+    chunk.free = (row & chunkMask) + 1;
     if (--chunk.used === 0) this.#chunks[at] = undefined;
     this.#lowest = Math.min(this.#lowest, at);
     this.#size--;
@@ -196,9 +198,9 @@ export class Versions {
     for (; ; this.#lowest++) {
       // Row 0 is "none".
       chunk = this.#chunks[this.#lowest] ??= newChunk(this.#lowest === 0 ? 1 : 0);
-      if (chunk.free.length > 0 || chunk.next < chunkRows) break;
+      if (chunk.free > 0 || chunk.next < chunkRows) break;
     }
-    const row = (this.#lowest << chunkBits) | (chunk.free.pop() ?? chunk.next++);
+    const row = (this.#lowest << chunkBits) | takePlace(chunk);
     chunk.used++;
     this.#size++;
     this.#end = Math.max(this.#end, row + 1);
@@ -210,7 +212,14 @@ export class Versions {
   }
 }
 
-/** One block for all columns: large enough for the allocator to give it back when it is freed. */
+function takePlace(chunk: Chunk): number {
+  if (chunk.free === 0) return chunk.next++;
+  const place = chunk.free - 1;
+  chunk.free = chunk.previous[place] as number; // within the column
+  return place;
+}
+
+/** One block for all columns. */
 function newChunk(next: number): Chunk {
   const bytes = new ArrayBuffer(chunkRows * rowBytes);
   let at = 0;
@@ -221,7 +230,7 @@ function newChunk(next: number): Chunk {
   };
   return {
     used: 0,
-    free: [],
+    free: 0,
     next,
     revision: new Float64Array(...column(8)),
     createRevision: new Float64Array(...column(8)),
