@@ -129,6 +129,13 @@ test("flags that do not go together are refused", () => {
   const store = ["store", "--memory", "--listen", "127.0.0.1:0"];
   refused([...store, "--allow-cn", "a"], /--allow-cn limits .* --client-ca/);
   assert.match(pilothouse([...store, "--allow-cn", "a,,b"]).stderr, /a common name is empty/);
+  for (const half of [
+    ["--cert", "a"],
+    ["--key", "b"],
+    ["--client-ca", "c"],
+  ]) {
+    refused([...store, ...half], /TLS needs both --cert and --key/);
+  }
   const both = ["--cert", "a", "--key", "b", "--insecure-transport"];
   refused([...store, ...both], /--insecure-transport is for a listener without --cert/);
 });
