@@ -56,6 +56,26 @@ test("one object's events are limited, and the refused ones counted", async () =
   assert.equal(recorder.dropped, 5);
 });
 
+test("what limits one object is forgotten once it limits nothing, and not before", async () => {
+  const { clock, recorder } = setup();
+  const armed = (): number => clock.timers().filter(({ name }) => name === "client.events").length;
+  for (let i = 0; i < 30; i++) recorder.event(pod, "Normal", "Same", "again");
+  await recorder.flushed();
+  assert.deepEqual([recorder.dropped, armed()], [5, 1]);
+  await clock.advance(300_000);
+  // One token came back, and the rest is still owed.
+  for (let i = 0; i < 2; i++) recorder.event(pod, "Normal", "Same", "again");
+  await recorder.flushed();
+  assert.equal(recorder.dropped, 6);
+  await clock.advance(25 * 300_000);
+  assert.equal(armed(), 0, "an idle recorder costs no timer");
+  for (let i = 0; i < 26; i++) recorder.event(pod, "Normal", "Same", "again");
+  await recorder.flushed();
+  assert.equal(recorder.dropped, 7);
+  await recorder.close();
+  assert.equal(armed(), 0);
+});
+
 test("an event whose object expired is made anew", async () => {
   const { api, recorder } = setup();
   recorder.event(pod, "Normal", "Same", "again");

@@ -11,7 +11,7 @@
 import type { Event } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { formatTime } from "#api/time.ts";
-import type { Clock } from "#platform/clock.ts";
+import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import type { Client } from "./client.ts";
@@ -108,6 +108,7 @@ class Recorder implements EventRecorder {
   readonly #buckets = new Map<string, Bucket>();
   readonly #waiting = new Set<Entry>();
   readonly #closing = new AbortController();
+  #forgetting: Timer | undefined;
   #idle: (() => void)[] = [];
   #inFlight = 0;
   #names = 0;
@@ -149,6 +150,7 @@ class Recorder implements EventRecorder {
 
   close(): Promise<void> {
     this.#closing.abort();
+    this.#forgetting?.cancel();
     this.dropped += this.#waiting.size;
     this.#waiting.clear();
     return this.flushed();
@@ -192,7 +194,20 @@ class Recorder implements EventRecorder {
     remember(this.#buckets, key, bucket);
     if (bucket.tokens < 1) return false;
     bucket.tokens--;
+    this.#forgetFull();
     return true;
+  }
+
+  /** A bucket that is full again is as good as none: those of a busy time do not outlast it. */
+  #forgetFull(): void {
+    this.#forgetting ??= this.#deps.clock.after("client.events", refillMs, () => {
+      this.#forgetting = undefined;
+      const nowMs = this.#deps.clock.monotonicMs();
+      for (const [key, { tokens, filledMs }] of this.#buckets) {
+        if (tokens + (nowMs - filledMs) / refillMs >= burst) this.#buckets.delete(key);
+      }
+      if (this.#buckets.size > 0 && !this.#closing.signal.aborted) this.#forgetFull();
+    });
   }
 
   #send(): void {

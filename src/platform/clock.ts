@@ -33,6 +33,7 @@ export type TimerName =
   | "flowcontrol.borrow"
   | "flowcontrol.ensure"
   | "client.backoff"
+  | "client.events"
   | "client.resync"
   | "client.delay"
   | "client.turn"
@@ -64,6 +65,7 @@ export type TimerName =
   | "aggregation.register"
   | "aggregation.watch"
   | "extension.definitions"
+  | "list.idle"
   | "sim.step";
 
 export interface Timer {

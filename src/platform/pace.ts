@@ -11,11 +11,11 @@ import type { Clock } from "./clock.ts";
 const longBytesMin = 8 * 1024;
 
 export class Pace {
-  readonly #clock: Clock;
+  readonly clock: Clock;
   #isLong = false;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
   get isLong(): boolean {
@@ -29,7 +29,7 @@ export class Pace {
 
   /** `if (pace.isLong) await pace.turn();` */
   turn(): Promise<void> {
-    return nextTurn(this.#clock);
+    return nextTurn(this.clock);
   }
 }
 

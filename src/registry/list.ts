@@ -15,11 +15,11 @@
 import type { FieldError } from "#api/status.ts";
 import { badRequest, expiredError, invalid } from "#api/status.ts";
 import type { Pace } from "#platform/pace.ts";
-import type { Revision } from "#store/store.ts";
+import type { Key, Revision } from "#store/store.ts";
 import type { Snapshot } from "#watch/cache-state.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import { compilePredicate, namespaceRange } from "#watch/predicate.ts";
-import { keyOfText } from "#watch/shared-object.ts";
+import { keyOfText, type SharedObject } from "#watch/shared-object.ts";
 import { selectObjects } from "#watch/select.ts";
 import { SortedSet } from "#watch/sorted-set.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
@@ -64,9 +64,8 @@ export async function storeList(
   await context.freshness.atLeast(plan.at ?? plan.atLeast);
   const { cache } = context.core;
   cache.advance(context.freshness.revision);
-  return page(plan, snapshotFor(context, plan), options.pace, (snapshot) =>
-    cache.state.pin(snapshot),
-  );
+  const snapshot = await snapshotFor(context, plan, options.pace);
+  return page(plan, snapshot, options.pace, (pinned) => cache.state.pin(pinned));
 }
 
 async function page(
@@ -89,20 +88,43 @@ async function page(
   return { items, resourceVersion, continue: token, remainingItemCount };
 }
 
-function snapshotFor(context: ResourceStorage, plan: Plan): Snapshot {
+async function snapshotFor(
+  context: ResourceStorage,
+  plan: Plan,
+  pace: Pace | undefined,
+): Promise<Snapshot> {
   const { cache } = context.core;
   if (plan.at === undefined) return cache.state.snapshot();
   if (plan.at < context.store.compactRevision) throw plan.gone();
-  return cache.state.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at);
+  return cache.state.snapshotAt(plan.at) ?? snapshotFromStore(context, plan, plan.at, pace);
 }
 
-/** Older than the ring, younger than compaction. The whole resource: the snapshot may be pinned. */
-function snapshotFromStore(context: ResourceStorage, plan: Plan, at: number): Snapshot {
+/** A few milliseconds: each page counts the keys behind it as well. */
+const storePageKeys = 2_048;
+
+/**
+ * Older than the ring, younger than compaction, which may overtake it between two turns of the loop. The whole
+ * resource: the snapshot may be pinned.
+ */
+async function snapshotFromStore(
+  context: ResourceStorage,
+  plan: Plan,
+  revision: number,
+  pace: Pace | undefined,
+): Promise<Snapshot> {
   const { prefix, source } = context.core;
-  const range = context.store.range({ ...resourceRange(prefix), at: at as Revision });
-  if (range.kind !== "ok") throw plan.gone();
-  const objects = SortedSet.from(range.kvs.map((kv) => sharedObject(source, prefix, kv)));
-  return { revision: at, objects };
+  const { end, ...range } = resourceRange(prefix);
+  const at = revision as Revision; // of a token or a request: checked against what is compacted
+  const objects: SharedObject[] = [];
+  for (let start: Key | undefined = range.start; start !== undefined;) {
+    const found = context.store.range({ start, end, at, limit: storePageKeys });
+    if (found.kind !== "ok") throw plan.gone();
+    for (const kv of found.kvs) objects.push(sharedObject(source, prefix, kv));
+    const last = found.kvs.at(-1);
+    start = found.more && last !== undefined ? (`${last.key}\0` as Key) : undefined;
+    if (start !== undefined) await pace?.turn();
+  }
+  return { revision, objects: SortedSet.from(objects) };
 }
 
 function planList(context: ResourceStorage, namespace: string, options: ListOptions): Plan {

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 import { parseLabelSelector } from "#api/selectors/label-selector.ts";
+import { Pace } from "#platform/pace.ts";
 import { ApiError } from "#api/status.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import type { Revision } from "#store/store.ts";
@@ -201,6 +202,36 @@ void describe("list", () => {
     assert.equal(names(await maps.list("", exact)), "n0/a0 n0/a2 n1/a1 n1/a3");
     const rest = await maps.list("n1", { continue: part.continue ?? "" });
     assert.equal(names(rest), "n1/a3");
+  });
+
+  void it("at a revision only the store still has is read in turns of the loop, and is that revision", async () => {
+    const many = 2_500;
+    const { maps, store, clock, registry } = await withMaps(many, { ringItemsMax: 2 });
+    const at = String(registry.revision);
+    await put(maps, "n0/a0", (old) => ({ ...old, data: { k: "v" } }));
+    for (const name of ["a2", "a4", "a6"]) await maps.delete("n0", name, {}, plainWrite);
+    const exact = { resourceVersion: at, resourceVersionMatch: "Exact" } as const;
+    const pace = new Pace(clock);
+    let turns = 0;
+    pace.turn = async () => {
+      // What is read next changes, and goes.
+      if (turns++ === 0) await maps.delete("n1", "a1", {}, plainWrite);
+    };
+    const { items, resourceVersion } = await maps.list("", { ...exact, pace });
+    assert.ok(turns >= 1);
+    assert.deepEqual([items.length, resourceVersion], [many, at]);
+    assert.ok(items.every((item) => Number(item.resourceVersion) <= Number(at)));
+    const keys = items.map((item) => `${item.namespace}/${item.name}`);
+    assert.deepEqual(keys, keys.toSorted());
+    // Compacted between two turns.
+    await put(maps, "n0/a0", (old) => ({ ...old, data: { k: "w" } }));
+    const later = String(registry.revision);
+    for (const name of ["a8", "a10", "a12"]) await maps.delete("n0", name, {}, plainWrite);
+    pace.turn = async () => void (await store.compact(registry.revision as Revision));
+    assert.equal(
+      await outcome(maps.list("", { ...exact, resourceVersion: later, pace })),
+      "410 Expired: The resourceVersion for the provided list is too old.",
+    );
   });
 
   void it("that outlived compaction gets 410 and a token that goes on at the latest revision", async () => {

@@ -20,6 +20,8 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   /** Objects per page of a list sent upstream, and the bytes of such a page. */
   readonly pageObjects: number;
   readonly pageBytesMax: number;
+  /** Of a list that is taken: in one turn of the loop. A step is a microsecond or two (`mirror/takeover.ts`). */
+  readonly listStepsPerTurn: number;
   readonly frameBytesMax: number;
   /** Upstream's watches live this long to twice this long, as client-go's. */
   readonly watchSecondsMin: number;
@@ -94,6 +96,7 @@ export const relayLimits: RelayLimits = {
   gapsMax: 64,
   pageObjects: 1_000,
   pageBytesMax: 128 * 2 ** 20,
+  listStepsPerTurn: 2_048,
   frameBytesMax: 16 * 2 ** 20,
   watchSecondsMin: 300,
   backoffFirstMs: 100,

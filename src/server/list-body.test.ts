@@ -1,6 +1,8 @@
 /** Lists share blocks: what did not change is not copied again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#platform/testing/clock.ts";
+import { Pace } from "#platform/pace.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { ListBlocks, storedForm } from "./list-body.ts";
 
@@ -72,4 +74,24 @@ test("a long list leaves in chunks, a short one in one", () => {
   const chunks = new ListBlocks().body(head, long, stored);
   assert.ok(chunks.length > 2);
   assert.equal(new ListBlocks().body(head, long.slice(0, 10), stored).length, 1);
+});
+
+test("blocks are forgotten when no list was asked for two minutes, not before", async () => {
+  const clock = new FakeClock();
+  const blocks = new ListBlocks();
+  const items = Array.from({ length: 100 }, (_, at) => object(at + 1));
+  const encodedByList = async (): Promise<number> => {
+    made.count = 0;
+    await blocks.bodyInTurns(head, items, stored, new Pace(clock));
+    return made.count;
+  };
+  assert.equal(await encodedByList(), 100);
+  for (let round = 0; round < 3; round++) {
+    await clock.advance(100_000);
+    assert.ok((await encodedByList()) < 10, "runs of one or two are never kept");
+  }
+  await clock.advance(120_000);
+  assert.equal(await encodedByList(), 100);
+  await clock.advance(120_000);
+  assert.equal(clock.timers().length, 0, "an idle list costs no timer");
 });

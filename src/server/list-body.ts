@@ -4,11 +4,12 @@
  * Holds  a block is a run of neighbours: their JSON joined by commas, or their protobuf entries. Runs end where an object's revision
  *        is a multiple of 32, so one write changes one run and all others stay shared: the same list
  *        again costs a pointer comparison per object, not a copy.
- * Memory a block dies with its first object (WeakMap); at most `blockBytesMax` plus one object each,
+ * Memory a block dies with its first object (WeakMap), or when no list was asked for `idleMs`; at most `blockBytesMax` plus one object each,
  *        and `keptBlocksMax` bounds how many are held per list cache.
  */
 import type { AnyObject } from "#api/object.ts";
 import { concatBytes } from "#base/bytes.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { Pace } from "#platform/pace.ts";
 import type { CachedObject } from "#watch/cached-object.ts";
 import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
@@ -16,13 +17,18 @@ import { entryBytes, listParts, type TypeMeta } from "./protobuf/envelope.ts";
 const blockBytesMax = 256 * 1024;
 const blockObjectsMax = 256;
 const boundaryMask = 31;
+/** Blocks of a busy time do not outlast it. */
+const idleMs = 120_000;
 /** A run of one or two is cheaper to join again than to remember. */
 const keptObjectsMin = 3;
 const encoder = new TextEncoder();
 const comma = encoder.encode(",");
 const openBrace = 0x7b;
-/** Objects of one turn: 2 to 10 ms where each is to be encoded. */
-const itemsPerTurn = 512;
+/**
+ * Objects of one turn: 1 to 3 ms where each is to be encoded. A page of 500 takes turns too, for many may be asked
+ * for at once.
+ */
+const itemsPerTurn = 128;
 const tail = encoder.encode("]}\n");
 
 interface Block {
@@ -80,6 +86,8 @@ export function protobufForm(
 /** Blocks of one resource, by form. */
 export class ListBlocks {
   readonly #byForm = new Map<string, WeakMap<CachedObject, Block>>();
+  #usedMs = 0;
+  #isArmed = false;
 
   /** The whole body of a list, as chunks to send in order. */
   body(head: ListHead, items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {
@@ -93,6 +101,7 @@ export class ListBlocks {
     form: ItemForm,
     pace: Pace,
   ): Promise<readonly Uint8Array[]> {
+    this.#used(pace.clock);
     const blocks: Uint8Array[] = [];
     const known = this.#known(form.key);
     let made = 0;
@@ -108,6 +117,21 @@ export class ListBlocks {
       made = 0;
     }
     return wholeBody(head, blocks, form);
+  }
+
+  #used(clock: Clock): void {
+    this.#usedMs = clock.monotonicMs();
+    if (!this.#isArmed) this.#forgetWhenIdle(clock, idleMs);
+    this.#isArmed = true;
+  }
+
+  #forgetWhenIdle(clock: Clock, delayMs: number): void {
+    clock.after("list.idle", delayMs, () => {
+      const leftMs = this.#usedMs + idleMs - clock.monotonicMs();
+      if (leftMs > 0) return this.#forgetWhenIdle(clock, leftMs);
+      this.#isArmed = false;
+      this.#byForm.clear();
+    });
   }
 
   #blocks(items: readonly CachedObject[], form: ItemForm): readonly Uint8Array[] {

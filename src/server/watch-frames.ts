@@ -149,16 +149,17 @@ export const blockBytesMax = 256 * 1024;
  */
 export class FrameJoiner {
   #recent: readonly Joined[] = [];
-  #last: { readonly key: string; readonly items: unknown; readonly batch: Batch } | undefined;
+  /** Of the last items only, and no longer than somebody else holds them: with them goes a block of the store. */
+  #last = new WeakMap<readonly StreamItem[], { readonly key: string; readonly batch: Batch }>();
 
   /** The batch made of these very `items`, when the last stream that got them has made it. */
   known(key: string, items: readonly StreamItem[]): Batch | undefined {
-    const last = this.#last;
-    return last?.items === items && last.key === key ? last.batch : undefined;
+    const last = this.#last.get(items);
+    return last?.key === key ? last.batch : undefined;
   }
 
   remember(key: string, items: readonly StreamItem[], batch: Batch): void {
-    this.#last = { key, items, batch };
+    this.#last = new WeakMap([[items, { key, batch }]]);
   }
 
   join(key: string, frames: readonly Uint8Array[]): Uint8Array {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { noRow, type Row, Versions } from "./versions.ts";
 
-const chunkRows = 4096;
+const chunkRows = 256;
 
 function add(versions: Versions, at: number): Row {
   const fields = { key: `k${at}`, revision: at, createRevision: at - 1, version: at % 7 };
@@ -45,6 +45,22 @@ test("what a busy time took is given back by the chunk, and what stays is as it 
   for (let at = 1e6; at < 1e6 + 3 * chunkRows; at++) rows.set(at, add(versions, at));
   for (const [at, row] of rows) assertRow(versions, row, at);
   assert.equal(new Set(rows.values()).size, rows.size);
+});
+
+test("after a busy time, rows that are written anew gather in few chunks", () => {
+  const versions = new Versions();
+  const rows: Row[] = [];
+  for (let at = 1; at <= 20 * chunkRows; at++) rows.push(add(versions, at));
+  // One row of a hundred stays, spread over all chunks; then each of these is written anew.
+  const kept = rows.filter((_, at) => at % 100 === 0);
+  for (const [at, row] of rows.entries()) if (at % 100 !== 0) versions.remove(row);
+  assert.ok(versions.chunks >= 20);
+  for (const [at, row] of kept.entries()) {
+    add(versions, at + 1);
+    versions.remove(row);
+  }
+  assert.equal(versions.size, kept.length);
+  assert.equal(versions.chunks, 1);
 });
 
 test("rows taken and given back at random never meet", () => {

@@ -3,7 +3,8 @@
  *
  * Row 0 is "none". A row names its record's place in a slab, and the next older row of its key.
  * Cost: 49 bytes off the heap and one string reference a row; nothing for the garbage collector to
- * walk but the keys. Chunked, so that growing never copies, and a chunk without a row in use is given back.
+ * walk but the keys. Chunked, so that growing never copies, and a chunk without a row in use is given back. A new
+ * row is taken in the lowest chunk that has one free: after a busy time the rows that stay gather there.
  */
 import { must } from "#base/assert.ts";
 import type { Key, LeaseId, VersionView } from "./store.ts";
@@ -13,7 +14,8 @@ export const noRow: Row = 0;
 
 /** Value length of a row that says the key is deleted. */
 const tombstone = -1;
-const chunkBits = 12;
+/** Small: after a busy time one row that stays holds all of its chunk. */
+const chunkBits = 8;
 const chunkRows = 1 << chunkBits;
 const chunkMask = chunkRows - 1;
 /** Of all columns but the key. */
@@ -22,6 +24,10 @@ const rowBytes = 4 * 8 + 4 * 4 + 1;
 interface Chunk {
   /** Rows in use. */
   used: number;
+  /** One more than the place of a free row that was in use, 0: none; its `previous` is the next such. */
+  free: number;
+  /** Places from here on never were. */
+  next: number;
   readonly revision: Float64Array;
   readonly createRevision: Float64Array;
   readonly version: Float64Array;
@@ -53,14 +59,16 @@ export type RowView = { -readonly [Field in keyof VersionView]: VersionView[Fiel
 };
 
 export class Versions {
-  /** Undefined: none of its rows is in use. They are free, or row 0. */
+  /** Undefined: none of its rows is in use. */
   readonly #chunks: (Chunk | undefined)[] = [];
-  readonly #free: Row[] = [];
-  #next: Row = 1;
+  /** No chunk before this one has a free row. */
+  #lowest = 0;
+  #end: Row = 1;
+  #size = 0;
 
   /** Rows in use. */
   get size(): number {
-    return this.#next - 1 - this.#free.length;
+    return this.#size;
   }
 
   /** Chunks that take memory. */
@@ -70,7 +78,7 @@ export class Versions {
 
   /** Every row in use is below this. */
   get end(): Row {
-    return this.#next;
+    return this.#end;
   }
 
   add(fields: VersionFields, previous: Row): Row {
@@ -106,8 +114,12 @@ export class Versions {
     const chunk = this.#chunk(row);
     chunk.key[row & chunkMask] = undefined;
     chunk.revision[row & chunkMask] = 0;
-    this.#free.push(row);
-    if (--chunk.used === 0) this.#chunks[row >> chunkBits] = undefined;
+    const at = row >> chunkBits;
+    chunk.previous[row & chunkMask] = chunk.free;
+    chunk.free = (row & chunkMask) + 1;
+    if (--chunk.used === 0) this.#chunks[at] = undefined;
+    this.#lowest = Math.min(this.#lowest, at);
+    this.#size--;
   }
 
   inUse(row: Row): boolean {
@@ -182,9 +194,16 @@ export class Versions {
   }
 
   #take(): Row {
-    const row = this.#free.pop() ?? this.#next++;
-    const chunk = (this.#chunks[row >> chunkBits] ??= newChunk());
+    let chunk: Chunk;
+    for (; ; this.#lowest++) {
+      // Row 0 is "none".
+      chunk = this.#chunks[this.#lowest] ??= newChunk(this.#lowest === 0 ? 1 : 0);
+      if (chunk.free > 0 || chunk.next < chunkRows) break;
+    }
+    const row = (this.#lowest << chunkBits) | takePlace(chunk);
     chunk.used++;
+    this.#size++;
+    this.#end = Math.max(this.#end, row + 1);
     return row;
   }
 
@@ -193,8 +212,15 @@ export class Versions {
   }
 }
 
-/** One block for all columns: large enough for the allocator to give it back when it is freed. */
-function newChunk(): Chunk {
+function takePlace(chunk: Chunk): number {
+  if (chunk.free === 0) return chunk.next++;
+  const place = chunk.free - 1;
+  chunk.free = chunk.previous[place] as number; // within the column
+  return place;
+}
+
+/** One block for all columns. */
+function newChunk(next: number): Chunk {
   const bytes = new ArrayBuffer(chunkRows * rowBytes);
   let at = 0;
   const column = (width: number): [ArrayBuffer, number, number] => {
@@ -204,6 +230,8 @@ function newChunk(): Chunk {
   };
   return {
     used: 0,
+    free: 0,
+    next,
     revision: new Float64Array(...column(8)),
     createRevision: new Float64Array(...column(8)),
     version: new Float64Array(...column(8)),

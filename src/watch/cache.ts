@@ -18,11 +18,13 @@ import {
   type InitialState,
   type StateOptions,
 } from "./cache-state.ts";
+import type { CacheEvent } from "./cache-event.ts";
 import type { Cursor } from "./cursor.ts";
 import type { DeliveryPolicy } from "./delivery-scheduler.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { History } from "./history.ts";
 import type { Predicate } from "./predicate.ts";
+import type { SharedObject } from "./shared-object.ts";
 import { type DigestOf, ViewSums } from "./view-sum.ts";
 import type { ViewState, WatchSink } from "./watch-item.ts";
 import { Watchers, type WatchOptions } from "./watchers.ts";
@@ -55,7 +57,7 @@ export class WatchCache {
   constructor(deps: CacheDeps, initial: InitialState, options: CacheOptions) {
     const { clock, history, isWhole = () => true, onDispatched, digestOf } = deps;
     const state = new CacheState(initial, options);
-    const views = new ViewSums(digestOf);
+    const views = new ViewSums(clock, digestOf);
     const dispatcher = new Dispatcher({ state, views, clock, onDispatched }, options);
     this.history = history;
     this.#state = state;
@@ -87,6 +89,17 @@ export class WatchCache {
   apply(revision: number, changes: readonly Change[]): void {
     const events = this.#state.apply(revision, changes);
     if (this.#watchers.count > 0 || this.#views.size > 0) this.#dispatcher.take(events);
+  }
+
+  /** A state that was made beside this one takes its place, with the events that lead there, in order. */
+  adopt(objects: readonly SharedObject[], events: readonly CacheEvent[]): void {
+    this.#state.adopt(objects, events);
+    if (this.#watchers.count > 0 || this.#views.size > 0) this.#dispatcher.take(events);
+  }
+
+  /** Whether checksums are kept up: each event needs the digest of its object. */
+  get hasSums(): boolean {
+    return this.#views.size > 0;
   }
 
   /** Everything up to `revision` is included: the resource did not change since. */

@@ -176,7 +176,8 @@ export class Cursor {
   #viewAt(revision: number): { view?: ViewState } {
     const { view } = this;
     if (view === undefined || !this.live || this.#after > this.#home.dispatched) return {};
-    return view.position <= revision ? { view: view.state } : {};
+    const { state } = view;
+    return state !== undefined && view.position <= revision ? { view: state } : {};
   }
 
   close(): void {

@@ -91,7 +91,8 @@ export class Dispatcher implements SliceSource {
 
   /** What the state just took. Watchers do not see it before it is dispatched. */
   take(events: readonly CacheEvent[]): void {
-    this.#pending.push(...events);
+    // Not spread: a list may bring more events than a call takes arguments.
+    for (const event of events) this.#pending.push(event);
   }
 
   /** The state is at a revision without events. */

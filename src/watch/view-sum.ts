@@ -5,11 +5,15 @@
  * Checksum  sum of the members' 128-bit digests mod 2^128, so neither order nor path matters: equal on
  *           every replica that holds the same.
  * Holds     after `take(events, last)` the checksum is that of the state at `last`.
- * Cost      one digest per object for all views; one pass over the state when the first watcher asks,
- *           then per event and view a range check. Without such watchers: nothing.
+ * Cost      one digest per object for all views; one pass over the state when the first watcher asks, in turns of
+ *           the loop, then per event and view a range check. Without such watchers: nothing.
+ * Begins    until that pass has ended there is no checksum: bookmarks come without. A state below `turnBytesMax`
+ *           is summed up at once.
  * Bounds    `viewsMax` selections per resource; bookmarks of further selections carry no checksum.
  */
 import { assert } from "#base/assert.ts";
+import type { Clock } from "#platform/clock.ts";
+import { onNextTurn } from "#platform/pace.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { Predicate } from "./predicate.ts";
 import type { SharedObject } from "./shared-object.ts";
@@ -20,32 +24,66 @@ import type { ViewState } from "./watch-item.ts";
 export type DigestOf = (object: SharedObject) => bigint;
 
 const viewsMax = 64;
+/** Digested in one turn: 2 to 4 ms. */
+const turnBytesMax = 512 * 1024;
+const objectBytesMin = 256;
 /** 128 bits. */
 const checksumDigits = 32;
 
+interface ViewStart {
+  readonly objects: SortedSet<SharedObject>;
+  readonly revision: number;
+}
+
+interface ViewDeps {
+  readonly clock: Clock;
+  readonly digestOf: DigestOf;
+}
+
 export class ViewSum {
   readonly predicate: Predicate;
-  readonly #digestOf: DigestOf;
+  readonly #deps: ViewDeps;
   #count = 0;
   #sum = 0n;
   #position: number;
   #state: ViewState | undefined;
+  /** Of the state at the start, what is not summed up yet: from this key on. */
+  #left: { readonly objects: ViewStart["objects"]; readonly from: string } | undefined;
   watchers = 0;
   /** Counted as one watcher: readers that do not watch use this view too. */
   kept = false;
 
-  constructor(
-    predicate: Predicate,
-    digestOf: DigestOf,
-    start: { readonly objects: SortedSet<SharedObject>; readonly revision: number },
-  ) {
+  constructor(predicate: Predicate, deps: ViewDeps, { objects, revision }: ViewStart) {
     this.predicate = predicate;
-    this.#digestOf = digestOf;
-    this.#position = start.revision;
-    start.objects.scan(predicate.from, predicate.to, (object) => {
-      if (predicate.matches(object)) this.#add(object, 1);
+    this.#deps = deps;
+    this.#position = revision;
+    this.#left = { objects, from: predicate.from };
+    this.#sumUp();
+  }
+
+  /** One turn of the first pass. Events of later revisions may be taken between: sums have no order. */
+  #sumUp(): void {
+    if (this.#left === undefined) return;
+    const { objects, from } = this.#left;
+    let budget = turnBytesMax;
+    let next: string | undefined;
+    objects.scan(from, this.predicate.to, (object) => {
+      if (budget <= 0) {
+        next = object.key;
+        return false;
+      }
+      budget -= Math.max(objectBytesMin, object.value.length);
+      if (this.predicate.matches(object)) this.#add(object, 1);
       return true;
     });
+    this.#left = next === undefined ? undefined : { objects, from: next };
+    if (this.#left !== undefined) onNextTurn(this.#deps.clock, () => this.#sumUp());
+    else assert(this.#count >= 0, "more objects left a selection than came");
+  }
+
+  /** Nobody uses it any more. */
+  abandon(): void {
+    this.#left = undefined;
   }
 
   /** The revision its state is known to be that of. */
@@ -53,7 +91,9 @@ export class ViewSum {
     return this.#position;
   }
 
-  get state(): ViewState {
+  /** Undefined: the first pass has not ended. */
+  get state(): ViewState | undefined {
+    if (this.#left !== undefined) return undefined;
     this.#state ??= {
       count: this.#count,
       checksum: this.#sum.toString(16).padStart(checksumDigits, "0"),
@@ -78,32 +118,33 @@ export class ViewSum {
   }
 
   #add(object: SharedObject, sign: 1 | -1): void {
-    const digest = this.#digestOf(object);
+    const digest = this.#deps.digestOf(object);
     this.#sum = BigInt.asUintN(128, sign > 0 ? this.#sum + digest : this.#sum - digest);
     this.#count += sign;
-    assert(this.#count >= 0, "more objects left a selection than came");
+    const isWhole = this.#left === undefined;
+    assert(!isWhole || this.#count >= 0, "more objects left a selection than came");
     this.#state = undefined;
   }
 }
 
 /** The checksums of one cache by selection. Each exists as long as a watcher uses it. */
 export class ViewSums {
+  readonly #clock: Clock;
   readonly #digestOf: DigestOf | undefined;
   readonly #views = new Map<string, ViewSum>();
 
-  constructor(digestOf: DigestOf | undefined) {
+  constructor(clock: Clock, digestOf: DigestOf | undefined) {
+    this.#clock = clock;
     this.#digestOf = digestOf;
   }
 
   /** Undefined: this cache has no digests, or as many views as it may. */
-  join(
-    predicate: Predicate,
-    start: () => { readonly objects: SortedSet<SharedObject>; readonly revision: number },
-  ): ViewSum | undefined {
+  join(predicate: Predicate, start: () => ViewStart): ViewSum | undefined {
     let view = this.#views.get(predicate.text);
     if (view === undefined) {
-      if (this.#digestOf === undefined || this.#views.size >= viewsMax) return undefined;
-      view = new ViewSum(predicate, this.#digestOf, start());
+      const digestOf = this.#digestOf;
+      if (digestOf === undefined || this.#views.size >= viewsMax) return undefined;
+      view = new ViewSum(predicate, { clock: this.#clock, digestOf }, start());
       this.#views.set(predicate.text, view);
     }
     view.watchers++;
@@ -112,14 +153,13 @@ export class ViewSums {
 
   leave(view: ViewSum): void {
     assert(view.watchers > 0, "more watchers left a sum than came");
-    if (--view.watchers === 0) this.#views.delete(view.predicate.text);
+    if (--view.watchers > 0) return;
+    view.abandon();
+    this.#views.delete(view.predicate.text);
   }
 
   /** @returns the view of `predicate`, and keeps it from now on even without watchers. */
-  keep(
-    predicate: Predicate,
-    start: () => { readonly objects: SortedSet<SharedObject>; readonly revision: number },
-  ): ViewSum | undefined {
+  keep(predicate: Predicate, start: () => ViewStart): ViewSum | undefined {
     const known = this.#views.get(predicate.text);
     if (known?.kept === true) return known;
     const view = this.join(predicate, start);
@@ -132,6 +172,7 @@ export class ViewSums {
   }
 
   clear(): void {
+    for (const view of this.#views.values()) view.abandon();
     this.#views.clear();
   }
 

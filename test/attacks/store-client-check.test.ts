@@ -1,8 +1,9 @@
-/** Whose certificates count, asked of the listener itself: on every connection, resumed ones too. */
+/** Whose certificates count, asked of the listener itself: on every connection, resumed ones too; and what its end leaves. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { test } from "node:test";
+import { connect as connectTcp } from "node:net";
 import { connect, type ConnectionOptions } from "node:tls";
 import { makeAuthority, makeClientCertificate, makeServerCertificate } from "#auth/pki.ts";
 import { silentLog } from "#platform/log.ts";
@@ -20,16 +21,19 @@ const ca = authority.certificate;
 const shown = { ca, cert: client.certificate, key: client.privateKey };
 
 function listen(tls: Pick<ListenTls, "clientCa" | "refuse">) {
-  const http = { answer: () => ({ status: 200, headers: {}, body: "" }) } as never; // never asked
-  return listenEtcd(
-    { methods: new Map(), http, clock: new NodeClock(), log: silentLog },
-    {
-      host: "127.0.0.1",
-      port: 0,
-      tls: { cert: server.certificate, key: server.privateKey, ...tls },
-      limits: recommendedServerLimits,
-    },
-  );
+  const own = { cert: server.certificate, key: server.privateKey };
+  return listenEtcd(deps(), { ...address, tls: { ...own, ...tls } });
+}
+
+function listenInClear() {
+  return listenEtcd(deps(), address);
+}
+
+const address = { host: "127.0.0.1", port: 0, limits: recommendedServerLimits };
+
+function deps() {
+  const http = { answer: () => ({ status: 200, headers: {}, body: "" }) } as never; // of no interest
+  return { methods: new Map(), http, clock: new NodeClock(), log: silentLog };
 }
 
 /** What becomes of a connection: HTTP/2 is served (its settings come), or it is closed without a byte. */
@@ -77,3 +81,36 @@ test("where certificates are judged, a connection without one is refused", async
   t.after(() => listening.close());
   assert.equal((await connected(listening.port, { ca })).outcome, "closed");
 });
+
+test(
+  "a listener that closes ends connections that nobody serves yet",
+  { timeout: 8_000 },
+  async () => {
+    for (const isTls of [true, false]) {
+      const listening = isTls ? await listen({}) : await listenInClear();
+      const silent = [
+        connectTcp(listening.port, "127.0.0.1"),
+        connectTcp(listening.port, "127.0.0.1"),
+      ];
+      const closed = silent.map((socket) => {
+        socket.on("error", () => undefined);
+        socket.resume();
+        return new Promise((resolve) => socket.on("close", resolve));
+      });
+      await Promise.all(silent.map((socket) => once(socket, "connect")));
+      // Half of a head, or of a hello.
+      silent[1]?.write(isTls ? Buffer.from([0x16, 0x03, 0x01]) : "PRI * HTTP/2.0");
+      // Accepted after them, so they are accepted too.
+      const last = connectTcp(listening.port, "127.0.0.1");
+      last.on("error", () => undefined);
+      await once(last, "connect");
+      if (!isTls) {
+        last.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+        await once(last, "data");
+      }
+      last.destroy();
+      await listening.close();
+      await Promise.all(closed);
+    }
+  },
+);

@@ -300,6 +300,8 @@ test("answers of 1 GB that their peer does not take are not made", async (t) => 
 
 test("what breaks HTTP/2 ends its stream or its connection with the code that it has for that", async () => {
   const open = frame(1, 4, 1, grpcHead(watchPath));
+  const length = [Buffer.of(0, 14), Buffer.from("content-length"), Buffer.of(1), Buffer.from("5")];
+  const lengthHead = Buffer.concat([grpcHead(putPath), ...length]);
   const resets: [string, number, Buffer[]][] = [
     [
       "a stream's window too large",
@@ -314,6 +316,7 @@ test("what breaks HTTP/2 ends its stream or its connection with the code that it
     ],
     ["data after the end", ErrorCode.streamClosed, [open, frame(0, 1, 1), data(1, put)]],
     ["a malformed head", ErrorCode.protocol, [frame(1, 5, 1, Buffer.of(0x82))]],
+    ["a length of what does not come", ErrorCode.protocol, [frame(1, 5, 1, lengthHead)]],
   ];
   for (const [what, code, frames] of resets) {
     const peer = await RawPeer.connect(store.url);

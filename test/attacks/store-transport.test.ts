@@ -91,8 +91,29 @@ test("a store in the clear listens on every loopback address, and elsewhere when
   const near = ["127.0.0.1:0", "127.0.0.2:0", "localhost:0", ...(hasIpv6 ? ["[::1]:0"] : [])];
   for (const args of [...near.map((one) => [one]), ["0.0.0.0:0", "--insecure-transport"]]) {
     const store = await startStore(["--memory", "--listen", ...args]);
-    assert.equal(store.output().includes("none has to say who it is"), args.length > 1);
+    // Killed first: a failing case would keep the file waiting.
     await store.kill();
+    assert.equal(store.output().includes("none has to say who it is"), args.length > 1);
+  }
+});
+
+test("off loopback a store says that it serves everybody, with TLS too, unless clients are checked", async () => {
+  const authority = makeAuthority("store", issue());
+  const { certificate, privateKey } = makeServerCertificate(
+    authority,
+    "store",
+    ["127.0.0.1"],
+    issue(),
+  );
+  const tls = ["--cert", file("far.crt", certificate), "--key", file("far.key", privateKey)];
+  const checked = ["--client-ca", file("far-ca.crt", authority.certificate)];
+  for (const [args, warns] of [
+    [tls, true],
+    [[...tls, ...checked], false],
+  ] as const) {
+    const store = await startStore(["--memory", "--listen", "0.0.0.0:0", ...args]);
+    await store.kill();
+    assert.equal(store.output().includes("none has to say who it is"), warns, args.join(" "));
   }
 });
 
@@ -109,6 +130,13 @@ test("flags that do not go together are refused", () => {
   const store = ["store", "--memory", "--listen", "127.0.0.1:0"];
   refused([...store, "--allow-cn", "a"], /--allow-cn limits .* --client-ca/);
   assert.match(pilothouse([...store, "--allow-cn", "a,,b"]).stderr, /a common name is empty/);
+  for (const half of [
+    ["--cert", "a"],
+    ["--key", "b"],
+    ["--client-ca", "c"],
+  ]) {
+    refused([...store, ...half], /TLS needs both --cert and --key/);
+  }
   const both = ["--cert", "a", "--key", "b", "--insecure-transport"];
   refused([...store, ...both], /--insecure-transport is for a listener without --cert/);
 });

@@ -52,13 +52,16 @@ export function jsonAnswer(status: number, body: object | string): ByteResponse 
 
 /**
  * An answer 200 whose body the test sends, chunk by chunk. It is over once the test ends or cuts it, or the
- * reader throws; nothing that is sent before it is read, or after it is over, arrives.
+ * reader throws; nothing that is sent before it is read, or after it is over, arrives. While a promise of the reader
+ * holds it back, chunks wait; a cut drops them.
  */
 export class FakeBodyStream {
   readonly response: ByteResponse;
   #take: ((chunk: Uint8Array) => unknown) | undefined;
   #settle: { resolve(): void; reject(error: Error): void } | undefined;
   #over = false;
+  /** While the reader holds the sender back: what waits, and how it ends then. */
+  #held: { readonly chunks: Uint8Array[]; ends: boolean } | undefined;
 
   constructor() {
     this.response = {
@@ -75,16 +78,34 @@ export class FakeBodyStream {
 
   send(chunk: Uint8Array): void {
     if (this.#over) return;
+    if (this.#held !== undefined) return void this.#held.chunks.push(chunk);
     try {
-      void this.#take?.(chunk);
+      const taken = this.#take?.(chunk);
+      if (taken instanceof Promise) this.#hold(taken);
     } catch (error) {
       this.#finish(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
+  #hold(taken: Promise<unknown>): void {
+    const held = { chunks: [] as Uint8Array[], ends: false };
+    this.#held = held;
+    taken.then(
+      () => this.#goOn(held),
+      (error: unknown) => this.#finish(error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  #goOn({ chunks, ends }: { readonly chunks: Uint8Array[]; readonly ends: boolean }): void {
+    this.#held = undefined;
+    for (const chunk of chunks) this.send(chunk);
+    if (ends) this.end();
+  }
+
   /** The clean end. */
   end(): void {
-    this.#finish(undefined);
+    if (this.#held === undefined) this.#finish(undefined);
+    else this.#held.ends = true;
   }
 
   /** The connection is reset. */

@@ -158,19 +158,21 @@ export class EtagFrontend {
   }
 
   /** The newest state of everything that changed after `since`, and the names of what went. */
-  #changes(now: Moment, since: number): PlainResponse {
+  async #changes(now: Moment, since: number): Promise<PlainResponse> {
     const { mirror, view, content } = now;
-    const body = view.changes(since, () => {
-      const made = changeList(mirror, view, since, content.etag);
-      if (!(made instanceof Error)) return made;
-      this.#deps.metrics.expired.add([]);
-      throw made;
-    });
     // The list of changes is no representation of the content: its tag is in the body.
     const { etag: _, ...poll } = pollHeaders(now);
     const revision = String(mirror.revision);
     const headers = { ...poll, "x-revision": revision, "content-type": "application/json" };
-    return { kind: "bytes", status: 200, headers, body: [body] };
+    const { etag } = content;
+    const body = await view.changes(since, async () => {
+      const pace = new Pace(this.#deps.clock);
+      const made = await changeList(mirror, view, { since, etag }, pace);
+      if (!(made instanceof Error)) return made;
+      this.#deps.metrics.expired.add([]);
+      throw made;
+    });
+    return { kind: "bytes", status: 200, headers, body };
   }
 
   #events(read: EtagRead): PlainResponse {

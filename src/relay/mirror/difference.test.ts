@@ -1,11 +1,12 @@
 /** Examples of what a list tells of what is held. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { allSteps } from "#base/steps.ts";
 import { CacheState } from "#watch/cache-state.ts";
 import { encodeObject } from "#watch/object-bytes.ts";
 import { SharedObject } from "#watch/shared-object.ts";
 import { testSource } from "#watch/testing/feed.ts";
-import { diffStates, findMissing } from "./difference.ts";
+import { diffSteps, findMissing } from "./difference.ts";
 
 function pod(name: string, revision: number, uid = name): SharedObject {
   const metadata = { name, namespace: "ns", uid };
@@ -20,10 +21,21 @@ function holding(revision: number, ...objects: SharedObject[]): CacheState {
 
 /** As `position: key revision` and `position: key gone`. */
 function told(held: CacheState, listed: readonly SharedObject[], revision: number): string[] {
-  const timeline = [...diffStates(held, listed, revision)].sort(([a], [b]) => a - b);
-  return timeline.flatMap(([at, changes]) =>
-    changes.map(({ key, next }) => `${at}: ${key} ${next?.revision ?? "gone"}`),
+  const { objects, timeline } = allSteps(diffSteps(held.snapshot(), listed, revision));
+  assert.deepEqual(
+    objects.map(({ key, revision: at }) => `${key} ${at}`),
+    listed.map(({ key, revision: at }) => `${key} ${at}`),
   );
+  const unchanged = objects.filter((object) => held.get(object.key)?.revision === object.revision);
+  assert.ok(
+    unchanged.every((object) => held.get(object.key) === object || !listed.includes(object)),
+    "what did not change stays the object held",
+  );
+  return [...timeline]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([at, changes]) =>
+      changes.map(({ key, next }) => `${at}: ${key} ${next?.revision ?? "gone"}`),
+    );
 }
 
 void describe("the difference between what is held and a list", () => {

@@ -2,54 +2,79 @@
  * What leads from the state held to a list: a few events in place of a flood. Each change stands no
  * earlier than it can have been, at its object's own revision; what is gone, at the list's.
  */
+import type { Steps } from "#base/steps.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
-import type { Change, KnownState } from "#watch/cache-state.ts";
+import type { KnownState, Snapshot } from "#watch/cache-state.ts";
 import type { SharedObject } from "#watch/shared-object.ts";
 
-/** Changes of one resource by revision, in no order. */
-type Timeline = ReadonlyMap<number, readonly Change[]>;
+/** `key` had `previous` and has `next`; undefined: it is not there. */
+export interface Difference {
+  readonly key: string;
+  readonly next: SharedObject | undefined;
+  readonly previous: SharedObject | undefined;
+}
+
+interface Differences {
+  /** The list, with the objects held for those that did not change. */
+  readonly objects: readonly SharedObject[];
+  /** By revision, in no order. */
+  readonly timeline: ReadonlyMap<number, readonly Difference[]>;
+}
+
+/** As many bytes are parsed in a step. */
+const stepBytes = 256;
 
 /**
  * From `held` to `listed`, a whole list at `revision`, in key order.
  *
  * Cost   one walk through both, 0.2 µs an object; with a lookup for each key it was five times that.
  */
-export function diffStates(
-  held: KnownState,
+export function* diffSteps(
+  held: Snapshot,
   listed: readonly SharedObject[],
   revision: number,
-): Timeline {
-  const timeline = new Map<number, Change[]>();
+): Steps<Differences> {
+  const objects: SharedObject[] = [];
+  const timeline = new Map<number, Difference[]>();
   const from = wholeRevision(held.revision);
-  const put = (at: number, change: Change): void => {
+  const put = (at: number, difference: Difference): void => {
     const position = Math.max(at, from);
     const known = timeline.get(position);
-    if (known === undefined) timeline.set(position, [change]);
-    else known.push(change);
+    if (known === undefined) timeline.set(position, [difference]);
+    else known.push(difference);
   };
   const take = (next: SharedObject, known: SharedObject | undefined): void => {
     const { key } = next;
-    if (known?.revision === next.revision) return;
-    if (known !== undefined && isAnother(known, next)) {
-      put(next.revision - 1, { key, next: undefined });
-    }
-    put(next.revision, { key, next });
+    if (known?.revision === next.revision) return void objects.push(known);
+    objects.push(next);
+    if (known === undefined) return put(next.revision, { key, next, previous: undefined });
+    if (!isAnother(known, next)) return put(next.revision, { key, next, previous: known });
+    put(next.revision - 1, { key, next: undefined, previous: known });
+    put(next.revision, { key, next, previous: undefined });
   };
   let at = 0;
-  held.scan("", "\xff", (known) => {
+  for (const known of held.objects) {
     const { key } = known;
     let isListed = false;
     for (; at < listed.length; at++) {
       const next = listed[at] as SharedObject; // within the list
       if (next.key > key) break;
-      isListed ||= next.key === key;
-      take(next, next.key === key ? known : undefined);
+      const before = next.key === key ? known : undefined;
+      isListed ||= before !== undefined;
+      if (before !== undefined && before.revision !== next.revision) {
+        yield* parseSteps(before.value.length + next.value.length);
+      }
+      take(next, before);
+      yield;
     }
-    if (!isListed) put(revision, { key, next: undefined });
-    return true;
-  });
-  for (; at < listed.length; at++) take(listed[at] as SharedObject, undefined);
-  return timeline;
+    if (!isListed) put(revision, { key, next: undefined, previous: known });
+    yield;
+  }
+  for (; at < listed.length; at++) {
+    take(listed[at] as SharedObject, undefined); // within the list
+    yield;
+  }
+  return { objects, timeline };
 }
 
 /** The objects held that are not in `listed`, in key order. */
@@ -64,6 +89,10 @@ export function findMissing(
     return true;
   });
   return objects;
+}
+
+function* parseSteps(bytes: number): Steps<void> {
+  for (let left = bytes; left > 0; left -= stepBytes) yield;
 }
 
 /** The same name, deleted and made anew between two looks. */

@@ -82,7 +82,7 @@ export class Freshness {
     const listing = await upstream.list(this.#signal);
     const suspect = listing.revision > this.#mirror.proven ? upstream.judge(listing) : undefined;
     if (suspect !== undefined) throw unconfirmedError(suspect);
-    this.#mirror.verify(listing.objects, listing.revision);
+    await this.#mirror.verify(listing.objects, listing.revision);
   }
 
   #tooLarge(revision: number): Error {

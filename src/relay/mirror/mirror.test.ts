@@ -20,11 +20,11 @@ function pod(name: string, revision: number): ObjectEvent {
   return { type: "SET", object: formed(bytes, { start: 0, end: bytes.length }) };
 }
 
-function mirrorWith(ringItemsMax: number): Mirror {
+async function mirrorWith(ringItemsMax: number): Promise<Mirror> {
   const memos = new MemoPool({ bytesMax: 1 << 20 });
   const limits = { ...relayLimits, flushMs: 0, ringItemsMax };
   const mirror = new Mirror({ clock: new FakeClock(), memos }, podKind, limits);
-  mirror.replace([], 1);
+  await mirror.replace([], 1);
   return mirror;
 }
 
@@ -35,8 +35,8 @@ function watcher(mirror: Mirror, after: number): TestSink {
 }
 
 void describe("a mirror", () => {
-  void it("drops what it is told again of a revision with more changes than its ring keeps", () => {
-    const mirror = mirrorWith(2);
+  void it("drops what it is told again of a revision with more changes than its ring keeps", async () => {
+    const mirror = await mirrorWith(2);
     const sink = watcher(mirror, 1);
     const events = ["a", "b", "c"].map((name) => pod(name, 2));
     mirror.apply(events);
@@ -45,13 +45,13 @@ void describe("a mirror", () => {
     assert.equal(sink.items.filter(({ type }) => type !== "BOOKMARK").length, 3);
   });
 
-  void it("keeps who began where a list showed its state, whatever lies around, and refuses the rest", () => {
-    const mirror = mirrorWith(1_000);
-    for (const revision of [3, 5]) mirror.verify([], revision);
+  void it("keeps who began where a list showed its state, whatever lies around, and refuses the rest", async () => {
+    const mirror = await mirrorWith(1_000);
+    for (const revision of [3, 5]) await mirror.verify([], revision);
     const sinks = [3, 5].map((after) => watcher(mirror, after));
     const between = watcher(mirror, 4);
     mirror.apply([{ type: "BOOKMARK", revision: 2 }]);
-    mirror.replace([pod("a", 7).object], 9);
+    await mirror.replace([pod("a", 7).object], 9);
     assert.deepEqual(
       sinks.map(({ ended }) => ended),
       [false, false],

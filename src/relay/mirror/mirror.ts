@@ -1,7 +1,8 @@
 /**
  * The mirror of one resource: a watch cache fed by one upstream stream, and the judge of that stream.
  *
- * In     `replace` with a whole list at one revision, `apply` with events in the upstream's order.
+ * In     `replace` and `verify` with a whole list at one revision, `apply` with events in the upstream's order;
+ *        while a list is being taken, in turns of the loop, events wait (`free`).
  * Holds  1. state(revision) is the upstream's, for every closed revision outside of a gap
  *        (known-positions.ts). 2. repeated events are dropped; an event that arrives too late to be in
  *        order throws OutOfOrderError, and the next list repairs the state. 3. a later list is turned into
@@ -15,7 +16,10 @@
  */
 import { expiredError } from "#api/status.ts";
 import { fieldValue, selectableFields } from "#api/selectors/selectable-fields.ts";
+import { assert } from "#base/assert.ts";
+import { stepsInTurns, type Steps } from "#base/steps.ts";
 import type { Clock } from "#platform/clock.ts";
+import { nextTurn } from "#platform/pace.ts";
 import type { Change } from "#watch/cache-state.ts";
 import { WatchCache } from "#watch/cache.ts";
 import { wholeRevision } from "#watch/cache-event.ts";
@@ -26,7 +30,6 @@ import { compilePredicate } from "#watch/predicate.ts";
 import { type ObjectSource, SharedObject } from "#watch/shared-object.ts";
 import type { ViewState } from "#watch/watch-item.ts";
 import { ChecksumCheck } from "./checksum-check.ts";
-import { diffStates } from "./difference.ts";
 import { EventAges } from "./event-ages.ts";
 import { memberHash } from "../views/digest.ts";
 import { isIn, KnownPositions } from "./known-positions.ts";
@@ -35,6 +38,7 @@ import type { MirroredKind } from "./mirrored-kind.ts";
 import type { FormedObject } from "./object-form.ts";
 import { Overlap } from "./overlap.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
+import { sharedSteps, type Takeover, takeoverSteps } from "./takeover.ts";
 import { type ObjectEvent, OutOfOrderError, type UpstreamEvent } from "./upstream-event.ts";
 
 const everything = compilePredicate({ namespace: "", namespaced: true });
@@ -63,6 +67,7 @@ export class Mirror {
   readonly counts: MirrorCounts = { events: 0, duplicates: 0, reconciled: 0, outOfOrder: 0 };
   readonly checksums = new ChecksumCheck();
   readonly #clock: Clock;
+  readonly #stepsPerTurn: number;
   readonly #source: ObjectSource;
   readonly #waiters = new RevisionWaiters();
   readonly #positions: KnownPositions;
@@ -76,10 +81,13 @@ export class Mirror {
   #isClosed = false;
   #connected = false;
   #heardMs: number;
+  /** While a list is prepared, the state does not change. */
+  #taking: Promise<void> | undefined;
 
   constructor(deps: MirrorDeps, kind: MirroredKind, limits: RelayLimits) {
     this.kind = kind;
     this.#clock = deps.clock;
+    this.#stepsPerTurn = limits.listStepsPerTurn;
     this.#heardMs = deps.clock.monotonicMs();
     this.#source = {
       fieldValue: (object, field) => fieldValue(kind.group, kind.resource, object, field),
@@ -185,22 +193,16 @@ export class Mirror {
     return this.#positions.refusal(revision);
   }
 
-  /** Takes the whole state at `revision` from a fresh list of the upstream. */
-  replace(list: readonly FormedObject[], revision: number): void {
-    this.heard();
-    const objects = this.#objects(list);
-    if (!this.#ready || revision < this.revision) {
-      // A first list; or the upstream went back in time, so earlier positions are meaningless.
-      this.cache.reset({ objects, revision }, expiredError(tooOld));
-      this.#positions.clear();
-      this.#ready = true;
-    } else {
-      this.#reconcile(objects, revision);
-    }
-    this.#coveredTo = revision;
-    this.#overlap.clear();
-    this.bookmark(0, 1);
-    this.#waiters.reached(this.proven);
+  /**
+   * Takes the whole state at `revision` from a fresh list of the upstream: prepared in turns of the loop, in its
+   * place at once. No event may be applied until it resolves (`free`).
+   */
+  replace(list: readonly FormedObject[], revision: number): Promise<void> {
+    return this.#alone(async () => {
+      this.heard();
+      if (!this.#ready || revision < this.revision) return this.#beginAnew(list, revision);
+      this.takeOver(await this.#prepare(list, revision));
+    });
   }
 
   /**
@@ -208,14 +210,81 @@ export class Mirror {
    * without difference proves that the state is current at its revision; the stream still delivers objects
    * created and deleted in between. Only a difference is applied, and leaves a gap.
    */
-  verify(list: readonly FormedObject[], revision: number): void {
-    if (revision <= this.proven) return;
-    if (diffStates(this.cache.state, this.#objects(list), revision).size > 0) {
-      this.replace(list, revision);
-      return;
-    }
-    this.#heardMs = this.#clock.monotonicMs();
-    this.#positions.prove(revision);
+  verify(list: readonly FormedObject[], revision: number): Promise<void> {
+    return this.#alone(async () => {
+      if (revision <= this.proven) return;
+      const takeover = await this.#prepare(list, revision);
+      if (takeover.events.length > 0) {
+        this.heard();
+        return this.takeOver(takeover);
+      }
+      if (this.#isClosed) return;
+      this.#heardMs = this.#clock.monotonicMs();
+      this.#positions.prove(revision);
+      this.#waiters.reached(this.proven);
+    });
+  }
+
+  /** Undefined: events may be applied. Else a list is being taken, and it resolves when that may have ended. */
+  get free(): Promise<void> | undefined {
+    return this.#taking;
+  }
+
+  /** One list at a time. */
+  async #alone(take: () => Promise<void>): Promise<void> {
+    while (this.#taking !== undefined) await this.#taking;
+    if (this.#isClosed) return;
+    const taking = take().finally(() => (this.#taking = undefined));
+    // Who waits does not share the failure.
+    this.#taking = taking.catch(() => undefined);
+    await taking;
+  }
+
+  async #prepare(objects: readonly FormedObject[], revision: number): Promise<Takeover> {
+    const { cache } = this;
+    const steps = takeoverSteps(
+      cache.state.snapshot(),
+      { objects, revision },
+      {
+        shared: (formed) => this.#shared(formed),
+        prepare: (object) => void (cache.hasSums && memberHash(object)),
+        nextPart: () => this.#nextPart(),
+      },
+    );
+    return this.#inTurns(steps);
+  }
+
+  #inTurns<T>(steps: Steps<T>): Promise<T> {
+    return stepsInTurns(steps, () => nextTurn(this.#clock), this.#stepsPerTurn);
+  }
+
+  /** A first list; or the upstream went back in time, so earlier positions are meaningless. */
+  async #beginAnew(list: readonly FormedObject[], revision: number): Promise<void> {
+    const objects = await this.#inTurns(sharedSteps(list, (formed) => this.#shared(formed)));
+    this.#reset({ objects, revision });
+  }
+
+  #reset(state: Pick<Takeover, "objects" | "revision">): void {
+    if (this.#isClosed) return;
+    this.cache.reset(state, expiredError(tooOld));
+    this.#positions.clear();
+    this.#ready = true;
+    this.#taken(state.revision);
+  }
+
+  /** Puts what was prepared in its place. */
+  takeOver(takeover: Takeover): void {
+    // Withdrawn in the meantime: watches have ended, and no position counts any more.
+    if (!this.#ready) return this.#reset(takeover);
+    if (this.#isClosed) return;
+    this.#reconcile(takeover);
+    this.#taken(takeover.revision);
+  }
+
+  #taken(revision: number): void {
+    this.#coveredTo = revision;
+    this.#overlap.clear();
+    this.bookmark(0, 1);
     this.#waiters.reached(this.proven);
   }
 
@@ -224,6 +293,7 @@ export class Mirror {
    * Throws OutOfOrderError or ChecksumError; the events before the failing one are applied.
    */
   apply(events: readonly UpstreamEvent[]): boolean {
+    assert(this.#taking === undefined, "events are applied while a list is taken");
     this.heard();
     const before = this.cache.state.revision;
     try {
@@ -355,24 +425,15 @@ export class Mirror {
     throw new OutOfOrderError(this.revision, "too many parts", this.revision);
   }
 
-  #reconcile(objects: readonly SharedObject[], revision: number): void {
+  #reconcile({ objects, revision, events }: Takeover): void {
     const gap = this.#positions.gap(this.#closed, revision);
     const error = expiredError(`too old resource version: ${gap.above + 1} (${revision})`);
     this.cache.expireStarts((position) => isIn(gap, position), error);
-    const timeline = diffStates(this.cache.state, objects, revision);
-    const at = [...timeline.keys()].sort((a, b) => a - b);
-    for (const position of at) {
-      this.cache.apply(this.#position(position), timeline.get(position) ?? []);
-    }
+    this.cache.adopt(objects, events);
     this.cache.advance(revision);
-    this.checksums.listed(at.length > 0);
+    this.checksums.listed(events.length > 0);
     this.counts.reconciled++;
     this.#positions.remember(gap);
-  }
-
-  #objects(list: readonly FormedObject[]): readonly SharedObject[] {
-    const objects = list.map((formed) => this.#shared(formed));
-    return objects.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
   #shared({ key, value, revision }: FormedObject): SharedObject {

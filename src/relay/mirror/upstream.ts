@@ -164,7 +164,8 @@ export class Upstream {
     if (signal.aborted) return;
     const suspect = this.judge(listing);
     if (suspect !== undefined) return this.#confirm(suspect, signal);
-    this.mirror.replace(listing.objects, listing.revision);
+    await this.mirror.replace(listing.objects, listing.revision);
+    if (signal.aborted) return;
     this.#listed = true;
     this.#refused = false;
     this.#answered();
@@ -221,22 +222,42 @@ export class Upstream {
     else if (clock.monotonicMs() - started < shortWatchMs) throw new Error("watch ended at once");
   }
 
-  #follow(response: ByteResponse, signal: AbortSignal): Promise<void> {
+  async #follow(response: ByteResponse, signal: AbortSignal): Promise<void> {
     const frames = new JsonFrames({ frameBytesMax: this.#limits.frameBytesMax });
-    return response.stream((chunk) => {
-      if (signal.aborted) return;
-      const events: UpstreamEvent[] = [];
-      let refused: Error | undefined;
-      for (const frame of frames.pushBytes(chunk)) {
-        const event = this.#event(frame);
-        if (event instanceof Error) refused ??= event;
-        else if (refused === undefined) events.push(event);
-      }
-      if (events.length > 0 && this.mirror.apply(events)) this.#newsInWatch = true;
-      if (refused !== undefined) throw refused;
-      // A socket hands over up to 32 chunks in one turn of the loop.
-      return events.length < turnEventsMin ? undefined : this.#pace.turn();
-    });
+    let isOver = false;
+    const take = (chunk: Uint8Array): Promise<void> | undefined =>
+      signal.aborted || isOver ? undefined : this.#take(frames, chunk);
+    try {
+      await response.stream((chunk) =>
+        this.mirror.free === undefined ? take(chunk) : this.#takeLater(chunk, take),
+      );
+    } finally {
+      isOver = true;
+    }
+  }
+
+  /** A list is being taken beside the stream: the state must not change meanwhile. */
+  async #takeLater(
+    borrowed: Uint8Array,
+    take: (chunk: Uint8Array) => Promise<void> | undefined,
+  ): Promise<void> {
+    const chunk = borrowed.slice();
+    while (this.mirror.free !== undefined) await this.mirror.free;
+    await take(chunk);
+  }
+
+  #take(frames: JsonFrames, chunk: Uint8Array): Promise<void> | undefined {
+    const events: UpstreamEvent[] = [];
+    let refused: Error | undefined;
+    for (const frame of frames.pushBytes(chunk)) {
+      const event = this.#event(frame);
+      if (event instanceof Error) refused ??= event;
+      else if (refused === undefined) events.push(event);
+    }
+    if (events.length > 0 && this.mirror.apply(events)) this.#newsInWatch = true;
+    if (refused !== undefined) throw refused;
+    // A socket hands over up to 32 chunks in one turn of the loop.
+    return events.length < turnEventsMin ? undefined : this.#pace.turn();
   }
 
   #event(frame: Uint8Array): UpstreamEvent | Error {

@@ -44,6 +44,8 @@ interface Member {
   readonly zones: readonly string[];
 }
 
+type ChangeBody = readonly Uint8Array[];
+
 const noZones: readonly string[] = [];
 
 export class View implements WatchSink {
@@ -55,7 +57,7 @@ export class View implements WatchSink {
   readonly #all: ViewContent;
   readonly #zones = new Map<string, ViewContent>();
   readonly #touched = new Set<ViewContent>();
-  readonly #changes = new Map<number, Uint8Array>();
+  readonly #changes = new Map<number, Promise<ChangeBody>>();
   #revision: number;
   #failures = 0;
   #zonesRefused = 0;
@@ -124,10 +126,15 @@ export class View implements WatchSink {
   }
 
   /** The list of changes since a position, made once per state for all pollers. */
-  changes(since: number, make: () => Uint8Array): Uint8Array {
-    const bytes = this.#changes.get(since) ?? make();
-    if (this.#changes.size < changesMax) this.#changes.set(since, bytes);
-    return bytes;
+  changes(since: number, make: () => Promise<ChangeBody>): Promise<ChangeBody> {
+    const known = this.#changes.get(since);
+    if (known !== undefined) return known;
+    const made = make();
+    if (this.#changes.size < changesMax) {
+      this.#changes.set(since, made);
+      made.catch(() => this.#changes.get(since) === made && this.#changes.delete(since));
+    }
+    return made;
   }
 
   close(): void {

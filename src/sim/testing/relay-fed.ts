@@ -13,7 +13,7 @@ import { compilePredicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
 import type { Asked, Draft, Fault, Fed, OpenWatch, Written } from "./fed.ts";
 
-const limits = { ...relayLimits, pageObjects: 3, flushMs: 0, gapsMax: 8 };
+const limits = { ...relayLimits, pageObjects: 3, listStepsPerTurn: 2, flushMs: 0, gapsMax: 8 };
 const everything = compilePredicate({ namespace: "", namespaced: true });
 
 interface RelayFedOptions {
@@ -149,10 +149,10 @@ class Replica {
     const memos = new MemoPool({ bytesMax: 1 << 20 });
     const own = { ...limits, ringItemsMax: options.ringItemsMax };
     this.mirror = new Mirror({ clock, memos }, podKind, own);
-    const replace = this.mirror.replace.bind(this.mirror);
-    this.mirror.replace = (list, revision) => {
-      this.lists.push({ above: this.mirror.revision, below: revision });
-      replace(list, revision);
+    const takeOver = this.mirror.takeOver.bind(this.mirror);
+    this.mirror.takeOver = (takeover) => {
+      this.lists.push({ above: this.mirror.revision, below: takeover.revision });
+      takeOver(takeover);
     };
     const random = new FakeRandom(options.seed);
     const deps = { clock, log: silentLog, random, http: this.fake, headers: () => ({}) };
@@ -202,7 +202,8 @@ class Replica {
   async #verify(): Promise<void> {
     if (!this.mirror.ready || this.fake.down) return;
     const listing = await this.upstream.list(this.#stopping.signal);
-    this.mirror.verify(listing.objects, listing.revision);
+    // Taken in several turns of the loop: events and other faults come in between.
+    void this.mirror.verify(listing.objects, listing.revision);
   }
 
   async converge(): Promise<void> {

@@ -12,6 +12,8 @@ export interface HeldAnswer {
   readonly heldAsked: number;
   readonly heldCpuMs: number;
   readonly heldWallMs: number;
+  /** Of the longest of `heldCpuMs`, by the wall: with busy cores more than its CPU. */
+  readonly collectionMs: number;
 }
 
 /** To be added to the child's environment; its stdio needs an `ipc` entry. */

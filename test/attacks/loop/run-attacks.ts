@@ -16,6 +16,7 @@ interface Row {
   readonly bytes: number;
   readonly status: number;
   readonly heldMs: number;
+  readonly collectionMs: number;
   readonly wallMs: number;
   readonly totalMs: number;
 }
@@ -53,8 +54,9 @@ export function runAttacks(subject: string, attacks: readonly Attack[]): void {
         const totalMs = performance.now() - startMs;
         const held = await askHeld(target.child, "read");
         const status = answers.at(-1)?.status ?? 0;
-        const { heldCpuMs: heldMs, heldWallMs: wallMs } = held;
-        rows.push({ name: attack.name, bytes: api.bytes(), status, heldMs, wallMs, totalMs });
+        const { heldCpuMs: heldMs, heldWallMs: wallMs, collectionMs } = held;
+        const { name } = attack;
+        rows.push({ name, bytes: api.bytes(), status, heldMs, collectionMs, wallMs, totalMs });
         for (const answer of answers) checkAnswer(attack, answer);
         const limitMs = attack.heldMsMax ?? heldMsMax;
         assert.ok(heldMs <= limitMs, `held the loop ${heldMs.toFixed(0)} ms, not ${limitMs}`);
@@ -105,11 +107,12 @@ function counting(api: Api): Api & { bytes(): number } {
 }
 
 function tableOf(rows: readonly Row[]): string {
-  const head = ["bytes", "status", "held CPU ms", "held wall ms", "total ms", "case"];
+  const head = ["bytes", "status", "held CPU ms", "of it GC", "held wall ms", "total ms", "case"];
   const lines = rows.map((row) => [
     String(row.bytes),
     String(row.status),
     row.heldMs.toFixed(1),
+    row.collectionMs.toFixed(1),
     row.wallMs.toFixed(1),
     row.totalMs.toFixed(0),
     row.name,
@@ -118,7 +121,7 @@ function tableOf(rows: readonly Row[]): string {
   const widths = head.map((_, at) => Math.max(...all.map((line) => (line[at] ?? "").length)));
   return all
     .map((line) =>
-      line.map((cell, at) => (at === 5 ? cell : cell.padStart(widths[at] ?? 0))).join("  "),
+      line.map((cell, at) => (at === 6 ? cell : cell.padStart(widths[at] ?? 0))).join("  "),
     )
     .join("\n");
 }

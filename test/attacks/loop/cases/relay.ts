@@ -27,7 +27,7 @@ function lists(name: string, query: string, accept: string, path = configMaps): 
 
 /** The changes of many objects since the first poll, as one answer. */
 const changes: Attack = {
-  name: "a poll of 1,000 changes",
+  name: "a poll of 10,000 changes",
   target: "relay",
   requests: [],
   connections: 16,
@@ -36,7 +36,7 @@ const changes: Attack = {
     const poll = { method: "GET", path: `/etag${configMaps}` };
     const { headers } = await api.send(poll);
     const path = `${poll.path}?since=${String(headers["x-revision"])}&wait=5s`;
-    await atOnce(1_000, 16, (at) => {
+    await atOnce(10_000, 16, (at) => {
       const body = (): string => JSON.stringify({ metadata: { labels: { tier: `y${at}` } } });
       const contentType = "application/merge-patch+json";
       return api.send({ method: "PATCH", path: `${configMaps}/o${at}`, contentType, body });
@@ -119,6 +119,12 @@ export const relayAttacks: readonly Attack[] = [
   lists("a watch of a selection", `${initialEvents}&${labels}`, json),
   lists("a watch of tables with initial events", initialEvents, tableType),
   lists("a watch of protobuf with initial events", initialEvents, protobuf),
+  lists("a watch with checksums, never asked before", `${initialEvents}&viewChecksums=true`, json),
+  lists(
+    "a watch of a selection with checksums",
+    `${initialEvents}&viewChecksums=true&${labels}`,
+    json,
+  ),
   reads("a poll of a collection, never asked before", `/etag${configMaps}`),
   reads("a poll of all namespaces, compressed", `/etag${all}`, { "accept-encoding": "gzip" }),
   reads("a poll of a selection, never asked before", `/etag${configMaps}?${labels}`),
