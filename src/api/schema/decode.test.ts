@@ -265,3 +265,25 @@ test("a definition that was brought along is followed", () => {
   assert.deepEqual(result.unknownFields, [["spec", "sice"]]);
   assert.deepEqual(result.object, { spec: { size: 1 }, free: { a: 1 }, nothing: null });
 });
+
+const definition = schema("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+
+function definitionOf(openAPIV3Schema: object): Record<string, unknown> {
+  return { spec: { versions: [{ name: "v1", schema: { openAPIV3Schema } }] } };
+}
+
+test("a schema below items is decoded too; its unknown fields are dropped, and not told", () => {
+  const items = { type: "string", unknown: 1, pattern: null };
+  const result = checkFields(definitionOf({ type: "array", items }), definition);
+  assert.ok(result.kind === "ok");
+  assert.deepEqual(result.unknownFields, []);
+  assert.deepEqual(
+    result.object,
+    definitionOf({ type: "array", items: { type: "string" } }) as unknown,
+  );
+  assert.notEqual(errorOf(definitionOf({ items: { type: 5 } }), definition), "");
+  const additional = definitionOf({ additionalProperties: { items: { minLength: "x" } } });
+  assert.notEqual(errorOf(additional, definition), "");
+  const untouched = definitionOf({ additionalProperties: true, items: [5], default: { a: null } });
+  assert.deepEqual(decoded(untouched, definition), untouched);
+});
