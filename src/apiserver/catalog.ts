@@ -44,9 +44,8 @@ export class ResourceCatalog implements Catalog {
     this.#custom = kinds;
   }
 
-  /** Whether a kind is served by a definition. */
-  hasCustomKind(group: string, version: string, kind: string): boolean {
-    return this.#custom?.hasKind(group, version, kind) ?? false;
+  customCounts(): Iterable<readonly [string, number]> {
+    return this.#custom?.counts() ?? [];
   }
 
   /** The custom kinds have changed: what was made from `infos` is out of date. */

@@ -81,10 +81,10 @@ export interface ScaleAccess {
 /** Kinds that are defined by objects. They change while the server runs; what is asked is answered as of now. */
 export interface CustomKinds {
   find(group: string, version: string, resource: string): ServedKind | undefined;
-  /** The kind that objects of this name have; undefined: none. */
-  hasKind(group: string, version: string, kind: string): boolean;
   infos(): readonly ResourceInfo[];
   definitions(): readonly CustomDefinition[];
+  /** Objects in the caches there are, by `RESOURCE.GROUP`; a kind that nobody used has none. */
+  counts(): Iterable<readonly [string, number]>;
 }
 
 /** Finds kinds by the path of a request. CRDs change, so callers must not keep the answer. */

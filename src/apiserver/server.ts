@@ -214,12 +214,14 @@ function storageMetrics(deps: ApiServerDeps, catalog: ResourceCatalog): void {
   const help = "Objects stored, by resource.";
   deps.metrics.gaugeOf("apiserver_storage_objects", help, ["resource"], function* () {
     const seen = new Set<string>();
-    for (const { group, version, resource, storage } of catalog.infos()) {
-      if (storage === undefined) continue;
+    for (const { group, version, resource, storage, isCustom } of catalog.infos()) {
+      // To look at the store of a custom kind would make its cache.
+      if (storage === undefined || isCustom === true) continue;
       const name = storage.group === "" ? storage.resource : `${storage.resource}.${storage.group}`;
       if (seen.has(name)) continue;
       seen.add(name);
       yield [[name], catalog.find(group, version, resource)?.store?.size ?? 0] as const;
     }
+    for (const [name, count] of catalog.customCounts()) yield [[name], count] as const;
   });
 }

@@ -12,12 +12,13 @@ import { must } from "#base/assert.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import { cannotBeHandled, fieldFindings, findingsMax } from "#api/schema/decode.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { badRequest } from "#api/status.ts";
+import { badRequest, internalError } from "#api/status.ts";
 import { structuralApplyTypes } from "#api/structural/apply-types.ts";
 import { coerceMetadata } from "#api/structural/coerce.ts";
 import { applyStructuralDefaults, dropNulls } from "#api/structural/default.ts";
+import { listRules } from "#api/structural/rules.ts";
 import { prune } from "#api/structural/prune.ts";
-import { type Structural, trustStructural } from "#api/structural/structural.ts";
+import { compileStructural, type Structural, trustStructural } from "#api/structural/structural.ts";
 import type { CustomFacts, ServedKind } from "#apiserver/kind.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 import { ListBlocks } from "#server/list-body.ts";
@@ -29,6 +30,7 @@ import {
   type DefinedVersion,
   type Definition,
   deprecationWarning,
+  findCondition,
   storageVersionOf,
 } from "./definition.ts";
 import type { Epoch } from "./epoch.ts";
@@ -45,16 +47,19 @@ interface KindDeps {
   readonly rulesOf: RulesOf;
 }
 
-/** Makes the check of a schema's x-kubernetes-validations; undefined: it has none. */
+/** Makes the check of a schema's x-kubernetes-validations; asked only for a schema that has some. */
 export type RulesOf = (structural: Structural) => RuleCheck | undefined;
 
 /** The structural schemas of a definition's versions, each compiled when first asked for. */
 export class Schemas {
   readonly #versions: ReadonlyMap<string, DefinedVersion>;
   readonly #made = new Map<string, Structural | undefined>();
+  readonly #isStructural: boolean;
 
-  constructor({ spec }: Definition) {
-    this.#versions = new Map(spec.versions.map((version) => [version.name, version]));
+  constructor(definition: Definition) {
+    const { versions } = definition.spec;
+    this.#versions = new Map(versions.map((version) => [version.name, version]));
+    this.#isStructural = findCondition(definition, "NonStructuralSchema") === undefined;
   }
 
   /** undefined: the version has no schema, and nothing of its objects is known. */
@@ -63,9 +68,17 @@ export class Schemas {
     const schema = this.#versions.get(version)?.schema?.openAPIV3Schema;
     // A validated definition holds plain JSON.
     const data = schema as unknown as JsonObject | undefined;
-    const made = data === undefined ? undefined : trustStructural(data);
+    const made = data === undefined ? undefined : this.#compile(data);
     this.#made.set(version, made);
     return made;
+  }
+
+  /** A definition that an older release stored may not be structural: nothing is served by guesses. */
+  #compile(schema: JsonObject): Structural {
+    if (this.#isStructural) return trustStructural(schema);
+    const { structural } = compileStructural(schema);
+    if (structural === undefined) throw internalError("error resolving resource");
+    return structural;
   }
 
   isServed(version: string): boolean {
@@ -173,7 +186,8 @@ class LazyParts {
   get rules(): RuleCheck | undefined {
     if (this.#rules === undefined) {
       const structural = this.#structural();
-      this.#rules = { check: structural === undefined ? undefined : this.#rulesOf(structural) };
+      const hasRules = structural !== undefined && listRules(structural).length > 0;
+      this.#rules = { check: hasRules ? this.#rulesOf(structural) : undefined };
     }
     return this.#rules.check;
   }

@@ -142,6 +142,24 @@ async function gone(plane: CustomPlane, path: string): Promise<void> {
   throw new Error(`${path} did not go`);
 }
 
+test("a definition whose objects nobody has asked for has no cache, and a look at the metrics makes none", () =>
+  withCustomPlane(async (plane) => {
+    await define(plane, cronTabDefinition());
+    const cached = (): boolean =>
+      [...plane.registry.cores()].some(({ resource }) => resource.resource === "crontabs");
+    const { text } = await ask(plane, "GET", "/metrics");
+    assert.doesNotMatch(text, /crontabs/);
+    await ask(plane, "GET", "/apis/stable.example.com/v1");
+    assert.equal(cached(), false);
+    await create(plane, cronTab("a"));
+    assert.equal(cached(), true);
+    const metrics = await ask(plane, "GET", "/metrics");
+    assert.match(
+      metrics.text,
+      /apiserver_storage_objects\{resource="crontabs.stable.example.com"\} 1/,
+    );
+  }));
+
 describe("a custom object", () => {
   test(
     "is pruned, defaulted and validated, and unknown fields are told",

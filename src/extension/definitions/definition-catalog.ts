@@ -91,11 +91,13 @@ export class DefinitionCatalog implements CustomKinds {
     return definition.kind(version);
   }
 
-  hasKind(group: string, version: string, kind: string): boolean {
-    for (const definition of this.inGroup(group)) {
-      if (definition.rows.get(version)?.kind === kind) return true;
+  *counts(): Iterable<readonly [string, number]> {
+    for (const { resource, cache } of this.#registry.cores()) {
+      const name = `${resource.resource}.${resource.group}`;
+      if (this.#definitions.has(name) && !this.overlapsBuiltin(resource)) {
+        yield [name, cache.state.size];
+      }
     }
-    return false;
   }
 
   infos(): readonly ResourceInfo[] {

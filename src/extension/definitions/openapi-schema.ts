@@ -1,44 +1,101 @@
 /**
  * A definition's schema as OpenAPI publishes it. Version 3 says all of it; version 2 leaves out what it has
- * no word for, as upstream (controller/openapi/v2/conversion.go), so that older clients are not misled.
+ * no word for, as upstream (controller/openapi/v2/conversion.go, builder.go), so that older clients are not misled.
  */
 import { dictionary } from "#base/own.ts";
 import { isJsonObject } from "#api/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
-import type { OpenApiVersion } from "#apiserver/openapi/definitions.ts";
+import { reference, type OpenApiVersion } from "#apiserver/openapi/definitions.ts";
 
-/** Members that hold a schema, a list of them, or one by name. */
-const single = ["items", "additionalProperties", "not"];
-const lists = ["allOf", "anyOf", "oneOf"];
-const named = ["properties"];
-/** Version 2 has no word for these. */
-const dropped: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "not", "nullable"]);
+type Open = Record<string, JsonValue | undefined>;
+
+const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/** Version 2 has no word for these, or older clients none. */
+const unsaid: ReadonlySet<string> = new Set([
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "nullable",
+  "default",
+]);
 
 export function publishedSchema(schema: JsonObject, form: OpenApiVersion): JsonObject {
-  return form === "v3" ? schema : schemaV2(schema);
-}
-
-function schemaV2(schema: JsonObject): JsonObject {
   const out = dictionary<JsonValue | undefined>();
   for (const [field, value] of Object.entries(schema)) {
-    if (dropped.has(field)) continue;
-    out[field] = memberV2(field, value);
+    if (form === "v2" && unsaid.has(field)) continue;
+    out[field] = publishedMember(field, value, form);
   }
-  if (schema["x-kubernetes-int-or-string"] === true) delete out["type"];
-  // What may be null has no type that v2 could name.
-  if (schema["nullable"] === true) for (const field of typed) delete out[field];
-  if (schema["x-kubernetes-preserve-unknown-fields"] === true) delete out["items"];
-  if (schema["x-kubernetes-preserve-unknown-fields"] === true) delete out["properties"];
+  if (schema["x-kubernetes-int-or-string"] === true) sayIntOrString(out, form);
+  if (form === "v2") leaveOut(out, schema);
+  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+  // In version 2 kubectl would refuse every field that is not named.
+  if (isEmbedded && !(form === "v2" && isOpen)) sayEmbedded(out, form);
   return { ...out };
 }
 
-const typed = ["type", "items", "properties"] as const;
-
-function memberV2(field: string, value: JsonValue | undefined): JsonValue | undefined {
-  if (single.includes(field) && isJsonObject(value)) return schemaV2(value as JsonObject);
-  if (lists.includes(field) && Array.isArray(value)) return value;
-  if (!named.includes(field) || !isJsonObject(value)) return value;
+function publishedMember(
+  field: string,
+  value: JsonValue | undefined,
+  form: OpenApiVersion,
+): JsonValue | undefined {
+  if (!isJsonObject(value)) return value;
+  if (field === "items" || field === "additionalProperties") {
+    return publishedSchema(value as JsonObject, form);
+  }
+  if (field !== "properties") return value;
   const out = dictionary<JsonValue | undefined>();
-  for (const [name, child] of Object.entries(value)) out[name] = schemaV2(child as JsonObject);
+  for (const [name, child] of Object.entries(value)) {
+    out[name] = publishedSchema(child as JsonObject, form);
+  }
   return { ...out };
+}
+
+function sayIntOrString(out: Open, form: OpenApiVersion): void {
+  delete out["type"];
+  if (form === "v3") out["anyOf"] ??= [{ type: "integer" }, { type: "string" }];
+}
+
+/** What may be null or anything has no type that version 2 could name. */
+function leaveOut(out: Open, schema: JsonObject): void {
+  const isNullable = schema["nullable"] === true;
+  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  if (isNullable || isOpen) {
+    delete out["items"];
+    delete out["properties"];
+  }
+  const isUntyped = (out["type"] === "array" && out["items"] === undefined) || isOpen;
+  if (isNullable || isUntyped) delete out["type"];
+  const { required, properties } = schema;
+  if (!Array.isArray(required) || !isJsonObject(properties)) return;
+  const kept = (required as readonly string[]).filter((name) => !mayBeNull(properties, name));
+  if (kept.length === 0) delete out["required"];
+  else out["required"] = kept;
+}
+
+function mayBeNull(properties: object, name: string): boolean {
+  const child = Object.hasOwn(properties, name) ? (properties as JsonObject)[name] : undefined;
+  return isJsonObject(child) && child["nullable"] === true;
+}
+
+const conventions =
+  "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+const apiVersion = {
+  description: `apiVersion defines the versioned schema of this representation of an object. ${conventions}#resources`,
+  type: "string",
+};
+const kind = {
+  description: `kind is a string value representing the type of this object. In CamelCase. ${conventions}#types-kinds`,
+  type: "string",
+};
+
+function sayEmbedded(out: Open, form: OpenApiVersion): void {
+  const given = isJsonObject(out["properties"]) ? out["properties"] : {};
+  const ref = reference(objectMeta, form);
+  const description = `Standard object's metadata. ${conventions}#metadata`;
+  const metadata = form === "v2" ? { description, ...ref } : { allOf: [ref], description };
+  out["properties"] = { ...given, apiVersion, kind, metadata };
+  const required = Array.isArray(out["required"]) ? (out["required"] as readonly string[]) : [];
+  out["required"] = [...new Set([...required, "kind", "apiVersion"])];
 }

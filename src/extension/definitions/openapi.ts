@@ -28,7 +28,7 @@ export function openapiDefinitions(
   return [
     lazyDefinition(name, { group, version, kind }, (form) => objectSchema(row, read(), form)),
     lazyDefinition(listName, { group, version, kind: listKind }, (form) =>
-      listSchema({ ...row, kind: listKind }, name, form),
+      listSchema({ ...row, kind: listKind }, name, form, selectable(read())),
     ),
   ];
 }
@@ -68,7 +68,7 @@ function objectSchema(
   // A validated definition holds plain JSON.
   const given = version?.schema?.openAPIV3Schema as unknown as JsonObject | undefined;
   const tag = [{ group: row.group, kind: row.kind, version: row.version }];
-  const tags = { "x-kubernetes-group-version-kind": tag };
+  const tags = { "x-kubernetes-group-version-kind": tag, ...selectable(version) };
   // Any object: kubectl would refuse every field that a list of some does not name.
   const isOpen = form === "v2" && given?.["x-kubernetes-preserve-unknown-fields"] === true;
   if (given === undefined || isOpen) return { type: "object", ...tags };
@@ -90,7 +90,21 @@ function described(description: string, kind: string, form: OpenApiVersion): Jso
   return form === "v2" ? { description, ...ref } : { allOf: [ref], description };
 }
 
-function listSchema(row: ResourceInfo, item: string, form: OpenApiVersion): JsonObject {
+function selectable(version: DefinedVersion | undefined): JsonObject {
+  const { selectableFields = [] } = version ?? {};
+  if (selectableFields.length === 0) return {};
+  const fields = selectableFields.map(({ jsonPath }) => ({
+    fieldPath: jsonPath.replace(/^\./, ""),
+  }));
+  return { "x-kubernetes-selectable-fields": fields };
+}
+
+function listSchema(
+  row: ResourceInfo,
+  item: string,
+  form: OpenApiVersion,
+  more: JsonObject,
+): JsonObject {
   const items = {
     description: `List of ${row.resource}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md`,
     items: reference(item, form),
@@ -103,5 +117,6 @@ function listSchema(row: ResourceInfo, item: string, form: OpenApiVersion): Json
     required: ["items"],
     type: "object",
     "x-kubernetes-group-version-kind": [{ group: row.group, kind: row.kind, version: row.version }],
+    ...more,
   };
 }
