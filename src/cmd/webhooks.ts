@@ -3,7 +3,11 @@ import type { Lister } from "#api/lister.ts";
 import { serviceTargets } from "#extension/service-target.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { createWebhooks, type Webhooks, type WebhooksDeps } from "#extension/webhooks/plugins.ts";
-import { type HostsCredentials, hostAuthorities, hostsTransport } from "#platform/node/http/http-hosts.ts";
+import {
+  type HostsCredentials,
+  hostAuthorities,
+  hostsTransport,
+} from "#platform/node/http/http-hosts.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import { changesOf } from "./access.ts";

@@ -154,9 +154,9 @@ describe("a custom kind", () => {
       const kinds: ServedKind[] = [{ ...like, resource }];
       catalog.serveCustom({
         find: () => undefined,
-        hasKind: () => false,
         infos: () => kinds.map((kind) => kind.resource),
         definitions: () => [],
+        counts: () => [],
       });
       catalog.changed();
       await plane.clock.advance(0);
