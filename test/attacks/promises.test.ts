@@ -181,28 +181,6 @@ test("`up` tells at its start of policies in its data directory", async () => {
 describe("kinds that wait for a controller", () => {
   const waiting: readonly (readonly [path: string, body: object, warning: RegExp])[] = [
     [
-      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-      {
-        apiVersion: "apiextensions.k8s.io/v1",
-        kind: "CustomResourceDefinition",
-        metadata: { name: "tools.example.com" },
-        spec: {
-          group: "example.com",
-          scope: "Namespaced",
-          names: { plural: "tools", singular: "tool", kind: "Tool", listKind: "ToolList" },
-          versions: [
-            {
-              name: "v1",
-              served: true,
-              storage: true,
-              schema: { openAPIV3Schema: { type: "object" } },
-            },
-          ],
-        },
-      },
-      /CustomResourceDefinition is stored but not served yet/,
-    ],
-    [
       "/apis/networking.k8s.io/v1/servicecidrs",
       {
         apiVersion: "networking.k8s.io/v1",
