@@ -4,25 +4,14 @@
  * Holds  a value is a bigint exactly if it is an integer of 64 bits that no number holds: so equal integers
  *        are equal by `===`, and code for the integers of every day never meets a bigint.
  *        A literal beyond 64 bits is a number, rounded, as in Go (`strconv.ParseInt`, else `ParseFloat`).
- * Cost   a look at every sixteenth character; only a text with sixteen digits in a row is read with a
- *        reviver, which takes several times as long.
+ * Cost   a look at every sixteenth character; only a text with sixteen digits in a row is parsed twice.
  * Why bigint  it prints in templates, compares with numbers, is cloned and compared like a scalar. What it does
  *        not do is JSON.stringify and arithmetic with numbers: the first is taught when a process makes its
  *        first one (`exactInteger`), the second is a TypeError that names the place.
  */
 
-type Reviver = (
-  this: object,
-  key: string,
-  value: unknown,
-  context: { readonly source?: string },
-) => unknown;
-
-// The compiler's library does not know these two yet; the runtime does.
-const json = JSON as unknown as {
-  parse(text: string, reviver: Reviver): unknown;
-  rawJSON(text: string): unknown;
-};
+// The compiler's library does not know it yet; the runtime does.
+const json = JSON as unknown as { rawJSON(text: string): unknown };
 
 /** 2^53 has this many. */
 const digitsMin = 16;
@@ -31,7 +20,8 @@ const literalLengthMax = 20;
 
 /** As JSON.parse. @throws SyntaxError */
 export function parseExactJson(text: string): unknown {
-  return hasLongNumber(text) ? json.parse(text, reviveExact) : JSON.parse(text);
+  const value: unknown = JSON.parse(text);
+  return hasLongNumber(text) ? withLiterals(value, text, isLong, exactNumber) : value;
 }
 
 interface NotedJson {
@@ -49,16 +39,14 @@ interface Numbers {
 
 /** The same for a text from outside. @throws SyntaxError */
 export function parseNumbers(text: string, numbers: Numbers): NotedJson {
-  if (!numbers.hasOddNumbers && !hasLongNumber(text)) return { value: JSON.parse(text) };
+  const plain: unknown = JSON.parse(text);
+  if (!numbers.hasOddNumbers && !hasLongNumber(text)) return { value: plain };
   let overflow: string | undefined;
-  const value = json.parse(text, function (key, member, { source }) {
-    if (typeof member !== "number" || source === undefined || isPlain(member, source)) {
-      return member;
-    }
+  const value = withLiterals(plain, text, isOdd, (member, source, holder, key) => {
     if (!Number.isFinite(member)) overflow ??= shortened(source);
     const exact = exactNumber(member, source);
-    if (typeof exact === "number" && numbers.areLiteralsNoted) {
-      noteLiteral(this, key, shortened(source));
+    if (typeof exact === "number" && numbers.areLiteralsNoted && holder !== undefined) {
+      noteLiteral(holder, key, shortened(source));
     }
     return exact;
   });
@@ -83,11 +71,6 @@ export function literalOf(holder: object, key: string | number): string | undefi
 
 const literals = new WeakMap<object, Map<string, string>>();
 
-const reviveExact: Reviver = function (_key, value, { source }) {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  return source === undefined ? value : exactNumber(value, source);
-};
-
 const isFraction = /[.eE]/;
 
 /** Of a literal that a message shows: a body may be one number of megabytes. */
@@ -97,9 +80,109 @@ function shortened(source: string): string {
   return source.length <= shownLengthMax ? source : `${source.slice(0, shownLengthMax)}...`;
 }
 
-/** The number is what the literal says, and the object model has it as a number. */
-function isPlain(value: number, source: string): boolean {
-  return String(value) === source && (Number.isSafeInteger(value) || !Number.isInteger(value));
+/** Not what its number prints as, or a number that the object model holds as a bigint. */
+function isOdd(source: string): boolean {
+  const value = Number(source);
+  const isUsual = Number.isSafeInteger(value) || !Number.isInteger(value);
+  return !isUsual || String(value) !== source;
+}
+
+function isLong(source: string): boolean {
+  return source.length >= digitsMin;
+}
+
+type Replace = (
+  value: number,
+  source: string,
+  holder: object | undefined,
+  key: string,
+) => number | bigint;
+
+/**
+ * `value`, which `text` was parsed to, with some numbers replaced by what their literals say.
+ *
+ * Why twice  the text is parsed once more with those literals in quotes. Both values have the same shape, so a string
+ *            beside a number is its literal, whatever strings the text has. The reviver of JSON.parse, which knows
+ *            literals, too, is not used: with Node 26 it now and then damaged memory on generated texts.
+ */
+function withLiterals(
+  value: unknown,
+  text: string,
+  isWanted: (source: string) => boolean,
+  replace: Replace,
+): unknown {
+  const quoted: unknown = JSON.parse(quoteNumbers(text, isWanted));
+  if (typeof value === "number") {
+    return typeof quoted === "string" ? replace(value, quoted, undefined, "") : value;
+  }
+  const waiting = [[value, quoted]];
+  for (let pair = waiting.pop(); pair !== undefined; pair = waiting.pop()) {
+    const [plain, beside] = pair as [Fields, Fields]; // both or neither: the shape is the same
+    if (typeof plain !== "object" || plain === null) continue;
+    for (const key of Object.keys(plain)) {
+      const member = plain[key];
+      const literal = beside[key];
+      if (typeof member === "object") waiting.push([member, literal]);
+      else if (typeof member === "number" && typeof literal === "string") {
+        setOwn(plain, key, replace(member, literal, plain, key));
+      }
+    }
+  }
+  return value;
+}
+
+type Fields = Record<string, unknown>;
+
+/** An own field also when it is called `__proto__`. */
+function setOwn(fields: Fields, key: string, value: unknown): void {
+  if (key !== "__proto__") fields[key] = value;
+  else
+    Object.defineProperty(fields, key, {
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+}
+
+const quote = 34;
+const backslash = 92;
+const minus = 45;
+
+/** `text`, which is JSON, with the wanted numbers as strings. */
+function quoteNumbers(text: string, isWanted: (source: string) => boolean): string {
+  const parts: string[] = [];
+  let taken = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = endOfString(text, at);
+    else if (code === minus || isDigit(code)) {
+      const end = endOfNumber(text, at);
+      const source = text.slice(at, end);
+      if (isWanted(source)) {
+        parts.push(text.slice(taken, at), `"${source}"`);
+        taken = end;
+      }
+      at = end - 1;
+    }
+  }
+  parts.push(text.slice(taken));
+  return parts.join("");
+}
+
+/** Where the closing quote is. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;
+  return at;
+}
+
+const numberPart = /[0-9+\-.eE]/;
+
+function endOfNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && numberPart.test(text.charAt(at))) at++;
+  return at;
 }
 
 function noteLiteral(holder: object, key: string, source: string): void {
