@@ -1,4 +1,5 @@
 /** The values that library functions take and make, and what they need to know of them. */
+import { ownEntry } from "#base/own.ts";
 import { FunctionError } from "./limits.ts";
 
 export type Value =
@@ -130,7 +131,7 @@ const plainTypes: Readonly<Record<string, string>> = {
 
 export function typeName(value: Value): string {
   if (value === null) return "null_type";
-  if (typeof value !== "object") return plainTypes[typeof value] ?? "dyn";
+  if (typeof value !== "object") return ownEntry(plainTypes, typeof value) ?? "dyn";
   if (value instanceof Uint8Array) return "bytes";
   if (value instanceof Uint) return "uint";
   if (value instanceof Duration) return "google.protobuf.Duration";
@@ -181,6 +182,7 @@ function numberOf(value: Value): bigint | number | undefined {
 
 /** -1, 0 or 1; undefined where the two have no order (NaN, other types). */
 export function compareValues(a: Value, b: Value): number | undefined {
+  if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
   const left = orderKey(a);
   const right = orderKey(b);
   if (left === undefined || right === undefined || typeName(a) !== typeName(b)) {
@@ -202,15 +204,23 @@ type OrderKey = boolean | bigint | number | string | Uint8Array | undefined;
 
 function orderKey(value: Value): OrderKey {
   if (value === null) return undefined;
-  // By code point, as Go compares UTF-8: surrogates would sort before U+E000 otherwise.
-  if (typeof value === "string") return isPlain(value) ? value : new TextEncoder().encode(value);
   if (typeof value !== "object" || value instanceof Uint8Array) return value;
   if (value instanceof Uint) return value.value;
   return value instanceof Duration || value instanceof Timestamp ? value.nanos : undefined;
 }
 
-function isPlain(text: string): boolean {
-  return !/[\ud800-\uffff]/.test(text);
+/** By code point, as Go compares UTF-8: surrogates would sort before U+E000 otherwise. */
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  let at = 0;
+  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return fixUp(a.charCodeAt(at)) < fixUp(b.charCodeAt(at)) ? -1 : 1;
+}
+
+/** Surrogates come after every other unit, the end of a text (NaN) before. */
+function fixUp(unit: number): number {
+  if (Number.isNaN(unit)) return -1;
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array): number {
@@ -257,7 +267,8 @@ function doubleText(value: number): string {
   if (Object.is(value, -0)) return "-0";
   const [digits = "", power = "0"] = value.toExponential().split("e");
   const exponent = Number(power);
-  if (exponent >= -4 && exponent < 21) return value.toFixed(Math.max(0, fractionOf(digits) - exponent));
+  if (exponent >= -4 && exponent < 21)
+    return value.toFixed(Math.max(0, fractionOf(digits) - exponent));
   const sign = exponent < 0 ? "-" : "+";
   return `${digits}e${sign}${Math.abs(exponent).toString().padStart(2, "0")}`;
 }
