@@ -6,7 +6,7 @@ import { librariesOf } from "./kubernetes.ts";
 import { FunctionError, costMax, elementsMax } from "./limits.ts";
 import { TestEvaluator } from "./testing.ts";
 import { findEach, findLastText, findText } from "./text-search.ts";
-import { Duration, listItems, listValue } from "./values.ts";
+import { Duration, Uint, equalValues, listItems, listValue, mapValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
 const overloads = new Map(
@@ -92,6 +92,22 @@ describe("no function makes an unbounded value, whatever the budget", () => {
     throws(() => call("list_flatten_int", hollow, 50n), /more than 1000000 elements/);
   });
 
+  it("two shared lists are compared in a bounded number of steps", () => {
+    const nest = (): Value => {
+      let nested: Value = listValue([1n]);
+      for (let depth = 0; depth < 40; depth++) nested = listValue([nested, nested]);
+      return nested;
+    };
+    throws(() => equalValues(nest(), nest()), /values are too large to compare/);
+  });
+
+  it("maps are equal whatever the order and the number type of their keys", () => {
+    const entries = (values: readonly Value[]): Value =>
+      mapValue(values.map((key): [Value, Value] => [key, "x"]));
+    equal(equalValues(entries([1n, "a", true]), entries([true, new Uint(1n), "a"])), true);
+    equal(equalValues(entries([1n, "a"]), entries([1n, "b"])), false);
+  });
+
   it("findAll gives no more elements than the bound", () => {
     equal(listItems(call("string_find_all_string", "a".repeat(1_000), ""))?.length, 1_001);
     throws(() => call("string_find_all_string", "a".repeat(elementsMax + 1), "a"), FunctionError);
@@ -148,6 +164,61 @@ describe("work is linear in the text", () => {
       `x${" ".repeat(500_000)}y`,
     );
   });
+});
+
+describe("any text is answered with a value or an evaluation error", () => {
+  const parts = [
+    ...Array.from("0123456789abfvxzTKMimneE.:/?#[]@%+-_~ \\\"'(){}*|^$,;=&\n\u0000üé😀"),
+    "::",
+    "%25",
+    "1e",
+    "v1",
+    "ffff:",
+  ];
+
+  /** Multiplicative congruence: the same texts at every run. */
+  function randomTexts(count: number): string[] {
+    let state = 20_261_122;
+    const below = (bound: number): number => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state % bound;
+    };
+    return Array.from({ length: count }, () =>
+      Array.from({ length: below(24) }, () => parts[below(parts.length)] ?? "").join(""),
+    );
+  }
+
+  it("by every function of one, two or three texts", () => {
+    const texts = randomTexts(400);
+    const functions = [...overloads.values()].filter(
+      ({ args }) => args.length > 0 && args.every(({ name }) => name === "string"),
+    );
+    ok(functions.length > 15);
+    for (const { call: run, args } of functions) {
+      for (const [at, text] of texts.entries()) {
+        const rest = args.slice(1).map((_, index) => texts[(at + index + 1) % texts.length] ?? "");
+        answerOrRefuse(() => run(text, ...rest));
+      }
+    }
+  });
+
+  it("what parses once parses again to an equal value", () => {
+    for (const id of ["string_to_url", "string_to_ip", "string_to_cidr", "string_to_quantity"]) {
+      for (const text of randomTexts(2_000)) {
+        const value = answerOrRefuse(() => call(id, text));
+        if (value !== undefined) equal(equalValues(value, call(id, text)), true);
+      }
+    }
+  });
+
+  function answerOrRefuse(run: () => Value): Value | undefined {
+    try {
+      return run();
+    } catch (error) {
+      if (error instanceof FunctionError) return undefined;
+      throw error;
+    }
+  }
 });
 
 describe("libraries come with their version", () => {

@@ -61,6 +61,7 @@ function quantityValueOf(value: Value | undefined): QuantityValue {
 
 const formatText =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const numericText = "unable to parse numeric part of quantity";
 
 /** Upstream takes a missing number for 0: `Mi` and `+` are quantities. */
 function readQuantity(text: string): QuantityValue {
@@ -69,8 +70,13 @@ function readQuantity(text: string): QuantityValue {
   if (text === "" || !/^[eEinumkKMGTP]*[-+]?[0-9]*$/.test(suffix)) {
     throw new QuantityError(formatText);
   }
+  const hasDigits = /[0-9]/.test(number);
+  // What upstream reads by its slow path: that wants a number.
+  if (!hasDigits && /^([PE]i|[eE]-0*[1-9][0-9]+)$/.test(suffix)) {
+    throw new QuantityError(numericText);
+  }
   const sign = /^[+-]/.exec(number)?.[0] ?? "";
-  const full = /[0-9]/.test(number) ? text : `${sign}0${suffix}`;
+  const full = hasDigits ? text : `${sign}0${suffix}`;
   return new QuantityValue(parseQuantity(full), smallAmountOf(full));
 }
 

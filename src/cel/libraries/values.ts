@@ -1,6 +1,6 @@
 /** The values that library functions take and make, and what they need to know of them. */
 import { ownEntry } from "#base/own.ts";
-import { FunctionError } from "./limits.ts";
+import { FunctionError, elementsMax } from "./limits.ts";
 
 export type Value =
   | null
@@ -142,37 +142,57 @@ export function typeName(value: Value): string {
   return value instanceof TypeValue ? "type" : value.typeName;
 }
 
-/** CEL's equality: numbers of different types by value, everything else by type. */
+/**
+ * CEL's equality: numbers of different types by value, everything else by type.
+ *
+ * Lists may be shared, so two small values can be long to compare: after elementsMax steps it is refused.
+ */
 export function equalValues(a: Value, b: Value): boolean {
+  return equalWithin(a, b, { left: elementsMax });
+}
+
+type Steps = { left: number };
+
+function equalWithin(a: Value, b: Value, steps: Steps): boolean {
+  steps.left -= 1;
+  if (steps.left < 0) throw new FunctionError("values are too large to compare");
   const left = numberOf(a);
   const right = numberOf(b);
   // oxlint-disable-next-line eqeqeq -- compares an int with a double by value, exactly
   if (left !== undefined && right !== undefined) return left == right;
-  if (a === b) return true;
-  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;
+  if (typeof a === "string" || typeof b === "string") return a === b;
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b;
   if (typeName(a) !== typeName(b)) return false;
   if (a instanceof OpaqueValue && b instanceof OpaqueValue) return a.equals(b);
-  if (a instanceof MapValue && b instanceof MapValue) return equalMaps(a, b);
-  if (a instanceof ListValue && b instanceof ListValue) return equalLists(a.items, b.items);
-  if (a instanceof OptionalValue && b instanceof OptionalValue) return equalOptionals(a, b);
+  if (a instanceof MapValue && b instanceof MapValue) return equalMaps(a, b, steps);
+  if (a instanceof ListValue && b instanceof ListValue) return equalLists(a.items, b.items, steps);
+  if (a instanceof OptionalValue && b instanceof OptionalValue) return equalOptionals(a, b, steps);
   if (a instanceof TypeValue && b instanceof TypeValue) return a.name === b.name;
   return compareValues(a, b) === 0;
 }
 
-function equalLists(a: readonly Value[], b: readonly Value[]): boolean {
-  return a.length === b.length && a.every((item, at) => equalValues(item, b[at] ?? null));
+function equalLists(a: readonly Value[], b: readonly Value[], steps: Steps): boolean {
+  return a.length === b.length && a.every((item, at) => equalWithin(item, b[at] ?? null, steps));
 }
 
-function equalMaps(a: MapValue, b: MapValue): boolean {
+function equalMaps(a: MapValue, b: MapValue, steps: Steps): boolean {
   if (a.entries.length !== b.entries.length) return false;
-  return a.entries.every(([key, value]) =>
-    b.entries.some(([other, held]) => equalValues(key, other) && equalValues(value, held)),
-  );
+  const held = new Map(b.entries.map(([key, value]) => [mapKey(key), value]));
+  return a.entries.every(([key, value]) => {
+    const other = held.get(mapKey(key));
+    return other !== undefined && equalWithin(value, other, steps);
+  });
 }
 
-function equalOptionals(a: OptionalValue, b: OptionalValue): boolean {
+/** Equal keys have equal ones: an int, a uint and a whole double of one value are one key. */
+function mapKey(key: Value): Value {
+  if (key instanceof Uint) return key.value;
+  return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : key;
+}
+
+function equalOptionals(a: OptionalValue, b: OptionalValue, steps: Steps): boolean {
   if (a.inner === undefined || b.inner === undefined) return a.inner === b.inner;
-  return equalValues(a.inner, b.inner);
+  return equalWithin(a.inner, b.inner, steps);
 }
 
 function numberOf(value: Value): bigint | number | undefined {
@@ -260,14 +280,14 @@ export function stringForm(value: Value): string | undefined {
   return value instanceof TypeValue ? value.name : undefined;
 }
 
-/** The shortest digits that read back as the same double, as Go prints them with %g. */
+/** The shortest digits that read back as the same double, as strconv.FormatFloat writes them with 'g'. */
 function doubleText(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   if (Object.is(value, -0)) return "-0";
   const [digits = "", power = "0"] = value.toExponential().split("e");
   const exponent = Number(power);
-  if (exponent >= -4 && exponent < 21)
+  if (exponent >= -4 && exponent < 6)
     return value.toFixed(Math.max(0, fractionOf(digits) - exponent));
   const sign = exponent < 0 ? "-" : "+";
   return `${digits}e${sign}${Math.abs(exponent).toString().padStart(2, "0")}`;
