@@ -16,7 +16,9 @@ import { OpaqueValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
 /** Undefined: the user of the request. */
-export type AccessSubject = { readonly namespace: string; readonly serviceAccount: string } | undefined;
+export type AccessSubject =
+  | { readonly namespace: string; readonly serviceAccount: string }
+  | undefined;
 
 export interface ResourceAccess {
   readonly group: string;
@@ -196,15 +198,27 @@ export const authorizerLibrary: Library = {
       "namespace",
       narrowed("resourcecheck_namespace", (own, namespace) => ({ ...own, namespace })),
     ),
-    declare("name", narrowed("resourcecheck_name", (own, name) => ({ ...own, name }))),
+    declare(
+      "name",
+      narrowed("resourcecheck_name", (own, name) => ({ ...own, name })),
+    ),
     declare("check", ...checkOverloads()),
     declare(
       "errored",
       ofDecision("decision_errored", types.bool, (decision) => decision.error !== undefined),
     ),
-    declare("error", ofDecision("decision_error", types.string, (decision) => decision.error ?? "")),
-    declare("allowed", ofDecision("decision_allowed", types.bool, (decision) => decision.allowed)),
-    declare("reason", ofDecision("decision_reason", types.string, (decision) => decision.reason)),
+    declare(
+      "error",
+      ofDecision("decision_error", types.string, (decision) => decision.error ?? ""),
+    ),
+    declare(
+      "allowed",
+      ofDecision("decision_allowed", types.bool, (decision) => decision.allowed),
+    ),
+    declare(
+      "reason",
+      ofDecision("decision_reason", types.string, (decision) => decision.reason),
+    ),
   ],
 };
 

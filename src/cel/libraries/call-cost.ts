@@ -6,6 +6,7 @@
  * done; upstream counts after it. Undefined: the language's own rule holds (one unit, or a tenth of a
  * unit for each character that `format` and `strings.quote` read).
  */
+import { ownEntry } from "#base/own.ts";
 import { FormatValue } from "./format-library.ts";
 import { costMax } from "./limits.ts";
 import { textBytes, textLength } from "./text-functions.ts";
@@ -47,8 +48,7 @@ const byFunction: Readonly<Record<string, Cost>> = {
   join: ([list, separator]) => Math.ceil(joinedSize(list, separator) * 2 * characterCost),
   ...named(["find", "findAll"], ([text, pattern]) => matchCost(sizeOf(text), sizeOf(pattern))),
   ...named(["cidr", "isIP", "isCIDR"], perCharacter(characterCost)),
-  ip: ([text], overload) =>
-    overload === "cidr_ip" ? 1 : Math.ceil(sizeOf(text) * characterCost),
+  ip: ([text], overload) => (overload === "cidr_ip" ? 1 : Math.ceil(sizeOf(text) * characterCost)),
   "ip.isCanonical": perCharacter(2 * characterCost),
   ...named(["masked", "prefixLength", "family", "isUnspecified", "isLoopback"], one),
   ...named(["isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"], one),
@@ -90,13 +90,15 @@ function named(names: readonly string[], cost: Cost): Record<string, Cost> {
 }
 
 /** @param args the receiver first. */
-export function callCost(name: string, overload: string, args: readonly Value[]): number | undefined {
+export function callCost(
+  name: string,
+  overload: string,
+  args: readonly Value[],
+): number | undefined {
   if (overload.startsWith("list_") && overload.endsWith("_sort")) return selfCompareCost(args[0]);
   if (overload.endsWith("_sortByAssociatedKeys")) return selfCompareCost(args[1]);
-  if (Object.hasOwn(byOverload, overload)) return byOverload[overload]?.(args, overload);
   if (name === "_==_") return args[0] instanceof OpaqueValue ? 1 : undefined;
-  if (Object.hasOwn(byFunction, name)) return byFunction[name]?.(args, overload);
-  return undefined;
+  return (ownEntry(byOverload, overload) ?? ownEntry(byFunction, name))?.(args, overload);
 }
 
 /** What size() would be; 1 for what has none. */
@@ -118,7 +120,7 @@ export function matchCost(textSize: number, patternSize: number): number {
 }
 
 /** A list, the reading of the text, and a struct and a list for each two characters. */
-export function selectorCost(size: number): number {
+function selectorCost(size: number): number {
   return listCost + Math.ceil(size * characterCost) + Math.ceil(Math.ceil(size * 0.5) * 50);
 }
 

@@ -5,6 +5,7 @@
  *
  * The costs of the arguments themselves are the caller's to add. Undefined: the language's rule holds.
  */
+import { ownEntry } from "#base/own.ts";
 import { accessCheckCost, characterCost, listCost, patternCost } from "./call-cost.ts";
 import {
   addRanges,
@@ -143,8 +144,7 @@ export function estimateCall(
   const call = { overload, target, args, sizeOf };
   const sorted = /^list_(.+)_(sort|sortByAssociatedKeys)$/.exec(overload);
   if (sorted !== null) return sorting(call, sorted[1] ?? "", sorted[2] === "sort");
-  if (Object.hasOwn(byOverload, overload)) return byOverload[overload]?.(call);
-  return Object.hasOwn(byFunction, name) ? byFunction[name]?.(call) : undefined;
+  return (ownEntry(byOverload, overload) ?? ownEntry(byFunction, name))?.(call);
 }
 
 function selector({ args, sizeOf }: Call): CallEstimate | undefined {
@@ -153,10 +153,7 @@ function selector({ args, sizeOf }: Call): CallEstimate | undefined {
   const size = sizeOf(text);
   const requirements = scaleRange(scaleRange(size, 0.5), 50);
   return {
-    cost: addRanges(
-      addRanges(fixedRange(listCost), scaleRange(size, characterCost)),
-      requirements,
-    ),
+    cost: addRanges(addRanges(fixedRange(listCost), scaleRange(size, characterCost)), requirements),
   };
 }
 
@@ -199,10 +196,10 @@ function replacedSize(text: Range, old: Range, by: Range): Range {
       : old.max <= by.min
         ? { count: 0, kept: text.min }
         : { count: Math.ceil(text.min / old.max), kept: 0 };
-  return addRanges(
-    multiplyRanges({ min: least.count, max: most.count }, by),
-    { min: least.kept, max: most.kept },
-  );
+  return addRanges(multiplyRanges({ min: least.count, max: most.count }, by), {
+    min: least.kept,
+    max: most.kept,
+  });
 }
 
 function split({ target, args, sizeOf }: Call): CallEstimate | undefined {

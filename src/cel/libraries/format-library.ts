@@ -1,6 +1,15 @@
 /** kubernetes.format: named formats with validate(), which returns an optional list of findings. */
 import { ownEntry } from "#base/own.ts";
-import { declare, free, listOf, member, noSuchOverload, optionalOf, textOf, types } from "./library.ts";
+import {
+  declare,
+  free,
+  listOf,
+  member,
+  noSuchOverload,
+  optionalOf,
+  textOf,
+  types,
+} from "./library.ts";
 import type { Library } from "./library.ts";
 import { namedFormats } from "./named-formats.ts";
 import type { NamedFormat } from "./named-formats.ts";

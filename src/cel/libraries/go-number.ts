@@ -54,7 +54,8 @@ function magnitudeFixed(value: number, precision: number): string {
   // Beyond 1,074 digits nothing but zeros follows.
   const digits = Math.min(precision, 1_074);
   const scaled = mantissa * 10n ** BigInt(digits);
-  const rounded = exponent >= 0 ? scaled << BigInt(exponent) : roundShift(scaled, BigInt(-exponent));
+  const rounded =
+    exponent >= 0 ? scaled << BigInt(exponent) : roundShift(scaled, BigInt(-exponent));
   const text = rounded.toString().padStart(digits + 1, "0");
   if (precision === 0) return text;
   const point = text.length - digits;

@@ -1,5 +1,7 @@
 /** Texts quoted as Go's strconv.Quote writes them (`%q`): upstream's error texts and `format` carry them. */
 
+import { ownEntry } from "#base/own.ts";
+
 const named: Readonly<Record<string, string>> = {
   "\u0007": "\\a",
   "\b": "\\b",
@@ -18,7 +20,8 @@ const plain = /^[ !#-[\]-~]*$/;
 export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
   let out = '"';
-  for (const char of text) out += named[char] ?? (printable.test(char) ? char : escapeChar(char));
+  for (const char of text)
+    out += ownEntry(named, char) ?? (printable.test(char) ? char : escapeChar(char));
   return `${out}"`;
 }
 

@@ -8,8 +8,11 @@
 
 export const charactersMax = 10_000_000;
 export const elementsMax = 1_000_000;
-/** A cost is counted no further than this, which is above every budget (10,000,000 per object). */
-export const costMax = 20_000_000;
+/**
+ * A cost is counted no further than this: above the budget of a call (1,000,000) and of match conditions
+ * (2,500,000), and walked in some 50 ms.
+ */
+export const costMax = 4_000_000;
 
 /** A function refuses its arguments; the message becomes the evaluation's error. */
 export class FunctionError extends Error {

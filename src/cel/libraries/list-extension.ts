@@ -32,8 +32,11 @@ export const listExtension: Library = {
     declare(
       "flatten",
       member("list_flatten", [listOf(list)], list, (nested) => flatten(nested, 1n)),
-      member("list_flatten_int", [listOf(types.dyn), types.int], listOf(types.dyn), (nested, depth) =>
-        flatten(nested, intOf(depth)),
+      member(
+        "list_flatten_int",
+        [listOf(types.dyn), types.int],
+        listOf(types.dyn),
+        (nested, depth) => flatten(nested, intOf(depth)),
       ),
     ),
     declare(

@@ -52,8 +52,11 @@ export const listsLibrary: Library = {
     ),
     declare(
       "lastIndexOf",
-      member("list_a_last_index_of_int", [listOf(element), element], types.int, (list, item = null) =>
-        BigInt(itemsOf(list).findLastIndex((own) => equalValues(own, item))),
+      member(
+        "list_a_last_index_of_int",
+        [listOf(element), element],
+        types.int,
+        (list, item = null) => BigInt(itemsOf(list).findLastIndex((own) => equalValues(own, item))),
       ),
     ),
   ],

@@ -1,12 +1,12 @@
 /** The named formats of `format.…()`: what each finds against a text, in upstream's words. */
 import {
   dns1035LabelErrors,
-  dns1123LabelErrors,
   dnsLabelName,
   dnsSubdomainName,
   maskTrailingDash,
 } from "#api/names.ts";
 import { labelValueErrors, qualifiedNameErrors } from "#api/selectors/label-syntax.ts";
+import { textBytes } from "./text-functions.ts";
 import { UrlError, parseRequestUri } from "./go-url.ts";
 
 export interface NamedFormat {
@@ -17,8 +17,33 @@ export interface NamedFormat {
   readonly patternLength: number;
 }
 
-const uuidPattern =
-  "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
+const labelMax = 63;
+const subdomainMax = 253;
+
+/** Upstream counts bytes here, but says characters. */
+function withLength(max: number, errors: readonly string[], text: string): string[] {
+  const others = errors.filter((error) => !error.startsWith("must be no more than "));
+  return textBytes(text) > max ? [`must be no more than ${max} characters`, ...others] : others;
+}
+
+function labelErrors(text: string, prefix: boolean): string[] {
+  return withLength(labelMax, dnsLabelName(text, prefix), masked(text, prefix));
+}
+
+function subdomainErrors(text: string, prefix: boolean): string[] {
+  return withLength(subdomainMax, dnsSubdomainName(text, prefix), masked(text, prefix));
+}
+
+function label1035Errors(text: string, prefix: boolean): string[] {
+  const name = masked(text, prefix);
+  return withLength(labelMax, dns1035LabelErrors(name), name);
+}
+
+function masked(text: string, prefix: boolean): string {
+  return prefix ? maskTrailingDash(text) : text;
+}
+
+const uuidPattern = "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
 /** Only its length is used here, for dates as well. */
 const datetimePattern = "^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$";
 const uuid = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
@@ -27,29 +52,33 @@ const clock = /^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]
 export const namedFormats: Readonly<Record<string, NamedFormat>> = {
   dns1123Label: {
     name: "DNS1123Label",
-    findErrors: dns1123LabelErrors,
+    findErrors: (text) => labelErrors(text, false),
     patternLength: 30,
   },
   dns1123Subdomain: {
     name: "DNS1123Subdomain",
-    findErrors: (text) => dnsSubdomainName(text, false),
+    findErrors: (text) => subdomainErrors(text, false),
     patternLength: 60,
   },
-  dns1035Label: { name: "DNS1035Label", findErrors: dns1035LabelErrors, patternLength: 30 },
+  dns1035Label: {
+    name: "DNS1035Label",
+    findErrors: (text) => label1035Errors(text, false),
+    patternLength: 30,
+  },
   qualifiedName: { name: "QualifiedName", findErrors: qualifiedNameErrors, patternLength: 60 },
   dns1123LabelPrefix: {
     name: "DNS1123LabelPrefix",
-    findErrors: (text) => dnsLabelName(text, true),
+    findErrors: (text) => labelErrors(text, true),
     patternLength: 30,
   },
   dns1123SubdomainPrefix: {
     name: "DNS1123SubdomainPrefix",
-    findErrors: (text) => dnsSubdomainName(text, true),
+    findErrors: (text) => subdomainErrors(text, true),
     patternLength: 60,
   },
   dns1035LabelPrefix: {
     name: "DNS1035LabelPrefix",
-    findErrors: (text) => dns1035LabelErrors(maskTrailingDash(text)),
+    findErrors: (text) => label1035Errors(text, true),
     patternLength: 30,
   },
   labelValue: { name: "LabelValue", findErrors: labelValueErrors, patternLength: 40 },

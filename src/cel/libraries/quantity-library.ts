@@ -5,6 +5,7 @@
  * isInteger and asInteger tell the two apart (`1000m` is no integer there), so the small form is kept
  * beside the exact amount.
  */
+import { ownEntry } from "#base/own.ts";
 import { int64Max } from "#api/go-integer.ts";
 import {
   QuantityError,
@@ -16,7 +17,17 @@ import {
 } from "#api/quantity.ts";
 import type { Quantity } from "#api/quantity.ts";
 import { FunctionError } from "./limits.ts";
-import { accepts, declare, free, intOf, member, noSuchOverload, parsed, textOf, types } from "./library.ts";
+import {
+  accepts,
+  declare,
+  free,
+  intOf,
+  member,
+  noSuchOverload,
+  parsed,
+  textOf,
+  types,
+} from "./library.ts";
 import type { Library, LibraryFunction } from "./library.ts";
 import { OpaqueValue } from "./values.ts";
 import type { Value } from "./values.ts";
@@ -39,9 +50,7 @@ export class QuantityValue extends OpaqueValue {
   }
 
   override equals(other: OpaqueValue): boolean {
-    return (
-      other instanceof QuantityValue && compareQuantities(this.quantity, other.quantity) === 0
-    );
+    return other instanceof QuantityValue && compareQuantities(this.quantity, other.quantity) === 0;
   }
 }
 
@@ -52,10 +61,23 @@ function quantityValueOf(value: Value | undefined): QuantityValue {
 
 const formatText =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const numericText = "unable to parse numeric part of quantity";
 
+/** Upstream takes a missing number for 0: `Mi` and `+` are quantities. */
 function readQuantity(text: string): QuantityValue {
-  if (text !== text.trim()) throw new QuantityError(formatText);
-  return new QuantityValue(parseQuantity(text), smallAmountOf(text));
+  const [number = ""] = /^[+-]?[0-9]*(?:\.[0-9]*)?/.exec(text) ?? [];
+  const suffix = text.slice(number.length);
+  if (text === "" || !/^[eEinumkKMGTP]*[-+]?[0-9]*$/.test(suffix)) {
+    throw new QuantityError(formatText);
+  }
+  const hasDigits = /[0-9]/.test(number);
+  // What upstream reads by its slow path: that wants a number.
+  if (!hasDigits && /^([PE]i|[eE]-0*[1-9][0-9]+)$/.test(suffix)) {
+    throw new QuantityError(numericText);
+  }
+  const sign = /^[+-]/.exec(number)?.[0] ?? "";
+  const full = hasDigits ? text : `${sign}0${suffix}`;
+  return new QuantityValue(parseQuantity(full), smallAmountOf(full));
 }
 
 const decimalExponents: Readonly<Record<string, number>> = {
@@ -80,7 +102,7 @@ function smallAmountOf(text: string): SmallAmount | undefined {
   const whole = digits === "" ? "0" : digits;
   const binary = (binaryExponents.indexOf(suffix) + 1) * 10;
   if (binary > 0) return fraction === "" ? smallBinary(sign === "-", whole, binary) : undefined;
-  const exponent = decimalExponents[suffix] ?? Number(suffix.slice(1));
+  const exponent = ownEntry(decimalExponents, suffix) ?? Number(suffix.slice(1));
   const scale = exponent - fraction.length;
   if (whole.length + fraction.length > 18 || scale < -9) return undefined;
   const value = BigInt(whole + fraction);
@@ -95,10 +117,7 @@ function smallBinary(negative: boolean, whole: string, exponent: number): SmallA
   return { value: negative ? -value : value, scale: 0 };
 }
 
-function addSmall(
-  a: SmallAmount | undefined,
-  b: SmallAmount | undefined,
-): SmallAmount | undefined {
+function addSmall(a: SmallAmount | undefined, b: SmallAmount | undefined): SmallAmount | undefined {
   if (a === undefined || b === undefined) return undefined;
   if (b.value === 0n) return a;
   if (a.value === 0n) return b;

@@ -33,8 +33,10 @@ function compileNew(pattern: string): RE2JS {
   try {
     return RE2JS.compile(pattern);
   } catch (error) {
-    if (error instanceof RE2JSException) throw new FunctionError(`Illegal regex: ${error.message}`);
-    throw error;
+    if (!(error instanceof RE2JSException)) throw error;
+    // Go names the faulty part even where it is empty.
+    const part = error.message.endsWith("trailing backslash at end of expression") ? ": ``" : "";
+    throw new FunctionError(`Illegal regex: ${error.message}${part}`);
   }
 }
 
@@ -80,7 +82,7 @@ function findMatches(text: string, pattern: string, limit: number): string[] {
   const matcher = compilePattern(pattern).matcher(text);
   const found: string[] = [];
   let previousEnd = -1;
-  for (let at = 0; found.length < limit && at <= text.length && matcher.find(at); ) {
+  for (let at = 0; found.length < limit && at <= text.length && matcher.find(at);) {
     const start = matcher.start();
     const end = matcher.end();
     const isEmpty = start === end;

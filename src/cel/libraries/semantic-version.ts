@@ -74,9 +74,7 @@ function cut(text: string, mark: string): [string, string | undefined] {
 
 function parseNumber(name: string, title: string, text: string): bigint {
   if (!numberRegex.test(text)) {
-    throw new SemanticVersionError(
-      `Invalid character(s) found in ${name} number ${goQuote(text)}`,
-    );
+    throw new SemanticVersionError(`Invalid character(s) found in ${name} number ${goQuote(text)}`);
   }
   if (text.length > 1 && text.startsWith("0")) {
     throw new SemanticVersionError(
@@ -129,7 +127,8 @@ function comparePrereleases(
   b: SemanticVersion["prerelease"],
 ): number {
   // A version without a prerelease comes after all of its prereleases.
-  if (a.length === 0 || b.length === 0) return compare(Number(a.length === 0), Number(b.length === 0));
+  if (a.length === 0 || b.length === 0)
+    return compare(Number(a.length === 0), Number(b.length === 0));
   for (const [at, own] of a.entries()) {
     const other = b[at];
     if (other === undefined) return 1;

@@ -1,5 +1,15 @@
 /** kubernetes.Semver version 1: semantic versions, with a lenient reading behind a second argument. */
-import { accepts, boolOf, declare, free, member, noSuchOverload, parsed, textOf, types } from "./library.ts";
+import {
+  accepts,
+  boolOf,
+  declare,
+  free,
+  member,
+  noSuchOverload,
+  parsed,
+  textOf,
+  types,
+} from "./library.ts";
 import type { Library, LibraryFunction } from "./library.ts";
 import {
   SemanticVersionError,

@@ -29,7 +29,7 @@ export function formatText(format: string, args: readonly Value[]): string {
   const budget = { left: charactersMax };
   let out = "";
   let index = 0;
-  for (let at = 0; at < format.length; ) {
+  for (let at = 0; at < format.length;) {
     const next = format.indexOf("%", at);
     const stop = next < 0 ? format.length : next;
     out += format.slice(at, stop);
@@ -51,11 +51,7 @@ export function formatText(format: string, args: readonly Value[]): string {
   return out;
 }
 
-/**
- * What a constant format finds wrong with its arguments' types, or undefined; the checker's side of
- * formatText. `accepts` tells whether argument `index` may have one of the named types.
- */
-export function parseClause(format: string, at: number): { readonly clause: Clause; end: number } {
+function parseClause(format: string, at: number): { readonly clause: Clause; end: number } {
   const { verb, precision, end } = parseVerb(format, at);
   return { clause: clauseOf(verb, precision), end };
 }

@@ -2,6 +2,7 @@
  * The functions of the strings library on plain texts. Places and lengths are in code points, as in CEL;
  * a text without surrogates (nearly every one) is indexed directly.
  */
+import { ownEntry } from "#base/own.ts";
 import { FunctionError, checkCharacters, checkElements } from "./limits.ts";
 import { findEach, findLastText, findText } from "./text-search.ts";
 
@@ -166,7 +167,7 @@ const quoted: Readonly<Record<string, string>> = {
 /** The text as a CEL literal; unlike Go's %q it keeps what is not printable. */
 export function quoteText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is quoted
-  return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, (char) => quoted[char] ?? char)}"`;
+  return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, (char) => ownEntry(quoted, char) ?? char)}"`;
 }
 
 export function joinTexts(texts: readonly string[], separator: string): string {

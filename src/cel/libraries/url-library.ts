@@ -67,7 +67,10 @@ export const urlLibrary: Library = {
         accepts(UrlError, () => parseRequestUri(textOf(text))),
       ),
     ),
-    declare("getScheme", part("url_get_scheme", types.string, (url) => url.scheme)),
+    declare(
+      "getScheme",
+      part("url_get_scheme", types.string, (url) => url.scheme),
+    ),
     declare("getHost", part("url_get_host", types.string, hostText)),
     declare("getHostname", part("url_get_hostname", types.string, hostnameText)),
     declare("getPort", part("url_get_port", types.string, portText)),

@@ -1,5 +1,6 @@
 /** The values that library functions take and make, and what they need to know of them. */
-import { FunctionError } from "./limits.ts";
+import { ownEntry } from "#base/own.ts";
+import { FunctionError, elementsMax } from "./limits.ts";
 
 export type Value =
   | null
@@ -164,7 +165,7 @@ const plainTypes: Readonly<Record<string, string>> = {
 
 export function typeName(value: Value): string {
   if (value === null) return "null_type";
-  if (typeof value !== "object") return plainTypes[typeof value] ?? "dyn";
+  if (typeof value !== "object") return ownEntry(plainTypes, typeof value) ?? "dyn";
   if (value instanceof Uint8Array) return "bytes";
   if (value instanceof Uint) return "uint";
   if (value instanceof Duration) return "google.protobuf.Duration";
@@ -175,39 +176,50 @@ export function typeName(value: Value): string {
   return value instanceof TypeValue ? "type" : value.typeName;
 }
 
-/** CEL's equality: numbers of different types by value, everything else by type. */
+/**
+ * CEL's equality: numbers of different types by value, everything else by type.
+ *
+ * Lists may be shared, so two small values can be long to compare: after elementsMax steps it is refused.
+ */
 export function equalValues(a: Value, b: Value): boolean {
+  return equalWithin(a, b, { left: elementsMax });
+}
+
+type Steps = { left: number };
+
+function equalWithin(a: Value, b: Value, steps: Steps): boolean {
+  steps.left -= 1;
+  if (steps.left < 0) throw new FunctionError("values are too large to compare");
   const left = numberOf(a);
   const right = numberOf(b);
   // oxlint-disable-next-line eqeqeq -- compares an int with a double by value, exactly
   if (left !== undefined && right !== undefined) return left == right;
-  if (a === b) return true;
-  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;
+  if (typeof a === "string" || typeof b === "string") return a === b;
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b;
   if (typeName(a) !== typeName(b)) return false;
   if (a instanceof OpaqueValue && b instanceof OpaqueValue) return a.equals(b);
-  if (a instanceof MapValue && b instanceof MapValue) return equalMaps(a, b);
-  if (a instanceof ListValue && b instanceof ListValue) return equalLists(a.items, b.items);
-  if (a instanceof OptionalValue && b instanceof OptionalValue) return equalOptionals(a, b);
+  if (a instanceof MapValue && b instanceof MapValue) return equalMaps(a, b, steps);
+  if (a instanceof ListValue && b instanceof ListValue) return equalLists(a.items, b.items, steps);
+  if (a instanceof OptionalValue && b instanceof OptionalValue) return equalOptionals(a, b, steps);
   if (a instanceof TypeValue && b instanceof TypeValue) return a.name === b.name;
   return compareValues(a, b) === 0;
 }
 
-function equalLists(a: readonly Value[], b: readonly Value[]): boolean {
-  return a.length === b.length && a.every((item, at) => equalValues(item, b[at] ?? null));
+function equalLists(a: readonly Value[], b: readonly Value[], steps: Steps): boolean {
+  return a.length === b.length && a.every((item, at) => equalWithin(item, b[at] ?? null, steps));
 }
 
-function equalMaps(a: MapValue, b: MapValue): boolean {
+function equalMaps(a: MapValue, b: MapValue, steps: Steps): boolean {
   if (a.entries.length !== b.entries.length) return false;
-  return a.entries.every(([key, value]) => isSame(value, b.get(key)));
+  return a.entries.every(([key, value]) => {
+    const other = b.get(key);
+    return other !== undefined && equalWithin(value, other, steps);
+  });
 }
 
-function isSame(value: Value, other: Value | undefined): boolean {
-  return other !== undefined && equalValues(value, other);
-}
-
-function equalOptionals(a: OptionalValue, b: OptionalValue): boolean {
+function equalOptionals(a: OptionalValue, b: OptionalValue, steps: Steps): boolean {
   if (a.inner === undefined || b.inner === undefined) return a.inner === b.inner;
-  return equalValues(a.inner, b.inner);
+  return equalWithin(a.inner, b.inner, steps);
 }
 
 function numberOf(value: Value): bigint | number | undefined {
@@ -217,6 +229,7 @@ function numberOf(value: Value): bigint | number | undefined {
 
 /** -1, 0 or 1; undefined where the two have no order (NaN, other types). */
 export function compareValues(a: Value, b: Value): number | undefined {
+  if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
   const left = orderKey(a);
   const right = orderKey(b);
   if (left === undefined || right === undefined || typeName(a) !== typeName(b)) {
@@ -238,15 +251,23 @@ type OrderKey = boolean | bigint | number | string | Uint8Array | undefined;
 
 function orderKey(value: Value): OrderKey {
   if (value === null) return undefined;
-  // By code point, as Go compares UTF-8: surrogates would sort before U+E000 otherwise.
-  if (typeof value === "string") return isPlain(value) ? value : new TextEncoder().encode(value);
   if (typeof value !== "object" || value instanceof Uint8Array) return value;
   if (value instanceof Uint) return value.value;
   return value instanceof Duration || value instanceof Timestamp ? value.nanos : undefined;
 }
 
-function isPlain(text: string): boolean {
-  return !/[\ud800-\uffff]/.test(text);
+/** By code point, as Go compares UTF-8: surrogates would sort before U+E000 otherwise. */
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  let at = 0;
+  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return fixUp(a.charCodeAt(at)) < fixUp(b.charCodeAt(at)) ? -1 : 1;
+}
+
+/** Surrogates come after every other unit, the end of a text (NaN) before. */
+function fixUp(unit: number): number {
+  if (Number.isNaN(unit)) return -1;
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array): number {
@@ -286,14 +307,15 @@ export function stringForm(value: Value): string | undefined {
   return value instanceof TypeValue ? value.name : undefined;
 }
 
-/** The shortest digits that read back as the same double, as Go prints them with %g. */
+/** The shortest digits that read back as the same double, as strconv.FormatFloat writes them with 'g'. */
 function doubleText(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   if (Object.is(value, -0)) return "-0";
   const [digits = "", power = "0"] = value.toExponential().split("e");
   const exponent = Number(power);
-  if (exponent >= -4 && exponent < 21) return value.toFixed(Math.max(0, fractionOf(digits) - exponent));
+  if (exponent >= -4 && exponent < 6)
+    return value.toFixed(Math.max(0, fractionOf(digits) - exponent));
   const sign = exponent < 0 ? "-" : "+";
   return `${digits}e${sign}${Math.abs(exponent).toString().padStart(2, "0")}`;
 }
