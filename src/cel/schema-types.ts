@@ -21,6 +21,7 @@ export interface Schema {
   readonly additionalProperties?: Schema | boolean;
   readonly items?: Schema;
   readonly enum?: readonly unknown[];
+  readonly default?: unknown;
   readonly maxLength?: number;
   readonly maxItems?: number;
   readonly maxProperties?: number;
@@ -91,7 +92,9 @@ export const dynNode: SchemaNode = {
 
 /** @returns undefined: expressions do not see the value. */
 export function schemaNode(schema: Schema, name: string, isResource = false): SchemaNode | undefined {
-  if (schema["x-kubernetes-int-or-string"] === true) return { ...dynNode, form: "int-or-string" };
+  if (schema["x-kubernetes-int-or-string"] === true) {
+    return { ...dynNode, form: "int-or-string", maxSize: lengthOf(schema) ?? dynNode.maxSize };
+  }
   const whole = isResource ? withResourceFields(schema) : schema;
   switch (whole.type) {
     case "array":
@@ -175,7 +178,9 @@ function objectNode(schema: Schema, name: string): SchemaNode {
     const escaped = escapeName(field);
     if (node === undefined || escaped === undefined) continue;
     fields.set(escaped, { name: field, node });
-    if (required.has(field)) minBytes += field.length + 4 + node.minBytes;
+    // A default is filled in by the server, so a request may leave it out.
+    const isSent = required.has(field) && (child.default === undefined || child.default === null);
+    if (isSent) minBytes += utf8Length(field) + 4 + node.minBytes;
   }
   return {
     ...anything,
@@ -188,31 +193,52 @@ function objectNode(schema: Schema, name: string): SchemaNode {
   };
 }
 
-/** Characters that the texts of a format have at most. Source: pkg/cel/limits.go. */
-const dateLength = "\"9999-12-31\"".length;
-const dateTimeLength = "\"9999-12-31T23:59:59.999999999+23:59\"".length;
+/** Bytes of JSON that the texts of a format have. Source: pkg/cel/limits.go. */
+const dateLength = 12;
+const dateTimeLength = 32;
+const dateTimeLeast = 21;
 const durationLength = 32;
+const durationLeast = 3;
+
+/** A character has at most 4 bytes; upstream counts so for texts, not for bytes. */
+function lengthOf({ maxLength }: Schema): number | undefined {
+  return maxLength === undefined ? undefined : Math.max(0, maxLength) * 4;
+}
+
+const encoder = new TextEncoder();
+
+function utf8Length(text: string): number {
+  return encoder.encode(text).length;
+}
 
 function textNode(schema: Schema): SchemaNode {
   const base = { ...anything, isNullable: schema.nullable === true, minBytes: 2 };
-  const longest = schema.maxLength ?? requestBytes - 2;
+  const longest = requestBytes - 2;
   switch (schema.format) {
     case "byte":
-      return { ...base, form: "bytes", type: types.bytes, maxSize: longest };
-    case "duration":
-      return { ...base, form: "duration", type: types.duration, maxSize: durationLength };
-    case "date":
-      return { ...base, form: "date", type: types.timestamp, maxSize: dateLength };
-    case "date-time":
-      return { ...base, form: "timestamp", type: types.timestamp, maxSize: dateTimeLength };
-    default:
-      return { ...base, form: "string", type: types.string, maxSize: enumSize(schema) ?? longest };
+      return { ...base, form: "bytes", type: types.bytes, maxSize: schema.maxLength ?? longest };
+    case "duration": {
+      const sizes = { minBytes: durationLeast, maxSize: durationLength };
+      return { ...base, form: "duration", type: types.duration, ...sizes };
+    }
+    case "date": {
+      const sizes = { minBytes: dateLength, maxSize: dateLength };
+      return { ...base, form: "date", type: types.timestamp, ...sizes };
+    }
+    case "date-time": {
+      const sizes = { minBytes: dateTimeLeast, maxSize: dateTimeLength };
+      return { ...base, form: "timestamp", type: types.timestamp, ...sizes };
+    }
+    default: {
+      const maxSize = lengthOf(schema) ?? enumSize(schema) ?? longest;
+      return { ...base, form: "string", type: types.string, maxSize };
+    }
   }
 }
 
 function enumSize({ enum: values }: Schema): number | undefined {
   if (values === undefined || values.length === 0) return undefined;
-  return Math.max(...values.map((value) => (typeof value === "string" ? value.length : 0)));
+  return Math.max(...values.map((value) => (typeof value === "string" ? utf8Length(value) : 0)));
 }
 
 /** All object types of some nodes, by name. */

@@ -96,3 +96,28 @@ export function qualifiedName(expr: Expr): string | undefined {
   const before = qualifiedName(expr.operand);
   return before === undefined ? undefined : `${before}.${expr.field}`;
 }
+
+/** Whether a variable of that name is read anywhere. */
+export function mentions(expr: Expr, name: string): boolean {
+  const within = (part: Expr): boolean => mentions(part, name);
+  switch (expr.kind) {
+    case "literal":
+      return false;
+    case "ident":
+      return expr.name === name;
+    case "select":
+      return within(expr.operand);
+    case "call":
+      return (expr.target !== undefined && within(expr.target)) || expr.args.some(within);
+    case "list":
+      return expr.items.some(within);
+    case "map":
+      return expr.entries.some(({ key, value }) => within(key) || within(value));
+    case "struct":
+      return expr.fields.some(({ value }) => within(value));
+    case "comprehension":
+      return [expr.range, expr.init, expr.condition, expr.step, expr.result].some(within);
+    default:
+      return expr satisfies never;
+  }
+}

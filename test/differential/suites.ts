@@ -4,6 +4,7 @@ import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
+import { ruledResources } from "./cases/rules.ts";
 import { server } from "./cases/server.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
@@ -21,4 +22,5 @@ export const suites: readonly Suite[] = [
   customResources,
   definitions,
   customObjects,
+  ruledResources,
 ];
