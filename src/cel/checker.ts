@@ -277,7 +277,7 @@ class Checker {
     let element: Type | undefined;
     items.forEach((item, at) => {
       const type = this.#unwrapped(item, this.check(item), optional.has(at));
-      element = this.#join(item, element, type);
+      element = this.#join(element, type);
     });
     return listType(element ?? this.#freshType());
   }
@@ -286,8 +286,8 @@ class Checker {
     let keyType: Type | undefined;
     let valueType: Type | undefined;
     for (const { key, value, isOptional: isOpt } of entries) {
-      keyType = this.#join(key, keyType, this.check(key));
-      valueType = this.#join(value, valueType, this.#unwrapped(value, this.check(value), isOpt));
+      keyType = this.#join(keyType, this.check(key));
+      valueType = this.#join(valueType, this.#unwrapped(value, this.check(value), isOpt));
     }
     const parameters = [keyType ?? this.#freshType(), valueType ?? this.#freshType()];
     return { name: "map", isParameter: false, parameters };
@@ -302,11 +302,10 @@ class Checker {
     return known;
   }
 
-  /** Literals hold values of one type (HomogeneousAggregateLiterals). */
-  #join({ at }: Expr, before: Type | undefined, next: Type): Type {
+  /** Mixed literals are refused later, where they may not be (literal-checks.ts). */
+  #join(before: Type | undefined, next: Type): Type {
     if (before === undefined) return next;
-    if (this.#bindings.assign(before, next)) return mostGeneral(before, next);
-    return this.#mismatch(at, before, next);
+    return this.#bindings.assign(before, next) ? mostGeneral(before, next) : dynType;
   }
 
   #struct({ type, fields, at }: Extract<Expr, { kind: "struct" }>): Type {

@@ -11,6 +11,7 @@ import { FunctionError } from "./libraries/limits.ts";
 import type { Library } from "./libraries/library.ts";
 import type { Value } from "./libraries/values.ts";
 import { SyntaxFailure } from "./lexer.ts";
+import { literalErrors } from "./literal-checks.ts";
 import { parse } from "./parser.ts";
 import { CostExceeded, Frame, plan, type Step } from "./plan.ts";
 import { showErrors, type SourceError } from "./source-error.ts";
@@ -76,7 +77,10 @@ export class Environment {
   #check(text: string): CheckResult {
     try {
       const scope = { variables: this.#variables, functions: this.#functions, types: this.#types };
-      return check(parse(text), scope);
+      const result = check(parse(text), scope);
+      if (result.kind === "errors") return result;
+      const errors = literalErrors(result.checked);
+      return errors.length === 0 ? result : { kind: "errors", errors };
     } catch (error) {
       if (error instanceof SyntaxFailure) return { kind: "errors", errors: error.errors };
       throw error;

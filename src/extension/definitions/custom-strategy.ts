@@ -51,6 +51,7 @@ export function customStrategy(given: Omit<CustomRules, "tolerated">): Strategy 
       ...(rules.tolerated.get(next) ?? []),
       ...finalizerWarnings(next, old),
     ],
+    warningsOfRefused: (object) => rules.tolerated.get(object) ?? [],
     gracePeriodSeconds: () => 0,
     defaultPropagation: "Background",
     subresources: hasStatus ? { status, scale: main } : { scale: main },

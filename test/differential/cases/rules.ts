@@ -37,6 +37,10 @@ const compiling = defined("rules that do not compile", [
   spec({ a: text }, "self.a.size()"),
   spec({ a: text }, "nothing"),
   spec({ a: text }, "self.a.matches('(')"),
+  spec({ a: text }, "duration('x') > duration('1s')"),
+  spec({ a: text }, "timestamp('x') > timestamp('2020-01-01T00:00:00Z')"),
+  spec({ a: text }, "self.a in ['a', 1]"),
+  spec({ a: text }, "'%s %d'.format(['a', 1]) == self.a"),
   spec({ a: text }, { rule: "size(self.a) > 1", message: "too short" }),
   spec({ a: text }, { rule: "has(self.a)", messageExpression: "self.b" }),
   spec({ a: text }, { rule: "has(self.a)", messageExpression: "1 + 2" }),
@@ -128,8 +132,8 @@ const subjects = object(
             { rule: "!has(self.b) || !('x.y' in self.b)", fieldPath: ".b['x.y']" },
           ),
         ),
-        told: { ...int, ...rules({ rule: "self < 5", messageExpression: "'is ' + string(self)" }) },
-        told2: { ...int, ...rules({ rule: "self < 5", message: "m", messageExpression: "string(5 / (self - self))" }) }, // prettier-ignore
+        told: { ...int, ...rules({ rule: "self < 5", messageExpression: "self > 7 ? 'is large' : ' is small '" }) },
+        told2: { ...int, ...rules({ rule: "self < 5", message: "m", messageExpression: "['a'][self]" }) }, // prettier-ignore
         told3: { ...int, ...rules({ rule: "self < 5", messageExpression: "''" }) },
         told4: { ...int, ...rules({ rule: "self < 5", messageExpression: "'a\\nb'" }) },
         divided: { ...int, ...rules("10 / self > 1") },
@@ -189,7 +193,7 @@ const changing = object({
       first: { ...int, ...rules({ rule: "oldSelf.hasValue() || self == 1", optionalOldSelf: true }) }, // prettier-ignore
       items: list(object({ k: short, v: int }, { required: ["k"], ...rules("self.v >= oldSelf.v") }), { maxItems: 5, ...keyed }), // prettier-ignore
       map: map({ ...int, ...rules("self >= oldSelf") }, { maxProperties: 5 }),
-      told: { ...int, ...rules({ rule: "self == oldSelf", messageExpression: "'was ' + string(oldSelf)" }) }, // prettier-ignore
+      told: { ...int, ...rules({ rule: "self == oldSelf", messageExpression: "oldSelf == 1 ? 'was one' : 'was another'" }) }, // prettier-ignore
     },
     rules("!has(oldSelf.fixed) || has(self.fixed)"),
   ),
@@ -247,12 +251,18 @@ const tight = spec(
 const ratchetPath = namesOf("ruledratchets")[1];
 const ratchet = (one: Json): ReturnType<typeof patch> =>
   patch("merge", `${ratchetPath}/one?dryRun=All`, { spec: one });
+const ratchetTwo = (one: Json): ReturnType<typeof patch> =>
+  patch("merge", `${ratchetPath}/two?dryRun=All`, { spec: one });
 const ratcheting: Case = {
   name: "values that rules came for later",
   steps: [
     post(definitionsPath, definition("ruledratchets", [version("v1", loose)])),
     get(ratchetPath, { waitMs: servedAfterMs }),
-    post(ratchetPath, objectOf("ruledratchets", { a: "a", b: "b", l: [{ k: "k", v: "v" }] })),
+    post(ratchetPath, objectOf("ruledratchets", { a: "a", b: "b" })),
+    post(
+      ratchetPath,
+      objectOf("ruledratchets", { a: "x", b: "b", l: [{ k: "k", v: "v" }] }, { metadata: { name: "two" } }), // prettier-ignore
+    ),
     patch("merge", `${definitionsPath}/ruledratchets.schema.example.com`, {
       spec: { versions: [version("v1", tight)] },
     }),
@@ -260,7 +270,9 @@ const ratcheting: Case = {
     ratchet({ b: "y" }),
     ratchet({ a: "b" }),
     ratchet({ a: "xb" }),
-    ratchet({ l: [{ k: "k2", v: "v" }] }),
+    ratchetTwo({ b: "c" }),
+    ratchetTwo({ b: "y" }),
+    ratchetTwo({ l: [{ k: "k2", v: "v" }] }),
     patch("merge", `${ratchetPath}/one?dryRun=All`, { metadata: { labels: { a: "b" } } }),
   ],
 };

@@ -49,7 +49,13 @@ export function compileRules(
   types: TypeProvider,
 ): readonly CompiledRule[] {
   const environmentOf = (oldSelf: typeof type): Environment =>
-    new Environment({ variables: new Map([["self", type], ["oldSelf", oldSelf]]), types }); // prettier-ignore
+    new Environment({
+      variables: new Map([
+        ["self", type],
+        ["oldSelf", oldSelf],
+      ]),
+      types,
+    });
   const plain = environmentOf(type);
   const optional = environmentOf(optionalOf(type));
   return rules.map((rule) => {
