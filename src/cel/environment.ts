@@ -57,7 +57,8 @@ export class Environment {
   constructor({ variables, types = noTypes, minor = current, libraries }: EnvironmentOptions) {
     this.#variables = variables;
     this.#types = types;
-    this.#functions = libraries === undefined ? standardOf(minor) : kubernetesFunctions(minor, libraries);
+    this.#functions =
+      libraries === undefined ? standardOf(minor) : kubernetesFunctions(minor, libraries);
   }
 
   /** @param results the types the expression may have; absent: any. */

@@ -71,7 +71,8 @@ function walk(checked: Checked, expr: Expr, mayMix: boolean, out: SourceError[])
       for (const { value } of expr.fields) visit(value);
       return;
     case "comprehension":
-      for (const part of [expr.range, expr.init, expr.condition, expr.step, expr.result]) visit(part);
+      for (const part of [expr.range, expr.init, expr.condition, expr.step, expr.result])
+        visit(part);
       return;
     default:
       expr satisfies never;

@@ -57,11 +57,16 @@ test("ten thousand rules are compiled, and more text than a definition may have 
   assert.deepEqual(refusals(object({ a: { ...int, ...many } })), []);
   const long = rules(`self > 0 || ${"self > 1 || ".repeat(expressionsMax / 12)} true`);
   const found = refusals(object({ a: { ...int, ...long } }));
-  assert.match(found.join(), /^Forbidden: expressions of x-kubernetes-validations may not have more than /);
+  assert.match(
+    found.join(),
+    /^Forbidden: expressions of x-kubernetes-validations may not have more than /,
+  );
 });
 
 test("names of JavaScript's own are names like others", () => {
-  const properties = JSON.parse(`{"__proto__": ${JSON.stringify({ ...int, ...rules("self > 1") })}}`);
+  const properties = JSON.parse(
+    `{"__proto__": ${JSON.stringify({ ...int, ...rules("self > 1") })}}`,
+  );
   const hostile = { ...object({ constructor: { ...int, ...rules("self > 1") } }) };
   const schema = object({ a: { type: "object", properties }, b: hostile });
   assert.deepEqual(refusals(schema), []);

@@ -132,7 +132,10 @@ const subjects = object(
             { rule: "!has(self.b) || !('x.y' in self.b)", fieldPath: ".b['x.y']" },
           ),
         ),
-        told: { ...int, ...rules({ rule: "self < 5", messageExpression: "self > 7 ? 'is large' : ' is small '" }) },
+        told: {
+          ...int,
+          ...rules({ rule: "self < 5", messageExpression: "self > 7 ? 'is large' : ' is small '" }),
+        },
         told2: { ...int, ...rules({ rule: "self < 5", message: "m", messageExpression: "['a'][self]" }) }, // prettier-ignore
         told3: { ...int, ...rules({ rule: "self < 5", messageExpression: "''" }) },
         told4: { ...int, ...rules({ rule: "self < 5", messageExpression: "'a\\nb'" }) },
@@ -160,7 +163,12 @@ const objects: Case = {
       { mixed: 3 },
       { mixed: 6 },
       { maybe: "no" },
-      { items: [{ k: "a", v: 1 }, { k: "b", v: 0 }] },
+      {
+        items: [
+          { k: "a", v: 1 },
+          { k: "b", v: 0 },
+        ],
+      },
       { items: [{ k: "a" }] },
       { map: { a: 1, "b.c": 10 } },
       { forbidden: 1 },
@@ -228,7 +236,13 @@ const transitions: Case = {
     change({ grows: 1 }),
     change({ grows: 2 }),
     change({ grows: 2, told: 2 }),
-    change({ grows: 2, items: [{ k: "b", v: 1 }, { k: "a", v: 4 }] }),
+    change({
+      grows: 2,
+      items: [
+        { k: "b", v: 1 },
+        { k: "a", v: 4 },
+      ],
+    }),
     change({ grows: 2, items: [{ k: "b", v: 1 }] }),
     change({ grows: 2, map: { a: 4 } }),
     change({ grows: 2, map: { b: 4 } }),

@@ -231,7 +231,8 @@ function checkLevel(context: LevelContext, schema: JsonObject, level: Level): vo
   };
   const element = typed?.type.element;
   const additional = maybe(schema, "additionalProperties") as JsonObject | undefined;
-  if (additional !== undefined) visit(additional, child(level.path, "additionalProperties"), element);
+  if (additional !== undefined)
+    visit(additional, child(level.path, "additionalProperties"), element);
   for (const [name, property] of entriesOf(schema, "properties")) {
     const escaped = escapeName(name);
     const field = escaped === undefined ? undefined : typed?.type.fields.get(escaped)?.node;

@@ -70,7 +70,10 @@ describe("rules about objects", () => {
   test("an error of a rule is a finding of its own", () => {
     const schema = object({ a: { ...int, ...rules("1 / self > 0") } });
     const [error = ""] = judge(schema, { a: 0 }).errors;
-    assert.match(error, /^a: Invalid value: "integer": div.* by zero evaluating rule: 1 \/ self > 0$/);
+    assert.match(
+      error,
+      /^a: Invalid value: "integer": div.* by zero evaluating rule: 1 \/ self > 0$/,
+    );
   });
 
   test("reason and fieldPath say which finding it is, and where", () => {
@@ -136,7 +139,9 @@ describe("rules of definitions", () => {
 
   test("what does not compile is refused with its place", () => {
     const [error = ""] = refusals(object({ a: { ...text, ...rules("self.b") } }));
-    assert.ok(error.startsWith(`${at}.x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self.b"`));
+    assert.ok(
+      error.startsWith(`${at}.x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self.b"`),
+    );
     assert.match(error, /compilation failed: ERROR: <input>:1:5: /);
   });
 
@@ -171,7 +176,10 @@ describe("rules of definitions", () => {
 
   test("rules are not looked at where the schema itself is wrong", () => {
     const wrong = { reason: "FieldValueInvalid", field: `${at}.type`, message: "" } as const;
-    const schema = object({ a: { ...text, ...rules("self.b") }, b: { ...text, ...rules("self.c") } });
+    const schema = object({
+      a: { ...text, ...rules("self.b") },
+      b: { ...text, ...rules("self.c") },
+    });
     const found = definitionRuleErrors(definitionOf(schema), undefined, [wrong]);
     assert.deepEqual(
       found.map(({ field }) => field),
