@@ -38,7 +38,7 @@ import {
 import { hasRules, ruleTree } from "./tree.ts";
 
 /** Compiled in some 0.5 s. */
-export const expressionsMax = 500_000;
+const expressionsMax = 500_000;
 
 /** The strategy of definitions, with their rules looked at too. */
 export function withRuleChecks(strategy: Strategy): Strategy {
@@ -56,7 +56,7 @@ export function withRuleChecks(strategy: Strategy): Strategy {
 }
 
 /** @param found what else is wrong with the definition. */
-export function definitionRuleErrors(
+function definitionRuleErrors(
   definition: AnyObject,
   old: AnyObject | undefined,
   found: readonly FieldError[],

@@ -27,7 +27,7 @@ export const objectCostMax = 10_000_000;
 /** Bytes of a text that a messageExpression makes. */
 const messageBytesMax = 5 * 1024;
 
-export interface Judgement {
+interface Judgement {
   readonly errors: FieldError[];
   /** Findings about values that were as wrong before. */
   readonly warnings: string[];

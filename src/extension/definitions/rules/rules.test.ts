@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { AnyObject, JsonObject } from "#api/object.ts";
+import type { FieldError } from "#api/status.ts";
+import { strategyFor } from "#api/strategies.ts";
 import { trustStructural } from "#api/structural/structural.ts";
 import { ask } from "#apiserver/testing/plane.ts";
 import {
@@ -12,7 +14,7 @@ import {
   definitionsPath,
   withCustomPlane,
 } from "../../testing/plane.ts";
-import { definitionRuleErrors } from "./definition-rules.ts";
+import { withRuleChecks } from "./definition-rules.ts";
 import { evaluateRules } from "./evaluate.ts";
 import { rulesOf } from "./rules.ts";
 import { ruleTree } from "./tree.ts";
@@ -44,10 +46,27 @@ function definitionOf(schema: JsonObject): AnyObject {
   return cronTabDefinition({ schema: { openAPIV3Schema: schema } });
 }
 
+/** @param known what else was found. */
+function findingsOf(
+  schema: JsonObject,
+  old?: JsonObject,
+  known: readonly FieldError[] = [],
+): readonly FieldError[] {
+  const other = {
+    ...strategyFor("", "things"),
+    validate: () => known,
+    validateUpdate: () => known,
+  };
+  const strategy = withRuleChecks(other);
+  const found =
+    old === undefined
+      ? strategy.validate(definitionOf(schema))
+      : strategy.validateUpdate(definitionOf(schema), definitionOf(old));
+  return found.slice(known.length);
+}
+
 function refusals(schema: JsonObject, old?: JsonObject): readonly string[] {
-  const before = old === undefined ? undefined : definitionOf(old);
-  const found = definitionRuleErrors(definitionOf(schema), before, []);
-  return found.map((error) => `${error.field}: ${error.message}`);
+  return findingsOf(schema, old).map((error) => `${error.field}: ${error.message}`);
 }
 
 describe("rules about objects", () => {
@@ -180,7 +199,7 @@ describe("rules of definitions", () => {
       a: { ...text, ...rules("self.b") },
       b: { ...text, ...rules("self.c") },
     });
-    const found = definitionRuleErrors(definitionOf(schema), undefined, [wrong]);
+    const found = findingsOf(schema, undefined, [wrong]);
     assert.deepEqual(
       found.map(({ field }) => field),
       ["spec.validation.openAPIV3Schema.properties[b].x-kubernetes-validations[0].rule"],
