@@ -25,6 +25,8 @@ export interface Strategy extends UpdateStrategy {
   validate(object: AnyObject): readonly FieldError[];
   /** Texts for Warning headers. */
   warnings(object: AnyObject, old: AnyObject | undefined): readonly string[];
+  /** Of an object that validation has just refused; absent: none. */
+  warningsOfRefused?(object: AnyObject): readonly string[];
   /**
    * Seconds of grace a deletion gets, 0 = at once. `requestedSeconds` is the client's wish (already
    * non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished. Others: 0.

@@ -14,13 +14,13 @@ import type { AnyObject } from "#api/object.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
 import { builtinResources, resourceByPath } from "#api/schema/resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
-import { strategyFor } from "#api/strategies.ts";
 import { bootstrap } from "#apiserver/bootstrap.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
+import { rulesOf, strategyWithRules } from "#extension/definitions/rules/rules.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
 import { logUnservedObjects } from "#apiserver/unserved-objects.ts";
 import { groups } from "#auth/groups.ts";
@@ -162,7 +162,7 @@ async function startOn(
   const parts = { registry, access, yaml, metrics, kubelets, webhooks };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
-  const definitions = serveDefinitions({ ...host, registry, catalog }, builtinResources());
+  const definitions = serveDefinitions({ ...host, registry, catalog, rulesOf }, builtinResources());
   webhooks.serve(catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
@@ -235,8 +235,7 @@ function openPlaneRegistry(
       ...host,
       store,
       fieldValue,
-      strategyFor: ({ storage, group, resource }) =>
-        strategyFor(storage?.group ?? group, storage?.resource ?? resource),
+      strategyFor: strategyWithRules,
     },
     {
       ...recommendedRegistryOptions,

@@ -68,7 +68,7 @@ export async function prepareCreate(
   if (pace?.isLong === true) await pace.turn();
   const errors = validateCreate(context, next);
   if (pace?.isLong === true) await pace.turn();
-  refuseInvalid(context, next, errors);
+  refuseInvalid(context, next, errors, options);
   passWarnings(context, next, undefined, options);
   await options.admit?.(next, undefined);
   if (pace?.isLong === true) await pace.turn();

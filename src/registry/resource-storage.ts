@@ -57,11 +57,13 @@ export function groupResource(context: ResourceStorage): GroupResource {
 
 /** Throws the 422 of `errors`, if there are any. A custom object is called what it says it is. */
 export function refuseInvalid(
-  { info, rules }: ResourceStorage,
+  { info, rules, strategy }: ResourceStorage,
   object: AnyObject,
   errors: readonly FieldError[],
+  { warn }: Pick<WriteOptions, "warn">,
 ): void {
   if (errors.length === 0) return;
+  for (const text of strategy.warningsOfRefused?.(object) ?? []) warn?.(text);
   const { name = "" } = object.metadata ?? {};
   const kind = rules === undefined ? info.kind : (object.kind ?? info.kind);
   throw invalid({ group: info.group, kind }, name, errors);

@@ -112,7 +112,7 @@ async function updateExisting(attempt: Attempt, current: SharedObject): Promise<
   if (pace?.isLong === true) await pace.turn();
   const errors = validateUpdate(attempt, next, old);
   if (pace?.isLong === true) await pace.turn();
-  refuseInvalid(context, next, errors);
+  refuseInvalid(context, next, errors, options);
   passWarnings(context, next, old, options);
   const settled = withOldTimes(next, old);
   await options.admit?.(settled, old);

@@ -6,6 +6,7 @@ import { integers } from "./cases/integers.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
 import { reads } from "./cases/reads.ts";
 import { resizes } from "./cases/resizes.ts";
+import { ruledResources } from "./cases/rules.ts";
 import { server } from "./cases/server.ts";
 import { subresources } from "./cases/subresources.ts";
 import { invalid } from "./cases/invalid.ts";
@@ -25,4 +26,5 @@ export const suites: readonly Suite[] = [
   customObjects,
   integers,
   resizes,
+  ruledResources,
 ];

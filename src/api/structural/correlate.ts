@@ -77,7 +77,7 @@ export class Correlated {
   }
 }
 
-function itemsByKey(
+export function itemsByKey(
   list: readonly JsonValue[],
   keys: readonly string[],
 ): ReadonlyMap<string, JsonObject> {
@@ -89,7 +89,7 @@ function itemsByKey(
   return found;
 }
 
-function keyOf(item: JsonValue | undefined, keys: readonly string[]): string | undefined {
+export function keyOf(item: JsonValue | undefined, keys: readonly string[]): string | undefined {
   if (!isRecord(item) || keys.length === 0) return undefined;
   const values: unknown[] = [];
   for (const key of keys) {

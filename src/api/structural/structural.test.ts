@@ -1,4 +1,4 @@
-/** Structural schemas by example: what is compiled, pruned, filled, coerced, and where the rules stand. */
+/** Structural schemas by example: what is compiled, pruned, filled and coerced. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../object.ts";
@@ -10,7 +10,6 @@ import { goFloat } from "./go-number.ts";
 import { definitionWarnings } from "../validation/definitions.ts";
 import { compilePattern } from "./patterns.ts";
 import { prune } from "./prune.ts";
-import { listRules } from "./rules.ts";
 import {
   compileStructural,
   nonStructuralCondition,
@@ -154,21 +153,6 @@ test("an item of a list without keys is judged anew", () => {
   const root = node({ l: { type: "array", items: { ...string, maxLength: 1 } } });
   assert.deepEqual(validateCustomObject({ l: ["long"] }, root, { l: ["long"] }), []);
   assert.equal(validateCustomObject({ l: ["long", "x"] }, root, { l: ["long"] }).length, 1);
-});
-
-test("rules are listed parents first, and a schema without any has none", () => {
-  const rule = (text: string): JsonObject => ({ "x-kubernetes-validations": [{ rule: text }] });
-  const list = { type: "array", items: { ...string, ...rule("item") } };
-  const root = node({ b: { ...string, ...rule("b") }, a: list }, rule("root"));
-  assert.deepEqual(
-    listRules(root).map(({ path, rules }) => [path.join("."), rules[0]?.["rule"]]),
-    [
-      ["", "root"],
-      ["a.*", "item"],
-      ["b", "b"],
-    ],
-  );
-  assert.deepEqual(listRules(node({ a: string })), []);
 });
 
 test("lists, maps and structs have the shapes that apply needs", () => {

@@ -101,10 +101,10 @@ function printField(name: string, value: unknown, budget: Budget): unknown {
   if (name === "externalDocs" && isRecord(value)) {
     return { Description: text(value, "description"), URL: text(value, "url") };
   }
-  return name === "x-kubernetes-validations" && Array.isArray(value) ? value.map(printRule) : value;
+  return name === "x-kubernetes-validations" && Array.isArray(value) ? value.map(goRule) : value;
 }
 
-function printRule(rule: unknown): unknown {
+export function goRule(rule: unknown): unknown {
   const from = isRecord(rule) ? rule : {};
   return {
     Rule: text(from, "rule"),

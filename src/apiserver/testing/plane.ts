@@ -5,6 +5,8 @@ import type { AdmissionPlugin } from "#admission/admission.ts";
 import { stableResources } from "#api/schema/testing/stable-resources.ts";
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import { strategyFor } from "#api/strategies.ts";
+import type { Strategy } from "#api/strategy-types.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { AnyObject } from "#api/object.ts";
 import type { Status } from "#api/status.ts";
 import { alwaysAllow } from "#auth/testing/always-allow.ts";
@@ -49,6 +51,8 @@ interface PlaneOptions {
   readonly authenticator?: Authenticator;
   /** Put between the handlers and the registry, to see what they reach for. */
   readonly around?: (registry: Registry) => Registry;
+  /** Absent: the strategies of `api`. */
+  readonly strategyFor?: (info: ResourceInfo) => Strategy;
   /** Other servers that answer parts of the API. */
   readonly delegates?: (deps: {
     readonly catalog: ResourceCatalog;
@@ -57,6 +61,9 @@ interface PlaneOptions {
     readonly metrics: MetricSet;
   }) => Delegates;
 }
+
+const builtinStrategy = (info: ResourceInfo): Strategy =>
+  strategyFor(info.storage?.group ?? info.group, info.storage?.resource ?? info.resource);
 
 const tester = { name: "tester", groups: ["system:masters", "system:authenticated"] };
 
@@ -77,8 +84,7 @@ export async function openPlaneOn(clock: Clock, options: PlaneOptions = {}): Pro
     {
       ...deps,
       store,
-      strategyFor: (info) =>
-        strategyFor(info.storage?.group ?? info.group, info.storage?.resource ?? info.resource),
+      strategyFor: options.strategyFor ?? builtinStrategy,
       fieldValue,
     },
     { ...recommendedRegistryOptions, shouldFreeze: true },

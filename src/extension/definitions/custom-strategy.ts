@@ -13,10 +13,15 @@ import { invalidValue } from "#api/validation/errors.ts";
 import type { DefinedVersion } from "./definition.ts";
 import { validateScale } from "./scale-paths.ts";
 
-/** Findings of x-kubernetes-validations; `old` undefined: the object is new. */
-export type RuleCheck = (object: AnyObject, old: AnyObject | undefined) => readonly FieldError[];
+/** What x-kubernetes-validations find; `old` undefined: the object is new. */
+export type RuleCheck = (
+  object: AnyObject,
+  old: AnyObject | undefined,
+) => { readonly errors: readonly FieldError[]; readonly warnings: readonly string[] };
 
 interface CustomRules {
+  /** Of objects that were validated: findings of rules that do not refuse the write. */
+  readonly tolerated: WeakMap<AnyObject, readonly string[]>;
   readonly kind: string;
   readonly apiVersion: string;
   readonly subresources: DefinedVersion["subresources"];
@@ -25,7 +30,8 @@ interface CustomRules {
   readonly checkRules: () => RuleCheck | undefined;
 }
 
-export function customStrategy(rules: CustomRules): Strategy {
+export function customStrategy(given: Omit<CustomRules, "tolerated">): Strategy {
+  const rules: CustomRules = { ...given, tolerated: new WeakMap() };
   const hasStatus = rules.subresources?.status !== undefined;
   const main: UpdateStrategy = {
     prepareForUpdate: (next, old) => prepareUpdate(hasStatus, next, old),
@@ -41,7 +47,11 @@ export function customStrategy(rules: CustomRules): Strategy {
     allowUnconditionalUpdate: false,
     prepareForCreate: (object) => prepareCreate(hasStatus, object),
     validate: (object) => validateCreate(rules, object),
-    warnings: finalizerWarnings,
+    warnings: (next, old) => [
+      ...(rules.tolerated.get(next) ?? []),
+      ...finalizerWarnings(next, old),
+    ],
+    warningsOfRefused: (object) => rules.tolerated.get(object) ?? [],
     gracePeriodSeconds: () => 0,
     defaultPropagation: "Background",
     subresources: hasStatus ? { status, scale: main } : { scale: main },
@@ -174,7 +184,11 @@ function ruleErrors(
 ): readonly FieldError[] {
   const check = rules.checkRules();
   if (check === undefined) return [];
-  if (!found.some(({ reason }) => blocking.has(reason))) return check(object, old);
+  if (!found.some(({ reason }) => blocking.has(reason))) {
+    const { errors, warnings } = check(object, old);
+    if (warnings.length > 0) rules.tolerated.set(object, warnings);
+    return errors;
+  }
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   return [invalidValue("<nil>", null, why)];

@@ -4,6 +4,7 @@ import type { AnyObject } from "#api/object.ts";
 import { ask, openPlane, type Plane } from "#apiserver/testing/plane.ts";
 import { silentLog } from "#platform/log.ts";
 import { type Definitions, serveDefinitions } from "../definitions/definitions.ts";
+import { rulesOf, strategyWithRules } from "../definitions/rules/rules.ts";
 
 export interface CustomPlane extends Plane {
   readonly definitions: Definitions;
@@ -12,9 +13,9 @@ export interface CustomPlane extends Plane {
 export async function openCustomPlane(
   options: Parameters<typeof openPlane>[0] = {},
 ): Promise<CustomPlane> {
-  const plane = await openPlane(options);
+  const plane = await openPlane({ strategyFor: strategyWithRules, ...options });
   const { clock, registry } = plane;
-  const deps = { clock, log: silentLog, registry, catalog: plane.server.catalog };
+  const deps = { clock, log: silentLog, registry, catalog: plane.server.catalog, rulesOf };
   const definitions = serveDefinitions(deps, builtinResources());
   const close = async (): Promise<void> => {
     await definitions.close();

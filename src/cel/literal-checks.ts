@@ -1,0 +1,112 @@
+/**
+ * What Kubernetes asks of literals beyond their types: patterns, durations and times that can be read, and
+ * lists and maps of one type.
+ *
+ * Source: cel-go cel/validator.go with the validators of k8s.io/apiserver pkg/cel/environment/base.go.
+ */
+import { RE2JS, RE2JSException } from "re2js";
+import type { Checked } from "./checker.ts";
+import type { SourceError } from "./source-error.ts";
+import { parseDuration, parseTimestamp } from "./standard/time-text.ts";
+import type { Expr, ListExpr, MapExpr } from "./syntax.ts";
+import { dynType, isOptional, printType, sameType, type Type } from "./type.ts";
+
+const readable: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ["matches", isPattern],
+  ["duration", (text) => parseDuration(text) !== undefined],
+  ["timestamp", (text) => parseTimestamp(text) !== undefined],
+]);
+
+export function literalErrors(checked: Checked): readonly SourceError[] {
+  const out: SourceError[] = [];
+  walk(checked, checked.expr, false, out);
+  return out;
+}
+
+function isPattern(text: string): boolean {
+  try {
+    RE2JS.compile(text);
+    return true;
+  } catch (error) {
+    if (error instanceof RE2JSException) return false;
+    throw error;
+  }
+}
+
+/** `format` takes lists of anything. */
+function walk(checked: Checked, expr: Expr, mayMix: boolean, out: SourceError[]): void {
+  const visit = (part: Expr, mayMixBelow = mayMix): void => {
+    walk(checked, part, mayMixBelow, out);
+  };
+  switch (expr.kind) {
+    case "literal":
+    case "ident":
+      return;
+    case "select":
+      visit(expr.operand);
+      return;
+    case "call": {
+      const [first] = expr.args;
+      const canRead = readable.get(expr.name);
+      const isText = first?.kind === "literal" && typeof first.value === "string";
+      if (canRead !== undefined && isText && !canRead(first.value as string)) {
+        out.push({ at: first.at, message: `invalid ${expr.name} argument` });
+      }
+      const parts = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+      for (const part of parts) visit(part, mayMix || expr.name === "format");
+      return;
+    }
+    case "list":
+      if (!mayMix) checkList(checked, expr, out);
+      for (const item of expr.items) visit(item);
+      return;
+    case "map":
+      if (!mayMix) checkMap(checked, expr, out);
+      for (const { key, value } of expr.entries) {
+        visit(key);
+        visit(value);
+      }
+      return;
+    case "struct":
+      for (const { value } of expr.fields) visit(value);
+      return;
+    case "comprehension":
+      for (const part of [expr.range, expr.init, expr.condition, expr.step, expr.result])
+        visit(part);
+      return;
+    default:
+      expr satisfies never;
+  }
+}
+
+function checkList(checked: Checked, { items, optional }: ListExpr, out: SourceError[]): void {
+  let wanted: Type | undefined;
+  for (const [at, item] of items.entries()) {
+    const type = held(checked.typeOf(item), optional.has(at));
+    wanted ??= type;
+    if (sameType(wanted, type)) continue;
+    out.push(mismatch(item, wanted, type));
+    return;
+  }
+}
+
+function checkMap(checked: Checked, { entries }: MapExpr, out: SourceError[]): void {
+  const [first] = entries;
+  if (first === undefined) return;
+  const keyType = checked.typeOf(first.key);
+  const valueType = held(checked.typeOf(first.value), first.isOptional);
+  for (const { key, value, isOptional: mayBeAbsent } of entries) {
+    const [ofKey, ofValue] = [checked.typeOf(key), held(checked.typeOf(value), mayBeAbsent)];
+    if (!sameType(keyType, ofKey)) out.push(mismatch(key, keyType, ofKey));
+    if (!sameType(valueType, ofValue)) out.push(mismatch(value, valueType, ofValue));
+  }
+}
+
+function held(type: Type, mayBeAbsent: boolean): Type {
+  return mayBeAbsent && isOptional(type) ? (type.parameters[0] ?? dynType) : type;
+}
+
+function mismatch({ at }: Expr, wanted: Type, found: Type): SourceError {
+  const message = `expected type '${printType(wanted)}' but found '${printType(found)}'`;
+  return { at, message };
+}
