@@ -72,7 +72,8 @@ export const pathSegmentName: NameValidator = (name, prefix) => {
 /** Certificate signing requests. */
 const anyName: NameValidator = () => [];
 
-function maskTrailingDash(name: string): string {
+/** A generateName with its trailing dash replaced: it is judged as a name would be. */
+export function maskTrailingDash(name: string): string {
   return name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
 }
 

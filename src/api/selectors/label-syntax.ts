@@ -25,7 +25,7 @@ export function qualifiedNameErrors(text: string): string[] {
   const parts = text.split("/");
   if (parts.length > 2) {
     return [
-      `a qualified name ${regexError(nameText, nameFormat, ["MyName", "my.name", "123-abc"])}` +
+      `a valid label key ${regexError(nameText, nameFormat, ["MyName", "my.name", "123-abc"])}` +
         " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
     ];
   }
