@@ -37,6 +37,7 @@ import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import type { Policies } from "#extension/policies/plugins.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import {
@@ -66,6 +67,7 @@ import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
+import { openPolicies } from "./policies.ts";
 import { openWebhooks } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
@@ -155,13 +157,20 @@ async function startOn(
     registry,
     lookup: createLister(registry),
     metrics,
+    authorizer: access.authorizer,
     ...opened,
   });
-  const parts = { registry, access, yaml, metrics, kubelets, webhooks };
+  const policies = openPolicies({
+    registry,
+    lookup: createLister(registry),
+    authorizer: access.authorizer,
+  });
+  const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const definitions = serveDefinitions({ ...host, registry, catalog }, builtinResources());
   webhooks.serve(catalog);
+  policies.serve(catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -274,6 +283,7 @@ interface ServerParts {
   readonly metrics: MetricSet;
   readonly kubelets: OpenedKubelets;
   readonly webhooks: Webhooks;
+  readonly policies: Policies;
 }
 
 function makeServer(
@@ -283,7 +293,7 @@ function makeServer(
 ): { readonly server: ApiServer; readonly aggregator: Aggregator } {
   const { registry } = parts;
   const lookup = createLister(registry);
-  const { access, yaml, metrics, kubelets, webhooks } = parts;
+  const { access, yaml, metrics, kubelets, webhooks, policies } = parts;
   // Admission is made before the server that serves the kinds.
   const made: { server?: ApiServer } = {};
   const plugins = defaultPlugins({
@@ -295,7 +305,13 @@ function makeServer(
     serviceAddresses: limits.serviceAddresses,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
-    extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
+    extra: [
+      policies.mutating,
+      webhooks.mutating,
+      webhooks.conditions,
+      policies.validating,
+      webhooks.validating,
+    ],
   });
   countFailures(metrics, host.supervisor);
   let aggregator: Aggregator | undefined;
