@@ -37,6 +37,7 @@ import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import { withExpressions } from "#extension/policies/expression-findings.ts";
 import type { Policies } from "#extension/policies/plugins.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
@@ -242,8 +243,10 @@ function openPlaneRegistry(
       ...host,
       store,
       fieldValue,
-      strategyFor: ({ storage, group, resource }) =>
-        strategyFor(storage?.group ?? group, storage?.resource ?? resource),
+      strategyFor: ({ storage, group, resource }) => {
+        const stored = storage ?? { group, resource };
+        return withExpressions(stored, strategyFor(stored.group, stored.resource));
+      },
     },
     {
       ...recommendedRegistryOptions,

@@ -16,28 +16,6 @@ import { type PromisedPlane, startPromised } from "./promised-plane.ts";
 describe("kinds that wait for a controller", () => {
   const waiting: readonly (readonly [path: string, body: object, warning: RegExp])[] = [
     [
-      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-      {
-        apiVersion: "apiextensions.k8s.io/v1",
-        kind: "CustomResourceDefinition",
-        metadata: { name: "tools.example.com" },
-        spec: {
-          group: "example.com",
-          scope: "Namespaced",
-          names: { plural: "tools", singular: "tool", kind: "Tool", listKind: "ToolList" },
-          versions: [
-            {
-              name: "v1",
-              served: true,
-              storage: true,
-              schema: { openAPIV3Schema: { type: "object" } },
-            },
-          ],
-        },
-      },
-      /CustomResourceDefinition is stored but not served yet/,
-    ],
-    [
       "/apis/networking.k8s.io/v1/servicecidrs",
       {
         apiVersion: "networking.k8s.io/v1",

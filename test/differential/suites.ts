@@ -3,6 +3,7 @@ import { customResources } from "./cases/customresources.ts";
 import { customObjects } from "./cases/custom-objects.ts";
 import { definitions } from "./cases/definitions.ts";
 import { kinds, wrongKinds } from "./cases/kinds.ts";
+import { policies } from "./cases/policies.ts";
 import { reads } from "./cases/reads.ts";
 import { server } from "./cases/server.ts";
 import { subresources } from "./cases/subresources.ts";
@@ -21,4 +22,5 @@ export const suites: readonly Suite[] = [
   customResources,
   definitions,
   customObjects,
+  policies,
 ];

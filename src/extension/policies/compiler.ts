@@ -23,6 +23,8 @@ export interface Declared {
   readonly hasAuthorizer: boolean;
   /** `Object{...}` and `JSONPatch{...}`. */
   readonly hasPatchTypes?: boolean;
+  /** Absent: yes. */
+  readonly hasVariables?: boolean;
 }
 
 export const results = {
@@ -72,8 +74,8 @@ export class PolicyCompiler {
   }
 
   #environment(declared: Declared): Environment {
-    const { hasParams, hasAuthorizer, hasPatchTypes = false } = declared;
-    const key = `${hasParams} ${hasAuthorizer} ${hasPatchTypes}`;
+    const { hasParams, hasAuthorizer, hasPatchTypes = false, hasVariables = true } = declared;
+    const key = `${hasParams} ${hasAuthorizer} ${hasPatchTypes} ${hasVariables}`;
     const known = this.#environments.get(key);
     if (known !== undefined) return known;
     const made = new Environment({
@@ -101,14 +103,15 @@ export class PolicyCompiler {
   }
 }
 
-function declaredVariables({ hasParams, hasAuthorizer }: Declared, object: Type): Map<string, Type> {
+function declaredVariables(declared: Declared, object: Type): Map<string, Type> {
+  const { hasParams, hasAuthorizer, hasVariables = true } = declared;
   const variables = new Map<string, Type>([
     ["object", object],
     ["oldObject", object],
     ["request", requestNode.type],
     ["namespaceObject", namespaceNode.type],
-    ["variables", variablesType],
   ]);
+  if (hasVariables) variables.set("variables", variablesType);
   if (hasParams) variables.set("params", dynType);
   if (!hasAuthorizer) return variables;
   return variables
