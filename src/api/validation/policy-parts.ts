@@ -107,9 +107,9 @@ function pathSegmentErrors(name: string): string[] {
   return ["/", "%"].filter((one) => name.includes(one)).map((one) => `may not contain '${one}'`);
 }
 
-const mutable = ["CREATE", "UPDATE"];
+const mutable = ["*", "CONNECT", "CREATE", "UPDATE"];
 
-/** Only writes of objects can be mutated. */
+/** A DELETE has no object to mutate. */
 export function checkMutableOperations(
   out: FieldError[],
   resources: Fields | undefined,

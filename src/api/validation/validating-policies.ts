@@ -19,7 +19,7 @@ import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 
 const actions = ["Audit", "Deny", "Warn"];
 
-const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const annotationsMax = 20;
 const annotationBytesMax = 5 * 1024;
 

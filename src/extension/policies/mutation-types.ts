@@ -10,9 +10,12 @@ const patchFields: ReadonlyMap<string, Type> = new Map([
   ["value", dynType],
 ]);
 
+/** What upstream says a field has that JSONPatch has not: no value is of it. */
+const nothing = objectType("");
+
 export function mutationType(name: string): ObjectDeclaration | undefined {
   const type = objectType(name);
-  if (name === "JSONPatch") return { type, field: (field) => patchFields.get(field) };
+  if (name === "JSONPatch") return { type, field: (field) => patchFields.get(field) ?? nothing };
   if (name !== "Object" && !name.startsWith("Object.")) return undefined;
   return { type, field: () => dynType };
 }

@@ -7,12 +7,11 @@ import { type Fields, isFields, part, text } from "#api/validation/fields.ts";
 import type { CompiledConditions, ConditionEvaluator } from "../matching/conditions.ts";
 import { PolicyCompiler, results } from "./compiler.ts";
 import type { Scope } from "./expression.ts";
-import { LazyVariables } from "./lazy-variables.ts";
 import { matchConditions } from "./match-conditions.ts";
 import { requestNode } from "./request-variables.ts";
 import { decisions } from "./variables.ts";
 
-const declared = { hasParams: false, hasAuthorizer: true };
+const declared = { hasParams: false, hasAuthorizer: true, hasVariables: false };
 
 export function webhookConditionEvaluator(authorizer: Authorizer): ConditionEvaluator {
   return {
@@ -55,5 +54,5 @@ function scopeOf(authorizer: Authorizer, { object, oldObject, request, user }: I
     .set("namespaceObject", null)
     .set("authorizer", authorizerValue(decide))
     .set("authorizer.requestResource", requestResourceValue(decide, resource));
-  return values.set("variables", new LazyVariables([], () => values));
+  return values;
 }

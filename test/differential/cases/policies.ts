@@ -124,8 +124,12 @@ const wrongBindings: Case = {
 };
 
 /** In force for this case's namespace only. */
-function inPlace(type: PolicyType, spec: Json, binding: Json = {}): readonly AnyStep[] {
-  const name = `diff-${type.toLowerCase()}`;
+function inPlace(
+  type: PolicyType,
+  name: string,
+  spec: Json,
+  binding: Json = {},
+): readonly AnyStep[] {
   const make = type === "Validating" ? validating : mutating;
   const actions = type === "Validating" ? { validationActions: ["Deny"] } : {};
   const matchResources = { namespaceSelector: { matchLabels: { [names.only]: "{ns}" } } };
@@ -136,8 +140,7 @@ function inPlace(type: PolicyType, spec: Json, binding: Json = {}): readonly Any
   ];
 }
 
-function removed(type: PolicyType): readonly AnyStep[] {
-  const name = `diff-${type.toLowerCase()}`;
+function removed(type: PolicyType, name: string): readonly AnyStep[] {
   return [remove(`${bindingsOf(type)}/${name}`), remove(`${policiesOf(type)}/${name}`)];
 }
 
@@ -148,7 +151,7 @@ function map(name: string, data: Json, labels: Json = {}): Json {
 const denied: Case = {
   name: "validations in force",
   steps: [
-    ...inPlace("Validating", {
+    ...inPlace("Validating", "diff-denies", {
       variables: [
         { name: "size", expression: "size(object.data)" },
         { name: "bad", expression: "object.data.missing" },
@@ -157,7 +160,7 @@ const denied: Case = {
         { expression: "variables.size < 3", message: "too many" },
         { expression: "!has(object.data.no)", messageExpression: "'no is ' + object.data.no", reason: "Forbidden" },
         { expression: "!has(object.data.odd) || variables.bad == ''" },
-        { expression: "!has(object.data.line)", messageExpression: "'a\\nb'", reason: "Unauthorized" },
+        { expression: "!has(object.data.line)", messageExpression: "'a\\nb'", reason: "Invalid" },
         { expression: "!has(object.data.num) || int(object.data.num) > 0", reason: "RequestEntityTooLarge" },
       ],
     }),
@@ -170,18 +173,18 @@ const denied: Case = {
     post(maps, map("fine", { num: "7" })),
     patch("merge", `${maps}/fine`, { data: { no: "y" } }),
     remove(`${maps}/fine`),
-    ...removed("Validating"),
+    ...removed("Validating", "diff-denies"),
   ],
 };
 
 const warned: Case = {
   name: "validations that warn",
   steps: [
-    ...inPlace("Validating", valid("false", { message: "not good" }), {
+    ...inPlace("Validating", "diff-warns", valid("false", { message: "not good" }), {
       validationActions: ["Warn"],
     }),
     post(maps, map("warned", {}), inForce),
-    ...removed("Validating"),
+    ...removed("Validating", "diff-warns"),
   ],
 };
 
@@ -191,6 +194,7 @@ const parameters: Case = {
     post(maps, map("max", { max: "1" })),
     ...inPlace(
       "Validating",
+      "diff-params",
       {
         paramKind: { apiVersion: "v1", kind: "ConfigMap" },
         matchConditions: [{ name: "not-param", expression: "request.name != 'max'" }],
@@ -202,14 +206,14 @@ const parameters: Case = {
     post(maps, map("one", { a: "1" })),
     remove(`${maps}/max`),
     post(maps, map("none", {}), inForce),
-    ...removed("Validating"),
+    ...removed("Validating", "diff-params"),
   ],
 };
 
 const mutated: Case = {
   name: "mutations in force",
   steps: [
-    ...inPlace("Mutating", {
+    ...inPlace("Mutating", "diff-mutates", {
       mutations: [
         {
           patchType: "ApplyConfiguration",
@@ -258,13 +262,13 @@ const mutated: Case = {
     post(maps, map("lost", { lost: "x" })),
     post(maps, map("wrong", { wrong: "x" })),
     post(maps, map("type", { type: "x" })),
-    ...removed("Mutating"),
+    ...removed("Mutating", "diff-mutates"),
   ],
 };
 
 const webhookConditions: Case = {
   name: "matchConditions of webhooks",
-  steps: ["1", "object.", "variables.a", "params.a == 1", "request.userInfo.name == 'x'"].map((expression) =>
+  steps: ["1", "object. +", "variables.a", "params.a == 1", "request.userInfo.name == 'x'"].map((expression) =>
     post(`${group}/validatingwebhookconfigurations?dryRun=All`, {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "ValidatingWebhookConfiguration",
