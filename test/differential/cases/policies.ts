@@ -268,7 +268,7 @@ const mutated: Case = {
 
 const webhookConditions: Case = {
   name: "matchConditions of webhooks",
-  steps: ["1", "object. +", "variables.a", "params.a == 1", "request.userInfo.name == 'x'"].map((expression) =>
+  steps: ["1", "1 +", "variables.a", "params.a == 1", "request.userInfo.name == 'x'"].map((expression) =>
     post(`${group}/validatingwebhookconfigurations?dryRun=All`, {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "ValidatingWebhookConfiguration",
