@@ -153,19 +153,7 @@ async function startOn(
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
-  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
-  const webhooks = openWebhooks(host, {
-    registry,
-    lookup: createLister(registry),
-    metrics,
-    authorizer: access.authorizer,
-    ...opened,
-  });
-  const policies = openPolicies({
-    registry,
-    lookup: createLister(registry),
-    authorizer: access.authorizer,
-  });
+  const { webhooks, policies } = openExtensions(host, options, { registry, access, metrics });
   const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
@@ -277,6 +265,21 @@ function planeMetrics(store: OpenedStore): MetricSet {
   const metrics = processMetricSet();
   metrics.figuresOf(() => storeMetrics(store.stats()));
   return metrics;
+}
+
+/** What judges writes beyond the built-in plugins. */
+function openExtensions(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  { registry, access, metrics }: Pick<ServerParts, "registry" | "access" | "metrics">,
+): Pick<ServerParts, "webhooks" | "policies"> {
+  const { authorizer } = access;
+  const parts = { registry, lookup: createLister(registry), metrics, authorizer };
+  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
+  return {
+    webhooks: openWebhooks(host, { ...parts, ...opened }),
+    policies: openPolicies({ ...parts, clock: host.clock }),
+  };
 }
 
 interface ServerParts {

@@ -2,13 +2,17 @@
 import type { Lister } from "#api/lister.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import { createPolicies, type Policies } from "#extension/policies/plugins.ts";
+import type { Clock } from "#platform/clock.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { changesOf } from "./access.ts";
 
 interface Parts {
   readonly lookup: Lister;
   readonly registry: OpenRegistry;
   readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly metrics: MetricSet;
 }
 
 const group = "admissionregistration.k8s.io";

@@ -12,9 +12,7 @@ import { configMap } from "../conformance/webhook-world.ts";
 
 const maps = "/api/v1/namespaces/default/configmaps";
 const everything = {
-  resourceRules: [
-    { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"] },
-  ],
+  resourceRules: [{ apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"] }],
 };
 const secondsMost = 5;
 
@@ -40,7 +38,10 @@ describe("a policy that reaches too far", () => {
   const nested = `${`${long}.all(x, `.repeat(8)}true${")".repeat(8)}`;
   for (const [name, expression] of [
     ["counts to a hundred million", nested],
-    ["repeats a text", "'x'.replace('x', object.data.big).replace('a', object.data.big).size() > 0"],
+    [
+      "repeats a text",
+      "'x'.replace('x', object.data.big).replace('a', object.data.big).size() > 0",
+    ],
     ["matches a slow pattern", "object.data.big.matches('(a*)*(a*)*(a*)*b')"],
   ] as const) {
     test(`an expression that ${name} ends by its budget`, async () => {
@@ -55,7 +56,9 @@ describe("a policy that reaches too far", () => {
 
   test("expensive expressions share one budget, and running out denies or lets pass as failurePolicy says", async () => {
     const costly = `${`${long}.all(x, `.repeat(5)}true${")".repeat(5)}`;
-    const validations = Array.from({ length: 40 }, (_, at) => ({ expression: `${costly} || ${at} > 0` }));
+    const validations = Array.from({ length: 40 }, (_, at) => ({
+      expression: `${costly} || ${at} > 0`,
+    }));
     const refused = await answerUnder({ validations }, configMap("x"));
     assert.equal(refused.status, 422);
     assert.match(
@@ -105,7 +108,10 @@ describe("a policy that reaches too far", () => {
     const map = configMap("x", { word: "sesame" });
     const paramRef = { name: "param", parameterNotFoundAction: "Deny" };
     const own = await answerUnder(spec, map, { paramRef });
-    assert.match(own.text, /no params found for policy binding with `Deny` parameterNotFoundAction/);
+    assert.match(
+      own.text,
+      /no params found for policy binding with `Deny` parameterNotFoundAction/,
+    );
     const named = await answerUnder(spec, map, { paramRef: { ...paramRef, namespace: "other" } });
     assert.equal(named.status, 201, named.text);
   });

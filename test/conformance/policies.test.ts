@@ -47,6 +47,11 @@ describe("ValidatingAdmissionPolicy", () => {
     const path = `${deployments}/two`;
     const shrunk = await world.ask("PATCH", path, { body: { spec: { replicas: 0 } }, type });
     assert.equal(shrunk.status, 422);
+    const metrics = await world.ask("GET", "/metrics");
+    assert.match(
+      metrics.text,
+      /apiserver_validating_admission_policy_check_total\{policy="replicas",policy_binding="replicas",error_type="invalid_error",enforcement_action="deny"\} 2/,
+    );
     await world.remove("validating", "replicas");
     assert.equal((await world.create(deployments, deployment("one", 1))).status, 201);
   });
@@ -90,7 +95,10 @@ describe("ValidatingAdmissionPolicy", () => {
     );
     const denied = await world.create(deployments, deployment("p3", 3));
     assert.equal(denied.status, 403, denied.text);
-    assert.match(denied.text, /failed expression: object\.spec\.replicas <= int\(params\.data\.max\)/);
+    assert.match(
+      denied.text,
+      /failed expression: object\.spec\.replicas <= int\(params\.data\.max\)/,
+    );
     const within = await world.create(deployments, deployment("p2", 2));
     assert.equal(within.status, 201, within.text);
     assert.equal((await world.create(deployments, deployment("other", 3))).status, 201);
@@ -121,7 +129,10 @@ describe("ValidatingAdmissionPolicy", () => {
     assert.equal((await world.create(policies("validating"), body)).status, 201);
     const path = `${policies("validating")}/operations`;
     const type = "application/merge-patch+json";
-    const patched = await world.ask("PATCH", path, { body: { metadata: { labels: { a: "b" } } }, type });
+    const patched = await world.ask("PATCH", path, {
+      body: { metadata: { labels: { a: "b" } } },
+      type,
+    });
     assert.equal(patched.status, 200);
     const list = await world.ask("GET", `${policies("validating")}?labelSelector=a%3Db`);
     assert.equal((list.json["items"] as readonly object[]).length, 1);

@@ -84,10 +84,7 @@ const admission: Readonly<Record<string, Rules>> = {
     ],
   },
   "admissionregistration.k8s.io/mutatingadmissionpolicybindings": {
-    validate: (binding) => [
-      ...validatePolicyBinding(binding),
-      ...validateMutatingBinding(binding),
-    ],
+    validate: (binding) => [...validatePolicyBinding(binding), ...validateMutatingBinding(binding)],
   },
 };
 

@@ -231,7 +231,11 @@ function checkService(out: FieldError[], service: Fields, path: string): void {
 }
 
 /** Names and presence; whether an expression compiles is the evaluator's question. */
-export function checkConditions(out: FieldError[], conditions: readonly Fields[], path: string): void {
+export function checkConditions(
+  out: FieldError[],
+  conditions: readonly Fields[],
+  path: string,
+): void {
   if (conditions.length > conditionsMax) {
     out.push(tooMany(path, conditions.length, conditionsMax));
     return;

@@ -16,7 +16,10 @@ import { type Declared, PolicyCompiler, results } from "./compiler.ts";
 const group = "admissionregistration.k8s.io";
 
 /** The strategy of a kind with expressions also compiles them; any other is returned as it is. */
-export function withExpressions(info: { group: string; resource: string }, base: Strategy): Strategy {
+export function withExpressions(
+  info: { group: string; resource: string },
+  base: Strategy,
+): Strategy {
   const find = info.group === group ? finders.get(info.resource) : undefined;
   if (find === undefined) return base;
   return {
@@ -43,7 +46,12 @@ class Findings {
     this.#declared = { hasParams: has(spec, "paramKind"), hasAuthorizer: true, hasVariables };
   }
 
-  check(field: string, expression: string, wanted: readonly Type[], more: Partial<Declared> = {}): void {
+  check(
+    field: string,
+    expression: string,
+    wanted: readonly Type[],
+    more: Partial<Declared> = {},
+  ): void {
     if (expression.trim() === "") return;
     const declared = { ...this.#declared, ...more };
     const { compileError } = this.#compiler.compile(expression, declared, wanted);

@@ -16,7 +16,7 @@ export type Outcome =
 /** The variables of one evaluation, by name. */
 export type Scope = ReadonlyMap<string, unknown>;
 
-export interface Ran {
+interface Ran {
   readonly outcome: Outcome;
   /** Cost units used, of the variables it read first as well. */
   readonly cost: number;

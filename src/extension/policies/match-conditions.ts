@@ -6,7 +6,7 @@
 import { limits } from "./limits.ts";
 import { Budget, evaluate, type Expression, OutOfBudget, type Scope } from "./expression.ts";
 
-export type MatchResult =
+type MatchResult =
   | { readonly kind: "match" }
   | { readonly kind: "no-match" }
   /** failurePolicy is Fail, and no condition was false. */
@@ -38,7 +38,7 @@ export function matchConditions(
 }
 
 /** As Go's aggregate error prints: each text once, in brackets when there are several. */
-export function aggregate(errors: readonly string[]): string {
+function aggregate(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }

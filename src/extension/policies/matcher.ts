@@ -19,7 +19,7 @@ import {
   selectionOf,
 } from "../matching/selectors.ts";
 
-export interface NamedRule extends ResourceRule {
+interface NamedRule extends ResourceRule {
   /** Absent or empty: any name. */
   readonly resourceNames?: readonly string[];
 }
@@ -47,7 +47,7 @@ const everything: readonly NamedRule[] = [
   { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] },
 ];
 
-/** All rules at once, for an index over many policies: whoever is not among its candidates is not matched. */
+/** All rules at once, for an index over many policies: one that is not its candidate does not match. */
 export function indexEntry(resources: MatchResources | undefined): RuleEntry {
   const { resourceRules = [] } = resources ?? {};
   const rules = resourceRules.length === 0 ? everything : resourceRules;

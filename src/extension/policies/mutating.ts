@@ -13,6 +13,7 @@ import { jsonEqual } from "#api/json-value.ts";
 import { ApiError } from "#api/status.ts";
 import { evaluateMutation, type Mutation, type MutationTarget } from "./mutation.ts";
 import { matchConditions } from "./match-conditions.ts";
+import type { PolicyMetrics } from "./metrics.ts";
 import { collectParams } from "./params.ts";
 import type { CompiledPolicy, PolicyIndex } from "./policy-index.ts";
 import { isJudged } from "./policy-index.ts";
@@ -28,8 +29,9 @@ export interface MutatingProgram {
   readonly mutations: readonly Mutation[];
 }
 
-export interface MutatingDeps extends VariableDeps {
+interface MutatingDeps extends VariableDeps {
   readonly policies: PolicyIndex<MutatingProgram>;
+  readonly metrics: PolicyMetrics;
   readonly target: (covered: Covered, subresource: string) => MutationTarget;
 }
 
@@ -75,8 +77,7 @@ class Change {
     this.#deps = deps;
     this.#request = request;
     this.#object = object;
-    this.#reinvoked =
-      request.reinvocation?.stateOf(name, () => new Reinvoked()) ?? new Reinvoked();
+    this.#reinvoked = request.reinvocation?.stateOf(name, () => new Reinvoked()) ?? new Reinvoked();
     if (request.reinvocation?.isSecond === true) this.#reinvoked.resume(object);
   }
 
@@ -127,7 +128,9 @@ class Change {
     const matched = matchConditions(program.conditions, scopes.conditions, program.failsClosed);
     if (matched.kind === "error") this.#fail(compiled, binding, matched.message, "Invalid");
     if (matched.kind !== "match") return;
-    const key = [compiled.name, binding, param?.metadata?.namespace, param?.metadata?.name].join("/");
+    const key = [compiled.name, binding, param?.metadata?.namespace, param?.metadata?.name].join(
+      "/",
+    );
     if (this.#request.reinvocation?.isSecond === true && !this.#reinvoked.isDue(key)) return;
     const before = this.#object;
     for (const mutation of program.mutations) this.#mutate(invocation, mutation);
@@ -143,11 +146,14 @@ class Change {
     const seen = new RequestVariables(this.#deps, { ...this.#request, object: this.#object });
     const scopes = seen.scopes(covered, param, compiled.variables);
     const target = this.#deps.target(covered, subresource);
+    const observe = this.#deps.metrics.start();
     try {
       this.#object = evaluateMutation(mutation, scopes.full, target, this.#object);
+      observe(compiled.name, binding, undefined);
     } catch (error) {
-      if (error instanceof ApiError) throw error;
       const why = error instanceof Error ? error.message : String(error);
+      observe(compiled.name, binding, why);
+      if (error instanceof ApiError) throw error;
       this.#fail(compiled, binding, why, "Invalid");
     }
   }

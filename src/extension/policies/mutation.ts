@@ -4,6 +4,7 @@
  * Holds  a failed `test` leaves the object as it is; the result is decoded and defaulted like a client's.
  * Texts as upstream's pkg/admission/plugin/policy/mutating/patch.
  */
+import { dictionary } from "#base/own.ts";
 import { cloneJson } from "#api/json-value.ts";
 import type { StructShape } from "#api/apply/shape.ts";
 import type { AnyObject, JsonObject, JsonValue } from "#api/object.ts";
@@ -48,8 +49,7 @@ export function evaluateMutation(
   if (outcome.kind === "error") throw new Error(outcome.message);
   const value = outcome.value as Value; // what an evaluation makes
   const before = view.toView(object);
-  const after =
-    type === "JSONPatch" ? patched(before, value) : configured(before, value, shape());
+  const after = type === "JSONPatch" ? patched(before, value) : configured(before, value, shape());
   if (after === before) return object;
   refuseBeyondLimits(after);
   return view.fromView(after, object);
@@ -86,7 +86,7 @@ function isFailedTest(message: string): boolean {
 
 function operationOf(value: Value): JsonObject {
   if (!(value instanceof ObjectValue)) throw new Error("type mismatch: expected JSONPatch");
-  const operation: Record<string, JsonValue> = {};
+  const operation = dictionary<JsonValue>();
   for (const name of value.names()) {
     const field = value.field(name) ?? null;
     if (field instanceof ObjectValue) checkNames(field, undefined);

@@ -23,7 +23,7 @@ export interface ParamSource {
 /** Finds the source of `paramKind`; undefined: no such kind is served. */
 export type FindParams = (apiVersion: string, kind: string) => ParamSource | undefined;
 
-export type Params =
+type Params =
   | { readonly kind: "found"; readonly params: readonly (AnyObject | null)[] }
   | { readonly kind: "error"; readonly message: string };
 
@@ -43,7 +43,9 @@ export function collectParams(
   const source = findParams(apiVersion, kind);
   if (source === undefined) {
     // As Go prints the generated message of ParamKind.
-    return failed(`paramKind kind \`&ParamKind{APIVersion:${apiVersion},Kind:${kind},}\` not known`);
+    return failed(
+      `paramKind kind \`&ParamKind{APIVersion:${apiVersion},Kind:${kind},}\` not known`,
+    );
   }
   return select(source, paramRef, namespace);
 }
@@ -82,9 +84,7 @@ function named(
   const spec = maybe(paramRef, "selector");
   if (spec === undefined) return undefined;
   const selector = selectorFromLabelSelector(spec as LabelSelectorSpec); // validated on its write
-  return source
-    .list(namespace)
-    .filter(({ metadata }) => labelsMatch(selector, metadata?.labels));
+  return source.list(namespace).filter(({ metadata }) => labelsMatch(selector, metadata?.labels));
 }
 
 function specOf(object: AnyObject): Fields {

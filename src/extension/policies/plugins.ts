@@ -6,9 +6,12 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import { objectView } from "../webhooks/object-view.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { MetricSet } from "#server/metric-set.ts";
 import { compileMutating, compileValidating } from "./compile.ts";
 import type { Covered } from "./matcher.ts";
 import { mutatingAdmissionPolicy, type MutatingProgram } from "./mutating.ts";
+import { PolicyMetrics } from "./metrics.ts";
 import type { MutationTarget } from "./mutation.ts";
 import type { FindParams, ParamSource } from "./params.ts";
 import { PolicyIndex } from "./policy-index.ts";
@@ -16,9 +19,11 @@ import type { ValidatingProgram } from "./validating-decision.ts";
 import { validatingAdmissionPolicy } from "./validating.ts";
 import type { VariableDeps } from "./variables.ts";
 
-export interface PoliciesDeps {
+interface PoliciesDeps {
   readonly lookup: Lister;
   readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly metrics: MetricSet;
   /** Change whenever a policy or a binding of that type may have changed. */
   readonly versions: { readonly mutating: () => number; readonly validating: () => number };
 }
@@ -49,9 +54,20 @@ export function createPolicies(deps: PoliciesDeps): Policies {
   const findParams = paramsOf(served, { find }, lookup);
   const variables: VariableDeps = { lookup, authorizer, catalog: { find }, findParams };
   const target = targetsOf({ find });
+  const metricsOf = (type: "mutating" | "validating"): PolicyMetrics =>
+    new PolicyMetrics(deps.clock, deps.metrics, type);
   return {
-    mutating: mutatingAdmissionPolicy({ ...variables, policies: mutating, target }),
-    validating: validatingAdmissionPolicy({ ...variables, policies: validating }),
+    mutating: mutatingAdmissionPolicy({
+      ...variables,
+      policies: mutating,
+      metrics: metricsOf("mutating"),
+      target,
+    }),
+    validating: validatingAdmissionPolicy({
+      ...variables,
+      policies: validating,
+      metrics: metricsOf("validating"),
+    }),
     serve(served_) {
       catalog = served_;
       served_.onChange(() => {

@@ -27,7 +27,7 @@ export interface Compiled<P> {
   readonly variables: readonly NamedExpression[];
 }
 
-export type Coverage =
+type Coverage =
   | { readonly kind: "covered"; readonly covered: Covered }
   | { readonly kind: "no" }
   | { readonly kind: "error"; readonly message: string };
@@ -36,7 +36,7 @@ interface Matching {
   cover(request: AdmissionRequest, lookup: Lister): Coverage;
 }
 
-export interface CompiledBinding extends Matching {
+interface CompiledBinding extends Matching {
   readonly name: string;
   readonly object: AnyObject;
 }
@@ -47,7 +47,7 @@ export interface CompiledPolicy<P> extends Compiled<P>, Matching, RuleEntry {
   readonly bindings: readonly CompiledBinding[];
 }
 
-export interface PolicySource {
+interface PolicySource {
   readonly lookup: Lister;
   readonly policies: GroupResource;
   readonly bindings: GroupResource;

@@ -9,6 +9,7 @@ import type { AdmissionRequest } from "#admission/admission.ts";
 import type { AnyObject, GroupVersionKind, JsonObject, JsonValue } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { dynNode, type Schema, type SchemaNode, schemaNode } from "#cel/schema-types.ts";
+import { dictionary } from "#base/own.ts";
 import { must } from "#base/assert.ts";
 import { kindOf } from "../matching/rule-index.ts";
 
@@ -23,7 +24,10 @@ const timeSchema: Schema = { type: "string", format: "date-time" };
 const textsSchema: Schema = { type: "array", items: textSchema };
 const textMapSchema: Schema = { type: "object", additionalProperties: textSchema };
 
-function objectSchema(properties: Readonly<Record<string, Schema>>, required: readonly string[]): Schema {
+function objectSchema(
+  properties: Readonly<Record<string, Schema>>,
+  required: readonly string[],
+): Schema {
   return { type: "object", properties, required: [...required] };
 }
 
@@ -123,7 +127,10 @@ function unescaped(node: SchemaNode): SchemaNode {
 }
 
 function withOptions(node: SchemaNode): SchemaNode {
-  return { ...node, fields: new Map(node.fields).set("options", { name: "options", node: dynNode }) };
+  return {
+    ...node,
+    fields: new Map(node.fields).set("options", { name: "options", node: dynNode }),
+  };
 }
 
 /** `request` of one admission request; fields that Go omits when empty are left out. */
@@ -187,7 +194,7 @@ const keptMetadata = [
 /** `namespaceObject`: the namespace without what expressions may not see (managers, owners). */
 export function describeNamespace(namespace: AnyObject): JsonObject {
   const { metadata = {}, spec, status } = namespace;
-  const kept: Record<string, JsonValue> = {};
+  const kept = dictionary<JsonValue>();
   for (const field of keptMetadata) {
     const value = metadata[field];
     if (value !== undefined) kept[field] = value as JsonValue;

@@ -6,17 +6,24 @@
  * Texts and order as upstream's pkg/admission/plugin/policy/validating/validator.go.
  */
 import { limits } from "./limits.ts";
-import { Budget, evaluate, type Expression, OutOfBudget, type Outcome, type Scope } from "./expression.ts";
+import {
+  Budget,
+  evaluate,
+  type Expression,
+  OutOfBudget,
+  type Outcome,
+  type Scope,
+} from "./expression.ts";
 import { matchConditions } from "./match-conditions.ts";
 
-export interface Validation {
+interface Validation {
   readonly expression: Expression;
   readonly message: string;
   readonly messageExpression: Expression | undefined;
   readonly reason: string;
 }
 
-export interface AuditAnnotation {
+interface AuditAnnotation {
   readonly key: string;
   readonly expression: Expression;
 }
@@ -36,7 +43,7 @@ export interface Scopes {
   readonly conditions: Scope;
 }
 
-export interface Denial {
+interface Denial {
   readonly message: string;
   /** "" for errors: the status says Invalid. */
   readonly reason: string;
@@ -44,7 +51,7 @@ export interface Denial {
   readonly at: number;
 }
 
-export type Annotation =
+type Annotation =
   | { readonly kind: "publish"; readonly key: string; readonly value: string }
   | { readonly kind: "error"; readonly message: string };
 
@@ -112,7 +119,10 @@ function denialOf(
   }
   if (outcome?.value === true) return undefined;
   const { reason } = validation;
-  return { message: chooseMessage(validation, message), reason: reason === "" ? "Invalid" : reason };
+  return {
+    message: chooseMessage(validation, message),
+    reason: reason === "" ? "Invalid" : reason,
+  };
 }
 
 /** The evaluated message if it is usable, else the written one, else the expression. */

@@ -14,11 +14,13 @@ import { ApiError, type StatusReason } from "#api/status.ts";
 import { part, text, texts } from "#api/validation/fields.ts";
 import { type CompiledPolicy, type PolicyIndex, isJudged } from "./policy-index.ts";
 import { collectParams } from "./params.ts";
+import type { PolicyMetrics } from "./metrics.ts";
 import { type Decision, decide, type ValidatingProgram } from "./validating-decision.ts";
 import { RequestVariables, type VariableDeps } from "./variables.ts";
 
-export interface ValidatingDeps extends VariableDeps {
+interface ValidatingDeps extends VariableDeps {
   readonly policies: PolicyIndex<ValidatingProgram>;
+  readonly metrics: PolicyMetrics;
 }
 
 interface Denied {
@@ -82,7 +84,8 @@ class Judgement {
       }
       for (const param of params.params) {
         const scopes = this.#variables.scopes(covered.covered, param, compiled.variables);
-        this.#take(decide(program, scopes), name, binding.object, annotations);
+        const observe = this.#deps.metrics.start();
+        this.#take(decide(program, scopes), compiled, binding.object, annotations, observe);
       }
     }
     this.#publish(name, annotations);
@@ -105,14 +108,18 @@ class Judgement {
 
   #take(
     { denials, annotations }: Decision,
-    policy: string,
+    { name: policy }: CompiledPolicy<ValidatingProgram>,
     binding: AnyObject,
     values: Map<string, Set<string>>,
+    observe: ReturnType<PolicyMetrics["start"]>,
   ): void {
     const name = binding.metadata?.name ?? "";
     const actions = texts(part(binding, "spec"), "validationActions");
     for (const denial of denials) {
-      for (const action of actions) this.#act(action, denial, policy, binding);
+      for (const action of actions) {
+        this.#act(action, denial, policy, binding);
+        observe(policy, name, denial.message, action.toLowerCase());
+      }
     }
     for (const annotation of annotations) {
       if (annotation.kind === "error") {

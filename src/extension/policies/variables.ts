@@ -51,7 +51,10 @@ export class RequestVariables {
   }
 
   scopes(covered: Covered, param: AnyObject | null, variables: readonly NamedExpression[]): Scopes {
-    const base = new Map(this.#base(covered)).set("params", param === null ? null : dynValue(param));
+    const base = new Map(this.#base(covered)).set(
+      "params",
+      param === null ? null : dynValue(param),
+    );
     const plain = new Map(base).set("namespaceObject", this.#namespaceObject());
     return {
       full: complete(this.#withAuthorizer(plain), variables),
@@ -123,7 +126,10 @@ const ofPath = {
   name: "",
 };
 
-function complete(values: Values, variables: readonly NamedExpression[]): ReadonlyMap<string, Value> {
+function complete(
+  values: Values,
+  variables: readonly NamedExpression[],
+): ReadonlyMap<string, Value> {
   const lazy: LazyVariables = new LazyVariables(variables, () => values);
   return values.set("variables", lazy);
 }

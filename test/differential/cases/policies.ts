@@ -58,9 +58,17 @@ const wrongExpressions: Case = {
     valid(" "),
     valid("object.x ==\n  'é' +"),
     valid("true", { messageExpression: "1" }),
-    valid("true", { messageExpression: "authorizer.path('/x').check('get').allowed() ? 'a' : 'b'" }),
+    valid("true", {
+      messageExpression: "authorizer.path('/x').check('get').allowed() ? 'a' : 'b'",
+    }),
     { variables: [{ name: "a", expression: "1" }], ...valid("variables.a == 'x'") },
-    { variables: [{ name: "a-b", expression: "1" }, { name: "", expression: "" }], ...truth },
+    {
+      variables: [
+        { name: "a-b", expression: "1" },
+        { name: "", expression: "" },
+      ],
+      ...truth,
+    },
     { matchConditions: [{ name: "a", expression: "'x'" }], ...truth },
     { matchConditions: [{ name: "", expression: "" }], ...truth },
     { auditAnnotations: [{ key: "k", valueExpression: "1" }] },
@@ -77,7 +85,12 @@ const wrongPolicies: Case = {
     { ...truth, paramKind: {} },
     valid("true", { message: " ", reason: "Gone" }),
     valid("true", { message: "a\nb", messageExpression: " " }),
-    { auditAnnotations: [{ key: "a b", valueExpression: "'x'" }, { key: "a b", valueExpression: "" }] },
+    {
+      auditAnnotations: [
+        { key: "a b", valueExpression: "'x'" },
+        { key: "a b", valueExpression: "" },
+      ],
+    },
     {
       ...truth,
       matchConstraints: {
@@ -119,7 +132,10 @@ const wrongBindings: Case = {
       paramRef: { name: "a", selector: {}, parameterNotFoundAction: "Maybe" },
     },
   ].map((spec) =>
-    post(`${bindingsOf("Validating")}?dryRun=All`, object("ValidatingAdmissionPolicyBinding", "b", spec)),
+    post(
+      `${bindingsOf("Validating")}?dryRun=All`,
+      object("ValidatingAdmissionPolicyBinding", "b", spec),
+    ),
   ),
 };
 
@@ -158,10 +174,17 @@ const denied: Case = {
       ],
       validations: [
         { expression: "variables.size < 3", message: "too many" },
-        { expression: "!has(object.data.no)", messageExpression: "'no is ' + object.data.no", reason: "Forbidden" },
+        {
+          expression: "!has(object.data.no)",
+          messageExpression: "'no is ' + object.data.no",
+          reason: "Forbidden",
+        },
         { expression: "!has(object.data.odd) || variables.bad == ''" },
         { expression: "!has(object.data.line)", messageExpression: "'a\\nb'", reason: "Invalid" },
-        { expression: "!has(object.data.num) || int(object.data.num) > 0", reason: "RequestEntityTooLarge" },
+        {
+          expression: "!has(object.data.num) || int(object.data.num) > 0",
+          reason: "RequestEntityTooLarge",
+        },
       ],
     }),
     post(maps, map("many", { a: "1", b: "2", c: "3" }), inForce),
@@ -218,7 +241,8 @@ const mutated: Case = {
         {
           patchType: "ApplyConfiguration",
           applyConfiguration: {
-            expression: "Object{metadata: Object.metadata{labels: {'made': 'yes'}}, data: {'added': request.operation}}",
+            expression:
+              "Object{metadata: Object.metadata{labels: {'made': 'yes'}}, data: {'added': request.operation}}",
           },
         },
         {
@@ -238,7 +262,8 @@ const mutated: Case = {
         {
           patchType: "JSONPatch",
           jsonPatch: {
-            expression: "has(object.data.lost) ? [JSONPatch{op: 'remove', path: '/data/nothing'}] : []",
+            expression:
+              "has(object.data.lost) ? [JSONPatch{op: 'remove', path: '/data/nothing'}] : []",
           },
         },
         {
@@ -268,22 +293,23 @@ const mutated: Case = {
 
 const webhookConditions: Case = {
   name: "matchConditions of webhooks",
-  steps: ["1", "1 +", "variables.a", "params.a == 1", "request.userInfo.name == 'x'"].map((expression) =>
-    post(`${group}/validatingwebhookconfigurations?dryRun=All`, {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "ValidatingWebhookConfiguration",
-      metadata: { name: "conditions" },
-      webhooks: [
-        {
-          name: "c.example.com",
-          rules: [{ ...rule, operations: ["CREATE"] }],
-          clientConfig: { url: "https://127.0.0.1:1/x" },
-          sideEffects: "None",
-          admissionReviewVersions: ["v1"],
-          matchConditions: [{ name: "c", expression }],
-        },
-      ],
-    }),
+  steps: ["1", "1 +", "variables.a", "params.a == 1", "request.userInfo.name == 'x'"].map(
+    (expression) =>
+      post(`${group}/validatingwebhookconfigurations?dryRun=All`, {
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "ValidatingWebhookConfiguration",
+        metadata: { name: "conditions" },
+        webhooks: [
+          {
+            name: "c.example.com",
+            rules: [{ ...rule, operations: ["CREATE"] }],
+            clientConfig: { url: "https://127.0.0.1:1/x" },
+            sideEffects: "None",
+            admissionReviewVersions: ["v1"],
+            matchConditions: [{ name: "c", expression }],
+          },
+        ],
+      }),
   ),
 };
 
