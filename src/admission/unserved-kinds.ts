@@ -23,19 +23,7 @@ interface UnservedKind {
   readonly concerns?: (object: AnyObject) => boolean;
 }
 
-const registration = "admissionregistration.k8s.io";
-const policies = "this server does not evaluate admission policies yet";
-
-function refused(resource: string, kind: string, why: string): UnservedKind {
-  const text = `is not supported: ${why}, so it would deny or change nothing`;
-  return { group: registration, resource, kind, onWrite: "refuse", why: text };
-}
-
 export const unservedKinds: readonly UnservedKind[] = [
-  refused("validatingadmissionpolicies", "ValidatingAdmissionPolicy", policies),
-  refused("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", policies),
-  refused("mutatingadmissionpolicies", "MutatingAdmissionPolicy", policies),
-  refused("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", policies),
   {
     group: "networking.k8s.io",
     resource: "servicecidrs",

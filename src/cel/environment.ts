@@ -15,7 +15,7 @@ import { literalErrors } from "./literal-checks.ts";
 import { parse } from "./parser.ts";
 import { CostExceeded, Frame, plan, type Step } from "./plan.ts";
 import { showErrors, type SourceError } from "./source-error.ts";
-import { printType, sameType, type Type } from "./type.ts";
+import { sameType, type Type } from "./type.ts";
 
 export const callCostMax = 1_000_000;
 
@@ -98,9 +98,14 @@ function standardOf(minor: number): Functions {
 function wrongResult(results: readonly Type[], type: Type): string {
   const [only] = results;
   if (results.length === 1 && only !== undefined) {
-    return `must evaluate to ${printType(only)} but got ${printType(type)}`;
+    return `must evaluate to ${nameType(only)} but got ${nameType(type)}`;
   }
-  return `must evaluate to one of [${results.map(printType).join(" ")}] but got ${printType(type)}`;
+  return `must evaluate to one of [${results.map(nameType).join(" ")}] but got ${nameType(type)}`;
+}
+
+/** As cel-go's Type.String, which knows no short names. */
+function nameType({ name, parameters }: Type): string {
+  return parameters.length === 0 ? name : `${name}(${parameters.map(nameType).join(", ")})`;
 }
 
 /** Planned at the first evaluation: most stored expressions of a large cluster are never run. */

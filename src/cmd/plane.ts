@@ -37,6 +37,8 @@ import type { ImagePatterns } from "#hollow/image-pull.ts";
 import { httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import { NodeOffload } from "#platform/node/offload.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
+import { withExpressions } from "#extension/policies/expression-findings.ts";
+import type { Policies } from "#extension/policies/plugins.ts";
 import type { Webhooks } from "#extension/webhooks/plugins.ts";
 import { createLister } from "#registry/lister.ts";
 import {
@@ -66,6 +68,7 @@ import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
+import { openPolicies } from "./policies.ts";
 import { openWebhooks } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
@@ -152,18 +155,13 @@ async function startOn(
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
-  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
-  const webhooks = openWebhooks(host, {
-    registry,
-    lookup: createLister(registry),
-    metrics,
-    ...opened,
-  });
-  const parts = { registry, access, yaml, metrics, kubelets, webhooks };
+  const { webhooks, policies } = openExtensions(host, options, { registry, access, metrics });
+  const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
   const definitions = serveDefinitions({ ...host, registry, catalog, rulesOf }, builtinResources());
   webhooks.serve(catalog);
+  policies.serve(catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
   // Clients that come before the bootstrap objects are there find an API without them, not an error.
@@ -235,7 +233,7 @@ function openPlaneRegistry(
       ...host,
       store,
       fieldValue,
-      strategyFor: strategyWithRules,
+      strategyFor: (info) => withExpressions(info.storage ?? info, strategyWithRules(info)),
     },
     {
       ...recommendedRegistryOptions,
@@ -268,6 +266,21 @@ function planeMetrics(store: OpenedStore): MetricSet {
   return metrics;
 }
 
+/** What judges writes beyond the built-in plugins. */
+function openExtensions(
+  host: SupervisedHost,
+  options: PlaneOptions,
+  { registry, access, metrics }: Pick<ServerParts, "registry" | "access" | "metrics">,
+): Pick<ServerParts, "webhooks" | "policies"> {
+  const { authorizer } = access;
+  const parts = { registry, lookup: createLister(registry), metrics, authorizer };
+  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
+  return {
+    webhooks: openWebhooks(host, { ...parts, ...opened }),
+    policies: openPolicies({ ...parts, clock: host.clock }),
+  };
+}
+
 interface ServerParts {
   readonly registry: OpenRegistry;
   readonly access: ServerAccess;
@@ -275,6 +288,7 @@ interface ServerParts {
   readonly metrics: MetricSet;
   readonly kubelets: OpenedKubelets;
   readonly webhooks: Webhooks;
+  readonly policies: Policies;
 }
 
 function makeServer(
@@ -284,7 +298,7 @@ function makeServer(
 ): { readonly server: ApiServer; readonly aggregator: Aggregator } {
   const { registry } = parts;
   const lookup = createLister(registry);
-  const { access, yaml, metrics, kubelets, webhooks } = parts;
+  const { access, yaml, metrics, kubelets, webhooks, policies } = parts;
   // Admission is made before the server that serves the kinds.
   const made: { server?: ApiServer } = {};
   const plugins = defaultPlugins({
@@ -296,7 +310,13 @@ function makeServer(
     serviceAddresses: limits.serviceAddresses,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
-    extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
+    extra: [
+      policies.mutating,
+      webhooks.mutating,
+      webhooks.conditions,
+      policies.validating,
+      webhooks.validating,
+    ],
   });
   countFailures(metrics, host.supervisor);
   let aggregator: Aggregator | undefined;

@@ -1,5 +1,7 @@
 /** The way to admission webhooks: transports, limits, and what they are resolved by. */
 import type { Lister } from "#api/lister.ts";
+import type { Authorizer } from "#auth/auth.ts";
+import { webhookConditionEvaluator } from "#extension/policies/webhook-conditions.ts";
 import { serviceTargets } from "#extension/service-target.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { createWebhooks, type Webhooks, type WebhooksDeps } from "#extension/webhooks/plugins.ts";
@@ -20,12 +22,13 @@ interface Parts {
   readonly metrics: MetricSet;
   readonly open?: OpenTransport;
   readonly credentials?: WebhooksDeps["credentials"];
+  readonly authorizer: Authorizer;
 }
 
 const registration = "admissionregistration.k8s.io";
 
 export function openWebhooks(host: Host, parts: Parts): Webhooks {
-  const { registry, lookup, metrics, open = openTransport, credentials } = parts;
+  const { registry, lookup, metrics, open = openTransport, credentials, authorizer } = parts;
   const changes = (group: string, ...resources: readonly string[]): (() => number) =>
     changesOf(
       registry,
@@ -45,6 +48,7 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
       },
       services: serviceTargets({ lookup, random: host.random, version }),
       open,
+      evaluator: webhookConditionEvaluator(authorizer),
       ...(credentials === undefined ? {} : { credentials }),
     },
     limits.webhookCalls,

@@ -397,14 +397,6 @@ describe("a configuration that reaches too far", () => {
     assert.equal(world.hooks.asked.length, before);
   });
 
-  test("matchConditions are refused while nothing evaluates them", async () => {
-    const matchConditions = [{ name: "c", expression: "true" }];
-    const clientConfig = { url: world.hooks.url("/allow"), caBundle: world.hooks.caBundle };
-    const body = configuration("validating", "c", { clientConfig, matchConditions });
-    const answer = await world.create(`${registration}/${pathOf("validating")}`, body);
-    assert.equal(answer.status, 501);
-  });
-
   test("a thousand configurations that do not match are not asked and do not slow a write down", async () => {
     const path = `${registration}/${pathOf("validating")}`;
     for (let at = 0; at < 1_000; at++) {

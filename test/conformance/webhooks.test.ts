@@ -5,6 +5,7 @@ import { hostAuthorities, hostsTransport } from "#platform/node/http/http-hosts.
 import { allow, deny, patch } from "#extension/testing/webhook-server.ts";
 import {
   configMap,
+  configuration,
   openWebhookWorld,
   pathOf,
   pod,
@@ -48,6 +49,39 @@ describe("AdmissionWebhook", () => {
       assert.equal(answer.json["reason"], "the-reason");
     }
     assert.equal((await world.create(maps, configMap("denied"))).status, 201);
+  });
+
+  test("should reject validating webhook configurations with invalid match conditions", async () => {
+    const matchConditions = [{ name: "c", expression: "object.spec.x == " }];
+    const clientConfig = { url: world.hooks.url("/deny"), caBundle: world.hooks.caBundle };
+    const body = configuration("validating", "invalid", { clientConfig, matchConditions });
+    const answer = await world.create(`${registration}/${pathOf("validating")}`, body);
+    assert.equal(answer.status, 422);
+    assert.match(
+      answer.text,
+      /matchConditions\[0\]\.expression: Invalid value: .*compilation failed: ERROR/,
+    );
+  });
+
+  test("should be able to create and update validating webhook configurations with match conditions", async () => {
+    world.hooks.on("/deny", deny("matched"));
+    const matchConditions = [
+      { name: "skip", expression: "!object.metadata.name.startsWith('skip')" },
+      { name: "access", expression: "authorizer.requestResource.check('get').allowed()" },
+      { name: "data", expression: "object.data.a == 'b'" },
+    ];
+    const asked = async (name: string, data: object): Promise<number> =>
+      (await world.create(`${maps}?dryRun=All`, configMap(name, data))).status;
+    await world.register("validating", "some", "/deny", { matchConditions });
+    assert.equal(await asked("matched", { a: "b" }), 400);
+    assert.equal(await asked("skipped", {}), 201, "a false condition wins over one that fails");
+    assert.equal(await asked("unmatched", { a: "c" }), 201);
+    assert.equal(await asked("failing", { c: "d" }), 403);
+    await world.unregister("validating", "some");
+    const ignore = { matchConditions, failurePolicy: "Ignore" };
+    await world.register("validating", "some", "/deny", ignore);
+    assert.equal(await asked("failing", { c: "d" }), 201, "the failure may be ignored");
+    await world.unregister("validating", "some");
   });
 
   test("should unconditionally reject operations on fail closed webhook", async () => {

@@ -38,10 +38,6 @@ export const known: readonly Known[] = [
     reason: "each server tells its own address",
   },
   {
-    at: /(?:Validating|Mutating)(?:AdmissionPolicy|AdmissionPolicyBinding|WebhookConfiguration) > /,
-    reason: "admission policies and webhooks are refused with 501 until they work",
-  },
-  {
     at: /> headers warning/,
     ours: /is stored,/,
     reason: "kinds that wait for a controller or a server of their own carry a warning",

@@ -109,6 +109,11 @@ const listsNeverLeftOut: ReadonlySet<string> = new Set([
   "CustomResourceDefinitionStatus.storedVersions",
 ]);
 
+/** Required by validation, and all the same left out by Go when they are empty. */
+const listsLeftOut: ReadonlySet<string> = new Set([
+  "ValidatingAdmissionPolicyBindingSpec.validationActions",
+]);
+
 /** Defaults of list keys that a schema without `default` does not tell. */
 const builtInKeyDefaults: Readonly<Record<string, Readonly<Record<string, JsonValue>>>> = {
   "io.k8s.api.core.v1.ContainerPort": { protocol: "TCP" },
@@ -222,6 +227,7 @@ function zeroOf(schema: ObjectSchema, name: string): JsonValue | undefined {
   const list = field.type === "array" || field.type === "map";
   const qualified = `${schema.name.slice(schema.name.lastIndexOf(".") + 1)}.${name}`;
   if (list && listsNeverLeftOut.has(qualified)) return null;
+  if (listsLeftOut.has(qualified)) return undefined;
   return list && schema.required.includes(name) ? null : undefined;
 }
 

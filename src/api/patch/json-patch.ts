@@ -138,7 +138,13 @@ const kinds: Readonly<Record<OperationKind, (state: PatchState, operation: Opera
     addAt(place, cloneJson(operation.value ?? null));
   },
   remove: (state, operation) => {
-    removeAt(findPlace(state.root, requirePath(operation), "remove"), "remove");
+    const path = requirePath(operation);
+    const place = findPlace(state.root, path, "remove");
+    if (!Array.isArray(place.container) && valueAt(place) === undefined) {
+      const why = `Unable to remove nonexistent key: ${place.key}: missing value`;
+      throw new JsonPatchError(`error in remove for path: '${path}': ${why}`);
+    }
+    removeAt(place, "remove");
   },
   replace: (state, operation) => {
     const place = findPlace(state.root, requirePath(operation), "replace");

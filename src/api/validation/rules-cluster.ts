@@ -66,13 +66,16 @@ import {
   validateStorageClass,
   validateStorageClassUpdate,
 } from "./storage.ts";
+import { validateMutatingPolicy } from "./mutating-policies.ts";
 import { validateAdmissionPolicy, validateValidatingBinding } from "./validating-policies.ts";
+import { validateMutatingBinding, validatePolicyBinding } from "./policy-bindings.ts";
 import { ingressWarnings } from "./warnings.ts";
-import { validatePolicyBinding, validateWebhooks } from "./webhooks.ts";
+import { validateWebhooks } from "./webhooks.ts";
 
 const admission: Readonly<Record<string, Rules>> = {
   "admissionregistration.k8s.io/mutatingwebhookconfigurations": { validate: validateWebhooks },
   "admissionregistration.k8s.io/validatingwebhookconfigurations": { validate: validateWebhooks },
+  "admissionregistration.k8s.io/mutatingadmissionpolicies": { validate: validateMutatingPolicy },
   "admissionregistration.k8s.io/validatingadmissionpolicies": { validate: validateAdmissionPolicy },
   "admissionregistration.k8s.io/validatingadmissionpolicybindings": {
     validate: (binding) => [
@@ -81,7 +84,7 @@ const admission: Readonly<Record<string, Rules>> = {
     ],
   },
   "admissionregistration.k8s.io/mutatingadmissionpolicybindings": {
-    validate: validatePolicyBinding,
+    validate: (binding) => [...validatePolicyBinding(binding), ...validateMutatingBinding(binding)],
   },
 };
 

@@ -1,58 +1,100 @@
-/** Validating admission policies: actions and parts, not the expressions. Texts as upstream's. */
+/** Validating admission policies: all but what their expressions say. Texts as upstream's. */
 import type { FieldError } from "../status.ts";
 import type { Fields } from "./fields.ts";
-import { count, items, maybe, part, text, texts } from "./fields.ts";
+import { count, items, part, text, texts } from "./fields.ts";
 import {
+  append,
   child,
   duplicate,
   index,
+  invalidEach,
   invalidValue,
   notSupported,
   required,
   repeatedAt,
 } from "./errors.ts";
 import { checkIfGiven } from "./choices.ts";
-import { checkResourceRule } from "./webhooks.ts";
+import { checkPolicy, checkPolicyExpressions } from "./policy-parts.ts";
+import { qualifiedNameErrors } from "../selectors/label-syntax.ts";
 
 const actions = ["Audit", "Deny", "Warn"];
+
+const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+const annotationsMax = 20;
+const annotationBytesMax = 5 * 1024;
 
 export function validateAdmissionPolicy(policy: Fields): FieldError[] {
   const out: FieldError[] = [];
   const spec = part(policy, "spec");
-  const failure = spec["failurePolicy"];
-  checkIfGiven(out, failure, ["Fail", "Ignore"], "spec.failurePolicy");
-  checkConstraints(out, spec);
+  checkPolicy(out, spec);
+  checkPolicyExpressions(out, spec);
   if (count(spec, "validations") === 0 && count(spec, "auditAnnotations") === 0) {
-    const detail = "validations or auditAnnotations must be specified";
-    out.push(required("spec.validations", detail));
+    const detail = "validations or auditAnnotations must contain at least one item";
+    out.push(required("spec.validations", detail), required("spec.auditAnnotations", detail));
   }
   items(spec, "validations").forEach((validation, at) => {
-    if (text(validation, "expression").trim() !== "") return;
-    const path = child(index("spec.validations", at), "expression");
-    out.push(required(path, "expression is not specified"));
+    checkValidation(out, validation, index("spec.validations", at));
   });
+  checkAnnotations(out, policy, items(spec, "auditAnnotations"), "spec.auditAnnotations");
   return out;
 }
 
-function checkConstraints(out: FieldError[], spec: Fields): void {
-  const constraints = maybe(spec, "matchConstraints");
-  const path = "spec.matchConstraints";
-  if (constraints === undefined) {
-    out.push(required(path));
-    return;
+function checkValidation(out: FieldError[], validation: Fields, path: string): void {
+  if (text(validation, "expression").trim() === "") {
+    out.push(required(child(path, "expression"), "expression is not specified"));
   }
-  const rules = child(path, "resourceRules");
-  if (count(constraints, "resourceRules") === 0) out.push(required(rules));
-  items(constraints, "resourceRules").forEach((rule, at) => {
-    checkResourceRule(out, rule, index(rules, at));
+  for (const field of ["messageExpression", "message"]) {
+    const given = text(validation, field);
+    if (given === "") continue;
+    const at = child(path, field);
+    if (given.trim() === "") out.push(invalidValue(at, given, "must be non-empty if specified"));
+    else if (field === "message" && /[\n\r]/.test(given.trim())) {
+      out.push(invalidValue(at, given, "must not contain line breaks"));
+    }
+  }
+  checkIfGiven(out, validation["reason"], reasons, child(path, "reason"));
+}
+
+function checkAnnotations(
+  out: FieldError[],
+  policy: Fields,
+  annotations: readonly Fields[],
+  path: string,
+): void {
+  if (annotations.length > annotationsMax) {
+    const detail = `must not have more than ${annotationsMax} auditAnnotations`;
+    out.push(invalidValue(path, annotations, detail));
+  }
+  const name = text(part(policy, "metadata"), "name");
+  const seen = new Set<string>();
+  annotations.forEach((annotation, at) => {
+    const here = index(path, at);
+    const key = text(annotation, "key");
+    const keyPath = child(here, "key");
+    if (name === "") out.push(invalidValue(keyPath, key, "requires metadata.name be non-empty"));
+    else {
+      const whole = `${name}/${key}`;
+      append(out, invalidEach(keyPath, whole, qualifiedNameErrors(whole)));
+    }
+    checkValueExpression(out, text(annotation, "valueExpression").trim(), here);
+    if (seen.has(key)) out.push(duplicate(keyPath, key));
+    seen.add(key);
   });
+}
+
+function checkValueExpression(out: FieldError[], expression: string, path: string): void {
+  const at = child(path, "valueExpression");
+  if (expression === "") out.push(required(at, "valueExpression is not specified"));
+  else if (new TextEncoder().encode(expression).length > annotationBytesMax) {
+    out.push(required(at, `must not exceed ${annotationBytesMax} bytes in length`));
+  }
 }
 
 export function validateValidatingBinding(binding: Fields): FieldError[] {
   const out: FieldError[] = [];
   const given = texts(part(binding, "spec"), "validationActions");
   const path = "spec.validationActions";
-  if (given.length === 0) out.push(required(path));
+  if (given.length === 0) out.push(required(path, "at least one validation action is required"));
   const repeated = new Set(repeatedAt(given));
   given.forEach((action, at) => {
     const here = index(path, at);

@@ -7,7 +7,6 @@ import { has, items, maybe, maybeNumber, maybeText, number, text, texts } from "
 import {
   child,
   duplicate,
-  forbiddenField,
   index,
   invalidEach,
   invalidValue,
@@ -89,6 +88,11 @@ function checkReviewVersions(out: FieldError[], webhook: Fields, path: string): 
 }
 
 function checkRule(out: FieldError[], rule: Fields, path: string): void {
+  checkOperations(out, rule, path);
+  checkResourceRule(out, rule, path);
+}
+
+export function checkOperations(out: FieldError[], rule: Fields, path: string): void {
   const given = texts(rule, "operations");
   const at = child(path, "operations");
   if (given.length === 0) out.push(required(at));
@@ -100,7 +104,6 @@ function checkRule(out: FieldError[], rule: Fields, path: string): void {
     if (operations.includes(operation)) return;
     out.push(notSupported(index(at, i), operation, operations));
   });
-  checkResourceRule(out, rule, path);
 }
 
 export function checkResourceRule(out: FieldError[], rule: Fields, path: string): void {
@@ -228,7 +231,11 @@ function checkService(out: FieldError[], service: Fields, path: string): void {
 }
 
 /** Names and presence; whether an expression compiles is the evaluator's question. */
-function checkConditions(out: FieldError[], conditions: readonly Fields[], path: string): void {
+export function checkConditions(
+  out: FieldError[],
+  conditions: readonly Fields[],
+  path: string,
+): void {
   if (conditions.length > conditionsMax) {
     out.push(tooMany(path, conditions.length, conditionsMax));
     return;
@@ -246,21 +253,4 @@ function checkConditions(out: FieldError[], conditions: readonly Fields[], path:
     }
     names.add(name);
   });
-}
-
-/** Policies and bindings: what is checked without compiling expressions. */
-export function validatePolicyBinding(binding: Fields): FieldError[] {
-  const out: FieldError[] = [];
-  const spec = maybe(binding, "spec") ?? {};
-  if (text(spec, "policyName") === "") out.push(required("spec.policyName"));
-  const parameters = maybe(spec, "paramRef");
-  if (parameters === undefined) return out;
-  const named = text(parameters, "name") !== "";
-  const selected = has(parameters, "selector");
-  if (named && selected) {
-    out.push(forbiddenField("spec.paramRef.name", "name and selector are mutually exclusive"));
-  } else if (!named && !selected) {
-    out.push(required("spec.paramRef", "one of name or selector must be specified"));
-  }
-  return out;
 }

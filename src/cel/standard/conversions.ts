@@ -122,7 +122,7 @@ function asTimestamp(value: Value): Value {
 }
 
 function cannotConvert(value: string, type: string): FunctionError {
-  return new FunctionError(`type conversion error from 'string' to '${type}': '${value}'`);
+  return new FunctionError(`type conversion error from 'string' to '${type}'`);
 }
 
 export const conversionLibrary: Library = {

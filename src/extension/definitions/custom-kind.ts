@@ -16,7 +16,6 @@ import { badRequest, internalError } from "#api/status.ts";
 import { structuralApplyTypes } from "#api/structural/apply-types.ts";
 import { coerceMetadata } from "#api/structural/coerce.ts";
 import { applyStructuralDefaults, dropNulls } from "#api/structural/default.ts";
-import { listRules } from "#api/structural/rules.ts";
 import { prune } from "#api/structural/prune.ts";
 import { compileStructural, type Structural, trustStructural } from "#api/structural/structural.ts";
 import type { CustomFacts, ServedKind } from "#apiserver/kind.ts";
@@ -186,8 +185,7 @@ class LazyParts {
   get rules(): RuleCheck | undefined {
     if (this.#rules === undefined) {
       const structural = this.#structural();
-      const hasRules = structural !== undefined && listRules(structural).length > 0;
-      this.#rules = { check: hasRules ? this.#rulesOf(structural) : undefined };
+      this.#rules = { check: structural === undefined ? undefined : this.#rulesOf(structural) };
     }
     return this.#rules.check;
   }

@@ -44,6 +44,7 @@ export function isCalled(
   const fields = reviewFields(request, candidate);
   const result = hook.conditions.evaluate({ ...objects(), request: fields, user: request.user });
   if (result.kind !== "error") return result.kind === "match";
+  if (hook.failsOpen) return false;
   const { group, resource } = request.info;
   throw forbidden({ group, resource }, request.name, result.message);
 }

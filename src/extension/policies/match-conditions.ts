@@ -1,0 +1,44 @@
+/**
+ * matchConditions: every one must be true for a policy or a webhook to be asked about a request.
+ *
+ * Holds  a condition that is false wins over one that fails; only then failurePolicy decides.
+ */
+import { limits } from "./limits.ts";
+import { Budget, evaluate, type Expression, OutOfBudget, type Scope } from "./expression.ts";
+
+type MatchResult =
+  | { readonly kind: "match" }
+  | { readonly kind: "no-match" }
+  /** failurePolicy is Fail, and no condition was false. */
+  | { readonly kind: "error"; readonly message: string };
+
+const match: MatchResult = { kind: "match" };
+const noMatch: MatchResult = { kind: "no-match" };
+
+export function matchConditions(
+  conditions: readonly Expression[],
+  scope: Scope,
+  failsClosed: boolean,
+): MatchResult {
+  const errors: string[] = [];
+  const budget = new Budget(limits.matchConditionsCost);
+  try {
+    // All are evaluated before any is judged, as upstream: the budget is one for the list.
+    const outcomes = conditions.map((condition) => evaluate(condition, scope, budget));
+    for (const outcome of outcomes) {
+      if (outcome.kind === "error") errors.push(outcome.message);
+      else if (outcome.value === false) return noMatch;
+    }
+  } catch (error) {
+    if (!(error instanceof OutOfBudget)) throw error;
+    errors.push(error.message);
+  }
+  if (errors.length === 0) return match;
+  return failsClosed ? { kind: "error", message: aggregate(errors) } : noMatch;
+}
+
+/** As Go's aggregate error prints: each text once, in brackets when there are several. */
+function aggregate(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+}

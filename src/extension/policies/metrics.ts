@@ -1,0 +1,46 @@
+/** Metrics of admission policies, by upstream's names and labels. */
+import type { Clock } from "#platform/clock.ts";
+import type { Counter, Histogram, MetricSet } from "#server/metric-set.ts";
+
+const bounds = [0.0000005, 0.001, 0.01, 0.1, 1];
+const labels = ["policy", "policy_binding", "error_type"];
+
+/** Checks of one type of policies. */
+export class PolicyMetrics {
+  readonly #clock: Clock;
+  readonly #checks: Counter;
+  readonly #durations: Histogram;
+
+  constructor(clock: Clock, metrics: MetricSet, type: "validating" | "mutating") {
+    this.#clock = clock;
+    const name = `apiserver_${type}_admission_policy_check`;
+    const names = type === "validating" ? [...labels, "enforcement_action"] : labels;
+    const whose = `checks of ${type} admission policies, by policy, binding and error.`;
+    this.#checks = metrics.counter(`${name}_total`, `Number of ${whose}`, names);
+    this.#durations = metrics.histogram(
+      `${name}_duration_seconds`,
+      `Seconds of ${whose}`,
+      names,
+      bounds,
+    );
+  }
+
+  /** Call it where the check begins; the answer, where it is known what came of it. */
+  start(): (policy: string, binding: string, error: string | undefined, action?: string) => void {
+    const began = this.#clock.monotonicMs();
+    return (policy, binding, error, action) => {
+      const values = [policy, binding, errorType(error), ...(action === undefined ? [] : [action])];
+      this.#checks.add(values);
+      this.#durations.observe(values, (this.#clock.monotonicMs() - began) / 1000);
+    };
+  }
+}
+
+function errorType(message: string | undefined): string {
+  if (message === undefined) return "no_error";
+  if (message.startsWith("compilation")) return "compile_error";
+  if (message.startsWith("validation failed due to running out of cost budget")) {
+    return "out_of_budget";
+  }
+  return "invalid_error";
+}

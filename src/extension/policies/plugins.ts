@@ -1,0 +1,113 @@
+/** The two policy plugins of a server, and the evaluator of webhooks' matchConditions. */
+import type { AdmissionPlugin } from "#admission/admission.ts";
+import type { Lister } from "#api/lister.ts";
+import { apiVersionOf } from "#api/object.ts";
+import type { ResourceInfo } from "#api/schema/resource-info.ts";
+import type { ResourceCatalog } from "#apiserver/catalog.ts";
+import type { Authorizer } from "#auth/auth.ts";
+import { objectView } from "../webhooks/object-view.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import { compileMutating, compileValidating } from "./compile.ts";
+import type { Covered } from "./matcher.ts";
+import { mutatingAdmissionPolicy, type MutatingProgram } from "./mutating.ts";
+import { PolicyMetrics } from "./metrics.ts";
+import type { MutationTarget } from "./mutation.ts";
+import type { FindParams, ParamSource } from "./params.ts";
+import { PolicyIndex } from "./policy-index.ts";
+import type { ValidatingProgram } from "./validating-decision.ts";
+import { validatingAdmissionPolicy } from "./validating.ts";
+import type { VariableDeps } from "./variables.ts";
+
+interface PoliciesDeps {
+  readonly lookup: Lister;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly metrics: MetricSet;
+  /** Change whenever a policy or a binding of that type may have changed. */
+  readonly versions: { readonly mutating: () => number; readonly validating: () => number };
+}
+
+export interface Policies {
+  readonly mutating: AdmissionPlugin;
+  readonly validating: AdmissionPlugin;
+  /** Before the first request: the catalog is made after admission. */
+  serve(catalog: ResourceCatalog): void;
+}
+
+const group = "admissionregistration.k8s.io";
+
+export function createPolicies(deps: PoliciesDeps): Policies {
+  const { lookup, authorizer, versions } = deps;
+  let catalog: ResourceCatalog | undefined;
+  const served = (): readonly ResourceInfo[] => catalog?.infos() ?? [];
+  const find: ResourceCatalog["find"] = (...path) => catalog?.find(...path);
+  const source = (type: "mutating" | "validating") => ({
+    lookup,
+    served,
+    version: versions[type],
+    policies: { group, resource: `${type}admissionpolicies` },
+    bindings: { group, resource: `${type}admissionpolicybindings` },
+  });
+  const mutating = new PolicyIndex<MutatingProgram>(source("mutating"), compileMutating);
+  const validating = new PolicyIndex<ValidatingProgram>(source("validating"), compileValidating);
+  const findParams = paramsOf(served, { find }, lookup);
+  const variables: VariableDeps = { lookup, authorizer, catalog: { find }, findParams };
+  const target = targetsOf({ find });
+  const metricsOf = (type: "mutating" | "validating"): PolicyMetrics =>
+    new PolicyMetrics(deps.clock, deps.metrics, type);
+  return {
+    mutating: mutatingAdmissionPolicy({
+      ...variables,
+      policies: mutating,
+      metrics: metricsOf("mutating"),
+      target,
+    }),
+    validating: validatingAdmissionPolicy({
+      ...variables,
+      policies: validating,
+      metrics: metricsOf("validating"),
+    }),
+    serve(served_) {
+      catalog = served_;
+      served_.onChange(() => {
+        mutating.forget();
+        validating.forget();
+      });
+    },
+  };
+}
+
+function targetsOf(
+  catalog: Pick<ResourceCatalog, "find">,
+): (covered: Covered, subresource: string) => MutationTarget {
+  return ({ info, kind }, subresource) => ({
+    view: objectView(catalog, info, kind, subresource),
+    shape: () =>
+      catalog.find(info.group, info.version, info.resource)?.types().shape(apiVersionOf(kind)),
+  });
+}
+
+function paramsOf(
+  served: () => readonly ResourceInfo[],
+  catalog: Pick<ResourceCatalog, "find">,
+  lookup: Lister,
+): FindParams {
+  return (apiVersion, kind): ParamSource | undefined => {
+    const info = served().find(
+      (one) => one.kind === kind && one.storage !== undefined && apiVersionOf(one) === apiVersion,
+    );
+    const { storage } = info ?? {};
+    if (info === undefined || storage === undefined) return undefined;
+    const form = catalog.find(info.group, info.version, info.resource);
+    if (form === undefined) return undefined;
+    return {
+      namespaced: info.namespaced,
+      get(namespace, name) {
+        const found = lookup.get(storage, namespace, name);
+        return found === undefined ? undefined : form.fromStored(found);
+      },
+      list: (namespace) => lookup.list(storage, namespace).map((one) => form.fromStored(one)),
+    };
+  };
+}

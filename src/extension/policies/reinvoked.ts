@@ -1,0 +1,38 @@
+/**
+ * Which mutating policies run again in the second mutating pass of a write.
+ *
+ * Holds  only those with reinvocationPolicy IfNeeded that ran before a change they did not make.
+ */
+import { jsonEqual } from "#api/json-value.ts";
+import type { AnyObject } from "#api/object.ts";
+
+export class Reinvoked {
+  readonly #due = new Set<string>();
+  #ran = new Set<string>();
+  #left: AnyObject | undefined;
+
+  /** `key` ran, and wants to run again after a later change. */
+  add(key: string): void {
+    this.#ran.add(key);
+  }
+
+  /** The object changed: whatever ran so far is due. */
+  requireAll(): void {
+    for (const key of this.#ran) this.#due.add(key);
+    this.#ran = new Set();
+  }
+
+  isDue(key: string): boolean {
+    return this.#due.has(key);
+  }
+
+  /** The pass ends with `object`. */
+  finish(object: AnyObject): void {
+    this.#left = object;
+  }
+
+  /** The second pass begins with `object`, which other plugins may have changed. */
+  resume(object: AnyObject): void {
+    if (!jsonEqual(this.#left, object)) this.requireAll();
+  }
+}
