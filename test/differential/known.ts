@@ -39,7 +39,8 @@ export const known: readonly Known[] = [
   },
   {
     at: /(?:Validating|Mutating)WebhookConfiguration > /,
-    reason: "webhook configurations: findings come in another order; the YAML answers are not looked into",
+    reason:
+      "webhook configurations: findings come in another order; the YAML answers are not looked into",
   },
   {
     at: /> headers warning/,
