@@ -172,9 +172,9 @@ const evaluator: ConditionEvaluator = {
         },
 };
 
-test("conditions decide whether a webhook is asked; one that fails refuses the request", async () => {
-  const conditional = (expression: string): AnyObject =>
-    hook("c", { matchConditions: [{ name: "x", expression }], failurePolicy: "Ignore" });
+test("conditions decide whether a webhook is asked; one that fails does as failurePolicy says", async () => {
+  const conditional = (expression: string, failurePolicy = "Ignore"): AnyObject =>
+    hook("c", { matchConditions: [{ name: "x", expression }], failurePolicy });
   let calls = 0;
   const counting: Send = (sent) => {
     calls++;
@@ -185,7 +185,9 @@ test("conditions decide whether a webhook is asked; one that fails refuses the r
   const other = { apiVersion: "v1", kind: "Binding", metadata: { name: "other" } };
   await admission.validate(request({ object: other }));
   assert.equal(calls, 1);
-  const failing = rig(never, [conditional("fails")], { evaluator });
+  const ignored = rig(never, [conditional("fails")], { evaluator });
+  await ignored.admission.validate(request());
+  const failing = rig(never, [conditional("fails", "Fail")], { evaluator });
   assert.equal(
     await outcome(() => failing.admission.validate(request())),
     '403 bindings "b" is forbidden: no such key',
