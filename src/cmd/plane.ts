@@ -66,7 +66,7 @@ import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
-import { openWebhooks } from "./webhooks.ts";
+import { openConversion, openWebhooks } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
@@ -151,16 +151,16 @@ async function startOn(
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
   const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
-  const webhooks = openWebhooks(host, {
-    registry,
-    lookup: createLister(registry),
-    metrics,
-    ...opened,
-  });
+  const lookup = createLister(registry);
+  const webhooks = openWebhooks(host, { registry, lookup, metrics, ...opened });
   const parts = { registry, access, yaml, metrics, kubelets, webhooks };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
-  const definitions = serveDefinitions({ ...host, registry, catalog }, builtinResources());
+  const conversion = openConversion(host, { registry, lookup, metrics, ...opened });
+  const { converterOf } = conversion;
+  const { convertedBytesMax } = limits;
+  const served = { ...host, registry, catalog, converterOf, convertedBytesMax };
+  const definitions = serveDefinitions(served, builtinResources());
   webhooks.serve(catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);
@@ -203,6 +203,7 @@ async function startOn(
       await listening.close(limits.shutdownMs);
       kubelets.close();
       webhooks.close();
+      conversion.close();
       await yaml.close();
       await registry.close();
       await store.close();

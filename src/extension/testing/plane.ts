@@ -3,6 +3,7 @@ import { builtinResources } from "#api/schema/resources.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ask, openPlane, type Plane } from "#apiserver/testing/plane.ts";
 import { silentLog } from "#platform/log.ts";
+import type { ConverterOf } from "../definitions/conversion.ts";
 import { type Definitions, serveDefinitions } from "../definitions/definitions.ts";
 
 export interface CustomPlane extends Plane {
@@ -11,10 +12,13 @@ export interface CustomPlane extends Plane {
 
 export async function openCustomPlane(
   options: Parameters<typeof openPlane>[0] = {},
+  custom: { readonly converterOf?: ConverterOf } = {},
 ): Promise<CustomPlane> {
   const plane = await openPlane(options);
   const { clock, registry } = plane;
-  const deps = { clock, log: silentLog, registry, catalog: plane.server.catalog };
+  const { catalog } = plane.server;
+  const limits = { convertedBytesMax: 2 ** 26 };
+  const deps = { clock, log: silentLog, registry, catalog, ...custom, ...limits };
   const definitions = serveDefinitions(deps, builtinResources());
   const close = async (): Promise<void> => {
     await definitions.close();
