@@ -50,8 +50,8 @@ export interface ServedKind {
   json(cached: CachedObject): Uint8Array;
   /** What `show` and `json` need first. Absent: nothing. */
   readonly prepared?: Preparation;
-  /** An object of another version of this kind, which is not stored. Absent: `fromStored` does it. */
-  convert?(object: AnyObject): Promise<AnyObject>;
+  /** An object of any version in another one. Absent: that takes no time, `fromStored` and `types` do it. */
+  convert?(object: AnyObject, apiVersion: string): Promise<AnyObject>;
   /** Absent: the kind takes no strategic merge patch. */
   readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
   /** Absent: the kind cannot be shown as a table. */

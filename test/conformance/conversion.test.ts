@@ -62,3 +62,126 @@ describe(name, () => {
       }
     }));
 });
+
+const v1 = collection("v1");
+const v2 = collection("v2");
+const merge = "application/merge-patch+json";
+
+describe("a conversion webhook", () => {
+  let world: ConversionWorld;
+  before(async () => {
+    world = await openConversionWorld();
+    await world.define();
+  });
+  after(() => world.stop());
+
+  /** How often the webhook was asked while `f` ran, and for how many objects. */
+  async function asked(f: () => Promise<unknown>): Promise<readonly number[]> {
+    const before = world.questions().length;
+    await f();
+    return world
+      .questions()
+      .slice(before)
+      .map(({ objects }) => objects.length);
+  }
+
+  test("is not called for requests in the stored version", async () => {
+    const calls = await asked(async () => {
+      const made = await world.create(v1, custom("v1", "plain"));
+      assert.equal(made.status, 201, made.text);
+      await world.ask("GET", `${v1}/plain`);
+      await world.ask("GET", v1);
+    });
+    assert.deepEqual(calls, []);
+  });
+
+  test("converts a list once, however often it is asked for", async () => {
+    for (let i = 0; i < 5; i++) await world.create(v1, custom("v1", `listed-${i}`));
+    const { length } = (await list(world, v1)).items;
+    assert.deepEqual(await asked(() => list(world, v2)), [length]);
+    assert.deepEqual(await asked(() => list(world, v2)), []);
+    assert.deepEqual(await asked(() => world.ask("GET", `${v2}/listed-0`)), []);
+    await world.create(v1, custom("v1", "listed-5"));
+    assert.deepEqual(await asked(() => list(world, v2)), [1]);
+  });
+
+  test("converts what is written in another version, and the answer back", async () => {
+    const made = await world.create(v2, custom("v2", "written"));
+    assert.equal(made.status, 201, made.text);
+    assert.equal((made.json as Fields)["host"], "local");
+    const stored = (await world.ask("GET", `${v1}/written`)).json as Fields;
+    assert.deepEqual([stored["hostPort"], stored["host"]], ["local:80", undefined]);
+    const patched = await patch(world, `${v2}/written`, { port: "81" }, merge);
+    assert.equal(patched.status, 200, patched.text);
+    assert.equal((patched.json as Fields)["port"], "81");
+    const status = await patch(world, `${v2}/written/status`, { status: { seen: 1 } }, merge);
+    assert.deepEqual((status.json as Fields)["status"], { seen: 1 }, status.text);
+    const { resourceVersion } = status.json.metadata ?? {};
+    const put = await world.ask("PUT", `${v2}/written`, {
+      body: {
+        ...custom("v2", "written", { port: "82" }),
+        metadata: { name: "written", resourceVersion },
+      },
+    });
+    assert.equal(put.status, 200, put.text);
+    const end = (await world.ask("GET", `${v1}/written`)).json as Fields;
+    assert.deepEqual([end["hostPort"], end["status"]], ["local:82", { seen: 1 }]);
+  });
+
+  test("a dry run shows what it would have written, and spoils no later answer", async () => {
+    await world.create(v1, custom("v1", "dry"));
+    const tried = await patch(world, `${v2}/dry?dryRun=All`, { port: "99" }, merge);
+    assert.equal((tried.json as Fields)["port"], "99", tried.text);
+    assert.equal(((await world.ask("GET", `${v2}/dry`)).json as Fields)["port"], "80");
+    const made = await world.create(`${v2}?dryRun=All`, custom("v2", "never"));
+    assert.deepEqual([made.status, (made.json as Fields)["port"]], [201, "80"], made.text);
+    assert.equal((await world.ask("GET", `${v2}/never`)).status, 404);
+  });
+
+  test("managers of one version keep their fields when another version is applied", async () => {
+    const apply = "application/apply-patch+yaml";
+    const one = await patch(world, `${v1}/owned?fieldManager=one`, custom("v1", "owned"), apply);
+    assert.equal(one.status, 201, one.text);
+    const body = { apiVersion: "stable.example.com/v2", kind: "E2eTest", status: { seen: 1 } };
+    const two = await patch(
+      world,
+      `${v2}/owned?fieldManager=two`,
+      { ...body, metadata: { name: "owned", labels: { a: "b" } } },
+      apply,
+    );
+    assert.equal(two.status, 200, two.text);
+    const owners = two.json.metadata?.managedFields ?? [];
+    const entry = owners.find(({ manager }) => manager === "one");
+    assert.deepEqual(Object.keys(entry?.fieldsV1 ?? {}), ["f:hostPort"]);
+    const stolen = { ...custom("v2", "owned"), host: "other" };
+    const conflict = await patch(world, `${v2}/owned?fieldManager=two`, stolen, apply);
+    assert.equal(conflict.status, 409, conflict.text);
+    assert.match(
+      conflict.text,
+      /conflict with \\"one\\": \.hostPort/,
+    );
+  });
+
+  test("deletes and metadata need no conversion", async () => {
+    await world.create(v1, custom("v1", "short"));
+    const calls = await asked(async () => {
+      assert.equal((await world.ask("DELETE", `${v2}/short`)).status, 200);
+    });
+    assert.deepEqual(calls.length <= 1, true);
+  });
+});
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function patch(world: ConversionWorld, path: string, body: object, type: string) {
+  return world.ask("PATCH", path, { body, type });
+}
+
+async function list(
+  world: ConversionWorld,
+  path: string,
+): Promise<{ readonly items: readonly AnyObject[] }> {
+  const { status, text, json } = await world.ask("GET", path);
+  assert.equal(status, 200, text);
+  return json as unknown as { readonly items: readonly AnyObject[] };
+}

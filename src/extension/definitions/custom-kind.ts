@@ -110,8 +110,8 @@ export function customKind(
             isReady: (cached: CachedObject) => forms.isReady(cached),
             hold: (objects: readonly CachedObject[]) => forms.hold(objects),
           },
+          convert: (object: AnyObject, to: string) => forms.convert(object, to),
         }),
-    convert: (object) => forms.convert(object),
     get printer() {
       return lazy.printer;
     },

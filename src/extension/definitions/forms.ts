@@ -90,14 +90,12 @@ export class Forms {
     return object;
   }
 
-  /** An object of any version of the definition in this one. */
-  async convert(object: AnyObject): Promise<AnyObject> {
-    const { converter } = this.#deps;
-    if (object.apiVersion === this.#apiVersion) return object;
-    const to = this.#apiVersion;
-    if (converter === undefined) return this.#normalise(withApiVersion(object, to));
+  /** With a converter: an object of any version of the definition in another one. */
+  async convert(object: AnyObject, to: string): Promise<AnyObject> {
+    const converter = must(this.#deps.converter, "nobody converts");
     const [made] = await converter.convertMany([object], to);
-    return this.#settle(must(made, "a conversion without its object"), object.apiVersion);
+    const converted = must(made, "a conversion without its object");
+    return decode(converted, this.#schemaOf(to), true).object;
   }
 
   async read(cached: CachedObject): Promise<AnyObject> {
