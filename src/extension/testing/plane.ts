@@ -12,13 +12,13 @@ export interface CustomPlane extends Plane {
 
 export async function openCustomPlane(
   options: Parameters<typeof openPlane>[0] = {},
-  custom: { readonly converterOf?: ConverterOf } = {},
+  custom: { readonly converterOf?: ConverterOf; readonly convertedBytesMax?: number } = {},
 ): Promise<CustomPlane> {
   const plane = await openPlane(options);
   const { clock, registry } = plane;
   const { catalog } = plane.server;
-  const limits = { convertedBytesMax: 2 ** 26 };
-  const deps = { clock, log: silentLog, registry, catalog, ...custom, ...limits };
+
+  const deps = { clock, log: silentLog, registry, catalog, convertedBytesMax: 2 ** 26, ...custom };
   const definitions = serveDefinitions(deps, builtinResources());
   const close = async (): Promise<void> => {
     await definitions.close();
