@@ -15,6 +15,7 @@ import type { Converter, ConverterOf } from "../definitions/conversion.ts";
 import type { Definition } from "../definitions/definition.ts";
 import { CallError } from "../webhooks/call-error.ts";
 import type { CallTarget, WebhookCaller } from "../webhooks/caller.ts";
+import { inLanes } from "./lanes.ts";
 import {
   ConversionError,
   conversionQuestion,
@@ -96,29 +97,6 @@ function batchesOf(objects: readonly AnyObject[], limits: BatchLimits): readonly
   }
   if (batch.length > 0) batches.push(batch);
   return batches;
-}
-
-/** Results in order. The first failure ends it: batches that have not begun are not asked for. */
-async function inLanes<T, R>(
-  items: readonly T[],
-  lanes: number,
-  f: (item: T) => Promise<R>,
-): Promise<readonly R[]> {
-  const results: R[] = [];
-  let next = 0;
-  let hasFailed = false;
-  const lane = async (): Promise<void> => {
-    for (let at = next++; at < items.length && !hasFailed; at = next++) {
-      try {
-        results[at] = await f(items[at] as T); // at is below the length
-      } catch (error) {
-        hasFailed = true;
-        throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(lanes, items.length) }, lane));
-  return results;
 }
 
 interface Batch {
