@@ -65,7 +65,7 @@ export interface ServedKind {
 }
 
 /** Objects that take time to be shown: somebody else converts them. */
-export interface Preparation {
+interface Preparation {
   isReady(cached: CachedObject): boolean;
   /** All of them are ready until the result is disposed of. Rejects with ApiError. */
   hold(objects: readonly CachedObject[]): Promise<Disposable>;

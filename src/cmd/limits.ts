@@ -95,7 +95,7 @@ export const conversionBatches = {
 };
 
 /** What conversion webhooks made, of all definitions: 50,000 objects of 2 KB. */
-export const convertedBytesMax = 128 * 2 ** 20;
+export const customResources = { convertedBytesMax: 128 * 2 ** 20 };
 
 /** Upstream's 30 s to connect, though a webhook's own timeout nearly always ends it earlier. */
 export const webhookConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 64 };

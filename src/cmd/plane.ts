@@ -158,9 +158,8 @@ async function startOn(
   const { catalog } = server;
   const conversion = openConversion(host, { registry, lookup, metrics, ...opened });
   const { converterOf } = conversion;
-  const { convertedBytesMax } = limits;
-  const served = { ...host, registry, catalog, converterOf, convertedBytesMax };
-  const definitions = serveDefinitions(served, builtinResources());
+  const custom = { ...host, registry, catalog, converterOf, ...limits.customResources };
+  const definitions = serveDefinitions(custom, builtinResources());
   webhooks.serve(catalog);
   await server.ready();
   logUnservedObjects(server.catalog, host.log);

@@ -156,18 +156,52 @@ describe("a conversion webhook", () => {
     const stolen = { ...custom("v2", "owned"), host: "other" };
     const conflict = await patch(world, `${v2}/owned?fieldManager=two`, stolen, apply);
     assert.equal(conflict.status, 409, conflict.text);
-    assert.match(
-      conflict.text,
-      /conflict with \\"one\\": \.hostPort/,
-    );
+    assert.match(conflict.text, /conflict with \\"one\\": \.hostPort/);
   });
 
-  test("deletes and metadata need no conversion", async () => {
-    await world.create(v1, custom("v1", "short"));
-    const calls = await asked(async () => {
-      assert.equal((await world.ask("DELETE", `${v2}/short`)).status, 200);
+  test("admission webhooks of one version see and patch what is written in another", async () => {
+    const seen: (AnyObject | null)[] = [];
+    world.hooks.on("/admit", ({ object, oldObject }) => {
+      seen.push(object, oldObject);
+      const operations = [
+        { op: "add", path: "/hostPort", value: "patched:1" },
+        { op: "add", path: "/metadata/labels", value: { by: "webhook" } },
+      ];
+      const patched = Buffer.from(JSON.stringify(operations)).toString("base64");
+      return { allowed: true, patchType: "JSONPatch", patch: patched };
     });
-    assert.deepEqual(calls.length <= 1, true);
+    const rules = [
+      {
+        operations: ["CREATE", "UPDATE"],
+        apiGroups: ["stable.example.com"],
+        apiVersions: ["v1"],
+        resources: ["e2e-tests"],
+      },
+    ];
+    await world.register("mutating", "equivalent", "/admit", { rules });
+    const made = await world.create(v2, custom("v2", "admitted"));
+    assert.equal(made.status, 201, made.text);
+    const { host, port, metadata } = made.json as AnyObject & Fields;
+    assert.deepEqual([host, port, metadata?.labels], ["patched", "1", { by: "webhook" }]);
+    const again = await patch(world, `${v2}/admitted`, { port: "2" }, merge);
+    assert.equal(again.status, 200, again.text);
+    await world.unregister("mutating", "equivalent");
+    const versions = seen.map((object) => [object?.apiVersion, object?.["hostPort"]]);
+    const own = "stable.example.com/v1";
+    assert.deepEqual(versions, [
+      [own, "local:80"],
+      [undefined, undefined],
+      [own, "patched:2"],
+      [own, "patched:1"],
+    ]);
+  });
+
+  test("a whole collection is deleted in any version", async () => {
+    const { length } = (await list(world, v1)).items;
+    assert.ok(length > 0);
+    const deleted = await world.ask("DELETE", v2);
+    assert.equal(deleted.status, 200, deleted.text);
+    assert.equal((await list(world, v1)).items.length, 0);
   });
 });
 

@@ -16,7 +16,7 @@ export type ReviewVersion = "v1" | "v1beta1";
 /** What is wrong with an answer: the text behind `conversion webhook for <kind> `. */
 export class ConversionError extends Error {}
 
-export interface Asked {
+interface Asked {
   readonly version: ReviewVersion;
   readonly uid: string;
   readonly apiVersion: string;

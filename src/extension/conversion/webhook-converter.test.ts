@@ -134,7 +134,7 @@ describe("a conversion webhook", () => {
       /conversion webhook for stable\.example\.com\/v1, Kind=CronTab failed: Post "https:\/\/hook\.example\.com\/convert\?timeout=30s": context deadline exceeded$/,
     );
     await new Promise((resolve) => setImmediate(resolve));
-    clock.advance(30_000);
+    await clock.advance(30_000);
     await waiting;
   });
 

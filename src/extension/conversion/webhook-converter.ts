@@ -24,7 +24,7 @@ import {
   reviewVersionOf,
 } from "./review.ts";
 
-export interface BatchLimits {
+interface BatchLimits {
   readonly batchObjectsMax: number;
   readonly batchBytesMax: number;
   readonly batchesAtOnce: number;

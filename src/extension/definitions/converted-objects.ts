@@ -109,7 +109,7 @@ export class ConvertedObjects {
 
   /** The definition has changed: what nobody holds goes. */
   clear(): void {
-    for (const one of [...this.#charged]) {
+    for (const one of this.#charged) {
       this.#pool.release(one);
       one.dropMemo();
     }
@@ -131,10 +131,10 @@ export class ConvertedObjects {
   async #holdMissing(held: Converted[], missing: readonly CachedObject[]): Promise<void> {
     const fresh = missing.filter((cached) => !this.#underWay.has(cached));
     if (fresh.length > 0) this.#begin(fresh);
-    const batches = new Set(missing.map((cached) => this.#underWay.get(cached)));
+    const batches = new Set(missing.flatMap((cached) => this.#underWay.get(cached) ?? []));
     const made = await Promise.all(batches);
     for (const cached of missing) {
-      const batch = made.find((one) => one?.has(cached) === true);
+      const batch = made.find((one) => one.has(cached));
       this.#take(held, must(batch?.get(cached), "a conversion without its object"));
     }
   }

@@ -6,18 +6,14 @@
  *
  * What costs memory (schemas, table columns, list blocks, shapes) is made on first use.
  */
-import type { AnyObject, JsonObject } from "#api/object.ts";
+import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf, parseApiVersion } from "#api/object.ts";
-import { must } from "#base/assert.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import { cannotBeHandled, fieldFindings, findingsMax } from "#api/schema/decode.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { badRequest } from "#api/status.ts";
 import { structuralApplyTypes } from "#api/structural/apply-types.ts";
-import { coerceMetadata } from "#api/structural/coerce.ts";
-import { applyStructuralDefaults, dropNulls } from "#api/structural/default.ts";
-import { prune } from "#api/structural/prune.ts";
-import { type Structural, trustStructural } from "#api/structural/structural.ts";
+import type { Structural } from "#api/structural/structural.ts";
 import type { CustomFacts, ServedKind } from "#apiserver/kind.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
 import { ListBlocks } from "#server/list-body.ts";
@@ -27,12 +23,7 @@ import type { JsonScan } from "#wire/json-scan.ts";
 import { type Converter, withApiVersion } from "./conversion.ts";
 import { decode, Forms, withDefaults } from "./forms.ts";
 import { customStrategy, type RuleCheck } from "./custom-strategy.ts";
-import {
-  type DefinedVersion,
-  type Definition,
-  deprecationWarning,
-  storageVersionOf,
-} from "./definition.ts";
+import { type DefinedVersion, type Definition, deprecationWarning } from "./definition.ts";
 import type { Epoch } from "./epoch.ts";
 import { customPrinter } from "./printer-columns.ts";
 import { scaleAccess } from "./scale-paths.ts";
