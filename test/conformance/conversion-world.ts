@@ -57,7 +57,7 @@ export function isEstablished({ status }: AnyObject): boolean {
   const { conditions = [] } = (status ?? {}) as {
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
-  return conditions.some(({ type, status: is }) => type === "Established" && is === "True");
+  return (conditions ?? []).some(({ type, status: is }) => type === "Established" && is === "True");
 }
 
 export function definition(storage: Version, clientConfig: object, more: object = {}): AnyObject {

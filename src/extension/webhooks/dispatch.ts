@@ -4,6 +4,7 @@ import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ApiError, forbidden, internalError } from "#api/status.ts";
 import type { Catalog } from "#apiserver/kind.ts";
+import type { CompiledConditions } from "../matching/conditions.ts";
 import type { Candidate, RuleIndex } from "../matching/rule-index.ts";
 import { isExempt } from "../matching/rules.ts";
 import { namespaceSelected, objectSelected } from "../matching/selectors.ts";
@@ -29,20 +30,29 @@ export function candidatesOf(
   return hooks.candidates(request);
 }
 
-/** Selectors and conditions, too. @throws ApiError 404 for an unknown namespace, 403 for a failed condition. */
-export async function isCalled(
+/** Selectors and conditions, too; at once where there are no conditions. @throws ApiError 404 for an unknown namespace, 403 for a failed condition. */
+export function isCalled(
   { lookup }: WebhookDeps,
   request: AdmissionRequest,
   candidate: Candidate<Hook>,
   objects: () => Promise<ViewedObjects>,
-): Promise<boolean> {
+): boolean | Promise<boolean> {
   const hook = candidate.entry;
   // An unselected object is not of the webhook's concern, even if its namespace cannot be found.
   if (!objectSelected(hook.objects, request)) return false;
   if (!namespaceSelected(hook.namespaces, request, lookup)) return false;
   if (hook.conditions === undefined) return true;
+  return areMet(hook.conditions, request, candidate, objects);
+}
+
+async function areMet(
+  conditions: CompiledConditions,
+  request: AdmissionRequest,
+  candidate: Candidate<Hook>,
+  objects: () => Promise<ViewedObjects>,
+): Promise<boolean> {
   const fields = reviewFields(request, candidate);
-  const result = hook.conditions.evaluate({
+  const result = conditions.evaluate({
     ...(await objects()),
     request: fields,
     user: request.user,

@@ -34,7 +34,8 @@ async function validateBy(
   const called: Candidate<Hook>[] = [];
   for (const candidate of candidates) {
     const objects = () => versions.of(candidate).objects();
-    if (await isCalled(deps, request, candidate, objects)) called.push(candidate);
+    const is = isCalled(deps, request, candidate, objects);
+    if (typeof is === "boolean" ? is : await is) called.push(candidate);
   }
   if (called.length === 0) return;
   if (request.signal?.aborted === true) throw timedOut();
