@@ -1,4 +1,4 @@
-/** Conversion webhooks that lie, drip, loop or die: the requests that need them fail with upstream's text, others do not. */
+/** Texts as a stock server 1.36 gave them. Conversion webhooks that lie, drip, loop or die: the requests that need them fail with upstream's text, others do not. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -75,7 +75,11 @@ const lies: readonly (readonly [string, Handle, string])[] = [
     lying({ response: ({ objects }) => ({ convertedObjects: [...objects, ...objects] }) }),
     "returned 2 objects, expected 1",
   ],
-  ["returns what is no object", lying({ object: () => 5 }), "returned invalid object at index 0: "],
+  [
+    "returns what is no object",
+    lying({ object: () => 5 }),
+    "whole: json: cannot unmarshal number into Go value of type map\\[string\\]interface \\{\\}",
+  ],
   [
     "returns the object as it was",
     lying({ object: (object) => ({ ...object, apiVersion: "stable.example.com/v1" }) }),
@@ -178,7 +182,9 @@ describe("a conversion webhook", () => {
       world.hooks.raw("/lie", handle);
       await point("/other");
       await point("/lie");
-      const text = new RegExp(`^${single}${said}`);
+      const text = new RegExp(
+        said.startsWith("whole: ") ? `^${said.slice(7)}` : `^${single}${said}`,
+      );
       for (const path of [`${v2}/victim`, v2]) {
         const failed = await world.ask("GET", path);
         assert.equal(failed.status, 500, failed.text);

@@ -14,7 +14,15 @@ import { dictionary } from "#base/own.ts";
 export type ReviewVersion = "v1" | "v1beta1";
 
 /** What is wrong with an answer: the text behind `conversion webhook for <kind> `. */
-export class ConversionError extends Error {}
+export class ConversionError extends Error {
+  /** Upstream words some without saying whose fault it is. */
+  readonly isWhole: boolean;
+
+  constructor(message: string, isWhole = false) {
+    super(message);
+    this.isWhole = isWhole;
+  }
+}
 
 interface Asked {
   readonly version: ReviewVersion;
@@ -43,10 +51,7 @@ export function readConverted(bytes: Uint8Array, asked: Asked): readonly AnyObje
     const text = `returned ${converted.length} objects, expected ${objects.length}`;
     throw new ConversionError(text);
   }
-  const isSingle = objects.length === 1;
-  return objects.map((original, at) =>
-    checked(original, converted[at], { apiVersion, at, isSingle }),
-  );
+  return objects.map((original, at) => checked(original, converted[at], apiVersion, at));
 }
 
 function parse(bytes: Uint8Array): JsonObject {
@@ -92,22 +97,22 @@ function checkType(review: JsonObject): void {
   throw new ConversionError(`failed: expected webhook response of ${wanted}, got ${given}`);
 }
 
-interface Place {
-  readonly apiVersion: string;
-  readonly at: number;
-  /** Upstream words a list and one object in two ways. */
-  readonly isSingle: boolean;
-}
-
-function checked(original: AnyObject, value: JsonValue | undefined, place: Place): AnyObject {
-  const { apiVersion, at, isSingle } = place;
-  const which = isSingle
-    ? `returned invalid object at index ${at}`
-    : `returned invalid converted object at index ${at}`;
-  if (!isJsonObject(value)) throw new ConversionError(`${which}: it is no JSON object`);
+/** Worded as for one object: upstream converts those of a list one by one. */
+function checked(
+  original: AnyObject,
+  value: JsonValue | undefined,
+  apiVersion: string,
+  at: number,
+): AnyObject {
+  const which = `returned invalid object at index ${at}`;
+  if (!isJsonObject(value)) {
+    const given = Array.isArray(value) ? "array" : typeof value;
+    const text = `json: cannot unmarshal ${given} into Go value of type map[string]interface {}`;
+    throw new ConversionError(text, true);
+  }
   const [version, kind] = [textOf(value["apiVersion"]), textOf(value["kind"])];
   if (kind === "") {
-    throw new ConversionError(`${which}: Object 'Kind' is missing in '${shortened(value)}'`);
+    throw new ConversionError(`Object 'Kind' is missing in '${shortened(value)}'`, true);
   }
   if (version !== apiVersion) {
     const why = `invalid groupVersion (expected ${apiVersion}, received ${version})`;
@@ -119,13 +124,8 @@ function checked(original: AnyObject, value: JsonValue | undefined, place: Place
   }
   const metadata = value["metadata"];
   const mismatch = identityError(original.metadata ?? {}, isJsonObject(metadata) ? metadata : {});
-  if (mismatch !== undefined) {
-    throw new ConversionError(`${isSingle ? "returned invalid object" : which}: ${mismatch}`);
-  }
-  const meta = isSingle
-    ? "returned invalid metadata"
-    : `returned invalid metadata in object at index ${at}`;
-  const restored = restoredMetadata(original, metadata, meta);
+  if (mismatch !== undefined) throw new ConversionError(`returned invalid object: ${mismatch}`);
+  const restored = restoredMetadata(original, metadata, "returned invalid metadata");
   return { ...(value as unknown as AnyObject), metadata: restored }; // apiVersion, kind and metadata are checked
 }
 

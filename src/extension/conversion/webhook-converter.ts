@@ -116,7 +116,8 @@ async function convertBatch(
   try {
     return readConverted(await caller.call(target, conversionQuestion(asked), undefined), asked);
   } catch (error) {
-    if (error instanceof ConversionError) throw failed(`${prefix} ${error.message}`);
+    if (error instanceof ConversionError)
+      throw failed(error.isWhole ? error.message : `${prefix} ${error.message}`);
     // Any other error is a bug of this server.
     if (!(error instanceof CallError)) throw error;
     throw failed(`${prefix} failed: ${error.message.replace(/^failed to call webhook: /, "")}`);
