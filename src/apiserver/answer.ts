@@ -34,7 +34,19 @@ export function plainForm(context: RequestContext): Negotiated {
   return negotiate(context.request.headers, context.query, "none");
 }
 
-export function answerCached(
+export async function answerCached(
+  context: RequestContext,
+  kind: ServedKind,
+  form: Negotiated,
+  status: number,
+  cached: CachedObject,
+): Promise<PlainResponse> {
+  if (kind.prepared === undefined) return answerShown(context, kind, form, status, cached);
+  using _held = await kind.prepared.hold([cached]);
+  return answerShown(context, kind, form, status, cached);
+}
+
+function answerShown(
   context: RequestContext,
   kind: ServedKind,
   form: Negotiated,
@@ -43,7 +55,7 @@ export function answerCached(
 ): PlainResponse {
   // What a dry run would have created is at no revision.
   if (cached.revision === 0) {
-    return answerObject(context, kind, form, status, kind.fromStored(stripVersion(cached.object)));
+    return answerObject(context, kind, form, status, stripVersion(kind.show(cached)));
   }
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.isPretty;
@@ -52,14 +64,14 @@ export function answerCached(
   }
   const binary = form.mediaType === protobufType && form.transform === undefined;
   if (!direct && binary) return answerBinary(kind, status, cached);
-  return answerObject(context, kind, form, status, kind.fromStored(cached.object));
+  return answerObject(context, kind, form, status, kind.show(cached));
 }
 
 /** The entry that lists hold, too: made once per object. */
 function answerBinary(kind: ServedKind, status: number, cached: CachedObject): PlainResponse {
   const { apiVersion } = kind;
   const type = { apiVersion, kind: kind.resource.kind };
-  const form = protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
+  const form = protobufForm(`pb.${apiVersion}`, type, (cached) => kind.show(cached));
   return bytesResponse(status, [objectOfEntry(type, form.bytes(cached))], protobufType);
 }
 

@@ -33,9 +33,9 @@ export async function handleApply(
   return writeThrough(deps, context, kind, query, {
     subresource,
     createIfMissing: subresource === "",
-    next: (current) => {
+    next: async (current) => {
       checkUid(kind, configuration, current);
-      const merged = mergeApplied(context, kind, query, current, configuration);
+      const merged = await mergeApplied(context, kind, query, current, configuration);
       refuseBeyondLimits(merged);
       return { object: kind.applyDefaults(merged), tracked: true };
     },

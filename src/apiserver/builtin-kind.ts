@@ -43,6 +43,9 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
     applyDefaults: (object) => applyDefaults(group, version, kind, object),
     toStored: (object) => convert(object, storedApiVersion),
     fromStored: (object) => convert(object, apiVersion),
+    show: ({ object }) => convert(object, apiVersion),
+    json: (cached) =>
+      apiVersion === storedApiVersion ? cached.json : encode(convert(cached.object, apiVersion)),
     types: () =>
       applyTypes({ schema: (other) => schemaOfVersion(info, other), lookup: schemaOf, convert }),
     strategicMerge: (original, patch) => strategicMergePatch(original, patch, schema, schemaOf),
@@ -50,6 +53,12 @@ export function builtinKind(info: ResourceInfo, store: ResourceStore | undefined
     allowCreateOnUpdate: strategy.allowCreateOnUpdate,
     selectableFields: [],
   };
+}
+
+const encoder = new TextEncoder();
+
+function encode(object: AnyObject): Uint8Array {
+  return encoder.encode(JSON.stringify(object));
 }
 
 /** Of the same kind in another version, also through the group it shares its storage with. */

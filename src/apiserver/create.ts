@@ -47,7 +47,8 @@ async function createIn(
   object: AnyObject,
   query: WriteQuery,
 ): Promise<CachedObject> {
-  const stored = kind.toStored(trackManagedFields(context, kind, query, undefined, object));
+  const tracked = await trackManagedFields(context, kind, query, undefined, object);
+  const stored = kind.toStored(tracked);
   const { pace } = context;
   if (pace.isLong) await pace.turn();
   const facts = { operation: "CREATE", subresource: "", oldObject: undefined } as const;

@@ -10,6 +10,5 @@ export async function handleGet(context: RequestContext, kind: StoredKind): Prom
   const options = resourceVersion === null ? {} : { resourceVersion };
   const { namespace, name } = context.place;
   const cached = await kind.store.get(namespace, name, options);
-  if (kind.prepare !== undefined) await kind.prepare([cached]);
   return answerCached(context, kind, form, 200, cached);
 }

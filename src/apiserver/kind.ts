@@ -44,8 +44,14 @@ export interface ServedKind {
   toStored(object: AnyObject): AnyObject;
   /** Leaves an object alone that is as this kind shows it. */
   fromStored(object: AnyObject): AnyObject;
-  /** Resolves when `fromStored` can answer for these objects at once. Absent: it always can. */
-  prepare?(objects: readonly CachedObject[]): Promise<void>;
+  /** A stored object as this kind shows it; shared, never changed. */
+  show(cached: CachedObject): AnyObject;
+  /** The same as JSON. */
+  json(cached: CachedObject): Uint8Array;
+  /** What `show` and `json` need first. Absent: nothing. */
+  readonly prepared?: Preparation;
+  /** An object of any version in another one. Absent: that takes no time, `fromStored` and `types` do it. */
+  convert?(object: AnyObject, apiVersion: string): Promise<AnyObject>;
   /** Absent: the kind takes no strategic merge patch. */
   readonly strategicMerge?: (original: JsonObject, patch: unknown) => JsonValue;
   /** Absent: the kind cannot be shown as a table. */
@@ -56,6 +62,13 @@ export interface ServedKind {
   readonly selectableFields: readonly string[];
   /** What a custom resource brings besides; absent for built-ins. */
   readonly custom?: CustomFacts;
+}
+
+/** Objects that take time to be shown: somebody else converts them. */
+interface Preparation {
+  isReady(cached: CachedObject): boolean;
+  /** All of them are ready until the result is disposed of. Rejects with ApiError. */
+  hold(objects: readonly CachedObject[]): Promise<Disposable>;
 }
 
 /** What only custom resources have. */

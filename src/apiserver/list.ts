@@ -31,7 +31,6 @@ export async function handleList(
   const query = listQuery(kind.resource, context.query, false, kind.selectableFields);
   const options = { ...pageOptions(query), pace: context.pace };
   const page = await kind.store.list(context.place.namespace, options);
-  if (kind.prepare !== undefined) await kind.prepare(page.items);
   const response = await answerList(context, kind, form, page);
   return compressBody(context.request, response);
 }
@@ -53,6 +52,19 @@ export async function answerList(
   form: Negotiated,
   page: ListPage,
 ): Promise<PlainResponse> {
+  // Metadata is that of the stored object: it takes no conversion.
+  const isWhole = form.transform === undefined || form.transform.kind === "Table";
+  if (kind.prepared === undefined || !isWhole) return answerShown(context, kind, form, page);
+  using _held = await kind.prepared.hold(page.items);
+  return await answerShown(context, kind, form, page);
+}
+
+async function answerShown(
+  context: RequestContext,
+  kind: StoredKind,
+  form: Negotiated,
+  page: ListPage,
+): Promise<PlainResponse> {
   const direct = context.request.peer.kind === "direct";
   const json = form.mediaType === "application/json" && !form.isPretty;
   const inBlocks = (json || form.mediaType === protobufType) && !direct;
@@ -67,11 +79,11 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
   if (form.mediaType === protobufType) return binaryForm(kind, wanted);
   if (wanted !== undefined) {
     const version = wanted.version;
-    return madeForm(`pom.${version}`, (object) => partial(object, version));
+    return madeForm(`pom.${version}`, ({ object }) => partial(object, version));
   }
   if (kind.custom !== undefined) return customForm(kind);
   const stored = storedForm(kind.apiVersion, kind.resource.kind);
-  const made = madeForm(kind.formKey, (object) => kindless(kind.fromStored(object)));
+  const made = madeForm(kind.formKey, (cached) => kindless(kind.show(cached)));
   const bytes = (cached: CachedObject): Uint8Array =>
     kind.isAsStored(cached) ? stored.bytes(cached) : made.bytes(cached);
   return { key: kind.formKey, layout: "json", bytes };
@@ -79,9 +91,11 @@ function itemForm(kind: StoredKind, form: Negotiated): ItemForm {
 
 /** As upstream, custom objects in a list say what they are. */
 function customForm(kind: StoredKind): ItemForm {
-  const made = madeForm(kind.formKey, (object) => kind.fromStored(object));
+  const made = madeForm(kind.formKey, (cached) => kind.show(cached));
+  // Converted bytes are kept by the kind.
+  const isKept = kind.prepared !== undefined;
   const bytes = (cached: CachedObject): Uint8Array =>
-    kind.isAsStored(cached) ? cached.json : made.bytes(cached);
+    isKept || kind.isAsStored(cached) ? kind.json(cached) : made.bytes(cached);
   return { key: kind.formKey, layout: "json", bytes };
 }
 
@@ -89,7 +103,7 @@ function binaryForm(kind: StoredKind, wanted: Negotiated["transform"]): ItemForm
   if (wanted === undefined) {
     const { apiVersion } = kind;
     const type = { apiVersion, kind: kind.resource.kind };
-    return protobufForm(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
+    return protobufForm(`pb.${apiVersion}`, type, (cached) => kind.show(cached));
   }
   const { version } = wanted;
   return protobufForm(`pb.pom.${version}`, metadataType(version), (cached) =>
@@ -150,9 +164,9 @@ async function answerWhole(
   const wanted = form.transform;
   if (wanted?.kind === "Table") return answerTable(context, kind, form, page, wanted.version);
   if (context.request.peer.kind === "direct") return answerDirect(context, kind, page);
-  const show = (object: AnyObject): object => {
-    if (wanted !== undefined) return partial(object, wanted.version);
-    const whole = kind.fromStored(object);
+  const show = (cached: CachedObject): object => {
+    if (wanted !== undefined) return partial(cached.object, wanted.version);
+    const whole = kind.show(cached);
     return kind.custom === undefined ? kindless(whole) : whole;
   };
   const { apiVersion, kind: listKind, metadata } = listHeadOf(kind, form, page);
@@ -171,7 +185,7 @@ function answerTable(
   const options = { includeObject: include, nowMs: context.nowMs, ...listMetadata(page) };
   const head = tableOf(kind, version, [], options);
   const row = rowMaker(kind, version, options);
-  return answerEntries(context, form, head, "rows", page, (object) => row(kind.fromStored(object)));
+  return answerEntries(context, form, head, "rows", page, (cached) => row(kind.show(cached)));
 }
 
 async function answerEntries(
@@ -180,10 +194,10 @@ async function answerEntries(
   head: object,
   field: string,
   { items }: ListPage,
-  show: (object: AnyObject) => object,
+  show: (cached: CachedObject) => object,
 ): Promise<PlainResponse> {
   // Indexes are within the page.
-  const entry = (at: number): object => show((items[at] as (typeof items)[number]).object);
+  const entry = (at: number): object => show(items[at] as (typeof items)[number]);
   const entries = { count: items.length, entry };
   const body = await wholeList(head, field, entries, form, context.pace);
   return bytesResponse(200, body, form.mediaType, contentHeaders(form));
@@ -199,7 +213,7 @@ async function answerDirect(
 ): Promise<PlainResponse> {
   const items: AnyObject[] = [];
   for (const item of page.items) {
-    items.push(kind.fromStored(item.object));
+    items.push(kind.show(item));
     if (items.length % directPerTurn === 0) await context.pace.turn();
   }
   const { apiVersion } = kind;

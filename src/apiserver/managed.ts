@@ -30,13 +30,15 @@ export function trackManagedFields(
   query: WriteQuery,
   live: AnyObject | undefined,
   next: AnyObject,
-): AnyObject {
-  return trackUpdate(management(kind, context.requestInfo.subresource), {
+): Promise<AnyObject> {
+  const update = {
     live: live === undefined ? undefined : kind.fromStored(live),
     next,
     manager: managerOf(context, query),
     nowMs: context.nowMs,
-  });
+  };
+  const { subresource } = context.requestInfo;
+  return converting(kind, subresource, (managed) => trackUpdate(managed, update));
 }
 
 /** The applied configuration merged into the live object, in the version of the request. */
@@ -46,15 +48,60 @@ export function mergeApplied(
   query: WriteQuery,
   live: AnyObject | undefined,
   configuration: AnyObject,
-): AnyObject {
-  const { object } = applyPatch(management(kind, context.requestInfo.subresource), {
+): Promise<AnyObject> {
+  const patch = {
     live: live === undefined ? undefined : kind.fromStored(live),
     applied: configuration,
     manager: managerOf(context, query),
     force: query.force ?? false,
     nowMs: context.nowMs,
-  });
-  return object;
+  };
+  const { subresource } = context.requestInfo;
+  return converting(kind, subresource, (managed) => applyPatch(managed, patch).object);
+}
+
+/** Field management needs an object in the version of one of its managers. */
+class ConversionNeeded extends Error {
+  readonly object: AnyObject;
+  readonly apiVersion: string;
+  readonly key: string;
+
+  constructor(object: AnyObject, apiVersion: string, key: string) {
+    super("an object is needed in another version");
+    this.object = object;
+    this.apiVersion = apiVersion;
+    this.key = key;
+  }
+}
+
+/**
+ * Field management converts at once; where that takes a call, it ends there, and runs again with what the
+ * call made. Ends: it asks for the same objects each time, a few for each served version.
+ */
+async function converting(
+  kind: ServedKind,
+  subresource: string,
+  run: (managed: FieldManagement) => AnyObject,
+): Promise<AnyObject> {
+  const managed = management(kind, subresource);
+  if (kind.convert === undefined) return run(managed);
+  const known = new Map<string, AnyObject>();
+  const convert = (object: AnyObject, apiVersion: string): AnyObject => {
+    const key = `${apiVersion} ${JSON.stringify(object)}`;
+    const found = known.get(key);
+    if (found === undefined) throw new ConversionNeeded(object, apiVersion, key);
+    return found;
+  };
+  const types = { ...managed.types, convert };
+  for (;;) {
+    try {
+      return run({ ...managed, types });
+    } catch (error) {
+      if (!(error instanceof ConversionNeeded)) throw error;
+      const { key, object, apiVersion } = error;
+      known.set(key, await kind.convert(object, apiVersion));
+    }
+  }
 }
 
 function managerOf(context: RequestContext, query: WriteQuery): string {

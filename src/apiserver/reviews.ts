@@ -49,7 +49,7 @@ export async function createReview(
   const { pace } = context;
   if (pace.isLong) await pace.turn();
   const metadata = { ...object.metadata, ...reviewMetadata(context, kind) };
-  const answer = trackManagedFields(context, kind, query, undefined, { ...object, metadata });
+  const answer = await trackManagedFields(context, kind, query, undefined, { ...object, metadata });
   if (pace.isLong) await pace.turn();
   return answerPlain(context, form, 201, { ...answer, status });
 }

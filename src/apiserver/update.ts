@@ -73,7 +73,7 @@ export async function writeThrough(
     if (pace.isLong) await pace.turn();
     const object = next.tracked
       ? next.object
-      : trackManagedFields(context, kind, query, current, next.object);
+      : await trackManagedFields(context, kind, query, current, next.object);
     if (pace.isLong) await pace.turn();
     const stored = kind.toStored(object);
     return write.isAdmitted === true ? stored : attempts.mutate(current, stored);

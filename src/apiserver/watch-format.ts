@@ -28,15 +28,13 @@ export function watchFormat(
 }
 
 function objectFormat(kind: StoredKind): WatchFormat {
-  return jsonFormat(kind.formKey, (cached) =>
-    kind.isAsStored(cached) ? cached.json : encode(kind.fromStored(cached.object)),
-  );
+  return jsonFormat(kind.formKey, (cached) => kind.json(cached));
 }
 
 function binaryFormat(kind: StoredKind): WatchFormat {
   const { apiVersion } = kind;
   const type = { apiVersion, kind: kind.resource.kind };
-  return protobufFormat(`pb.${apiVersion}`, type, (cached) => kind.fromStored(cached.object));
+  return protobufFormat(`pb.${apiVersion}`, type, (cached) => kind.show(cached));
 }
 
 function metadataFormat(version: MetaVersion, binary: boolean): WatchFormat {
@@ -74,7 +72,7 @@ function tableFormat(
     key,
     event: (type, cached) => {
       const nowMs = clock.nowMs();
-      const make = (): Uint8Array => plainFrame(type, show(kind.fromStored(cached.object), nowMs));
+      const make = (): Uint8Array => plainFrame(type, show(kind.show(cached), nowMs));
       if (withColumns) return make();
       return madeRow(cached, `${key}.${type}`, Math.floor(nowMs / 1000), make);
     },

@@ -24,7 +24,8 @@ export async function handleWatch(
 ): Promise<PlainResponse> {
   const form = streamable(formFor(context, kind));
   const query = listQuery(kind.resource, context.query, true, kind.selectableFields);
-  const stream = watchStream(deps, kind, query);
+  const isWhole = form.transform === undefined || form.transform.kind === "Table";
+  const stream = watchStream(deps, kind, query, isWhole);
   await attach(context, kind, query, stream);
   if (context.request.peer.kind === "direct") return stream.eventResponse();
   const headers = { "content-type": streamType(form.mediaType) };
@@ -85,7 +86,13 @@ function registerOf({ streams }: ApiDeps, { custom }: StoredKind): WatchRegister
   };
 }
 
-function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchStream {
+/** `isWhole`: not of metadata alone, which takes no conversion. */
+function watchStream(
+  deps: ApiDeps,
+  kind: StoredKind,
+  query: ListQuery,
+  isWhole: boolean,
+): WatchStream {
   const { group, version, kind: name } = kind.resource;
   const labels = [group, version, name];
   const min = deps.limits.watchMsMin;
@@ -105,7 +112,8 @@ function watchStream(deps: ApiDeps, kind: StoredKind, query: ListQuery): WatchSt
       kind: name,
       timeoutMs,
       allowBookmarks: query.allowWatchBookmarks,
-      convert: (object) => kind.fromStored(object),
+      convert: (cached) => kind.show(cached),
+      ...(kind.prepared === undefined || !isWhole ? {} : { prepared: kind.prepared }),
     },
   );
 }

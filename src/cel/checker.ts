@@ -127,7 +127,8 @@ class Checker {
 
   /** A type's name is a value of type type. */
   #typeNamed(name: string): Type | undefined {
-    if (basicTypes.has(name)) return { name: "type", isParameter: false, parameters: [objectType(name)] };
+    if (basicTypes.has(name))
+      return { name: "type", isParameter: false, parameters: [objectType(name)] };
     if (this.#scope.types.find(name) === undefined) return undefined;
     return { name: "type", isParameter: false, parameters: [objectType(name)] };
   }
@@ -245,11 +246,16 @@ class Checker {
     const shown = given.map((type) => printType(this.#bindings.substitute(type, true)));
     const [first = "", ...rest] = shown;
     const signature = hasTarget ? `${first}.(${rest.join(", ")})` : `(${shown.join(", ")})`;
-    return this.#fail(expr.at, `found no matching overload for '${name}' applied to '${signature}'`);
+    return this.#fail(
+      expr.at,
+      `found no matching overload for '${name}' applied to '${signature}'`,
+    );
   }
 
   #mismatch(at: number, expected: Type, actual: Type): Type {
-    const [wanted, found] = [expected, actual].map((type) => printType(this.#bindings.substitute(type, false)));
+    const [wanted, found] = [expected, actual].map((type) =>
+      printType(this.#bindings.substitute(type, false)),
+    );
     return this.#fail(at, `expected type '${wanted}' but found '${found}'`);
   }
 
@@ -259,7 +265,10 @@ class Checker {
   }
 
   /** The overload with type variables of its own. */
-  #instantiate({ args, result }: LibraryOverload): { readonly args: readonly Type[]; readonly result: Type } {
+  #instantiate({ args, result }: LibraryOverload): {
+    readonly args: readonly Type[];
+    readonly result: Type;
+  } {
     const fresh = new Map<string, Type>();
     const replace = (type: Type): Type => {
       if (type.isParameter) {
@@ -320,7 +329,10 @@ class Checker {
       if (wanted === undefined) this.#fail(place, `undefined field '${name}'`);
       else if (!this.#bindings.assign(wanted, given)) {
         const [expected, actual] = [wanted, given].map(printType);
-        this.#fail(place, `expected type of field '${name}' is '${expected}' but provided type is '${actual}'`);
+        this.#fail(
+          place,
+          `expected type of field '${name}' is '${expected}' but provided type is '${actual}'`,
+        );
       }
     }
     return declared.type;

@@ -215,13 +215,24 @@ class Estimator {
       case "conditional":
         return this.#conditional(expr, addRanges(a, uniteRanges(b, c)));
       case "string_format":
-        return plain(scaleRange(target === undefined ? unknownRange : this.#sizeOrUnknown(target), characterCost));
+        return plain(
+          scaleRange(
+            target === undefined ? unknownRange : this.#sizeOrUnknown(target),
+            characterCost,
+          ),
+        );
       case "string_to_bytes":
         return plain(scaleRange(first, characterCost), { min: first.min, max: cap(first.max * 4) });
       case "bytes_to_string":
-        return plain(scaleRange(first, characterCost), { min: Math.floor(first.min / 4), max: first.max });
+        return plain(scaleRange(first, characterCost), {
+          min: Math.floor(first.min / 4),
+          max: first.max,
+        });
       case "strings_quote":
-        return plain(scaleRange(first, characterCost), { min: first.min + 2, max: cap(first.max * 2 + 2) });
+        return plain(scaleRange(first, characterCost), {
+          min: first.min + 2,
+          max: cap(first.max * 2 + 2),
+        });
       case "starts_with_string":
       case "ends_with_string":
         return plain(scaleRange(first, characterCost));
@@ -233,7 +244,9 @@ class Estimator {
         return plain(matching(first, second));
       case "contains_string": {
         const text = target === undefined ? unknownRange : this.#sizeOrUnknown(target);
-        return plain(multiplyRanges(scaleRange(text, characterCost), scaleRange(first, characterCost)));
+        return plain(
+          multiplyRanges(scaleRange(text, characterCost), scaleRange(first, characterCost)),
+        );
       }
       case "add_string":
       case "add_bytes":
@@ -244,7 +257,10 @@ class Estimator {
     }
   }
 
-  #conditional(expr: Call, cost: Range): { readonly cost: Range; readonly size: Range | undefined } {
+  #conditional(
+    expr: Call,
+    cost: Range,
+  ): { readonly cost: Range; readonly size: Range | undefined } {
     const [, then, otherwise] = expr.args;
     if (then === undefined || otherwise === undefined) return { cost, size: undefined };
     const entries = uniteEntries(this.#entriesOf(then), this.#entriesOf(otherwise));
@@ -357,7 +373,9 @@ class Estimator {
 
 function isBind({ range, condition, accuVar }: Comprehension): boolean {
   const isEmpty = range.kind === "list" && range.items.length === 0;
-  return isEmpty && condition.kind === "literal" && condition.value === false && accuVar !== "@result";
+  return (
+    isEmpty && condition.kind === "literal" && condition.value === false && accuVar !== "@result"
+  );
 }
 
 function writtenSize(expr: Expr): Range | undefined {
@@ -384,7 +402,8 @@ function isScalar(type: Type): boolean {
   return type.name === "optional_type" && inner !== undefined && isScalar(inner);
 }
 
-const comparisons = /^(?:equals|not_equals|(?:less|less_equals|greater|greater_equals)_(?:string|bytes))$/;
+const comparisons =
+  /^(?:equals|not_equals|(?:less|less_equals|greater|greater_equals)_(?:string|bytes))$/;
 
 function isComparison(id: string): boolean {
   return comparisons.test(id);

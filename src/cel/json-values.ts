@@ -28,7 +28,9 @@ export function jsonValue(json: unknown, node: SchemaNode): Value {
     case "int":
       return integer(json, node);
     case "double":
-      return typeof json === "number" || typeof json === "bigint" ? Number(json) : mismatch(node, json);
+      return typeof json === "number" || typeof json === "bigint"
+        ? Number(json)
+        : mismatch(node, json);
     case "bool":
       return typeof json === "boolean" ? json : mismatch(node, json);
     default:
@@ -42,7 +44,8 @@ function nullOf({ isNullable }: SchemaNode): Value {
 }
 
 function anyValue(json: unknown): Value {
-  if (typeof json === "string" || typeof json === "boolean" || typeof json === "bigint") return json;
+  if (typeof json === "string" || typeof json === "boolean" || typeof json === "bigint")
+    return json;
   if (typeof json === "number") return Number.isInteger(json) ? BigInt(json) : json;
   if (Array.isArray(json)) return new JsonList(json, dynNode);
   return new JsonMap(json as JsonFields, dynNode); // JSON has nothing else
@@ -177,4 +180,3 @@ class JsonObject extends ObjectValue {
     return [...this.#node.fields.keys()].filter((name) => this.has(name));
   }
 }
-

@@ -7,7 +7,12 @@ import { Uint, type Value } from "./libraries/values.ts";
 import type { SourceError } from "./source-error.ts";
 
 export type Token =
-  | { readonly kind: "name"; readonly at: number; readonly text: string; readonly isQuoted: boolean }
+  | {
+      readonly kind: "name";
+      readonly at: number;
+      readonly text: string;
+      readonly isQuoted: boolean;
+    }
   | { readonly kind: "literal"; readonly at: number; readonly text: string; readonly value: Value }
   | { readonly kind: "operator"; readonly at: number; readonly text: string }
   | { readonly kind: "end"; readonly at: number; readonly text: string };
@@ -108,7 +113,8 @@ class Lexer {
     this.#at += 1;
     let text = "";
     while (this.#peek() !== "" && quotedName.test(this.#peek())) text += this.#take();
-    if (text === "" || this.#take() !== "`") throw syntaxFailure(at, "token recognition error at: '`'");
+    if (text === "" || this.#take() !== "`")
+      throw syntaxFailure(at, "token recognition error at: '`'");
     return { kind: "name", at, text, isQuoted: true };
   }
 
@@ -145,7 +151,10 @@ class Lexer {
     for (;;) {
       const character = this.#peek();
       if (character === "" || (end.length === 1 && /[\n\r]/.test(character))) {
-        throw syntaxFailure(at, `token recognition error at: '${this.#source.slice(at, this.#at + 1).join("")}'`);
+        throw syntaxFailure(
+          at,
+          `token recognition error at: '${this.#source.slice(at, this.#at + 1).join("")}'`,
+        );
       }
       if (this.#source.slice(this.#at, this.#at + end.length).join("") === end) {
         this.#at += end.length;
@@ -200,7 +209,11 @@ const simpleEscapes: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Code points of the body; of an octal or `\x` escape, the number itself. */
-function* codesOf(body: readonly string[], raw: boolean, at: number): Generator<readonly [number, boolean]> {
+function* codesOf(
+  body: readonly string[],
+  raw: boolean,
+  at: number,
+): Generator<readonly [number, boolean]> {
   for (let index = 0; index < body.length; index += 1) {
     const character = body[index] ?? "";
     if (character !== "\\" || raw) {

@@ -26,13 +26,32 @@ const receivers: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ["map/3", (at, target, [name, filter, transform]) => mapped(at, target, name, filter, transform)],
   ["filter/2", (at, target, [name, filter]) => mapped(at, target, name, filter, name)],
   ["transformList/3", (at, target, [k, v, made]) => listOf(at, target, [k, v], undefined, made)],
-  ["transformList/4", (at, target, [k, v, filter, made]) => listOf(at, target, [k, v], filter, made)],
-  ["transformMap/3", (at, target, [k, v, made]) => mapOf(at, target, [k, v], undefined, made, true)],
+  [
+    "transformList/4",
+    (at, target, [k, v, filter, made]) => listOf(at, target, [k, v], filter, made),
+  ],
+  [
+    "transformMap/3",
+    (at, target, [k, v, made]) => mapOf(at, target, [k, v], undefined, made, true),
+  ],
   ["transformMap/4", (at, target, [k, v, f, made]) => mapOf(at, target, [k, v], f, made, true)],
-  ["transformMapEntry/3", (at, target, [k, v, made]) => mapOf(at, target, [k, v], undefined, made, false)],
-  ["transformMapEntry/4", (at, target, [k, v, f, made]) => mapOf(at, target, [k, v], f, made, false)],
-  ["optMap/2", (at, target, [name, made]) => optional(at, target, name, (value) => call(at, "optional.of", value), made)],
-  ["optFlatMap/2", (at, target, [name, made]) => optional(at, target, name, (value) => value, made)],
+  [
+    "transformMapEntry/3",
+    (at, target, [k, v, made]) => mapOf(at, target, [k, v], undefined, made, false),
+  ],
+  [
+    "transformMapEntry/4",
+    (at, target, [k, v, f, made]) => mapOf(at, target, [k, v], f, made, false),
+  ],
+  [
+    "optMap/2",
+    (at, target, [name, made]) =>
+      optional(at, target, name, (value) => call(at, "optional.of", value), made),
+  ],
+  [
+    "optFlatMap/2",
+    (at, target, [name, made]) => optional(at, target, name, (value) => value, made),
+  ],
 ]);
 
 /** @returns undefined: it is a plain call. @throws SyntaxFailure where a macro is given what it does not take. */
@@ -42,7 +61,8 @@ export function expandMacro(
   target: Expr | undefined,
   args: readonly Expr[],
 ): Expr | undefined {
-  if (target === undefined) return name === "has" && args.length === 1 ? has(at, args[0]) : undefined;
+  if (target === undefined)
+    return name === "has" && args.length === 1 ? has(at, args[0]) : undefined;
   return receivers.get(`${name}/${args.length}`)?.(at, target, args);
 }
 

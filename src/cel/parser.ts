@@ -193,9 +193,12 @@ class Parser {
       return call("_?._", at, [operand, field]);
     }
     const open = this.#takeIf("(");
-    if (open === undefined) return { kind: "select", at, operand, field: token.text, isTest: false };
+    if (open === undefined)
+      return { kind: "select", at, operand, field: token.text, isTest: false };
     const args = this.#args(")");
-    return expandMacro(token.text, open.at, operand, args) ?? method(token.text, open.at, operand, args);
+    return (
+      expandMacro(token.text, open.at, operand, args) ?? method(token.text, open.at, operand, args)
+    );
   }
 
   #args(close: string): Expr[] {
@@ -350,7 +353,8 @@ function balance(name: string, terms: readonly Expr[], places: readonly number[]
 
 function unexpected(token: Token, expected = ""): SyntaxFailure {
   const shown = token.kind === "end" ? "<EOF>" : token.text;
-  if (expected !== "") return syntaxFailure(token.at, `mismatched input '${shown}' expecting ${expected}`);
+  if (expected !== "")
+    return syntaxFailure(token.at, `mismatched input '${shown}' expecting ${expected}`);
   return syntaxFailure(token.at, `mismatched input '${shown}' expecting ${anyStart}`);
 }
 

@@ -90,7 +90,8 @@ export function collectMap(expr: Comprehension): Collected | undefined {
           if (!passes(filter, frame)) continue;
           const first = key(frame);
           if (value !== undefined) gathered.add(first, value(frame));
-          else if (first instanceof MapValue) for (const entry of first.entries) gathered.add(...entry);
+          else if (first instanceof MapValue)
+            for (const entry of first.entries) gathered.add(...entry);
           frame.spend(insertCost);
         }
         return gathered.finish();
@@ -105,7 +106,8 @@ class Gathered {
 
   add(key: Value, value: Value): void {
     const text = keyText(key);
-    if (this.#keys.has(text)) throw new FunctionError(`insert failed: key '${show(key)}' already exists`);
+    if (this.#keys.has(text))
+      throw new FunctionError(`insert failed: key '${show(key)}' already exists`);
     this.#keys.add(text);
     this.#entries.push([key, value]);
   }

@@ -155,7 +155,9 @@ export class Planner {
   #list({ items, optional }: Extract<Expr, { kind: "list" }>): Step {
     const steps = items.map((item) => this.plan(item));
     if (items.every(({ kind }) => kind === "literal") && items.length > 0) {
-      const constant = new ListValue(items.map((item) => (item.kind === "literal" ? item.value : null)));
+      const constant = new ListValue(
+        items.map((item) => (item.kind === "literal" ? item.value : null)),
+      );
       return () => constant;
     }
     return (frame) => {
@@ -192,13 +194,18 @@ export class Planner {
   }
 
   #struct({ type, fields }: Extract<Expr, { kind: "struct" }>): Step {
-    const steps = fields.map(({ name, value, isOptional }) => ({ name, step: this.plan(value), isOptional }));
+    const steps = fields.map(({ name, value, isOptional }) => ({
+      name,
+      step: this.plan(value),
+      isOptional,
+    }));
     return (frame) => {
       const made = new Map<string, Value>();
       for (const { name, step, isOptional } of steps) {
         const value = step(frame);
         if (!isOptional) made.set(name, value);
-        else if (value instanceof OptionalValue && value.inner !== undefined) made.set(name, value.inner);
+        else if (value instanceof OptionalValue && value.inner !== undefined)
+          made.set(name, value.inner);
       }
       frame.spend(createStructCost);
       return new MadeObject(type, made);
@@ -212,8 +219,7 @@ export class Planner {
     const accu = this.#slots.push(expr.accuVar) - 1;
     const first = this.#slots.push(expr.iterVar) - 1;
     const second = this.#slots.push(expr.iterVar2 ?? "") - 1;
-    const step =
-      collected === undefined ? undefined : collected.plan((inner) => this.plan(inner));
+    const step = collected === undefined ? undefined : collected.plan((inner) => this.plan(inner));
     const condition = this.plan(expr.condition);
     const next = this.plan(expr.step);
     this.#slots.length -= 2;
@@ -372,7 +378,10 @@ function plainCall({ name, overloads }: Resolved, steps: readonly Step[]): Step 
   };
 }
 
-function choose(overloads: readonly LibraryOverload[], args: readonly Value[]): LibraryOverload | undefined {
+function choose(
+  overloads: readonly LibraryOverload[],
+  args: readonly Value[],
+): LibraryOverload | undefined {
   return overloads.find(({ args: wanted }) =>
     wanted.every((type, at) => isOfType(args[at] as Value, type)),
   );

@@ -91,7 +91,11 @@ export const dynNode: SchemaNode = {
 };
 
 /** @returns undefined: expressions do not see the value. */
-export function schemaNode(schema: Schema, name: string, isResource = false): SchemaNode | undefined {
+export function schemaNode(
+  schema: Schema,
+  name: string,
+  isResource = false,
+): SchemaNode | undefined {
   if (schema["x-kubernetes-int-or-string"] === true) {
     return { ...dynNode, form: "int-or-string", maxSize: lengthOf(schema) ?? dynNode.maxSize };
   }

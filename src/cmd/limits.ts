@@ -79,5 +79,23 @@ export const webhookCalls = {
   answerBytesMax: 3 * 2 ** 20,
 };
 
+/** Calls to the conversion webhook of one definition. */
+export const conversionCalls = {
+  callsMax: 64,
+  waitingMax: 1_024,
+  /** A batch (below) that grows much, or one object of the largest size. */
+  answerBytesMax: 8 * 2 ** 20,
+};
+
+/** One call, and those that one list makes at once. */
+export const conversionBatches = {
+  batchObjectsMax: 500,
+  batchBytesMax: 2 ** 20,
+  batchesAtOnce: 4,
+};
+
+/** What conversion webhooks made, of all definitions: 50,000 objects of 2 KB. */
+export const customResources = { convertedBytesMax: 128 * 2 ** 20 };
+
 /** Upstream's 30 s to connect, though a webhook's own timeout nearly always ends it earlier. */
 export const webhookConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 64 };

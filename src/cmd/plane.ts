@@ -69,7 +69,7 @@ import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { openPolicies } from "./policies.ts";
-import { openWebhooks } from "./webhooks.ts";
+import { openConversion, type OpenedConversion, openWebhooks } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
@@ -155,11 +155,17 @@ async function startOn(
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
-  const { webhooks, policies } = openExtensions(host, options, { registry, access, metrics });
+  const { webhooks, conversion, policies } = openExtensions(host, options, {
+    registry,
+    access,
+    metrics,
+  });
   const parts = { registry, access, yaml, metrics, kubelets, webhooks, policies };
   const { server, aggregator } = makeServer(host, options, parts);
   const { catalog } = server;
-  const definitions = serveDefinitions({ ...host, registry, catalog, rulesOf }, builtinResources());
+  const { converterOf } = conversion;
+  const custom = { ...host, registry, catalog, converterOf, rulesOf, ...limits.customResources };
+  const definitions = serveDefinitions(custom, builtinResources());
   webhooks.serve(catalog);
   policies.serve(catalog);
   await server.ready();
@@ -203,6 +209,7 @@ async function startOn(
       await listening.close(limits.shutdownMs);
       kubelets.close();
       webhooks.close();
+      conversion.close();
       await yaml.close();
       await registry.close();
       await store.close();
@@ -271,12 +278,13 @@ function openExtensions(
   host: SupervisedHost,
   options: PlaneOptions,
   { registry, access, metrics }: Pick<ServerParts, "registry" | "access" | "metrics">,
-): Pick<ServerParts, "webhooks" | "policies"> {
+): Pick<ServerParts, "webhooks" | "policies"> & { readonly conversion: OpenedConversion } {
   const { authorizer } = access;
   const parts = { registry, lookup: createLister(registry), metrics, authorizer };
   const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
   return {
     webhooks: openWebhooks(host, { ...parts, ...opened }),
+    conversion: openConversion(host, { ...parts, ...opened }),
     policies: openPolicies({ ...parts, clock: host.clock }),
   };
 }

@@ -1,8 +1,11 @@
-/** The way to admission webhooks: transports, limits, and what they are resolved by. */
+/** The way to webhooks of admission and of conversion: transports, limits, and what they are resolved by. */
 import type { Lister } from "#api/lister.ts";
 import type { Authorizer } from "#auth/auth.ts";
+import { webhookConverters } from "#extension/conversion/webhook-converter.ts";
+import type { ConverterOf } from "#extension/definitions/conversion.ts";
 import { webhookConditionEvaluator } from "#extension/policies/webhook-conditions.ts";
-import { serviceTargets } from "#extension/service-target.ts";
+import { serviceTargets, type ServiceTargets } from "#extension/service-target.ts";
+import { WebhookCaller } from "#extension/webhooks/caller.ts";
 import type { OpenTransport } from "#extension/webhooks/trusts.ts";
 import { createWebhooks, type Webhooks, type WebhooksDeps } from "#extension/webhooks/plugins.ts";
 import {
@@ -29,14 +32,8 @@ const registration = "admissionregistration.k8s.io";
 
 export function openWebhooks(host: Host, parts: Parts): Webhooks {
   const { registry, lookup, metrics, open = openTransport, credentials, authorizer } = parts;
-  const changes = (group: string, ...resources: readonly string[]): (() => number) =>
-    changesOf(
-      registry,
-      resources.map((resource) => ({ group, resource })),
-    );
-  const ofServices = changes("", "services");
-  const ofSlices = changes("discovery.k8s.io", "endpointslices");
-  const version = (): number => Math.max(ofServices(), ofSlices());
+  const changes = (group: string, resource: string): (() => number) =>
+    changesOf(registry, [{ group, resource }]);
   return createWebhooks(
     {
       ...host,
@@ -46,13 +43,41 @@ export function openWebhooks(host: Host, parts: Parts): Webhooks {
         mutating: changes(registration, "mutatingwebhookconfigurations"),
         validating: changes(registration, "validatingwebhookconfigurations"),
       },
-      services: serviceTargets({ lookup, random: host.random, version }),
+      services: targetsOf(host, parts),
       open,
       evaluator: webhookConditionEvaluator(authorizer),
       ...(credentials === undefined ? {} : { credentials }),
     },
     limits.webhookCalls,
   );
+}
+
+function targetsOf({ random }: Host, { registry, lookup }: Parts): ServiceTargets {
+  const ofServices = changesOf(registry, [{ group: "", resource: "services" }]);
+  const ofSlices = changesOf(registry, [{ group: "discovery.k8s.io", resource: "endpointslices" }]);
+  return serviceTargets({
+    lookup,
+    random,
+    version: () => Math.max(ofServices(), ofSlices()),
+  });
+}
+
+/** Conversion webhooks; no credentials are shown to them. */
+export function openConversion(host: Host, parts: Parts): OpenedConversion {
+  const { clock, random } = host;
+  const { open = openTransport } = parts;
+  const services = targetsOf(host, parts);
+  const caller = new WebhookCaller({ clock, services, open }, limits.conversionCalls);
+  return {
+    converterOf: webhookConverters({ caller, random }, limits.conversionBatches),
+    close: () => caller.close(),
+  };
+}
+
+export interface OpenedConversion {
+  readonly converterOf: ConverterOf;
+  /** Ends idle connections. */
+  close(): void;
 }
 
 const openTransport: OpenTransport = ({ ca = hostAuthorities, ...shown }) => {

@@ -67,9 +67,8 @@ function withoutHead(json: Uint8Array, head: Uint8Array): Uint8Array {
 }
 
 /** The form another version or shape needs; each object's bytes are made once and kept with it. */
-export function madeForm(key: string, make: (object: AnyObject) => object): ItemForm {
-  const encode = (cached: CachedObject): Uint8Array =>
-    encoder.encode(JSON.stringify(make(cached.object)));
+export function madeForm(key: string, make: (cached: CachedObject) => object): ItemForm {
+  const encode = (cached: CachedObject): Uint8Array => encoder.encode(JSON.stringify(make(cached)));
   return { key, layout: "json", bytes: (object) => object.encoded(key, encode) };
 }
 

@@ -8,6 +8,8 @@
  * Holds  1. no event is kept here: a batch is written whole or refused whole (until the rim has opened
  *        the stream, and while the socket is full), and `resume` asks again. 2. nothing follows the
  *        end. 3. one write per batch; the block is shared by all watchers that got the same batch.
+ *        4. a batch with objects that are not ready to be shown is refused, and asked for again when they
+ *        are: events stay in order, and none is lost.
  * Time   ends cleanly after `timeoutMs`, with a bookmark just before; the periodic ones are registry's.
  */
 import type { AnyObject } from "#api/object.ts";
@@ -20,6 +22,7 @@ import type {
   ObjectEventSink,
   PlainResponse,
 } from "#platform/http.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
 import type { CounterCell } from "./metric-set.ts";
 import { toStatus } from "./status.ts";
 import {
@@ -59,7 +62,12 @@ interface WatchStreamOptions {
   readonly timeoutMs: number;
   readonly allowBookmarks: boolean;
   /** Turns stored objects into the version asked for; for direct callers. */
-  readonly convert: (object: AnyObject) => AnyObject;
+  readonly convert: (cached: CachedObject) => AnyObject;
+  /** What objects need before they can be shown. Absent: nothing. */
+  readonly prepared?: {
+    isReady(cached: CachedObject): boolean;
+    hold(objects: readonly CachedObject[]): Promise<Disposable>;
+  };
 }
 
 /** As upstream: a bookmark this long before the stream ends by its timeout. */
@@ -92,6 +100,8 @@ export class WatchStream implements Expiring {
   /** Set when registry ended the watch before the rim opened the stream. */
   #early: { readonly error: unknown } | undefined;
   #deadline: DeadlineStep | undefined;
+  /** Objects that were made ready for the batch that comes next. */
+  #held: Disposable | undefined;
   /** What is due at the deadline. */
   #due: "bookmark" | "end" = "end";
 
@@ -103,15 +113,40 @@ export class WatchStream implements Expiring {
   /** For registry: false means nothing was kept. */
   deliver(items: readonly StreamItem[]): boolean {
     if (this.#state !== "flowing" || this.#outlet === undefined) return this.#state === "ended";
+    if (this.#options.prepared !== undefined && this.#awaits(items)) return false;
     try {
       const isLong = items.length >= longBatchItems;
       if (!this.#outlet.send(items)) this.#fill(this.#outlet, isLong);
       else if (isLong) this.#rest();
+      if (this.#held !== undefined) this.#drop();
     } catch (error) {
       // An object that cannot be shown in this form ends this stream, with an ERROR event, and no other.
       this.#finish(error);
     }
     return true;
+  }
+
+  /** @returns whether the batch has to wait for its objects; it is asked for again when they are there. */
+  #awaits(items: readonly StreamItem[]): boolean {
+    const { prepared } = this.#options;
+    const objects = items.flatMap(({ object }) => object ?? []);
+    if (prepared === undefined || objects.every((one) => prepared.isReady(one))) return false;
+    this.#state = "full";
+    prepared.hold(objects).then(
+      (held) => {
+        this.#drop();
+        this.#held = held;
+        if (this.#state === "ended") this.#drop();
+        else this.#flow();
+      },
+      (error: unknown) => this.#finish(error),
+    );
+    return true;
+  }
+
+  #drop(): void {
+    this.#held?.[Symbol.dispose]();
+    this.#held = undefined;
   }
 
   /** The next batch comes in another turn of the loop: an initial state may be a hundred of them. */
@@ -209,6 +244,7 @@ export class WatchStream implements Expiring {
   #close(): void {
     if (this.#state === "ended") return;
     this.#state = "ended";
+    this.#drop();
     if (this.#deadline !== undefined) this.#deps.deadlines.delete(this, this.#deadline);
     this.#deps.open.delete(this);
     this.#source?.close();
@@ -333,9 +369,7 @@ class EventOutlet implements Outlet {
   #event(item: StreamItem): ObjectEvent {
     const { apiVersion, kind, convert } = this.#options;
     const object =
-      item.object === undefined
-        ? bookmarkObject(apiVersion, kind, item)
-        : convert(item.object.object);
+      item.object === undefined ? bookmarkObject(apiVersion, kind, item) : convert(item.object);
     return { type: item.type, object };
   }
 }

@@ -618,7 +618,7 @@ describe("work that is not waited for", () => {
       kind: "Pod",
       timeoutMs: 60_000,
       allowBookmarks: false,
-      convert: (object) => object,
+      convert: ({ object }) => object,
     });
     const format = jsonFormat("odd", () => {
       throw new TypeError("an object nobody can show");

@@ -129,8 +129,16 @@ export const conversionLibrary: Library = {
   name: "stdlib.conversions",
   since: 0,
   functions: [
-    declare("bool", free("bool_to_bool", [bool], bool, toBool), free("string_to_bool", [string], bool, toBool)),
-    declare("bytes", free("bytes_to_bytes", [bytes], bytes, toBytes), free("string_to_bytes", [string], bytes, toBytes)),
+    declare(
+      "bool",
+      free("bool_to_bool", [bool], bool, toBool),
+      free("string_to_bool", [string], bool, toBool),
+    ),
+    declare(
+      "bytes",
+      free("bytes_to_bytes", [bytes], bytes, toBytes),
+      free("string_to_bytes", [string], bytes, toBytes),
+    ),
     declare(
       "double",
       free("double_to_double", [double], double, toDouble),
@@ -144,7 +152,10 @@ export const conversionLibrary: Library = {
       free("int64_to_duration", [int], duration, asDuration),
       free("string_to_duration", [string], duration, asDuration),
     ),
-    declare("dyn", free("to_dyn", [a], dynType, (value) => value)),
+    declare(
+      "dyn",
+      free("to_dyn", [a], dynType, (value) => value),
+    ),
     declare(
       "int",
       free("int64_to_int64", [int], int, toInteger),
@@ -171,7 +182,10 @@ export const conversionLibrary: Library = {
       free("int64_to_timestamp", [int], timestamp, asTimestamp),
       free("string_to_timestamp", [string], timestamp, asTimestamp),
     ),
-    declare("type", free("type", [a], typeType(a), (value) => new TypeValue(typeName(value)))),
+    declare(
+      "type",
+      free("type", [a], typeType(a), (value) => new TypeValue(typeName(value))),
+    ),
     declare(
       "uint",
       free("uint64_to_uint64", [uint], uint, toUnsigned),

@@ -13,7 +13,10 @@ const reading: ReadonlySet<string> = new Set([
 const comparing: ReadonlySet<string> = new Set([
   "equals",
   "not_equals",
-  ...["less", "less_equals", "greater", "greater_equals"].flatMap((name) => [`${name}_string`, `${name}_bytes`]),
+  ...["less", "less_equals", "greater", "greater_equals"].flatMap((name) => [
+    `${name}_string`,
+    `${name}_bytes`,
+  ]),
 ]);
 
 /** @param id "" where several overloads fit: upstream then counts one unit. */

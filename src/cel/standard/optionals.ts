@@ -10,7 +10,15 @@ import {
   type Library,
 } from "../libraries/library.ts";
 import { FunctionError } from "../libraries/limits.ts";
-import { Duration, ListValue, MapValue, OptionalValue, Timestamp, Uint, type Value } from "../libraries/values.ts";
+import {
+  Duration,
+  ListValue,
+  MapValue,
+  OptionalValue,
+  Timestamp,
+  Uint,
+  type Value,
+} from "../libraries/values.ts";
 import { ObjectValue } from "../object-value.ts";
 import { noOverload } from "./arithmetic.ts";
 
@@ -36,7 +44,8 @@ function isZero(value: Value): boolean {
   if (value instanceof Timestamp) return value.nanos === -62_135_596_800n * 1_000_000_000n;
   if (value instanceof Uint8Array) return value.length === 0;
   if (value instanceof OptionalValue) return value.inner === undefined || isZero(value.inner);
-  const isContainer = value instanceof ListValue || value instanceof MapValue || value instanceof ObjectValue;
+  const isContainer =
+    value instanceof ListValue || value instanceof MapValue || value instanceof ObjectValue;
   return isContainer && value.size === 0;
 }
 
@@ -62,18 +71,29 @@ export const optionalLibrary: Library = {
   name: "optional",
   since: 28,
   functions: [
-    declare("optional.of", free("optional_of", [a], optional, (value) => new OptionalValue(value))),
+    declare(
+      "optional.of",
+      free("optional_of", [a], optional, (value) => new OptionalValue(value)),
+    ),
     declare(
       "optional.ofNonZeroValue",
       free("optional_ofNonZeroValue", [a], optional, (value) => {
         return new OptionalValue(value === undefined || isZero(value) ? undefined : value);
       }),
     ),
-    declare("optional.none", free("optional_none", [], optional, () => new OptionalValue(undefined))),
+    declare(
+      "optional.none",
+      free("optional_none", [], optional, () => new OptionalValue(undefined)),
+    ),
     declare("value", member("optional_value", [optional], a, held)),
     declare(
       "hasValue",
-      member("optional_hasValue", [optional], types.bool, (value) => optionalValueOf(value).inner !== undefined),
+      member(
+        "optional_hasValue",
+        [optional],
+        types.bool,
+        (value) => optionalValueOf(value).inner !== undefined,
+      ),
     ),
     declare(
       "or",
@@ -89,7 +109,13 @@ export const optionalLibrary: Library = {
     ),
     declare("optional.unwrap", free("optional_unwrap", [listOfOptionals()], listOf(a), unwrap)),
     declare("unwrapOpt", member("optional_unwrapOpt", [listOfOptionals()], listOf(a), unwrap)),
-    declare("first", member("list_first", [listOf(a)], optional, (list) => end(list, 0))),
-    declare("last", member("list_last", [listOf(a)], optional, (list) => end(list, -1))),
+    declare(
+      "first",
+      member("list_first", [listOf(a)], optional, (list) => end(list, 0)),
+    ),
+    declare(
+      "last",
+      member("list_last", [listOf(a)], optional, (list) => end(list, -1)),
+    ),
   ],
 };

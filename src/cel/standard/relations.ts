@@ -4,7 +4,6 @@ import {
   free,
   listOf,
   mapOf,
-
   optionalOf,
   parameter,
   types,
@@ -102,7 +101,9 @@ function indexOf(key: Value): number | undefined {
   if (typeof key === "bigint") return toIndex(key);
   if (key instanceof Uint) return toIndex(key.value);
   if (typeof key === "number" && Number.isInteger(key)) return key < 0 ? undefined : key;
-  throw new FunctionError(`unsupported index type '${typeof key === "number" ? "double" : "string"}' in list`);
+  throw new FunctionError(
+    `unsupported index type '${typeof key === "number" ? "double" : "string"}' in list`,
+  );
 }
 
 function toIndex(value: bigint): number | undefined {
@@ -117,9 +118,19 @@ export function foundOptional(container: Value, key: Value): Value {
 
 const optionalIndex = [
   free("list_optindex_optional_int", [listOf(a), int], optionalOf(a), foundOptional),
-  free("optional_list_optindex_optional_int", [optionalOf(listOf(a)), int], optionalOf(a), foundOptional),
+  free(
+    "optional_list_optindex_optional_int",
+    [optionalOf(listOf(a)), int],
+    optionalOf(a),
+    foundOptional,
+  ),
   free("map_optindex_optional_value", [mapOf(a, b), a], optionalOf(b), foundOptional),
-  free("optional_map_optindex_optional_value", [optionalOf(mapOf(a, b)), a], optionalOf(b), foundOptional),
+  free(
+    "optional_map_optindex_optional_value",
+    [optionalOf(mapOf(a, b)), a],
+    optionalOf(b),
+    foundOptional,
+  ),
 ];
 const indexOptional = [
   free("optional_list_index_int", [optionalOf(listOf(a)), int], optionalOf(a), foundOptional),
@@ -130,8 +141,14 @@ export const relationsLibrary: Library = {
   name: "stdlib.relations",
   since: 0,
   functions: [
-    declare("_==_", free("equals", [a, a], bool, (x, y) => equalValues(x, y))),
-    declare("_!=_", free("not_equals", [a, a], bool, (x, y) => !equalValues(x, y))),
+    declare(
+      "_==_",
+      free("equals", [a, a], bool, (x, y) => equalValues(x, y)),
+    ),
+    declare(
+      "_!=_",
+      free("not_equals", [a, a], bool, (x, y) => !equalValues(x, y)),
+    ),
     declare("_<_", ...orderOverloads("less", (order) => order < 0)),
     declare("_<=_", ...orderOverloads("less_equals", (order) => order <= 0)),
     declare("_>_", ...orderOverloads("greater", (order) => order > 0)),
@@ -160,7 +177,11 @@ export const relationsLibrary: Library = {
 function insert(map: Value, keyOrMap: Value, value?: Value): Value {
   if (!(map instanceof MapValue)) throw noOverload();
   const added: readonly (readonly [Value, Value])[] =
-    value !== undefined ? [[keyOrMap, value]] : keyOrMap instanceof MapValue ? keyOrMap.entries : [];
+    value !== undefined
+      ? [[keyOrMap, value]]
+      : keyOrMap instanceof MapValue
+        ? keyOrMap.entries
+        : [];
   for (const [key] of added) {
     if (map.get(key) !== undefined) {
       throw new FunctionError(`insert failed: key '${show(key)}' already exists`);
@@ -168,4 +189,3 @@ function insert(map: Value, keyOrMap: Value, value?: Value): Value {
   }
   return new MapValue([...map.entries, ...added]);
 }
-

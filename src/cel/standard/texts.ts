@@ -50,11 +50,15 @@ export const textLibrary: Library = {
     ),
     declare(
       "contains",
-      member("contains_string", [string, string], bool, (text, part) => textOf(text).includes(textOf(part))),
+      member("contains_string", [string, string], bool, (text, part) =>
+        textOf(text).includes(textOf(part)),
+      ),
     ),
     declare(
       "endsWith",
-      member("ends_with_string", [string, string], bool, (text, end) => textOf(text).endsWith(textOf(end))),
+      member("ends_with_string", [string, string], bool, (text, end) =>
+        textOf(text).endsWith(textOf(end)),
+      ),
     ),
     declare(
       "startsWith",

@@ -41,7 +41,14 @@ export function parseTimestamp(text: string): bigint | undefined {
   const found = text.length > textMax ? null : rfc3339.exec(text);
   if (found === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = found;
-  const ms = Date.UTC(2000, Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
+  const ms = Date.UTC(
+    2000,
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
   const date = new Date(ms);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   const isReal =

@@ -1,5 +1,11 @@
 /** Parts of timestamps, in UTC or a named time zone, and of durations. */
-import { declare, member, types, type Library, type LibraryOverload } from "../libraries/library.ts";
+import {
+  declare,
+  member,
+  types,
+  type Library,
+  type LibraryOverload,
+} from "../libraries/library.ts";
 import { FunctionError } from "../libraries/limits.ts";
 import { Duration, Timestamp, type Value } from "../libraries/values.ts";
 import { noOverload } from "./arithmetic.ts";
@@ -36,7 +42,9 @@ function zoneOffsetMs(ms: number, zone: Value): number {
   if (zone === "" || zone === "UTC") return 0;
   const format = zones.get(zone) ?? openZone(zone);
   if (format === undefined) throw new FunctionError(`unknown time zone ${zone}`);
-  const parts = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
+  const parts = Object.fromEntries(
+    format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]),
+  );
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
   const wall = Date.UTC(year, month - 1, day, hour, minute, second);
   return wall - Math.floor(ms / 1_000) * 1_000;
@@ -98,22 +106,43 @@ export const timeLibrary: Library = {
       "getDayOfMonth",
       ...timestampPart("timestamp_to_day_of_month", (date) => date.getUTCDate() - 1),
     ),
-    declare("getDate", ...timestampPart("timestamp_to_day_of_month_1_based", (date) => date.getUTCDate())),
-    declare("getDayOfWeek", ...timestampPart("timestamp_to_day_of_week", (date) => date.getUTCDay())),
+    declare(
+      "getDate",
+      ...timestampPart("timestamp_to_day_of_month_1_based", (date) => date.getUTCDate()),
+    ),
+    declare(
+      "getDayOfWeek",
+      ...timestampPart("timestamp_to_day_of_week", (date) => date.getUTCDay()),
+    ),
     declare(
       "getHours",
       ...timestampPart("timestamp_to_hours", (date) => date.getUTCHours()),
-      member("duration_to_hours", [duration], int, lengthOf((nanos) => nanos / hour)),
+      member(
+        "duration_to_hours",
+        [duration],
+        int,
+        lengthOf((nanos) => nanos / hour),
+      ),
     ),
     declare(
       "getMinutes",
       ...timestampPart("timestamp_to_minutes", (date) => date.getUTCMinutes()),
-      member("duration_to_minutes", [duration], int, lengthOf((nanos) => nanos / (hour / 60n))),
+      member(
+        "duration_to_minutes",
+        [duration],
+        int,
+        lengthOf((nanos) => nanos / (hour / 60n)),
+      ),
     ),
     declare(
       "getSeconds",
       ...timestampPart("timestamp_to_seconds", (date) => date.getUTCSeconds()),
-      member("duration_to_seconds", [duration], int, lengthOf((nanos) => nanos / 1_000_000_000n)),
+      member(
+        "duration_to_seconds",
+        [duration],
+        int,
+        lengthOf((nanos) => nanos / 1_000_000_000n),
+      ),
     ),
     declare(
       "getMilliseconds",

@@ -2,9 +2,8 @@
  * Objects between the versions of one definition.
  *
  * None      the same fields under another apiVersion: no wait, done where the object is read.
- * Webhook   somebody else converts. A `Converter` is the place for it: reads hand it whole pages before
- *           they answer (`ServedKind.prepare`), writes one object (`StorageCodec`). Watches deliver without
- *           waiting, so a converter has to have an event's object ready when it is applied.
+ * Webhook   somebody else converts: a `Converter` (../conversion/webhook-converter.ts). Reads and watches
+ *           hold what it made while they use it (converted-objects.ts), writes hand it one object.
  */
 import type { AnyObject } from "#api/object.ts";
 import { failure } from "#api/status.ts";
@@ -18,7 +17,7 @@ export interface Converter {
 /** Absent result: the strategy is None. */
 export type ConverterOf = (definition: Definition) => Converter | undefined;
 
-/** Until webhooks are called: objects of such a definition are served in the version they are stored in. */
+/** For servers that call no webhooks: objects of such a definition are served in the version they are stored in. */
 export const refusingConverter: ConverterOf = ({ spec }) => {
   if (spec.conversion?.strategy !== "Webhook") return undefined;
   const { group, names } = spec;

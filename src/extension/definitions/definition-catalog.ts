@@ -14,6 +14,7 @@ import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { ResourceStore } from "#registry/resource-store.ts";
 import { namespaceRange } from "#watch/predicate.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ConverterOf } from "./conversion.ts";
 import type { RulesOf } from "./custom-kind.ts";
 import { asDefinition, type Definition, definitionsResource, hasCondition } from "./definition.ts";
@@ -24,6 +25,7 @@ interface CatalogDeps {
   readonly registry: OpenRegistry;
   readonly builtins: readonly ResourceInfo[];
   readonly converterOf: ConverterOf;
+  readonly convertedObjects: MemoPool;
   readonly rulesOf: RulesOf;
 }
 
@@ -38,9 +40,9 @@ export class DefinitionCatalog implements CustomKinds {
   readonly #byGroup = new Map<string, Map<string, ServedDefinition>>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
 
-  constructor({ registry, builtins, converterOf, rulesOf }: CatalogDeps) {
-    this.#registry = registry;
-    this.#deps = { registry, converterOf, rulesOf, read: (name) => this.read(name) };
+  constructor({ builtins, ...deps }: CatalogDeps) {
+    this.#registry = deps.registry;
+    this.#deps = { ...deps, read: (name) => this.read(name) };
     this.#builtinVersions = new Set(builtins.map(({ group, version }) => `${group}/${version}`));
     this.#builtinStorage = new Set(
       builtins.flatMap(({ storage }) =>

@@ -4,6 +4,7 @@ import type { ResourceCatalog } from "#apiserver/catalog.ts";
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
+import { MemoPool } from "#watch/memo-pool.ts";
 import { type ConverterOf, refusingConverter } from "./conversion.ts";
 import type { RulesOf } from "./custom-kind.ts";
 import { DefinitionCatalog } from "./definition-catalog.ts";
@@ -16,6 +17,8 @@ interface DefinitionsDeps {
   readonly log: Log;
   /** Conversion webhooks; absent: such a version is refused. */
   readonly converterOf?: ConverterOf;
+  /** Bytes of converted objects that are kept, of all definitions together. */
+  readonly convertedBytesMax: number;
   /** x-kubernetes-validations; absent: they are not evaluated. */
   readonly rulesOf?: RulesOf;
 }
@@ -32,7 +35,9 @@ export function serveDefinitions(
   builtins: readonly ResourceInfo[],
 ): Definitions {
   const { registry, catalog, converterOf = refusingConverter, rulesOf = () => undefined } = deps;
-  const definitions = new DefinitionCatalog({ registry, builtins, converterOf, rulesOf });
+  const convertedObjects = new MemoPool({ bytesMax: deps.convertedBytesMax });
+  const kinds = { registry, builtins, converterOf, convertedObjects, rulesOf };
+  const definitions = new DefinitionCatalog(kinds);
   catalog.serveCustom(definitions);
   definitions.start();
   definitions.onChange(() => catalog.changed());

@@ -15,6 +15,7 @@ import type { WatchRegister, WatchStream } from "#server/watch-stream.ts";
 export class Epoch implements WatchRegister {
   readonly #resource: GroupResource;
   readonly #streams = new Set<WatchStream>();
+  readonly #endings: (() => void)[] = [];
   /** Objects up to this revision may have been written under another definition. */
   #since: number;
   /** Writes on their way to the store: of this epoch, and of those before it. */
@@ -48,7 +49,7 @@ export class Epoch implements WatchRegister {
 
   /** @throws ApiError 503 when the definition has changed, 403 for a new object while it goes. */
   beginWrite(isCreation: boolean): (revision: number) => void {
-    if (this.#hasEnded) throw this.#changed();
+    if (this.#hasEnded) throw this.changed();
     if (isCreation && this.#isTerminating) throw refuseCreation(this.#resource, "");
     this.#writes++;
     return (revision) => {
@@ -71,6 +72,12 @@ export class Epoch implements WatchRegister {
     this.#next = next;
     if (next !== undefined) next.#olderWrites = this.#writes + this.#olderWrites;
     for (const stream of this.#streams) stream.end();
+    for (const ending of this.#endings.splice(0)) ending();
+  }
+
+  /** One per version of the definition. */
+  onEnd(ending: () => void): void {
+    this.#endings.push(ending);
   }
 
   add(stream: WatchStream): void {
@@ -82,7 +89,8 @@ export class Epoch implements WatchRegister {
     this.#streams.delete(stream);
   }
 
-  #changed(): Error {
+  /** What is answered to a request that an ended epoch cannot answer any more. */
+  changed(): Error {
     const { group, resource } = this.#resource;
     const text = `the definition of ${resource}.${group} changed while the request was handled, try again`;
     return failure(503, "ServiceUnavailable", text, { retryAfterSeconds: 1 });

@@ -7,8 +7,9 @@ import type { ResourceInfo, SubresourceInfo, Verb } from "#api/schema/resource-i
 import type { ServedKind } from "#apiserver/kind.ts";
 import type { CustomDefinition } from "#apiserver/openapi/model.ts";
 import type { Registry, ResourceStore } from "#registry/resource-store.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
 import type { ConverterOf } from "./conversion.ts";
-import { customKind, type RulesOf, Schemas } from "./custom-kind.ts";
+import { customKind, type RulesOf } from "./custom-kind.ts";
 import {
   type DefinedVersion,
   type Definition,
@@ -17,10 +18,12 @@ import {
 } from "./definition.ts";
 import type { Epoch } from "./epoch.ts";
 import { openapiDefinitions } from "./openapi.ts";
+import { Schemas } from "./schemas.ts";
 
 export interface DefinitionDeps {
   readonly registry: Registry;
   readonly converterOf: ConverterOf;
+  readonly convertedObjects: MemoPool;
   readonly rulesOf: RulesOf;
   /** The definition as it is stored now; undefined: it is gone. */
   readonly read: (name: string) => Definition | undefined;
@@ -119,11 +122,11 @@ export class ServedDefinition {
     if (definition === undefined || version === undefined) return undefined;
     this.#schemas ??= new Schemas(definition);
     const { epoch } = this;
-    const { registry, rulesOf, converterOf } = this.#deps;
+    const { registry, rulesOf, converterOf, convertedObjects } = this.#deps;
     const converter = converterOf(definition);
     const schemas = this.#schemas;
-    const deps = { registry, definition, epoch, schemas, converter, rulesOf };
-    const kind = customKind(deps, row, version);
+    const made = { registry, definition, epoch, schemas, converter, convertedObjects, rulesOf };
+    const kind = customKind(made, row, version);
     this.#kinds.set(name, kind);
     return kind;
   }

@@ -12,7 +12,7 @@ test("what is stored is served when the call returns, and settled without a clie
   const { clock, registry } = plane;
   const { catalog } = plane.server;
   await ask(plane, "POST", definitionsPath, { body: cronTabDefinition() });
-  const deps = { clock, log: silentLog, registry, catalog };
+  const deps = { clock, log: silentLog, registry, catalog, convertedBytesMax: 2 ** 20 };
   const first = serveDefinitions(deps, builtinResources());
   const path = `${definitionsPath}/crontabs.stable.example.com`;
   while (!(await ask(plane, "GET", path)).text.includes("InitialNamesAccepted")) {

@@ -45,11 +45,17 @@ export function mutatingAdmissionPolicy(deps: MutatingDeps): AdmissionPlugin {
       if (object === undefined || !isJudged(request)) return request.object as AnyObject;
       const candidates = deps.policies.candidates(request);
       if (candidates.length === 0) return object;
-      const change = new Change(deps, request, object);
-      for (const policy of candidates) change.ask(policy);
-      return change.conclude();
+      return mutate(new Change(deps, request, object), candidates);
     },
   };
+}
+
+async function mutate(
+  change: Change,
+  candidates: readonly CompiledPolicy<MutatingProgram>[],
+): Promise<AnyObject> {
+  for (const policy of candidates) await change.ask(policy);
+  return change.conclude();
 }
 
 /** One policy, binding and parameter object. */
@@ -81,7 +87,7 @@ class Change {
     if (request.reinvocation?.isSecond === true) this.#reinvoked.resume(object);
   }
 
-  ask(compiled: CompiledPolicy<MutatingProgram>): void {
+  async ask(compiled: CompiledPolicy<MutatingProgram>): Promise<void> {
     const { lookup, findParams } = this.#deps;
     const covered = compiled.cover(this.#request, lookup);
     if (covered.kind === "no") return;
@@ -100,7 +106,7 @@ class Change {
         this.#fail(compiled, binding.name, `failed to configure binding: ${found.message}`);
       } else {
         for (const param of found.params) {
-          this.#invoke({ compiled, covered: covered.covered, binding: binding.name, param });
+          await this.#invoke({ compiled, covered: covered.covered, binding: binding.name, param });
         }
       }
     }
@@ -120,11 +126,11 @@ class Change {
     });
   }
 
-  #invoke(invocation: Invocation): void {
+  async #invoke(invocation: Invocation): Promise<void> {
     const { compiled, covered, binding, param } = invocation;
     const { program, variables } = compiled;
     const seen = new RequestVariables(this.#deps, { ...this.#request, object: this.#object });
-    const scopes = seen.scopes(covered, param, variables);
+    const scopes = await seen.scopes(covered, param, variables);
     const matched = matchConditions(program.conditions, scopes.conditions, program.failsClosed);
     if (matched.kind === "error") this.#fail(compiled, binding, matched.message, "Invalid");
     if (matched.kind !== "match") return;
@@ -133,7 +139,7 @@ class Change {
     );
     if (this.#request.reinvocation?.isSecond === true && !this.#reinvoked.isDue(key)) return;
     const before = this.#object;
-    for (const mutation of program.mutations) this.#mutate(invocation, mutation);
+    for (const mutation of program.mutations) await this.#mutate(invocation, mutation);
     if (!jsonEqual(before, this.#object)) {
       this.#reinvoked.requireAll();
       this.#request.reinvocation?.want();
@@ -141,14 +147,17 @@ class Change {
     if (program.isReinvocable) this.#reinvoked.add(key);
   }
 
-  #mutate({ compiled, covered, binding, param }: Invocation, mutation: Mutation): void {
+  async #mutate(
+    { compiled, covered, binding, param }: Invocation,
+    mutation: Mutation,
+  ): Promise<void> {
     const { subresource } = this.#request;
     const seen = new RequestVariables(this.#deps, { ...this.#request, object: this.#object });
-    const scopes = seen.scopes(covered, param, compiled.variables);
+    const scopes = await seen.scopes(covered, param, compiled.variables);
     const target = this.#deps.target(covered, subresource);
     const observe = this.#deps.metrics.start();
     try {
-      this.#object = evaluateMutation(mutation, scopes.full, target, this.#object);
+      this.#object = await evaluateMutation(mutation, scopes.full, target, this.#object);
       observe(compiled.name, binding, undefined);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);

@@ -39,20 +39,20 @@ export interface MutationTarget {
 }
 
 /** @throws Error in upstream's words, ApiError. */
-export function evaluateMutation(
+export async function evaluateMutation(
   { type, expression }: Mutation,
   scope: Scope,
   { view, shape }: MutationTarget,
   object: AnyObject,
-): AnyObject {
+): Promise<AnyObject> {
   const outcome = evaluate(expression, scope, new Budget(limits.policyCost));
   if (outcome.kind === "error") throw new Error(outcome.message);
   const value = outcome.value as Value; // what an evaluation makes
-  const before = view.toView(object);
+  const before = await view.toView(object);
   const after = type === "JSONPatch" ? patched(before, value) : configured(before, value, shape());
   if (after === before) return object;
   refuseBeyondLimits(after);
-  return view.fromView(after, object);
+  return await view.fromView(after, object);
 }
 
 function configured(before: AnyObject, value: Value, shape: StructShape | undefined): AnyObject {

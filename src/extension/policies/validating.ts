@@ -37,11 +37,17 @@ export function validatingAdmissionPolicy(deps: ValidatingDeps): AdmissionPlugin
       if (!isJudged(request)) return;
       const candidates = deps.policies.candidates(request);
       if (candidates.length === 0) return;
-      const judgement = new Judgement(deps, request);
-      for (const policy of candidates) judgement.ask(policy);
-      judgement.conclude();
+      return judge(new Judgement(deps, request), candidates);
     },
   };
+}
+
+async function judge(
+  judgement: Judgement,
+  candidates: readonly CompiledPolicy<ValidatingProgram>[],
+): Promise<void> {
+  for (const policy of candidates) await judgement.ask(policy);
+  judgement.conclude();
 }
 
 /** All policies about one request. */
@@ -57,7 +63,7 @@ class Judgement {
     this.#variables = new RequestVariables(deps, request);
   }
 
-  ask(compiled: CompiledPolicy<ValidatingProgram>): void {
+  async ask(compiled: CompiledPolicy<ValidatingProgram>): Promise<void> {
     const { name, program } = compiled;
     const covered = compiled.cover(this.#request, this.#deps.lookup);
     if (covered.kind === "no") return;
@@ -83,7 +89,7 @@ class Judgement {
         continue;
       }
       for (const param of params.params) {
-        const scopes = this.#variables.scopes(covered.covered, param, compiled.variables);
+        const scopes = await this.#variables.scopes(covered.covered, param, compiled.variables);
         const observe = this.#deps.metrics.start();
         this.#take(decide(program, scopes), compiled, binding.object, annotations, observe);
       }

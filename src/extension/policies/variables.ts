@@ -50,8 +50,13 @@ export class RequestVariables {
     this.#request = request;
   }
 
-  scopes(covered: Covered, param: AnyObject | null, variables: readonly NamedExpression[]): Scopes {
-    const base = new Map(this.#base(covered)).set(
+  /** @throws ApiError when an object cannot be converted. */
+  async scopes(
+    covered: Covered,
+    param: AnyObject | null,
+    variables: readonly NamedExpression[],
+  ): Promise<Scopes> {
+    const base = new Map(await this.#base(covered)).set(
       "params",
       param === null ? null : dynValue(param),
     );
@@ -63,17 +68,17 @@ export class RequestVariables {
     };
   }
 
-  #base(covered: Covered): ReadonlyMap<string, Value> {
+  async #base(covered: Covered): Promise<ReadonlyMap<string, Value>> {
     const known = this.#bases.get(covered.info);
     if (known !== undefined) return known;
     const { object, oldObject } = this.#request;
     const { info, kind } = covered;
     const view = objectView(this.#deps.catalog, info, kind, this.#request.subresource);
-    const seen = (one: AnyObject | undefined): Value =>
-      one === undefined ? null : dynValue(view.toView(one));
+    const seen = async (one: AnyObject | undefined): Promise<Value> =>
+      one === undefined ? null : dynValue(await view.toView(one));
     const request = describeRequest(this.#request, info, kind);
     const base: Values = new Map();
-    base.set("object", seen(object)).set("oldObject", seen(oldObject));
+    base.set("object", await seen(object)).set("oldObject", await seen(oldObject));
     base.set("request", jsonValue(request, requestNode));
     this.#bases.set(info, base);
     return base;

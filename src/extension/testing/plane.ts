@@ -3,6 +3,7 @@ import { builtinResources } from "#api/schema/resources.ts";
 import type { AnyObject } from "#api/object.ts";
 import { ask, openPlane, type Plane } from "#apiserver/testing/plane.ts";
 import { silentLog } from "#platform/log.ts";
+import type { ConverterOf } from "../definitions/conversion.ts";
 import { type Definitions, serveDefinitions } from "../definitions/definitions.ts";
 import { rulesOf, strategyWithRules } from "../definitions/rules/rules.ts";
 
@@ -12,10 +13,13 @@ export interface CustomPlane extends Plane {
 
 export async function openCustomPlane(
   options: Parameters<typeof openPlane>[0] = {},
+  custom: { readonly converterOf?: ConverterOf; readonly convertedBytesMax?: number } = {},
 ): Promise<CustomPlane> {
   const plane = await openPlane({ strategyFor: strategyWithRules, ...options });
   const { clock, registry } = plane;
-  const deps = { clock, log: silentLog, registry, catalog: plane.server.catalog, rulesOf };
+  const { catalog } = plane.server;
+  const shared = { clock, log: silentLog, registry, catalog, rulesOf };
+  const deps = { ...shared, convertedBytesMax: 2 ** 26, ...custom };
   const definitions = serveDefinitions(deps, builtinResources());
   const close = async (): Promise<void> => {
     await definitions.close();

@@ -35,7 +35,7 @@ interface Question {
   /** All of the review but its uid (review.ts). */
   readonly tail: Uint8Array;
   /** Does the caller's part with an allowing verdict; a CallError it throws is the webhook's failure. */
-  readonly use: (verdict: Verdict) => void;
+  readonly use: (verdict: Verdict) => void | Promise<void>;
 }
 
 /** @throws ApiError when the request is refused. */
@@ -90,7 +90,7 @@ async function askOnce(
     request.annotate?.(`${name}/${key}`, value);
   for (const warning of verdict.warnings) request.warn(warning);
   if (!verdict.allowed) throw new Refusal(denied(name, verdict.result));
-  use(verdict);
+  await use(verdict);
 }
 
 function afterFailure(

@@ -22,7 +22,7 @@ import {
 import type { Clock } from "#platform/clock.ts";
 import { ServiceTargetError, type ServiceTargets } from "../service-target.ts";
 import { CallError } from "./call-error.ts";
-import type { Hook, HookTarget } from "./hook.ts";
+import type { HookTarget } from "./hook.ts";
 import { type SeatLimits, Seats } from "./seats.ts";
 import { type Credentials, type OpenTransport, Trusts } from "./trusts.ts";
 
@@ -36,6 +36,14 @@ export interface CallerDeps {
 
 export interface CallerLimits extends SeatLimits {
   readonly answerBytesMax: number;
+}
+
+/** Who is called: a webhook of admission, or of conversion. */
+export interface CallTarget {
+  /** Calls in flight are counted by it. */
+  readonly id: string;
+  readonly target: HookTarget;
+  readonly timeoutMs: number;
 }
 
 interface Place {
@@ -69,7 +77,11 @@ export class WebhookCaller {
   }
 
   /** @returns the body of a good answer. @throws CallError */
-  async call(hook: Hook, body: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  async call(
+    hook: CallTarget,
+    body: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array> {
     const place = placeOf(hook.target, hook.timeoutMs);
     const ending = new AbortController();
     const timer = this.#deps.clock.after("webhook.call", hook.timeoutMs, () =>
@@ -93,7 +105,7 @@ export class WebhookCaller {
   }
 
   async #exchange(
-    hook: Hook,
+    hook: CallTarget,
     place: Place,
     body: Uint8Array,
     signal: AbortSignal,

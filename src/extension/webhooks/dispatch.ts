@@ -2,8 +2,9 @@
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";
-import { forbidden } from "#api/status.ts";
+import { ApiError, forbidden, internalError } from "#api/status.ts";
 import type { Catalog } from "#apiserver/kind.ts";
+import type { CompiledConditions } from "../matching/conditions.ts";
 import type { Candidate, RuleIndex } from "../matching/rule-index.ts";
 import { isExempt } from "../matching/rules.ts";
 import { namespaceSelected, objectSelected } from "../matching/selectors.ts";
@@ -29,22 +30,35 @@ export function candidatesOf(
   return hooks.candidates(request);
 }
 
-/** Selectors and conditions, too. @throws ApiError 404 for an unknown namespace, 403 for a failed condition. */
+/** Selectors and conditions, too; at once where there are no conditions. @throws ApiError 404 for an unknown namespace, 403 for a failed condition. */
 export function isCalled(
   { lookup }: WebhookDeps,
   request: AdmissionRequest,
   candidate: Candidate<Hook>,
-  objects: () => ViewedObjects,
-): boolean {
+  objects: () => Promise<ViewedObjects>,
+): boolean | Promise<boolean> {
   const hook = candidate.entry;
   // An unselected object is not of the webhook's concern, even if its namespace cannot be found.
   if (!objectSelected(hook.objects, request)) return false;
   if (!namespaceSelected(hook.namespaces, request, lookup)) return false;
   if (hook.conditions === undefined) return true;
+  return areMet(hook.conditions, request, candidate, objects);
+}
+
+async function areMet(
+  conditions: CompiledConditions,
+  request: AdmissionRequest,
+  candidate: Candidate<Hook>,
+  objects: () => Promise<ViewedObjects>,
+): Promise<boolean> {
   const fields = reviewFields(request, candidate);
-  const result = hook.conditions.evaluate({ ...objects(), request: fields, user: request.user });
+  const result = conditions.evaluate({
+    ...(await objects()),
+    request: fields,
+    user: request.user,
+  });
   if (result.kind !== "error") return result.kind === "match";
-  if (hook.failsOpen) return false;
+  if (candidate.entry.failsOpen) return false;
   const { group, resource } = request.info;
   throw forbidden({ group, resource }, request.name, result.message);
 }
@@ -54,8 +68,8 @@ class VersionedObjects {
   readonly #view: ObjectView;
   readonly #request: AdmissionRequest;
   readonly #candidate: Candidate<Hook>;
-  #objects: ViewedObjects | undefined;
-  #tail: Uint8Array | undefined;
+  #objects: Promise<ViewedObjects> | undefined;
+  #tail: Promise<Uint8Array> | undefined;
 
   constructor(
     catalog: Pick<Catalog, "find">,
@@ -68,24 +82,37 @@ class VersionedObjects {
     this.#candidate = candidate;
   }
 
-  get objects(): ViewedObjects {
-    const { object, oldObject } = this.#request;
-    this.#objects ??= { object: this.#seen(object), oldObject: this.#seen(oldObject) };
+  /** @throws ApiError 500 when a custom object cannot be converted. */
+  objects(): Promise<ViewedObjects> {
+    this.#objects ??= this.#makeObjects();
     return this.#objects;
   }
 
-  get tail(): Uint8Array {
-    this.#tail ??= reviewTail(reviewFields(this.#request, this.#candidate), this.objects);
+  tail(): Promise<Uint8Array> {
+    this.#tail ??= this.objects().then((objects) =>
+      reviewTail(reviewFields(this.#request, this.#candidate), objects),
+    );
     return this.#tail;
   }
 
   /** The object of the request, after a patch, in its stored version. */
-  fromView(patched: AnyObject): AnyObject {
-    return this.#view.fromView(patched, this.#request.object ?? {});
+  async fromView(patched: AnyObject): Promise<AnyObject> {
+    return await this.#view.fromView(patched, this.#request.object ?? {});
   }
 
-  #seen(object: AnyObject | undefined): AnyObject | undefined {
-    return object === undefined ? undefined : this.#view.toView(object);
+  async #makeObjects(): Promise<ViewedObjects> {
+    const { object, oldObject } = this.#request;
+    const [seen, seenOld] = await Promise.all([this.#seen(object), this.#seen(oldObject)]);
+    return { object: seen, oldObject: seenOld };
+  }
+
+  async #seen(object: AnyObject | undefined): Promise<AnyObject | undefined> {
+    if (object === undefined) return undefined;
+    try {
+      return await this.#view.toView(object);
+    } catch (error) {
+      throw error instanceof ApiError ? internalError(error.message) : error;
+    }
   }
 }
 

@@ -61,8 +61,8 @@ async function mutateBy(
   let versions = new VersionCache(deps.catalog, seen);
   for (const [at, candidate] of candidates.entries()) {
     const hook = candidate.entry;
-    const { objects } = { objects: () => versions.of(candidate).objects };
-    if (!isCalled(deps, seen, candidate, objects)) continue;
+    const { objects } = inVersion(versions, candidate);
+    if (!(await isCalled(deps, seen, candidate, objects))) continue;
     if (isSecond && !rounds.again.has(hook.id)) continue;
     const object = await mutateOnce(
       deps,
@@ -83,6 +83,10 @@ async function mutateBy(
   return checkManagedFields(request, seen.object ?? {});
 }
 
+function inVersion(versions: VersionCache, candidate: Candidate<Hook>) {
+  return { objects: () => versions.of(candidate).objects() };
+}
+
 /** All that were asked so far have not seen the newest object. */
 function changed({ asked, again }: Rounds): void {
   for (const id of asked) again.add(id);
@@ -100,15 +104,16 @@ async function mutateOnce(
   const hook = candidate.entry;
   let object = request.object ?? {};
   let patch: JsonValue | undefined;
-  const use = (verdict: Verdict): void => {
+  const use = async (verdict: Verdict): Promise<void> => {
     patch = verdict.patch;
     if (patch === undefined) return;
-    const before = view.objects.object ?? {};
+    const { object: before = {} } = await view.objects();
     const patched = patchedObject(before, patch);
-    const next = asInternal(() => view.fromView(patched));
+    const next = await view.fromView(patched).catch(failInternally);
     if (!isSame(next, object)) object = next;
   };
-  const question = { type: "mutating", request, candidate, tail: view.tail, use } as const;
+  const tail = await view.tail();
+  const question = { type: "mutating", request, candidate, tail, use } as const;
   const outcome = await askWebhook(deps, question);
   if (outcome === "ignored") request.annotate?.(`failed-open.${mutationPrefix}${round}`, hook.name);
   annotate(request, hook, round, object !== request.object, patch);
@@ -145,9 +150,13 @@ function asInternal<T>(f: () => T): T {
   try {
     return f();
   } catch (error) {
-    const { cause, message } = error as Error;
-    throw internalError(cause instanceof Error ? cause.message : message);
+    return failInternally(error);
   }
+}
+
+function failInternally(error: unknown): never {
+  const { cause, message } = error as Error;
+  throw internalError(cause instanceof Error ? cause.message : message);
 }
 
 function isSame(a: AnyObject | undefined, b: AnyObject | undefined): boolean {
@@ -165,14 +174,15 @@ async function judgeBy(
   const versions = new VersionCache(deps.catalog, request);
   for (const [at, candidate] of candidates.entries()) {
     const view = versions.of(candidate);
-    if (!isCalled(deps, request, candidate, () => view.objects)) continue;
+    if (!(await isCalled(deps, request, candidate, () => view.objects()))) continue;
     const hook = candidate.entry;
     const use = ({ patch }: Verdict): void => {
       if (patch === undefined) return;
       const said = `admission webhook ${JSON.stringify(hook.name)} attempted to modify the object`;
       throw internalError(`${said}, which is not supported for this operation`);
     };
-    const question = { type: "mutating", request, candidate, tail: view.tail, use } as const;
+    const tail = await view.tail();
+    const question = { type: "mutating", request, candidate, tail, use } as const;
     const outcome = await askWebhook(deps, question);
     const round = `round_0_index_${at}`;
     if (outcome === "ignored")

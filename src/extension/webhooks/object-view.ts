@@ -14,12 +14,14 @@ import { applyScale, scaleFromObject } from "#api/scale.ts";
 import { schemaOfKind } from "#api/schema/schema.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { checkKind } from "#apiserver/builtin-kind.ts";
-import type { Catalog } from "#apiserver/kind.ts";
+import type { Catalog, ServedKind } from "#apiserver/kind.ts";
+
+type Waited<T> = T | Promise<T>;
 
 export interface ObjectView {
-  toView(object: AnyObject): AnyObject;
+  toView(object: AnyObject): Waited<AnyObject>;
   /** `view`: as a webhook's patch left it. Decoded, defaulted. @throws when it is no object of the kind. */
-  fromView(view: AnyObject, object: AnyObject): AnyObject;
+  fromView(view: AnyObject, object: AnyObject): Waited<AnyObject>;
 }
 
 /** `info` and `kind` of a candidate (matching/rule-index.ts). */
@@ -33,13 +35,26 @@ export function objectView(
   if (subresource === "scale" && scaleKinds.has(`${info.group}/${info.resource}`))
     return scaleView(info);
   if (served === undefined || kind.kind !== info.kind) return ownKindView(kind);
+  const read = (view: AnyObject): AnyObject => {
+    checkType(view, kind);
+    return served.applyDefaults(served.check(view, undefined).object);
+  };
+  if (served.custom !== undefined) return customView(served, read);
   return {
     toView: (object) => served.fromStored(object),
-    fromView: (view) => {
-      checkType(view, kind);
-      const { object } = served.check(view, undefined);
-      return served.toStored(served.applyDefaults(object));
-    },
+    fromView: (view) => served.toStored(read(view)),
+  };
+}
+
+/** Custom objects are in the version of the request, not in the one that is stored. */
+function customView(served: ServedKind, read: (view: AnyObject) => AnyObject): ObjectView {
+  const convert = (object: AnyObject, apiVersion = ""): Waited<AnyObject> => {
+    if (object.apiVersion === apiVersion) return object;
+    return served.convert?.(object, apiVersion) ?? { ...object, apiVersion };
+  };
+  return {
+    toView: (object) => convert(object, served.apiVersion),
+    fromView: (view, object) => convert(read(view), object.apiVersion),
   };
 }
 

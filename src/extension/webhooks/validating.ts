@@ -31,9 +31,12 @@ async function validateBy(
   candidates: readonly Candidate<Hook>[],
 ): Promise<void> {
   const versions = new VersionCache(deps.catalog, request);
-  const called = candidates.filter((candidate) =>
-    isCalled(deps, request, candidate, () => versions.of(candidate).objects),
-  );
+  const called: Candidate<Hook>[] = [];
+  for (const candidate of candidates) {
+    const objects = () => versions.of(candidate).objects();
+    const is = isCalled(deps, request, candidate, objects);
+    if (typeof is === "boolean" ? is : await is) called.push(candidate);
+  }
   if (called.length === 0) return;
   if (request.signal?.aborted === true) throw timedOut();
   const refusals: unknown[] = [];
@@ -42,7 +45,7 @@ async function validateBy(
     for (let at = next++; at < called.length; at = next++) {
       const candidate = called[at];
       if (candidate === undefined) return;
-      await validateOnce(deps, request, candidate, versions.of(candidate).tail, at).catch((error) =>
+      await validateOnce(deps, request, candidate, versions, at).catch((error) =>
         refusals.push(error),
       );
     }
@@ -55,9 +58,10 @@ async function validateOnce(
   deps: WebhookDeps,
   request: AdmissionRequest,
   candidate: Candidate<Hook>,
-  tail: Uint8Array,
+  versions: VersionCache,
   at: number,
 ): Promise<void> {
+  const tail = await versions.of(candidate).tail();
   const question = { type: "validating", request, candidate, tail, use: nothing } as const;
   const outcome = await askWebhook(deps, question);
   if (outcome === "used") return;

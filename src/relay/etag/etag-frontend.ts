@@ -186,7 +186,7 @@ export class EtagFrontend {
       kind,
       timeoutMs,
       allowBookmarks: true,
-      convert: (object) => object,
+      convert: ({ object }) => object,
     });
     const last = Number(request.headers["last-event-id"] ?? Number.NaN);
     const resumes = Number.isSafeInteger(last) && mirror.refusal(last) === undefined;

@@ -2,8 +2,10 @@
  * WATCH of a mirrored resource as an API server answers it: a cursor of the mirror's cache behind a
  * stream. A position that means nothing here is a stream of one 410.
  */
+import type { AnyObject } from "#api/object.ts";
 import { streamType } from "#server/negotiate.ts";
 import { WatchStream } from "#server/watch-stream.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
 import type { Cursor } from "#watch/cursor.ts";
 import { type Answer, type FrontendDeps, freshEnough, type Read } from "./kubernetes-read.ts";
 import type { Mirrored } from "../mirror/mirrored.ts";
@@ -68,7 +70,7 @@ function openStream(
   return new WatchStream(streams, options);
 }
 
-function asStored<T>(object: T): T {
+function asStored({ object }: CachedObject): AnyObject {
   return object;
 }
 

@@ -73,7 +73,7 @@ export function readForm(
     ? protobufForm(`pb.pom.${version}`, metadataType(version), ({ object }) =>
         partial(object, version),
       )
-    : madeForm(`pom.${version}`, (object) => partial(object, version));
+    : madeForm(`pom.${version}`, ({ object }) => partial(object, version));
   return { kind: "metadata", item, contentType, version };
 }
 

@@ -1,0 +1,130 @@
+/**
+ * Strategy Webhook: objects of one definition, converted by a server that the definition names.
+ *
+ * Holds  objects that are in the wanted version already are never sent, and no call is made without one.
+ *        What comes back is checked before anything of it is used (review.ts). A failure is a 500 of the
+ *        requests that need this conversion, with upstream's text, and of nothing else.
+ * Limits `batchObjectsMax` objects and about `batchBytesMax` bytes of them in one call, `batchesAtOnce`
+ *        calls of one request at once; 30 s a call, as upstream; answers and calls in flight: caller.ts.
+ */
+import type { AnyObject } from "#api/object.ts";
+import { type ApiError, failure } from "#api/status.ts";
+import { must } from "#base/assert.ts";
+import type { Random } from "#platform/random.ts";
+import type { Converter, ConverterOf } from "../definitions/conversion.ts";
+import type { Definition } from "../definitions/definition.ts";
+import { CallError } from "../webhooks/call-error.ts";
+import type { CallTarget, WebhookCaller } from "../webhooks/caller.ts";
+import { inLanes } from "./lanes.ts";
+import {
+  ConversionError,
+  conversionQuestion,
+  readConverted,
+  type ReviewVersion,
+  reviewVersionOf,
+} from "./review.ts";
+
+interface BatchLimits {
+  readonly batchObjectsMax: number;
+  readonly batchBytesMax: number;
+  readonly batchesAtOnce: number;
+}
+
+interface ConverterDeps {
+  readonly caller: WebhookCaller;
+  readonly random: Random;
+}
+
+/** Upstream's. */
+const timeoutMs = 30_000;
+
+export function webhookConverters(deps: ConverterDeps, limits: BatchLimits): ConverterOf {
+  return (definition) => {
+    if (definition.spec.conversion?.strategy !== "Webhook") return undefined;
+    return webhookConverter(deps, limits, definition);
+  };
+}
+
+function webhookConverter(
+  deps: ConverterDeps,
+  limits: BatchLimits,
+  { metadata, spec }: Definition,
+): Converter {
+  const { clientConfig = {}, conversionReviewVersions = [] } = spec.conversion?.webhook ?? {};
+  const { caBundle = "" } = clientConfig;
+  // Of white space alone: none, as upstream.
+  const isBlank = Buffer.from(caBundle, "base64").toString().trim() === "";
+  const target: CallTarget = {
+    id: `conversion/${metadata?.name ?? ""}`,
+    target: { ...clientConfig, caBundle: isBlank ? "" : caBundle },
+    timeoutMs,
+  };
+  const version = reviewVersionOf(conversionReviewVersions);
+  return {
+    async convertMany(objects, apiVersion) {
+      const missing = objects.filter((object) => object.apiVersion !== apiVersion);
+      if (missing.length === 0) return objects;
+      if (version === undefined) throw failed("no supported conversion review versions");
+      const batches = batchesOf(missing, limits);
+      const call = (batch: readonly AnyObject[]): Promise<readonly AnyObject[]> =>
+        convertBatch(deps, target, { version, apiVersion, objects: batch });
+      const converted = (await inLanes(batches, limits.batchesAtOnce, call)).flat();
+      let next = 0;
+      return objects.map((object) =>
+        object.apiVersion === apiVersion
+          ? object
+          : must(converted[next++], "a conversion without its object"),
+      );
+    },
+  };
+}
+
+/** In order; a single object that exceeds the bytes goes alone. */
+function batchesOf(objects: readonly AnyObject[], limits: BatchLimits): readonly AnyObject[][] {
+  const batches: AnyObject[][] = [];
+  let batch: AnyObject[] = [];
+  let bytes = 0;
+  for (const object of objects) {
+    const length = JSON.stringify(object).length;
+    const isFull = batch.length >= limits.batchObjectsMax || bytes + length > limits.batchBytesMax;
+    if (isFull && batch.length > 0) {
+      batches.push(batch);
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(object);
+    bytes += length;
+  }
+  if (batch.length > 0) batches.push(batch);
+  return batches;
+}
+
+interface Batch {
+  readonly version: ReviewVersion;
+  readonly apiVersion: string;
+  readonly objects: readonly AnyObject[];
+}
+
+async function convertBatch(
+  { caller, random }: ConverterDeps,
+  target: CallTarget,
+  batch: Batch,
+): Promise<readonly AnyObject[]> {
+  const asked = { ...batch, uid: random.uuid() };
+  const [first] = batch.objects;
+  const prefix = `conversion webhook for ${first?.apiVersion ?? ""}, Kind=${first?.kind ?? ""}`;
+  try {
+    return readConverted(await caller.call(target, conversionQuestion(asked), undefined), asked);
+  } catch (error) {
+    if (error instanceof ConversionError)
+      throw failed(error.isWhole ? error.message : `${prefix} ${error.message}`);
+    // Any other error is a bug of this server.
+    if (!(error instanceof CallError)) throw error;
+    throw failed(`${prefix} failed: ${error.message.replace(/^failed to call webhook: /, "")}`);
+  }
+}
+
+/** As upstream words an error that is no API status. */
+function failed(text: string): ApiError {
+  return failure(500, "", text);
+}

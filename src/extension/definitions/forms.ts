@@ -1,0 +1,195 @@
+/**
+ * Objects of one definition between the version that is stored and the one that is asked for.
+ *
+ * write   schema of the version that was sent (decode, default) -> converter -> schema of the stored version
+ * read    stored bytes as they are when this epoch wrote them (epoch.ts); else the schema of the version
+ *         they are in -> conversion -> schema of the version that is asked for
+ *
+ * Holds  an object of a webhook's conversion is never shown without it: `show` and `json` need `hold` first,
+ *        and no object is shown that was converted for a definition that has changed meanwhile.
+ */
+import type { AnyObject, JsonObject } from "#api/object.ts";
+import { apiVersionOf, parseApiVersion } from "#api/object.ts";
+import { coerceMetadata } from "#api/structural/coerce.ts";
+import { applyStructuralDefaults, dropNulls } from "#api/structural/default.ts";
+import { prune } from "#api/structural/prune.ts";
+import type { Structural } from "#api/structural/structural.ts";
+import { assert, must } from "#base/assert.ts";
+import type { CachedObject } from "#watch/cached-object.ts";
+import type { MemoPool } from "#watch/memo-pool.ts";
+import { type Converter, withApiVersion } from "./conversion.ts";
+import { ConvertedObjects } from "./converted-objects.ts";
+import { type Definition, storageVersionOf } from "./definition.ts";
+import type { Epoch } from "./epoch.ts";
+import type { Schemas } from "./schemas.ts";
+
+interface FormsDeps {
+  readonly definition: Definition;
+  readonly epoch: Epoch;
+  readonly schemas: Schemas;
+  /** Absent: strategy None. */
+  readonly converter: Converter | undefined;
+  readonly convertedObjects: MemoPool;
+}
+
+const encoder = new TextEncoder();
+
+export class Forms {
+  readonly #deps: FormsDeps;
+  readonly #apiVersion: string;
+  readonly #storedApiVersion: string;
+  /** Strategy None, of a stored object, and of what was made of it: itself. */
+  readonly #shown = new WeakMap<AnyObject, AnyObject>();
+  readonly #converted: ConvertedObjects;
+
+  constructor(deps: FormsDeps, apiVersion: string) {
+    const { definition, epoch } = deps;
+    const { group } = definition.spec;
+    this.#deps = deps;
+    this.#apiVersion = apiVersion;
+    this.#storedApiVersion = apiVersionOf({ group, version: storageVersionOf(definition) });
+    this.#converted = new ConvertedObjects(deps.convertedObjects, (objects) =>
+      this.#convertStored(objects),
+    );
+    if (deps.converter !== undefined) epoch.onEnd(() => this.#converted.clear());
+  }
+
+  isAsStored(revision: number): boolean {
+    return this.#apiVersion === this.#storedApiVersion && this.#deps.epoch.isSettled(revision);
+  }
+
+  /** `show` and `json` can answer at once. */
+  isReady(cached: CachedObject): boolean {
+    return !this.#needsConverter(cached) || this.#converted.find(cached) !== undefined;
+  }
+
+  /** All of them are ready until the result is disposed of. */
+  hold(objects: readonly CachedObject[]): Promise<Disposable> {
+    return this.#converted.hold(objects.filter((cached) => this.#needsConverter(cached)));
+  }
+
+  show(cached: CachedObject): AnyObject {
+    if (this.#needsConverter(cached)) return this.#held(cached).object;
+    return this.isAsStored(cached.revision) ? cached.object : this.#made(cached.object);
+  }
+
+  json(cached: CachedObject): Uint8Array {
+    if (this.#needsConverter(cached)) return this.#held(cached).json;
+    if (this.isAsStored(cached.revision)) return cached.json;
+    return encoder.encode(JSON.stringify(this.#made(cached.object)));
+  }
+
+  /** With a converter: of objects in this version only. */
+  fromStored(object: AnyObject): AnyObject {
+    if (this.#deps.converter === undefined) {
+      if (this.isAsStored(Number(object.metadata?.resourceVersion ?? 0))) return object;
+      return this.#made(object);
+    }
+    const { apiVersion } = object;
+    assert(apiVersion === this.#apiVersion, "an object was not converted", { apiVersion });
+    return object;
+  }
+
+  /** With a converter: an object of any version of the definition in another one. */
+  async convert(object: AnyObject, to: string): Promise<AnyObject> {
+    const converter = must(this.#deps.converter, "nobody converts");
+    const [made] = await converter.convertMany([object], to);
+    const converted = must(made, "a conversion without its object");
+    return decode(converted, this.#schemaOf(to), true).object;
+  }
+
+  async read(cached: CachedObject): Promise<AnyObject> {
+    if (this.#deps.converter === undefined) return this.show(cached);
+    using _held = await this.hold([cached]);
+    return this.show(cached);
+  }
+
+  write(object: AnyObject): AnyObject | Promise<AnyObject> {
+    const to = this.#storedApiVersion;
+    if (to === object.apiVersion) return object;
+    const { converter } = this.#deps;
+    if (converter === undefined) return this.#normalise(withApiVersion(object, to));
+    const converted = converter.convertMany([object], to);
+    return converted.then(([made]) =>
+      this.#normalise(must(made, "a conversion without its object")),
+    );
+  }
+
+  #needsConverter(cached: CachedObject): boolean {
+    if (this.#deps.converter === undefined || this.isAsStored(cached.revision)) return false;
+    // Settled objects are in the stored version, and need not be parsed to see it.
+    if (this.#deps.epoch.isSettled(cached.revision)) return true;
+    return cached.object.apiVersion !== this.#apiVersion;
+  }
+
+  #held(cached: CachedObject): { readonly object: AnyObject; readonly json: Uint8Array } {
+    return must(this.#converted.find(cached), "an object is shown before it is converted");
+  }
+
+  async #convertStored(objects: readonly CachedObject[]): Promise<readonly AnyObject[]> {
+    const { epoch } = this.#deps;
+    const converter = must(this.#deps.converter, "nobody converts");
+    const read = objects.map(({ object }) => this.#normalise(object));
+    const converted = await converter.convertMany(read, this.#apiVersion);
+    if (epoch.hasEnded) throw epoch.changed();
+    return converted.map((made, at) => this.#settle(made, read[at]?.apiVersion));
+  }
+
+  #made(object: AnyObject): AnyObject {
+    const known = this.#shown.get(object);
+    if (known !== undefined) return known;
+    const read = this.#normalise(object);
+    const shown = this.#settle(withApiVersion(read, this.#apiVersion), object.apiVersion);
+    this.#shown.set(object, shown);
+    this.#shown.set(shown, shown);
+    return shown;
+  }
+
+  /** As the schema of the object's own version has it. */
+  #normalise(object: AnyObject): AnyObject {
+    const structural = this.#schemaOf(object.apiVersion);
+    return withDefaults(decode(object, structural, true).object, structural);
+  }
+
+  /** A converted object: only what the wanted version knows. */
+  #settle(object: AnyObject, from: string | undefined): AnyObject {
+    if (from === this.#apiVersion) return object;
+    return decode(object, this.#schemaOf(this.#apiVersion), true).object;
+  }
+
+  #schemaOf(apiVersion: string | undefined): Structural | undefined {
+    return this.#deps.schemas.of(parseApiVersion(apiVersion ?? "")?.version ?? "");
+  }
+}
+
+interface Decoded {
+  readonly object: AnyObject;
+  readonly unknown: readonly string[];
+  readonly error: string | undefined;
+}
+
+export function decode(
+  object: AnyObject,
+  structural: Structural | undefined,
+  dropInvalid = false,
+): Decoded {
+  const data = object as unknown as JsonObject; // objects are plain JSON data
+  const coerced = coerceMetadata(data, structural, { dropInvalid, isResourceRoot: true });
+  if (coerced.error !== undefined) {
+    const { field, message } = coerced.error;
+    // Of the object's own metadata the decoder says what is wrong, not with what.
+    const isOwn = field === "metadata" || field.startsWith("metadata.");
+    const own = message.replace(/^Invalid value: [^]*?: (?=json: )/, "");
+    return { object, unknown: [], error: isOwn ? own : `${field}: ${message}` };
+  }
+  const pruned = prune(coerced.object, structural, true);
+  const unknown = [...coerced.unknownFields, ...pruned.unknownFields];
+  const kept = structural === undefined ? pruned.object : dropNulls(pruned.object, structural);
+  return { object: kept as unknown as AnyObject, unknown, error: undefined };
+}
+
+export function withDefaults(object: AnyObject, structural: Structural | undefined): AnyObject {
+  if (structural === undefined) return object;
+  const data = object as unknown as JsonObject; // objects are plain JSON data
+  return applyStructuralDefaults(data, structural) as unknown as AnyObject;
+}
