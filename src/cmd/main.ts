@@ -65,9 +65,13 @@ program
   )
   .option(
     "--enable-admission-plugins <list>",
-    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector",
+    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, EventRateLimit, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector, PodTolerationRestriction",
     nameList,
     [],
+  )
+  .option(
+    "--admission-control-config-file <file>",
+    "configurations of admission plugins: an AdmissionConfiguration (apiserver.config.k8s.io/v1)",
   )
   .option(
     "--disable-admission-plugins <list>",

@@ -53,6 +53,7 @@ import { storeMetrics } from "#store/metrics.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
+import type { AdmissionConfiguration } from "./admission-configuration.ts";
 import { type AggregationAccess, openAggregator } from "./aggregation.ts";
 import {
   offloadedYaml,
@@ -92,6 +93,8 @@ export interface PlaneOptions {
   readonly aggregation?: AggregationAccess;
   /** Absent: upstream's default plugins, and NodeRestriction. */
   readonly admissionPlugins?: PluginChoice;
+  /** Configurations of plugins; absent: none. */
+  readonly admission?: AdmissionConfiguration;
   /** Instead of connections over this host's network to webhooks. */
   readonly webhooks?: OpenTransport;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
@@ -150,7 +153,11 @@ async function startOn(
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
-  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
+  const credentials = options.admission?.credentials;
+  const opened = {
+    ...(options.webhooks === undefined ? {} : { open: options.webhooks }),
+    ...(credentials === undefined ? {} : { credentials }),
+  };
   const webhooks = openWebhooks(host, {
     registry,
     lookup: createLister(registry),
@@ -295,6 +302,7 @@ function makeServer(
     serviceAddresses: limits.serviceAddresses,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
+    settings: options.admission?.settings ?? {},
     extra: [webhooks.mutating, webhooks.conditions, webhooks.validating],
   });
   countFailures(metrics, host.supervisor);

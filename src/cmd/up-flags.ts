@@ -17,6 +17,7 @@ export interface UpFlags extends KubeletFlags, SigningFlags, AggregationFlags {
   readonly anonymousPaths: readonly string[] | "all";
   readonly enableAdmissionPlugins: readonly string[];
   readonly disableAdmissionPlugins: readonly string[];
+  readonly admissionControlConfigFile?: string;
   readonly advertiseAddress?: string;
   readonly relay?: string;
   readonly relayResources: string;

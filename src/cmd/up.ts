@@ -12,6 +12,7 @@ import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { NodeRandom } from "#platform/node/random.ts";
+import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
@@ -39,6 +40,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const aggregation = aggregationAccess(flags);
   const signing = signingOf(flags);
   const admissionPlugins = pluginChoice(flags);
+  const configured = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const advertised = advertisedAddress(host.log, flags);
@@ -47,6 +49,7 @@ export async function up(flags: UpFlags): Promise<void> {
     kubelet,
     aggregation,
     admissionPlugins,
+    admission: configured,
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...signing,
