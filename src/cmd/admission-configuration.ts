@@ -6,7 +6,7 @@
  *        operator meant to refuse.
  */
 import { dirname, isAbsolute, resolve } from "node:path";
-import { ownEntry } from "#base/own.ts";
+import { dictionary, ownEntry } from "#base/own.ts";
 import { isChosen, type PluginChoice } from "#admission/plugin-choice.ts";
 import { type AdmissionSettings, settingsReaders, typed } from "#admission/settings.ts";
 import { list, record, SettingsError, text } from "#admission/settings-fields.ts";
@@ -37,7 +37,7 @@ export function admissionConfiguration(
 ): AdmissionConfiguration {
   const plugins = path === undefined ? [] : pluginsOf(path);
   const settings: AdmissionSettings[] = [];
-  const credentials: Record<string, (hostPort: string) => ReturnType<typeof credentialsFor>> = {};
+  const credentials = dictionary<(hostPort: string) => ReturnType<typeof credentialsFor>>();
   // Without a configuration it is refused, too.
   const names = new Set([...plugins.map(({ name }) => name), "EventRateLimit"]);
   for (const name of names) {

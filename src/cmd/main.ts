@@ -128,6 +128,40 @@ program
     boolean,
     true,
   )
+  .option(
+    "--requestheader-client-ca-file <file>",
+    "PEM authorities of front proxies, which name the user of a request in headers",
+  )
+  .option(
+    "--requestheader-allowed-names <list>",
+    "common names that a front proxy may have; none: any",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-username-headers <list>",
+    "headers that name the user, as X-Remote-User",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-uid-headers <list>",
+    "headers with the user's UID, as X-Remote-Uid",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-group-headers <list>",
+    "headers that name groups, as X-Remote-Group",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-extra-headers-prefix <list>",
+    "beginnings of headers with extra facts, as X-Remote-Extra-",
+    commaList,
+    [],
+  )
   .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s")
   .addHelpText(
     "after",
@@ -358,6 +392,11 @@ function anonymousPaths(text: string): readonly string[] | "all" {
 function boolean(text: string): boolean {
   if (text === "true" || text === "false") return text === "true";
   throw new InvalidArgumentError("true or false.");
+}
+
+/** Empty entries are for the flag to refuse. */
+function commaList(text: string): readonly string[] {
+  return text.split(",");
 }
 
 function nameList(text: string): readonly string[] {

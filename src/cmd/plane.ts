@@ -67,8 +67,9 @@ import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
-import { openWebhooks } from "./webhooks.ts";
+import { openWebhooks, type WebhookAccess } from "./webhooks.ts";
 import { productVersion } from "./product.ts";
+import type { FrontProxyTrust } from "./request-header.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
 export interface PlaneOptions {
@@ -85,6 +86,8 @@ export interface PlaneOptions {
   readonly audit?: AuditSink;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
+  /** Front proxies that may name users in headers; absent: none. */
+  readonly frontProxy?: FrontProxyTrust;
   /** How kubelets are reached; absent: as they say, their certificates unchecked. */
   readonly kubelet?: KubeletAccess;
   /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
@@ -137,6 +140,14 @@ export async function startPlane(given: Host, options: PlaneOptions): Promise<Pl
   }
 }
 
+function webhookAccess({ webhooks: open, admission }: PlaneOptions): Partial<WebhookAccess> {
+  const credentials = admission?.credentials;
+  return {
+    ...(open === undefined ? {} : { open }),
+    ...(credentials === undefined ? {} : { credentials }),
+  };
+}
+
 function hostWithSupervisor(given: Host): SupervisedHost {
   const supervisor = given.supervisor ?? embeddedSupervisor(given);
   return { ...given, clock: supervisor.clock, supervisor };
@@ -153,16 +164,11 @@ async function startOn(
   const yaml = new NodeOffload<YamlInput, YamlOutput>(host, { program, ...limits.yamlThreads });
   const kubelets = options.kubelets ?? openKubelets(host, options.pki, options.kubelet ?? {});
   const metrics = planeMetrics(store);
-  const credentials = options.admission?.credentials;
-  const opened = {
-    ...(options.webhooks === undefined ? {} : { open: options.webhooks }),
-    ...(credentials === undefined ? {} : { credentials }),
-  };
   const webhooks = openWebhooks(host, {
     registry,
     lookup: createLister(registry),
     metrics,
-    ...opened,
+    ...webhookAccess(options),
   });
   const parts = { registry, access, yaml, metrics, kubelets, webhooks };
   const { server, aggregator } = makeServer(host, options, parts);
@@ -253,10 +259,13 @@ function openPlaneRegistry(
 
 function planeAccess(
   host: SupervisedHost,
-  { pki, staticTokens, anonymousPaths = "all" }: PlaneOptions,
+  { pki, staticTokens, frontProxy, anonymousPaths = "all" }: PlaneOptions,
   registry: OpenRegistry,
 ): ServerAccess {
-  const more = staticTokens === undefined ? {} : { staticTokens };
+  const more = {
+    ...(staticTokens === undefined ? {} : { staticTokens }),
+    ...(frontProxy === undefined ? {} : { frontProxy }),
+  };
   return serverAccess({
     ...host,
     lookup: createLister(registry),
@@ -362,9 +371,13 @@ function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapF
     advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
     serviceCidr: limits.serviceAddresses.range,
     clientCa: clientAuthorities(options),
-    requestHeader: {
+    requestHeader: options.frontProxy ?? {
       clientCa: options.pki.frontProxyAuthority.certificate,
       allowedNames: ["front-proxy-client"],
+      usernameHeaders: ["X-Remote-User"],
+      uidHeaders: ["X-Remote-Uid"],
+      groupHeaders: ["X-Remote-Group"],
+      extraPrefixes: ["X-Remote-Extra-"],
     },
   };
 }
@@ -388,6 +401,7 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
       key: pki.server.privateKey,
       cert: pki.server.certificate,
       clientCa: clientAuthorities(options),
+      ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
       limits: httpLimits,
       refused: (request) => server.refused(request),
     },

@@ -27,6 +27,7 @@ import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { advertisedAddress } from "./advertise.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { frontProxyTrust } from "./request-header.ts";
 import { signingOf } from "./signing.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
@@ -39,6 +40,7 @@ export async function up(flags: UpFlags): Promise<void> {
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
   const signing = signingOf(flags);
+  const frontProxy = frontProxyTrust(flags);
   const admissionPlugins = pluginChoice(flags);
   const configured = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await auditOf(host, flags);
@@ -50,6 +52,7 @@ export async function up(flags: UpFlags): Promise<void> {
     aggregation,
     admissionPlugins,
     admission: configured,
+    ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...signing,
