@@ -25,6 +25,7 @@ function setup(...extra: AdmissionPlugin[]) {
     serviceAddresses: { range: "10.96.0.0/16", firstNodePort: 30_000, lastNodePort: 32_767 },
     served: () => [],
     choice: { enable: [], disable: [] },
+    settings: {},
     extra,
   });
   return { lookup, plugins, admission: createAdmission(plugins) };
@@ -56,6 +57,8 @@ test("the order is upstream's", () => {
       "ResourceClaims",
       "DefaultIngressClass",
       "PodTopologyLabels",
+      "NodeDeclaredFeatureValidator",
+      "PodResizeValidator",
       "RoleEscalation",
       "CertificateRequester",
       "CertificateConditions",

@@ -26,6 +26,7 @@ import {
   clusterTrustBundleAttest,
   podCertificateSigning,
 } from "./certificates.ts";
+import { eventRateLimit } from "./event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
 import { defaultIngressClass } from "./ingress-class.ts";
 import { limitRanger } from "./limit-ranger.ts";
@@ -36,6 +37,8 @@ import { type PluginChoice, chosenPlugins } from "./plugin-choice.ts";
 import { podNodeSelector } from "./pod-node-selector.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { podSecurity } from "./pod-security.ts";
+import { nodeDeclaredFeatures, podResizeValidator } from "./pod-resize.ts";
+import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
 import { priority } from "./priority.ts";
 import { resourceClaims } from "./resource-claims.ts";
 import { resourceQuota } from "./resource-quota.ts";
@@ -50,6 +53,7 @@ import {
   persistentVolumeClaimResize,
   storageObjectInUseProtection,
 } from "./storage.ts";
+import type { AdmissionSettings } from "./settings.ts";
 import { defaultTolerationSeconds, taintNodesByCondition } from "./taints.ts";
 import { unservedKindsPlugin } from "./unserved-kinds.ts";
 
@@ -65,11 +69,13 @@ interface DefaultPluginDeps {
   /** Resources that are served now. */
   readonly served: () => readonly ResourceInfo[];
   readonly choice: PluginChoice;
+  readonly settings: AdmissionSettings;
   /** Run after the built-in ones, before addresses are given out and quota is charged. */
   readonly extra: readonly AdmissionPlugin[];
 }
 
 export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugin[] {
+  const { settings } = deps;
   const plugins = [
     unservedKindsPlugin,
     namespaceLifecycle(deps),
@@ -78,10 +84,12 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     nodeRestriction(deps),
     taintNodesByCondition,
     alwaysPullImages,
-    podSecurity(deps),
-    podNodeSelector(deps),
+    podSecurity(deps, settings.podSecurity),
+    podNodeSelector(deps, settings.nodeSelectors),
     priority(deps),
     defaultTolerationSeconds,
+    podTolerationRestriction(deps, settings.tolerations ?? { default: [], whitelist: [] }),
+    eventRateLimit(deps, settings.eventLimits ?? []),
     extendedResourceToleration,
     defaultStorageClass(deps),
     storageObjectInUseProtection,
@@ -98,12 +106,14 @@ export function defaultPlugins(deps: DefaultPluginDeps): readonly AdmissionPlugi
     defaultIngressClass(deps),
     denyServiceExternalIPs,
     podTopologyLabels(deps),
+    nodeDeclaredFeatures(deps),
+    podResizeValidator(deps),
     roleEscalation(deps),
     ...deps.extra,
     certificateRequester,
     certificateConditions(deps),
     serviceAddresses(deps, deps.serviceAddresses),
-    resourceQuota(deps),
+    resourceQuota({ ...deps, limitedResources: settings.limitedResources ?? [] }),
   ];
   return chosenPlugins(plugins, deps.choice);
 }

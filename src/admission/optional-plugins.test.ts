@@ -162,8 +162,8 @@ test("flags choose plugins by name; unknown names are upstream's errors", () => 
     "[Priority] in enable-admission-plugins and disable-admission-plugins overlapped",
   );
   assert.equal(
-    fault(["EventRateLimit"]),
-    'enable-admission-plugins plugin "EventRateLimit" is not served here',
+    fault(["ImagePolicyWebhook"]),
+    'enable-admission-plugins plugin "ImagePolicyWebhook" is not served here',
   );
-  assert.equal(fault(["AlwaysPullImages"], ["EventRateLimit"]), undefined);
+  assert.equal(fault(["AlwaysPullImages"], ["ImagePolicyWebhook"]), undefined);
 });

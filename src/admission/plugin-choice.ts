@@ -17,6 +17,8 @@ const offByDefault: ReadonlySet<string> = new Set([
   "ExtendedResourceToleration",
   "OwnerReferencesPermissionEnforcement",
   "DenyServiceExternalIPs",
+  "PodTolerationRestriction",
+  "EventRateLimit",
 ]);
 
 /** On by default. NodeRestriction is, as kubeadm sets it. */
@@ -39,6 +41,8 @@ const onByDefault: ReadonlySet<string> = new Set([
   "CertificateSubjectRestriction",
   "DefaultIngressClass",
   "PodTopologyLabels",
+  "NodeDeclaredFeatureValidator",
+  "PodResizeValidator",
   "MutatingAdmissionPolicy",
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionPolicy",
@@ -54,19 +58,22 @@ const notServed: ReadonlySet<string> = new Set([
   "NamespaceExists",
   "LimitPodHardAntiAffinityTopology",
   "ImagePolicyWebhook",
-  "PodTolerationRestriction",
-  "EventRateLimit",
+]);
+
+/**
+ * On by default, but doing nothing: their feature gates are off in 1.36 (GenericWorkload of the first two,
+ * WorkloadWithJob of the third), and so are the kinds they judge.
+ */
+const gatedOff: ReadonlySet<string> = new Set([
   "PodGroupProtection",
   "PodGroupWorkloadExists",
-  "NodeDeclaredFeatureValidator",
   "JobValidation",
-  "PodResizeValidator",
 ]);
 
 /** The first fault of a choice, upstream's text where it has one. */
 export function choiceFault({ enable, disable }: PluginChoice): string | undefined {
   const isKnown = (name: string): boolean =>
-    offByDefault.has(name) || onByDefault.has(name) || notServed.has(name);
+    [offByDefault, onByDefault, notServed, gatedOff].some((names) => names.has(name));
   const unknown = (flag: string, names: readonly string[]): readonly string[] =>
     names
       .filter((name) => !isKnown(name))
@@ -91,8 +98,10 @@ export function chosenPlugins(
   plugins: readonly AdmissionPlugin[],
   { enable, disable }: PluginChoice,
 ): readonly AdmissionPlugin[] {
-  return plugins.filter(({ name }) => {
-    if (disable.includes(name)) return !onByDefault.has(name) && !offByDefault.has(name);
-    return !offByDefault.has(name) || enable.includes(name);
-  });
+  return plugins.filter(({ name }) => isChosen(name, { enable, disable }));
+}
+
+export function isChosen(name: string, { enable, disable }: PluginChoice): boolean {
+  if (disable.includes(name)) return !onByDefault.has(name) && !offByDefault.has(name);
+  return !offByDefault.has(name) || enable.includes(name);
 }

@@ -1,4 +1,8 @@
-/** PodNodeSelector: the pods of a namespace run on the nodes that an annotation of the namespace selects. */
+/**
+ * PodNodeSelector: the pods of a namespace run on the nodes that an annotation of the namespace selects, or
+ * else `clusterDefaultNodeSelector` of the operator; they may select only what the operator allows there.
+ */
+import { ownEntry } from "#base/own.ts";
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import { parseLabelSelector, SelectorError } from "#api/selectors/label-selector.ts";
@@ -12,13 +16,19 @@ const annotation = "scheduler.alpha.kubernetes.io/node-selector";
 const namespaces = { group: "", resource: "namespaces" };
 const pods = { group: "", resource: "pods" };
 
-export function podNodeSelector({ lookup }: { readonly lookup: Lister }): AdmissionPlugin {
+const clusterDefault = "clusterDefaultNodeSelector";
+
+/** `selectors` of the operator, by namespace: what pods there may select. */
+export function podNodeSelector(
+  { lookup }: { readonly lookup: Lister },
+  selectors: Labels = {},
+): AdmissionPlugin {
   return {
     name: "PodNodeSelector",
     mutate(request) {
       const object = request.object ?? {};
       if (!isConcerned(request)) return object;
-      const selector = selectorOf(lookup, request.namespace);
+      const selector = selectorOf(lookup, request.namespace, selectors);
       const own = (object as Pod).spec?.nodeSelector ?? {};
       checkConflict(request, selector, own);
       if (Object.keys(selector).every((key) => Object.hasOwn(own, key))) return object;
@@ -27,7 +37,9 @@ export function podNodeSelector({ lookup }: { readonly lookup: Lister }): Admiss
     validate(request) {
       if (!isConcerned(request)) return;
       const { spec } = (request.object ?? {}) as Pod;
-      checkConflict(request, selectorOf(lookup, request.namespace), spec?.nodeSelector ?? {});
+      const own = spec?.nodeSelector ?? {};
+      checkConflict(request, selectorOf(lookup, request.namespace, selectors), own);
+      checkAllowed(request, labelsOf(ownEntry(selectors, request.namespace) ?? ""), own);
     },
   };
 }
@@ -36,11 +48,11 @@ function isConcerned(request: AdmissionRequest): boolean {
   return request.operation === "CREATE" && isCore(request, "pods");
 }
 
-function selectorOf(lookup: Lister, name: string): Labels {
+function selectorOf(lookup: Lister, name: string, selectors: Labels): Labels {
   const namespace = lookup.get(namespaces, "", name);
   if (namespace === undefined) throw notFound(namespaces, name);
   const text = namespace.metadata?.annotations?.[annotation];
-  return text === undefined ? {} : labelsOf(text);
+  return labelsOf(text ?? ownEntry(selectors, clusterDefault) ?? "");
 }
 
 /** Only `key=value` pairs. */
@@ -60,5 +72,13 @@ function checkConflict(request: AdmissionRequest, selector: Labels, own: Labels)
   );
   if (!isConflict) return;
   const why = "pod node label selector conflicts with its namespace node label selector";
+  throw forbidden(pods, request.object?.metadata?.name ?? "", why);
+}
+
+/** An empty list allows everything. */
+function checkAllowed(request: AdmissionRequest, allowed: Labels, own: Labels): void {
+  if (Object.keys(allowed).length === 0) return;
+  if (Object.entries(own).every(([key, value]) => ownEntry(allowed, key) === value)) return;
+  const why = "pod node label selector labels conflict with its namespace whitelist";
   throw forbidden(pods, request.object?.metadata?.name ?? "", why);
 }

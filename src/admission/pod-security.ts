@@ -4,7 +4,8 @@
  *
  * Pods are refused; workloads that will make pods are only warned about, because their pods are checked.
  * A namespace whose labels are made stricter warns about the pods it already has, a bounded number.
- * Absent audit annotations (the audit label is validated only) and exemptions by configuration.
+ * The operator may give other defaults, and exempt users, namespaces and runtime classes.
+ * Absent audit annotations (the audit label is validated only).
  */
 import { ownEntry } from "#base/own.ts";
 import type { Container, Pod, PodTemplateSpec } from "#api/gen/types.ts";
@@ -15,24 +16,25 @@ import { internalError, invalid } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { describeViolations, judgePod } from "./pod-security-checks.ts";
 import type { Violation } from "./pod-security-checks.ts";
+import {
+  type Level,
+  levels,
+  podSecurityDefaults,
+  type PodSecuritySettings,
+  type Standard,
+} from "./pod-security-settings.ts";
 import { forbiddenError } from "./request.ts";
 
-type Level = "privileged" | "baseline" | "restricted";
-
-interface Standard {
-  readonly level: Level;
-  /** `latest` or `v1.N`. */
-  readonly version: string;
-}
+type Mode = "enforce" | "warn" | "audit";
 
 interface Policy {
   readonly enforce: Standard;
   readonly warn: Standard;
+  readonly audit: Standard;
   readonly errors: readonly FieldError[];
 }
 
 const prefix = "pod-security.kubernetes.io/";
-const levels: readonly string[] = ["privileged", "baseline", "restricted"];
 /** The release this server claims; later versions are judged by it. */
 const latestMinor = 36;
 /** Existing pods looked at when a namespace becomes stricter: upstream's default. */
@@ -69,23 +71,32 @@ function specTemplate(object: AnyObject): PodTemplateSpec | undefined {
   return (object["spec"] as { readonly template?: PodTemplateSpec } | undefined)?.template;
 }
 
-export function podSecurity(deps: { readonly lookup: Lister }): AdmissionPlugin {
+interface Deps {
+  readonly lookup: Lister;
+  readonly settings: PodSecuritySettings;
+}
+
+export function podSecurity(
+  { lookup }: { readonly lookup: Lister },
+  settings: PodSecuritySettings = podSecurityDefaults,
+): AdmissionPlugin {
+  const deps = { lookup, settings };
   return {
     name: "PodSecurity",
     validate(request: AdmissionRequest): void {
       if (request.operation !== "CREATE" && request.operation !== "UPDATE") return;
       if (request.object === undefined) return;
       const resource = `${request.info.group}/${request.info.resource}`;
-      if (resource === "/namespaces") validateNamespace(deps.lookup, request);
-      else if (resource === "/pods") validatePod(deps.lookup, request);
-      else validateWorkload(deps.lookup, request, resource);
+      if (resource === "/namespaces") validateNamespace(deps, request);
+      else if (resource === "/pods") validatePod(deps, request);
+      else validateWorkload(deps, request, resource);
     },
   };
 }
 
-function validatePod(lookup: Lister, request: AdmissionRequest): void {
-  if (ignoredSubresources.has(request.subresource)) return;
-  const policy = namespacePolicy(lookup, request.namespace);
+function validatePod(deps: Deps, request: AdmissionRequest): void {
+  if (ignoredSubresources.has(request.subresource) || isExempt(deps.settings, request)) return;
+  const policy = namespacePolicy(deps, request.namespace);
   if (policy === undefined) {
     throw internalError(`failed to lookup namespace "${request.namespace}"`);
   }
@@ -93,6 +104,7 @@ function validatePod(lookup: Lister, request: AdmissionRequest): void {
   const pod = request.object as Pod;
   const old = request.oldObject as Pod | undefined;
   if (request.operation === "UPDATE" && old && !isSignificant(pod, old)) return;
+  if (isExemptClass(deps.settings, pod)) return;
   const forbidden = judge(policy.enforce, pod);
   if (forbidden.length > 0) {
     const what = `violates PodSecurity "${standardText(policy.enforce)}"`;
@@ -101,11 +113,23 @@ function validatePod(lookup: Lister, request: AdmissionRequest): void {
   warnAbout(request, policy.warn, pod);
 }
 
-function validateWorkload(lookup: Lister, request: AdmissionRequest, resource: string): void {
+function validateWorkload(deps: Deps, request: AdmissionRequest, resource: string): void {
   const template = ownEntry(templates, resource)?.(request.object ?? {});
   if (template === undefined || request.subresource !== "") return;
-  const policy = namespacePolicy(lookup, request.namespace);
+  if (isExempt(deps.settings, request) || isExemptClass(deps.settings, template)) return;
+  const policy = namespacePolicy(deps, request.namespace);
   if (policy !== undefined) warnAbout(request, policy.warn, template);
+}
+
+function isExempt(
+  { namespaces, usernames }: PodSecuritySettings,
+  request: AdmissionRequest,
+): boolean {
+  return namespaces.has(request.namespace) || usernames.has(request.user.name);
+}
+
+function isExemptClass({ runtimeClasses }: PodSecuritySettings, { spec }: Partial<Pod>): boolean {
+  return spec?.runtimeClassName !== undefined && runtimeClasses.has(spec.runtimeClassName);
 }
 
 function warnAbout(request: AdmissionRequest, standard: Standard, pod: Pod): void {
@@ -139,43 +163,41 @@ function isSignificant(pod: Pod, old: Pod): boolean {
   return after.some((container) => before.get(container.name)?.image !== container.image);
 }
 
-function namespacePolicy(lookup: Lister, name: string): Policy | undefined {
+function namespacePolicy({ lookup, settings }: Deps, name: string): Policy | undefined {
   const namespace = lookup.get({ group: "", resource: "namespaces" }, "", name);
-  return namespace && policyOf(namespace);
+  return namespace && policyOf(namespace, settings);
 }
 
 /** A label that cannot be read counts as restricted where it enforces, as privileged where it warns. */
-function policyOf(namespace: AnyObject): Policy {
+function policyOf(namespace: AnyObject, defaults: PodSecuritySettings): Policy {
   const labels = namespace.metadata?.labels ?? {};
   const errors: FieldError[] = [];
-  const read = (mode: string): { level: string | undefined; version: string } => {
-    const level = labels[prefix + mode];
-    const version = labels[`${prefix}${mode}-version`] ?? "latest";
-    if (level !== undefined && !levels.includes(level)) {
-      errors.push(labelError(mode, level, `must be one of ${levels.join(", ")}`));
-    }
-    const known = version === "latest" || /^v1\.(0|[1-9]\d*)$/.test(version);
-    if (!known) errors.push(labelError(`${mode}-version`, version, `must be "latest" or "v1.x"`));
-    return { level, version: known ? version : "latest" };
+  const own = (name: string): string | undefined => labels[prefix + name];
+  const levelOf = (mode: Mode, atFault: Level): Level => {
+    const given = own(mode);
+    if (given === undefined) return defaults[mode].level;
+    if (levels.includes(given)) return given as Level; // one of them
+    errors.push(labelError(mode, given, `must be one of ${levels.join(", ")}`));
+    return atFault;
   };
-  const enforce = read("enforce");
-  read("audit");
-  const warn = read("warn");
-  const enforced = { level: levelOf(enforce.level, "restricted"), version: enforce.version };
-  if (warn.level === undefined && enforce.level === enforced.level) {
-    const own = labels[`${prefix}warn-version`] !== undefined;
-    const version = own ? warn.version : enforced.version;
-    return { enforce: enforced, warn: { level: enforced.level, version }, errors };
-  }
-  const warned = { level: levelOf(warn.level, "privileged"), version: warn.version };
-  return { enforce: enforced, warn: warned, errors };
-}
-
-function levelOf(label: string | undefined, fallback: Level): Level {
-  if (label === undefined) return "privileged";
-  return label === "privileged" || label === "baseline" || label === "restricted"
-    ? label
-    : fallback;
+  const standardOf = (mode: Mode, atFault: Level): Standard => {
+    const level = levelOf(mode, atFault);
+    const given = own(`${mode}-version`);
+    if (given === undefined) return { level, version: defaults[mode].version };
+    if (given === "latest" || /^v1\.(0|[1-9]\d*)$/.test(given)) return { level, version: given };
+    errors.push(labelError(`${mode}-version`, given, `must be "latest" or "v1.x"`));
+    return { level, version: "latest" };
+  };
+  const enforce = standardOf("enforce", "restricted");
+  const audit = standardOf("audit", "privileged");
+  const warn = standardOf("warn", "privileged");
+  const isTakenOver =
+    own("warn") === undefined &&
+    own("enforce") === enforce.level &&
+    levels.indexOf(enforce.level) > levels.indexOf(warn.level);
+  if (!isTakenOver) return { enforce, warn, audit, errors };
+  const version = own("warn-version") === undefined ? enforce.version : warn.version;
+  return { enforce, warn: { level: enforce.level, version }, audit, errors };
 }
 
 function labelError(label: string, value: string, why: string): FieldError {
@@ -186,18 +208,38 @@ function labelError(label: string, value: string, why: string): FieldError {
   };
 }
 
-function validateNamespace(lookup: Lister, request: AdmissionRequest): void {
+function validateNamespace({ lookup, settings }: Deps, request: AdmissionRequest): void {
   if (request.subresource !== "") return;
-  const next = policyOf(request.object ?? {});
-  const old = request.oldObject && policyOf(request.oldObject);
+  const next = policyOf(request.object ?? {}, settings);
+  const old = request.oldObject && policyOf(request.oldObject, settings);
   const texts = (errors: readonly FieldError[]): string => errors.map((e) => e.message).join();
   const sameFaults = old !== undefined && texts(old.errors) === texts(next.errors);
   if (next.errors.length > 0 && !sameFaults) {
     throw invalid({ group: "", kind: "Namespace" }, request.name, next.errors);
   }
-  if (old !== undefined && isStricter(next.enforce, old.enforce)) {
+  const isConcerned = old === undefined || isStricter(next.enforce, old.enforce);
+  if (isConcerned && settings.namespaces.has(request.name)) {
+    warnExempt(request, next, settings);
+  } else if (old !== undefined && isConcerned) {
     warnExisting(lookup, request, next.enforce);
   }
+}
+
+/** The labels of an exempt namespace say what is not done. */
+function warnExempt(request: AdmissionRequest, next: Policy, defaults: PodSecuritySettings): void {
+  const modes = ["enforce", "audit", "warn"] as const;
+  const isSame = ({ level, version }: Standard, other: Standard): boolean =>
+    level === other.level && (level === "privileged" || version === other.version);
+  if (modes.every((mode) => next[mode].level === "privileged")) return;
+  if (modes.every((mode) => isSame(next[mode], defaults[mode]))) return;
+  const labels = request.object?.metadata?.labels ?? {};
+  const isLabelled = (mode: Mode): boolean =>
+    labels[prefix + mode] !== undefined || labels[`${prefix}${mode}-version`] !== undefined;
+  const shown = modes
+    .filter((mode) => next[mode].level !== "privileged" && isLabelled(mode))
+    .map((mode) => `${mode}=${standardText(next[mode])}`);
+  const what = `namespace ${JSON.stringify(request.name)} is exempt from Pod Security`;
+  request.warn(`${what}, and the policy (${shown.join(", ")}) will be ignored`);
 }
 
 function isStricter(next: Standard, old: Standard): boolean {

@@ -12,6 +12,7 @@ import { dictionary, ownEntry } from "#base/own.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
 import { isNamespaceResource } from "#api/object.ts";
+import type { AnyObject } from "#api/object.ts";
 import type { Quantity } from "#api/quantity.ts";
 import {
   addQuantities,
@@ -30,12 +31,22 @@ import { groupResource, forbiddenError } from "./request.ts";
 
 interface ResourceQuotaDeps {
   readonly lookup: Lister;
+  /** Absent: none. */
+  readonly limitedResources?: readonly LimitedResource[];
   readonly clock: Clock;
   /**
    * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion; resolves when
    * lookup shows the result, rejects with ApiError 409 after a conflicting write.
    */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
+}
+
+/** By the operator: to use what matches, a quota that limits it must be there. */
+export interface LimitedResource {
+  readonly group: string;
+  readonly resource: string;
+  /** Parts of the names of what is used. */
+  readonly matchContains: readonly string[];
 }
 
 const triesMax = 3;
@@ -77,10 +88,32 @@ class QuotaCharges {
     const evaluator = usageEvaluator(groupResource(request));
     if (evaluator?.handles({ operation, subresource, object, oldObject }) !== true)
       return undefined;
-    if (this.#quotas(namespace).length === 0) return undefined;
+    const quotas = this.#quotas(namespace);
+    this.#requireCover(request, evaluator, quotas);
+    if (quotas.length === 0) return undefined;
     return new Promise((resolve, reject) => {
       this.#enqueue(namespace, { request, evaluator, resolve, reject });
     });
+  }
+
+  #requireCover(
+    request: AdmissionRequest,
+    evaluator: UsageEvaluator,
+    quotas: readonly ResourceQuota[],
+  ): void {
+    const { group, resource } = request.info;
+    const limited = (this.#deps.limitedResources ?? []).filter(
+      (each) => each.group === group && each.resource === resource,
+    );
+    if (limited.length === 0) return;
+    const object = request.object ?? {};
+    const used = Object.keys(evaluator.usage(object, this.#deps.clock.nowMs()));
+    const isLimited = (name: string): boolean =>
+      limited.some(({ matchContains }) => matchContains.some((part) => name.includes(part)));
+    const covered = new Set(quotas.flatMap((quota) => coveredBy(quota, evaluator, object)));
+    const missing = used.filter((name) => isLimited(name) && !covered.has(name)).sort();
+    if (missing.length === 0) return;
+    throw forbiddenError(request, `insufficient quota to consume: ${missing.join(",")}`);
   }
 
   giveBack(request: AdmissionRequest): void {
@@ -265,6 +298,16 @@ class QuotaRound {
     if (old?.metadata?.resourceVersion === undefined) return {};
     return quotaMatches(evaluator, quota, hard, old) ? evaluator.usage(old, this.#nowMs) : {};
   }
+}
+
+/** Names that `quota` limits for this object. */
+function coveredBy(
+  quota: ResourceQuota,
+  evaluator: UsageEvaluator,
+  object: AnyObject,
+): readonly string[] {
+  const hard = Object.keys(quota.status?.hard ?? {});
+  return quotaMatches(evaluator, quota, hard, object) ? evaluator.matching(hard) : [];
 }
 
 function requireKnown(

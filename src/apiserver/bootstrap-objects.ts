@@ -14,6 +14,10 @@ export interface BootstrapFacts {
   readonly requestHeader?: {
     readonly clientCa: string;
     readonly allowedNames: readonly string[];
+    readonly usernameHeaders: readonly string[];
+    readonly uidHeaders: readonly string[];
+    readonly groupHeaders: readonly string[];
+    readonly extraPrefixes: readonly string[];
   };
 }
 
@@ -165,10 +169,10 @@ export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
         : {
             "requestheader-client-ca-file": front.clientCa,
             "requestheader-allowed-names": JSON.stringify(front.allowedNames),
-            "requestheader-username-headers": '["X-Remote-User"]',
-            "requestheader-uid-headers": '["X-Remote-Uid"]',
-            "requestheader-group-headers": '["X-Remote-Group"]',
-            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+            "requestheader-username-headers": JSON.stringify(front.usernameHeaders),
+            "requestheader-uid-headers": JSON.stringify(front.uidHeaders),
+            "requestheader-group-headers": JSON.stringify(front.groupHeaders),
+            "requestheader-extra-headers-prefix": JSON.stringify(front.extraPrefixes),
           }),
     },
   };

@@ -9,13 +9,14 @@ import type { Attributes } from "#auth/auth.ts";
 import { formatTime } from "#api/time.ts";
 import type { PlainResponse, UserInfo } from "#platform/http.ts";
 import type { RequestContext } from "#server/context.ts";
+import { admissionRequest } from "./admission-request.ts";
 import { answerPlain, formFor } from "./answer.ts";
 import { readObject } from "./body.ts";
 import type { ApiDeps } from "./deps.ts";
 import type { ServedKind } from "./kind.ts";
 import { trackManagedFields } from "./managed.ts";
 import { reviewSelector } from "./review-selector.ts";
-import { writeQuery } from "./write-options.ts";
+import { writeOptions, writeQuery } from "./write-options.ts";
 
 type Review = (deps: ApiDeps, context: RequestContext, object: AnyObject) => object;
 
@@ -43,7 +44,8 @@ export async function createReview(
 ): Promise<PlainResponse> {
   const form = formFor(context, kind);
   const query = writeQuery("CreateOptions", context.query);
-  const object = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  const read = await readObject(context, kind, deps.bodies, query.fieldValidation);
+  const object = await admitted(deps, context, kind, read, query);
   const review = ownEntry(reviews, `${kind.resource.group}/${kind.resource.resource}`);
   const status = review?.(deps, context, object) ?? {};
   const { pace } = context;
@@ -52,6 +54,29 @@ export async function createReview(
   const answer = await trackManagedFields(context, kind, query, undefined, { ...object, metadata });
   if (pace.isLong) await pace.turn();
   return answerPlain(context, form, 201, { ...answer, status });
+}
+
+/** Questions pass the admission chain as any object that is created: webhooks may match them. */
+async function admitted(
+  { admission }: ApiDeps,
+  context: RequestContext,
+  kind: ServedKind,
+  object: AnyObject,
+  query: ReturnType<typeof writeQuery>,
+): Promise<AnyObject> {
+  const request = admissionRequest(context, kind, {
+    operation: "CREATE",
+    subresource: "",
+    name: object.metadata?.name ?? "",
+    object,
+    oldObject: undefined,
+    dryRun: query.dryRun,
+    attempt: {},
+    options: writeOptions("CreateOptions", query),
+  });
+  const mutated = await admission.mutate(request);
+  await admission.validate({ ...request, object: mutated });
+  return mutated;
 }
 
 /** Upstream treats one of the reviews as an object that is made, and none but the local one has a place. */

@@ -230,6 +230,22 @@ test("a deadline passes: the client gets 504 and the handler an aborted signal",
   await plane.close();
 });
 
+test("a review is admitted as an object that is created", async () => {
+  const seen: string[] = [];
+  const watching = {
+    name: "Watching",
+    validate: ({ operation, info }: { operation: string; info: { kind: string } }) => {
+      seen.push(`${operation} ${info.kind}`);
+    },
+  };
+  const plane = await openPlane({ plugins: [watching] });
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+  const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  assert.equal((await ask(plane, "POST", path, { body })).status, 201);
+  assert.deepEqual(seen, ["CREATE SelfSubjectReview"]);
+  await plane.close();
+});
+
 test("who may not is told so in upstream's words", async () => {
   const denied = { allowed: false, denied: false, reason: "" };
   const authorizer = {

@@ -1,5 +1,5 @@
 /**
- * Authentication, in order: direct callers (trusted), client certificate, bearer token, anonymous.
+ * Authentication, in order: direct callers (trusted), front proxy, client certificate, bearer token, anonymous.
  *
  * Holds  a bad credential is 401 even where anonymous is allowed; every user but anonymous is in
  *        system:authenticated; nothing here reads a body.
@@ -25,6 +25,7 @@ interface AuthenticateOptions {
   readonly anonymousPaths: readonly string[] | "all";
 }
 
+const none: AuthenticationResult = { kind: "none" };
 const anonymous: UserInfo = { name: anonymousName, groups: [groups.unauthenticated] };
 
 /** Bearer tokens of WebSocket clients, which cannot set headers, come as a subprotocol. */
@@ -33,6 +34,8 @@ const subprotocolPrefix = "base64url.bearer.authorization.k8s.io.";
 export function createAuthenticator(
   deps: {
     readonly certificates: Authenticator;
+    /** Front proxies that name the user; absent: none is believed. */
+    readonly requestHeaders?: Authenticator;
     readonly tokens: readonly TokenAuthenticator[];
   },
   options: AuthenticateOptions,
@@ -45,11 +48,14 @@ export function createAuthenticator(
       if (request.peer.kind === "direct") {
         return { kind: "user", user: withAuthenticated(request.peer.user) };
       }
+      const byProxy = (await deps.requestHeaders?.authenticate(request)) ?? none;
+      if (byProxy.kind === "user") return byProxy;
       const byCertificate = await deps.certificates.authenticate(request);
       if (byCertificate.kind !== "none") return byCertificate;
       const token = bearerToken(request);
       if (token !== undefined && !token.isWellFormed()) return authenticateBearer({ kind: "none" });
       if (token !== undefined) return authenticateBearer(authenticateToken(token, []));
+      if (byProxy.kind === "rejected") return byProxy;
       return anonymousMay(options.anonymousPaths, request.path)
         ? { kind: "user", user: anonymous }
         : { kind: "none" };

@@ -13,6 +13,7 @@ import type { Pki } from "#auth/pki-files.ts";
 import { discoveryDocument, keySet } from "#auth/oidc.ts";
 import type { IssuerFacts } from "#apiserver/issuer-http.ts";
 import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
+import { RequestHeaderAuthenticator, type RequestHeaderOptions } from "#auth/request-header.ts";
 import { RbacAuthorizer } from "#auth/rbac.ts";
 import { ServiceAccountTokens } from "#auth/service-account-token.ts";
 import type { StaticTokens } from "#auth/token-file.ts";
@@ -38,6 +39,8 @@ interface AccessDeps {
   readonly log: Log;
   readonly pki: Pki;
   readonly staticTokens?: StaticTokens;
+  /** Absent: no front proxy is believed. */
+  readonly frontProxy?: RequestHeaderOptions;
   readonly anonymousPaths: readonly string[] | "all";
 }
 
@@ -54,7 +57,7 @@ export interface ServerAccess {
 }
 
 export function serverAccess(deps: AccessDeps): ServerAccess {
-  const { lookup, pki } = deps;
+  const { lookup, pki, frontProxy } = deps;
   const tokens = new ServiceAccountTokens(deps, {
     issuer,
     apiAudiences: [issuer],
@@ -65,6 +68,9 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator(deps),
+      ...(frontProxy === undefined
+        ? {}
+        : { requestHeaders: new RequestHeaderAuthenticator(deps, frontProxy) }),
       tokens: [
         ...(deps.staticTokens === undefined ? [] : [deps.staticTokens]),
         tokens,

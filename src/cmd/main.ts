@@ -65,9 +65,13 @@ program
   )
   .option(
     "--enable-admission-plugins <list>",
-    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector",
+    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, EventRateLimit, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector, PodTolerationRestriction",
     nameList,
     [],
+  )
+  .option(
+    "--admission-control-config-file <file>",
+    "configurations of admission plugins: an AdmissionConfiguration (apiserver.config.k8s.io/v1)",
   )
   .option(
     "--disable-admission-plugins <list>",
@@ -137,6 +141,40 @@ program
     "reach aggregated API servers at the endpoints of their Services; false: at the cluster IP, which something else must route",
     boolean,
     true,
+  )
+  .option(
+    "--requestheader-client-ca-file <file>",
+    "PEM authorities of front proxies, which name the user of a request in headers",
+  )
+  .option(
+    "--requestheader-allowed-names <list>",
+    "common names that a front proxy may have; none: any",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-username-headers <list>",
+    "headers that name the user, as X-Remote-User",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-uid-headers <list>",
+    "headers with the user's UID, as X-Remote-Uid",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-group-headers <list>",
+    "headers that name groups, as X-Remote-Group",
+    commaList,
+    [],
+  )
+  .option(
+    "--requestheader-extra-headers-prefix <list>",
+    "beginnings of headers with extra facts, as X-Remote-Extra-",
+    commaList,
+    [],
   )
   .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s")
   .addHelpText(
@@ -368,6 +406,11 @@ function anonymousPaths(text: string): readonly string[] | "all" {
 function boolean(text: string): boolean {
   if (text === "true" || text === "false") return text === "true";
   throw new InvalidArgumentError("true or false.");
+}
+
+/** Empty entries are for the flag to refuse. */
+function commaList(text: string): readonly string[] {
+  return text.split(",");
 }
 
 function nameList(text: string): readonly string[] {

@@ -55,6 +55,7 @@ import { storeMetrics } from "#store/metrics.ts";
 import { openStore } from "#store/open.ts";
 import { recommendedOptions } from "#store/options.ts";
 import { changesOf, type ServerAccess, serverAccess } from "./access.ts";
+import type { AdmissionConfiguration } from "./admission-configuration.ts";
 import { type AggregationAccess, openAggregator } from "./aggregation.ts";
 import {
   offloadedYaml,
@@ -69,8 +70,14 @@ import { measuredGate, serverLoad } from "./load.ts";
 import { startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { openPolicies } from "./policies.ts";
-import { openConversion, type OpenedConversion, openWebhooks } from "./webhooks.ts";
+import {
+  openConversion,
+  type OpenedConversion,
+  openWebhooks,
+  type WebhookAccess,
+} from "./webhooks.ts";
 import { productVersion } from "./product.ts";
+import type { FrontProxyTrust } from "./request-header.ts";
 import { countFailures, embeddedSupervisor } from "./supervise.ts";
 
 export interface PlaneOptions {
@@ -87,6 +94,8 @@ export interface PlaneOptions {
   readonly audit?: AuditSink;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
+  /** Front proxies that may name users in headers; absent: none. */
+  readonly frontProxy?: FrontProxyTrust;
   /** How kubelets are reached; absent: as they say, their certificates unchecked. */
   readonly kubelet?: KubeletAccess;
   /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
@@ -95,6 +104,8 @@ export interface PlaneOptions {
   readonly aggregation?: AggregationAccess;
   /** Absent: upstream's default plugins, and NodeRestriction. */
   readonly admissionPlugins?: PluginChoice;
+  /** Configurations of plugins; absent: none. */
+  readonly admission?: AdmissionConfiguration;
   /** Instead of connections over this host's network to webhooks. */
   readonly webhooks?: OpenTransport;
   /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
@@ -137,6 +148,14 @@ export async function startPlane(given: Host, options: PlaneOptions): Promise<Pl
     await store.close();
     throw error;
   }
+}
+
+function webhookAccess({ webhooks: open, admission }: PlaneOptions): Partial<WebhookAccess> {
+  const credentials = admission?.credentials;
+  return {
+    ...(open === undefined ? {} : { open }),
+    ...(credentials === undefined ? {} : { credentials }),
+  };
 }
 
 function hostWithSupervisor(given: Host): SupervisedHost {
@@ -252,10 +271,13 @@ function openPlaneRegistry(
 
 function planeAccess(
   host: SupervisedHost,
-  { pki, staticTokens, anonymousPaths = "all" }: PlaneOptions,
+  { pki, staticTokens, frontProxy, anonymousPaths = "all" }: PlaneOptions,
   registry: OpenRegistry,
 ): ServerAccess {
-  const more = staticTokens === undefined ? {} : { staticTokens };
+  const more = {
+    ...(staticTokens === undefined ? {} : { staticTokens }),
+    ...(frontProxy === undefined ? {} : { frontProxy }),
+  };
   return serverAccess({
     ...host,
     lookup: createLister(registry),
@@ -281,7 +303,7 @@ function openExtensions(
 ): Pick<ServerParts, "webhooks" | "policies"> & { readonly conversion: OpenedConversion } {
   const { authorizer } = access;
   const parts = { registry, lookup: createLister(registry), metrics, authorizer };
-  const opened = options.webhooks === undefined ? {} : { open: options.webhooks };
+  const opened = webhookAccess(options);
   return {
     webhooks: openWebhooks(host, { ...parts, ...opened }),
     conversion: openConversion(host, { ...parts, ...opened }),
@@ -318,6 +340,7 @@ function makeServer(
     serviceAddresses: limits.serviceAddresses,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
+    settings: options.admission?.settings ?? {},
     extra: [
       policies.mutating,
       webhooks.mutating,
@@ -383,9 +406,13 @@ function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapF
     advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
     serviceCidr: limits.serviceAddresses.range,
     clientCa: clientAuthorities(options),
-    requestHeader: {
+    requestHeader: options.frontProxy ?? {
       clientCa: options.pki.frontProxyAuthority.certificate,
       allowedNames: ["front-proxy-client"],
+      usernameHeaders: ["X-Remote-User"],
+      uidHeaders: ["X-Remote-Uid"],
+      groupHeaders: ["X-Remote-Group"],
+      extraPrefixes: ["X-Remote-Extra-"],
     },
   };
 }
@@ -409,6 +436,7 @@ function listenTls(host: Host, options: PlaneOptions, server: ApiServer): Promis
       key: pki.server.privateKey,
       cert: pki.server.certificate,
       clientCa: clientAuthorities(options),
+      ...(options.frontProxy === undefined ? {} : { proxyCa: options.frontProxy.clientCa }),
       limits: httpLimits,
       refused: (request) => server.refused(request),
     },

@@ -2,9 +2,10 @@
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { AggregationFlags } from "./aggregation.ts";
 import type { KubeletFlags } from "./kubelets.ts";
+import type { RequestHeaderFlags } from "./request-header.ts";
 import type { SigningFlags } from "./signing.ts";
 
-export interface UpFlags extends KubeletFlags, SigningFlags, AggregationFlags {
+export interface UpFlags extends KubeletFlags, SigningFlags, AggregationFlags, RequestHeaderFlags {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
@@ -17,6 +18,7 @@ export interface UpFlags extends KubeletFlags, SigningFlags, AggregationFlags {
   readonly anonymousPaths: readonly string[] | "all";
   readonly enableAdmissionPlugins: readonly string[];
   readonly disableAdmissionPlugins: readonly string[];
+  readonly admissionControlConfigFile?: string;
   readonly advertiseAddress?: string;
   readonly relay?: string;
   readonly relayResources: string;

@@ -12,6 +12,7 @@ import { NodeDisk } from "#platform/node/disk.ts";
 import { nodeLog } from "#platform/node/log.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
 import { NodeRandom } from "#platform/node/random.ts";
+import { admissionConfiguration } from "./admission-configuration.ts";
 import { aggregationAccess } from "./aggregation.ts";
 import { type AuditFile, openAuditFile } from "./audit-file.ts";
 import { openDataDirectory, type DataDirectory } from "./data-dir.ts";
@@ -26,6 +27,7 @@ import { onStopSignal } from "./stop-signal.ts";
 import { supervised } from "./supervise.ts";
 import { advertisedAddress } from "./advertise.ts";
 import { readOperatorFile } from "./operator-file.ts";
+import { frontProxyTrust } from "./request-header.ts";
 import { signingOf } from "./signing.ts";
 import type { BesideRelay } from "./up-relay.ts";
 import { UsageError } from "./usage-error.ts";
@@ -38,7 +40,9 @@ export async function up(flags: UpFlags): Promise<void> {
   const kubelet = kubeletAccess(flags);
   const aggregation = aggregationAccess(flags);
   const signing = signingOf(flags);
+  const frontProxy = frontProxyTrust(flags);
   const admissionPlugins = pluginChoice(flags);
+  const configured = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
   const audit = await auditOf(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const advertised = advertisedAddress(host.log, flags);
@@ -47,6 +51,8 @@ export async function up(flags: UpFlags): Promise<void> {
     kubelet,
     aggregation,
     admissionPlugins,
+    admission: configured,
+    ...(frontProxy === undefined ? {} : { frontProxy }),
     ...(audit === undefined ? {} : { audit }),
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...signing,

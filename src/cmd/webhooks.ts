@@ -19,12 +19,15 @@ import { changesOf } from "./access.ts";
 import type { Host } from "./host.ts";
 import * as limits from "./limits.ts";
 
-interface Parts {
+export interface WebhookAccess {
+  readonly open?: OpenTransport;
+  readonly credentials?: WebhooksDeps["credentials"];
+}
+
+interface Parts extends WebhookAccess {
   readonly lookup: Lister;
   readonly registry: OpenRegistry;
   readonly metrics: MetricSet;
-  readonly open?: OpenTransport;
-  readonly credentials?: WebhooksDeps["credentials"];
   readonly authorizer: Authorizer;
 }
 

@@ -12,6 +12,8 @@ export type Peer =
       readonly certificate?: Uint8Array;
       /** A certificate was given and does not verify: why. Then the peer is not just anonymous. */
       readonly certificateProblem?: string;
+      /** The verified certificate, DER, if the front proxies' authority signed it: its headers name users. */
+      readonly proxyCertificate?: Uint8Array;
     }
   /** Same process: `cmd` vouches for the identity; bodies may be frozen objects, no bytes are made. */
   | { readonly kind: "direct"; readonly user: UserInfo };
@@ -59,6 +61,8 @@ export interface PlainRequest {
   readonly upgrade?: string;
   /** The `impersonate-` headers line by line, because values may contain commas; absent when there are none. */
   readonly impersonateLines?: Readonly<Record<string, readonly string[]>>;
+  /** Every header line by line, of a peer with a `proxyCertificate` only. */
+  readonly headerLines?: Readonly<Record<string, readonly string[]>>;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
 }

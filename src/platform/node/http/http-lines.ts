@@ -1,5 +1,6 @@
 /** Header lines that must not be joined: a group's name may hold a comma. */
-import type { PlainRequest } from "../../http.ts";
+import { dictionary } from "#base/own.ts";
+import type { Peer, PlainRequest } from "../../http.ts";
 import { textOf } from "./header-text.ts";
 
 const prefix = "impersonate-";
@@ -22,4 +23,18 @@ export function impersonateLines(
 function isImpersonation(name: string): boolean {
   const first = name.charCodeAt(0) | 0x20;
   return first === 0x69 && name.slice(0, prefix.length).toLowerCase() === prefix;
+}
+
+/** Of a front proxy, whose headers name users; of anybody else nothing is kept. */
+export function frontProxyLines(
+  peer: Peer,
+  raw: readonly string[],
+): Pick<PlainRequest, "headerLines"> | undefined {
+  if (peer.kind !== "socket" || peer.proxyCertificate === undefined) return undefined;
+  const headerLines = dictionary<string[]>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] ?? "").toLowerCase();
+    (headerLines[name] ??= []).push(textOf(raw[at + 1] ?? ""));
+  }
+  return { headerLines };
 }

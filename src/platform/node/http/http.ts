@@ -18,6 +18,7 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Peer, PlainHandler, TakeRefused } from "../../http.ts";
+import { authoritiesOf, comesFrom } from "./peer-authority.ts";
 import type { Log } from "../../log.ts";
 import { serveHttp1 } from "./http1.ts";
 import { type Http1Front, serveConnection } from "./http1-connection.ts";
@@ -64,6 +65,8 @@ interface ListenOptions {
   readonly curves?: string;
   /** PEM of the authorities whose client certificates count. */
   readonly clientCa?: string | readonly string[];
+  /** PEM of the authorities of front proxies, which vouch for users in headers; absent: none. */
+  readonly proxyCa?: string;
   readonly limits: HttpLimits;
   /**
    * Serves plain GETs, polls and watches over HTTP/1.1 without node:http (http1-connection.ts): for a
@@ -222,14 +225,16 @@ function listenersTaken(server: AnyServer, event: string): (socket: Socket) => v
 }
 
 function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
-  const ca = options.clientCa;
+  const { clientCa: ca, proxyCa } = options;
+  const trusted = [ca ?? [], proxyCa ?? []].flat();
+  const judge = proxyCa === undefined ? undefined : authorityJudge(ca ?? [], proxyCa);
   const server = createSecureServer({
     ...http1Options(options.limits),
     allowHTTP1: true,
     key: options.key ?? "",
     cert: options.cert ?? "",
-    ...(ca === undefined ? {} : { ca: typeof ca === "string" ? ca : [...ca] }),
-    requestCert: ca !== undefined,
+    ...(trusted.length === 0 ? {} : { ca: trusted }),
+    requestCert: trusted.length > 0,
     rejectUnauthorized: false,
     minVersion: "TLSv1.2",
     ...(options.curves === undefined ? {} : { ecdhCurve: options.curves }),
@@ -246,7 +251,7 @@ function secureServer(options: ListenOptions, rim: Rim): Http2SecureServer {
     maxHeaderListPairs: options.limits.headBytesMax / 16,
   });
   refuseUnread(server, rim);
-  const peers = new WeakMap<object, Peer>();
+  const peers: Peers = { known: new WeakMap(), ...(judge === undefined ? {} : { judge }) };
   // HTTP/2 streams are taken below, so what arrives here is always of node:http.
   server.on("request", ((message: IncomingMessage, response: ServerResponse) => {
     const socket = message.socket as TLSSocket;
@@ -307,8 +312,34 @@ function countStream(session: object, stream: ServerHttp2Stream): void {
   stream.once("close", () => streamCounts.set(session, (streamCounts.get(session) ?? 1) - 1));
 }
 
+type CertifiedBy = Pick<
+  Peer & { kind: "socket" },
+  "certificate" | "proxyCertificate" | "certificateProblem"
+>;
+
+interface Peers {
+  /** By socket or session. */
+  readonly known: WeakMap<object, Peer>;
+  /** What a verified certificate is good for; absent: to be a client. */
+  readonly judge?: (socket: TLSSocket) => CertifiedBy;
+}
+
+/** A front proxy's certificate names no user itself, unless the clients' authorities signed it, too. */
+function authorityJudge(clientCa: string | readonly string[], proxyCa: string): Peers["judge"] {
+  const [clients, proxies] = [authoritiesOf(clientCa), authoritiesOf(proxyCa)];
+  return (socket) => {
+    const certificate = socket.getPeerCertificate(true);
+    const { raw } = certificate;
+    const unknown = { certificateProblem: "x509: certificate signed by unknown authority" };
+    return {
+      ...(comesFrom(certificate, clients) ? { certificate: raw } : unknown),
+      ...(comesFrom(certificate, proxies) ? { proxyCertificate: raw } : {}),
+    };
+  };
+}
+
 /** The peer, determined once per connection. */
-function peerOf(peers: WeakMap<object, Peer>, key: object, socket: TLSSocket): Peer {
+function peerOf({ known: peers, judge }: Peers, key: object, socket: TLSSocket): Peer {
   const known = peers.get(key);
   if (known !== undefined) return known;
   const address = socket.remoteAddress ?? "";
@@ -319,7 +350,7 @@ function peerOf(peers: WeakMap<object, Peer>, key: object, socket: TLSSocket): P
     raw === undefined
       ? { kind: "socket", address }
       : problem === ""
-        ? { kind: "socket", address, certificate: raw }
+        ? { kind: "socket", address, ...(judge?.(socket) ?? { certificate: raw }) }
         : { kind: "socket", address, certificateProblem: problem };
   peers.set(key, peer);
   return peer;

@@ -23,7 +23,7 @@ import type {
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headersOf, textOf } from "./header-text.ts";
-import { impersonateLines } from "./http-lines.ts";
+import { frontProxyLines, impersonateLines } from "./http-lines.ts";
 import { lengthOf } from "./http1-answer.ts";
 import {
   badRequest,
@@ -130,6 +130,7 @@ function plainRequest(
     query: target.query,
     headers: flatHeaders(message.headers),
     ...impersonateLines(message.rawHeaders),
+    ...frontProxyLines(peer, message.rawHeaders),
     body: bodyless ? noBody : streamBody(message, declaredLength(length)),
     peer,
     get signal() {

@@ -9,7 +9,7 @@ import { type ReplayHead, replayOf } from "../../replay.ts";
 import { runsOf, writeTogether } from "./body-runs.ts";
 import { declaredLength, noBody, splitTarget, streamBody } from "./http-body.ts";
 import { headerOf, textOf } from "./header-text.ts";
-import { impersonateLines } from "./http-lines.ts";
+import { frontProxyLines, impersonateLines } from "./http-lines.ts";
 import { hasBody, lengthOf } from "./http1-answer.ts";
 import { abandon, answerOf, untilDrained } from "./http1.ts";
 import { badRequest, type Refusal, tooLarge } from "./http1-refusal.ts";
@@ -67,6 +67,7 @@ function plainRequest(
     query: target.query,
     headers: flatHeaders(headers),
     ...impersonateLines(rawHeaders),
+    ...frontProxyLines(peer, rawHeaders),
     body: stream.endAfterHeaders
       ? noBody
       : streamBody(stream, declaredLength(headers["content-length"])),

@@ -1,0 +1,115 @@
+/**
+ * EventRateLimit: Events are refused beyond a rate, by token buckets of the server, of each namespace,
+ * user, or source and object.
+ *
+ * Holds  every limit is asked, and pays, even where an earlier one refused; a dry run pays nothing.
+ * Limits `cacheSize` buckets a limit, 4,096 unless it says so; beyond it the bucket that was used longest
+ *        ago is forgotten, and begins full. A clock that goes backwards gives no tokens.
+ */
+import type { Event } from "#api/gen/types.ts";
+import { failure } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+
+export interface EventLimit {
+  readonly type: "Server" | "Namespace" | "User" | "SourceAndObject";
+  readonly qps: number;
+  readonly burst: number;
+  /** Buckets; 0: `bucketsDefault`. */
+  readonly cacheSize: number;
+}
+
+/** Upstream's. */
+const bucketsDefault = 4_096;
+
+interface Bucket {
+  tokens: number;
+  filledAtMs: number;
+}
+
+export function eventRateLimit(
+  { clock }: { readonly clock: Clock },
+  limits: readonly EventLimit[],
+): AdmissionPlugin {
+  const enforcers = limits.map((limit) => new Enforcer(clock, limit));
+  return {
+    name: "EventRateLimit",
+    validate(request) {
+      if (request.operation !== "CREATE" && request.operation !== "UPDATE") return;
+      if (request.info.group !== "" || request.info.kind !== "Event" || request.dryRun) return;
+      const refusals = enforcers.flatMap((enforcer) => enforcer.accept(request) ?? []);
+      if (refusals.length === 0) return;
+      throw failure(429, "TooManyRequests", `Too many requests: ${aggregate(refusals)}`);
+    },
+  };
+}
+
+/** As upstream prints several errors: each text once. */
+function aggregate(texts: readonly string[]): string {
+  const [first = "", ...more] = new Set(texts);
+  return more.length === 0 ? first : `[${[first, ...more].join(", ")}]`;
+}
+
+class Enforcer {
+  readonly #clock: Clock;
+  readonly #limit: EventLimit;
+  readonly #bucketsMax: number;
+  /** Used longest ago first. */
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(clock: Clock, limit: EventLimit) {
+    this.#clock = clock;
+    this.#limit = limit;
+    this.#bucketsMax = limit.cacheSize === 0 ? bucketsDefault : limit.cacheSize;
+  }
+
+  /** @returns the refusal, or undefined: a token is taken. */
+  accept(request: AdmissionRequest): string | undefined {
+    const key = keyOf(this.#limit.type, request);
+    const bucket = this.#bucket(key);
+    if (bucket.tokens < 1) return `limit reached on type ${this.#limit.type} for key ${key}`;
+    bucket.tokens -= 1;
+    return undefined;
+  }
+
+  #bucket(key: string): Bucket {
+    const { qps, burst } = this.#limit;
+    const nowMs = this.#clock.monotonicMs();
+    const bucket = this.#buckets.get(key) ?? { tokens: burst, filledAtMs: nowMs };
+    const passedMs = Math.max(0, nowMs - bucket.filledAtMs);
+    bucket.tokens = Math.min(burst, bucket.tokens + (passedMs * qps) / 1000);
+    bucket.filledAtMs = nowMs;
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
+    this.#dropOldest();
+    return bucket;
+  }
+
+  #dropOldest(): void {
+    if (this.#buckets.size <= this.#bucketsMax) return;
+    const [oldest] = this.#buckets.keys();
+    if (oldest !== undefined) this.#buckets.delete(oldest);
+  }
+}
+
+function keyOf(type: EventLimit["type"], request: AdmissionRequest): string {
+  switch (type) {
+    case "Server":
+      return "";
+    case "Namespace":
+      return request.namespace;
+    case "User":
+      return request.user.name;
+    case "SourceAndObject":
+      return sourceAndObject((request.object ?? {}) as Partial<Event>);
+    default:
+      return type satisfies never;
+  }
+}
+
+/** Joined without a mark between, as upstream. */
+function sourceAndObject({ source, involvedObject: about }: Partial<Event>): string {
+  const { component = "", host = "" } = source ?? {};
+  const { kind = "", namespace = "", name = "", uid = "", apiVersion = "" } = about ?? {};
+  return [component, host, kind, namespace, name, uid, apiVersion].join("");
+}

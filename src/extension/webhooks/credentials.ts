@@ -1,0 +1,33 @@
+/**
+ * Which user of the operator's kubeconfig a webhook is shown: by its host and port, then by wildcards of
+ * its domains, then the same without port 443, then `*`, then the user of the current context.
+ *
+ * Why this is safe: users are found by what the operator named them, never by what a webhook answers.
+ */
+import type { Credentials } from "./trusts.ts";
+
+export interface CredentialUsers {
+  readonly users: ReadonlyMap<string, Credentials>;
+  /** The user of the current context. */
+  readonly otherwise?: Credentials;
+}
+
+export function credentialsFor(
+  { users, otherwise }: CredentialUsers,
+  hostPort: string,
+): Credentials | undefined {
+  const host = hostPort.endsWith(":443") ? hostPort.slice(0, -":443".length) : undefined;
+  const names = [
+    ...namesOf(hostPort),
+    ...(host === undefined ? [] : namesOf(host.replace(/^\[(.*)\]$/, "$1"))),
+    "*",
+  ];
+  const name = names.find((each) => users.has(each));
+  return name === undefined ? otherwise : users.get(name);
+}
+
+/** `a.b.svc`, `*.b.svc`, `*.svc`. */
+function namesOf(target: string): readonly string[] {
+  const steps = target.split(".");
+  return [target, ...steps.slice(1).map((_step, at) => `*.${steps.slice(at + 1).join(".")}`)];
+}
