@@ -190,7 +190,7 @@ function readyText(
   listens     ${scheme}://${host}:${address.port}
   upstream    ${access.server}
   mirrors     ${names.join(" ")}${later}
-  faces       Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
+  frontends   Kubernetes at /, ETag at /etag and /views, metrics at /relay/metrics
 `;
 }
 

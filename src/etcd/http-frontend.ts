@@ -17,11 +17,11 @@ interface HttpAnswer {
   readonly body: Buffer;
 }
 
-export type HttpFace = (method: string, target: string) => HttpAnswer;
+export type HttpEndpoint = (method: string, target: string) => HttpAnswer;
 
-type HttpFaceDeps = MetricsDeps;
+type HttpEndpointDeps = MetricsDeps;
 
-export function etcdHttpFrontend(deps: HttpFaceDeps, quotaBytes: number): HttpFace {
+export function etcdHttpFrontend(deps: HttpEndpointDeps, quotaBytes: number): HttpEndpoint {
   const routes: Readonly<Record<string, (query: URLSearchParams) => HttpAnswer>> = {
     "/version": () => json(200, versions()),
     "/health": (query) => health(deps, query),
@@ -56,7 +56,7 @@ function versions(): string {
 }
 
 /** An alarm is ill health, unless the asker excludes it by name. */
-function health({ alarms }: HttpFaceDeps, query: URLSearchParams): HttpAnswer {
+function health({ alarms }: HttpEndpointDeps, query: URLSearchParams): HttpAnswer {
   const excluded = query.getAll("exclude");
   const alarm = alarms.active.find((one) => !excluded.includes(alarmName(one.alarm)));
   const reason = alarm === undefined ? "" : `ALARM ${alarmName(alarm.alarm)}`;

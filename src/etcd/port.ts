@@ -1,12 +1,12 @@
 /**
  * One port, two protocols: ALPN, or the first bytes of a connection, tell HTTP/2, which begins with a
- * fixed preface, from HTTP/1.1, which gets `HttpFace`.
+ * fixed preface, from HTTP/1.1, which gets `HttpEndpoint`.
  */
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { Clock } from "#platform/clock.ts";
-import type { HttpFace } from "./http-frontend.ts";
+import type { HttpEndpoint } from "./http-frontend.ts";
 
 /** Enough to tell: no method of HTTP/1.1 begins so. */
 const prefacePart = Buffer.from("PRI * HTTP/2");
@@ -46,11 +46,11 @@ export function tellProtocol(socket: Socket, to: Protocols, headMs: number): voi
 }
 
 /** It is handed its connections. A request's head, and all of it, come within `headMs`. */
-export function http1Server(face: HttpFace, headMs: number): HttpServer {
+export function http1Server(answer: HttpEndpoint, headMs: number): HttpServer {
   const server = createHttpServer(
     { connectionsCheckingInterval: headMs / 2 },
     (request, response) => {
-      const { status, headers, body } = face(request.method ?? "", request.url ?? "");
+      const { status, headers, body } = answer(request.method ?? "", request.url ?? "");
       // A body that was sent along is of no interest to any of the answers.
       request.resume();
       response.writeHead(status, { ...headers, "content-length": body.length });

@@ -14,13 +14,13 @@ import { ProtobufError } from "#wire/protobuf.ts";
 import type { Method, ServerStream, StreamEnd } from "./call.ts";
 import { deadlineExceeded, isGrpc, refuseHead, timeoutMs, type CallHead } from "./call-head.ts";
 import type { H2Stream } from "./h2-stream.ts";
-import type { HttpFace } from "./http-frontend.ts";
+import type { HttpEndpoint } from "./http-frontend.ts";
 import { Inbox, type InboxLimits } from "./inbox.ts";
 import type { ServerLoad } from "./server-load.ts";
 
 interface Served {
   readonly methods: ReadonlyMap<string, Method>;
-  readonly http: HttpFace;
+  readonly http: HttpEndpoint;
   readonly clock: Clock;
   readonly log: Log;
   readonly load: ServerLoad;

@@ -13,7 +13,7 @@ import type { Method } from "./call.ts";
 import { ConnectionGate, type GateLimits } from "./connection-gate.ts";
 import { H2Connection } from "./h2-connection.ts";
 import { recommendedH2Limits, type H2Limits } from "./h2-limits.ts";
-import type { HttpFace } from "./http-frontend.ts";
+import type { HttpEndpoint } from "./http-frontend.ts";
 import { http1Server, tellProtocol } from "./port.ts";
 import { serveCall } from "./serve-call.ts";
 import { ServerLoad } from "./server-load.ts";
@@ -55,7 +55,7 @@ export interface EtcdListening {
 interface ServerDeps {
   readonly methods: ReadonlyMap<string, Method>;
   /** What is answered to plain HTTP. */
-  readonly http: HttpFace;
+  readonly http: HttpEndpoint;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -1,4 +1,4 @@
-/** All services of the etcd face over one store, by the path gRPC calls them with. */
+/** All services of the etcd API over one store, by the path gRPC calls them with. */
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";

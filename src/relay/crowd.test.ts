@@ -7,7 +7,7 @@ import { Watching } from "./testing/relay-fixture.ts";
 import { ann, plain, World } from "./testing/relay-world.ts";
 
 void describe("a crowd", () => {
-  const limits = { herdBytesMax: 10_000, herdAnswerBytesMin: 1_000 };
+  const limits = { largeBytesInFlightMax: 10_000, largeAnswerBytesMin: 1_000 };
   const list = "/api/v1/pods?resourceVersion=0";
   const watch = `${list}&watch=true`;
 

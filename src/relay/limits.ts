@@ -65,8 +65,8 @@ export interface RelayLimits extends ShrinkLimits, RefusalLimits {
   readonly discoveryEntriesMax: number;
   readonly discoveryBytesMax: number;
   /** Bytes of large answers on their way at once, over all clients, and what counts as large. */
-  readonly herdBytesMax: number;
-  readonly herdAnswerBytesMin: number;
+  readonly largeBytesInFlightMax: number;
+  readonly largeAnswerBytesMin: number;
   /** Shadow mode: questions to the upstream at once, and the largest answer compared. */
   readonly shadowsMax: number;
   readonly shadowBytesMax: number;
@@ -129,8 +129,8 @@ export const relayLimits: RelayLimits = {
   discoveryEntriesMax: 512,
   discoveryBytesMax: 16 * 2 ** 20,
   // The kernel keeps up to 4 MiB per socket of what is on its way: some hundred such answers.
-  herdBytesMax: 2 ** 30,
-  herdAnswerBytesMin: 256 * 1024,
+  largeBytesInFlightMax: 2 ** 30,
+  largeAnswerBytesMin: 256 * 1024,
   shadowsMax: 4,
   shadowBytesMax: 64 * 2 ** 20,
   bodiesMax: 16,

@@ -241,7 +241,7 @@ function describeMirror(perResource: PerResource): void {
   );
   perResource(
     "relay_watchers",
-    "Watchers of the mirror, of all faces.",
+    "Watchers of the mirror, of all frontends.",
     (r) => r.mirror.cache.watchers,
   );
   perResource(
@@ -259,15 +259,15 @@ function describeMirror(perResource: PerResource): void {
 }
 
 /** Large responses: bytes in flight, responses admitted, and responses rejected. */
-export function describeLargeResponses(set: MetricSet, herd: LargeResponseLimiter): void {
+export function describeLargeResponses(set: MetricSet, largeAnswers: LargeResponseLimiter): void {
   const one = (name: string, help: string, read: () => number): void =>
     set.gaugeOf(name, help, [], () => [[[], read()]]);
-  one("relay_herd_bytes", "Bytes of large answers on their way.", () => herd.bytes);
-  one("relay_herd_admitted_total", "Large answers admitted.", () => herd.admitted);
+  one("relay_herd_bytes", "Bytes of large answers on their way.", () => largeAnswers.bytes);
+  one("relay_herd_admitted_total", "Large answers admitted.", () => largeAnswers.admitted);
   one(
     "relay_herd_refused_total",
     "Large answers refused for lack of room, 429.",
-    () => herd.refused,
+    () => largeAnswers.refused,
   );
 }
 

@@ -1,8 +1,8 @@
 /**
  * A relay, put together: mirrors of some resources of one upstream, and the handler that answers from them.
  *
- *   router.ts ─► authentication ─► authorization ─► polls.ts, etag-face      lists and views for pollers
- *                                  └► mirrored-reads.ts, kubernetes-face     mirrored reads
+ *   router.ts ─► authentication ─► authorization ─► polls.ts, etag-frontend      lists and views for pollers
+ *                                  └► mirrored-reads.ts, kubernetes-frontend     mirrored reads
  *                                  └► discovery cache                        what every client reads first
  *                                  └► pass-through, as that user             everything else
  *
@@ -154,7 +154,7 @@ class RelayServer implements Relay {
     );
     const anonymousHttp = loop.around(deps.anonymousHttp);
     const access = new Access({ ...deps, anonymousHttp }, limits);
-    const herd = new LargeResponseLimiter(deps, limits);
+    const largeAnswers = new LargeResponseLimiter(deps, limits);
     const own = new OwnPages({ ...deps, mirrors: this.#mirrors, streams: this.#streams }, limits);
     const router = new Router(
       {
@@ -165,7 +165,7 @@ class RelayServer implements Relay {
         metrics: this.#metrics,
         own,
         discovery,
-        ...this.#faces(options, herd),
+        ...this.#frontends(options, largeAnswers),
         pass: { http: this.#passHttp, headers: deps.headers, tunnels: new Set() },
       },
       limits,
@@ -173,7 +173,7 @@ class RelayServer implements Relay {
     const door = publicEntryPoint(access);
     this.handler = (request) => router.handle(request, door);
     this.innerHandler = (request) => router.handle(request, innerEntryPoint);
-    this.#describe(access, herd);
+    this.#describe(access, largeAnswers);
     void this.#balance();
     this.#bookmarks = startBookmarks(
       { clock, sources: () => this.resources.map(({ mirror }) => mirror) },
@@ -208,7 +208,10 @@ class RelayServer implements Relay {
   }
 
   /** What answers mirrored reads and polls, over what both share. */
-  #faces(options: RelayOptions, herd: LargeResponseLimiter): Pick<RouterDeps, "polls" | "reads"> {
+  #frontends(
+    options: RelayOptions,
+    largeAnswers: LargeResponseLimiter,
+  ): Pick<RouterDeps, "polls" | "reads"> {
     const { clock, random } = this.#deps;
     const limits = this.#limits;
     const streams = this.#streams;
@@ -228,7 +231,7 @@ class RelayServer implements Relay {
         sent: { events: this.#metrics.eventsOut.cell([]), bytes: this.#metrics.bytesOut.cell([]) },
       },
       metrics: this.#metrics,
-      herd,
+      largeAnswers,
       consistency: options.consistency,
     };
     const common = { clock, mirrors, streams, reviews };
@@ -237,12 +240,12 @@ class RelayServer implements Relay {
         ...common,
         views: this.#views,
         viewNames: new Set(options.views.map(({ definition }) => definition.name)),
-        face: new EtagFrontend(shared, limits),
+        frontend: new EtagFrontend(shared, limits),
       }),
       reads: new MirroredReads(
         {
           ...common,
-          face: new KubernetesFrontend(shared, limits),
+          frontend: new KubernetesFrontend(shared, limits),
           shadow: this.#shadowing(options.shadowRate ?? 0),
           stopping: this.#stopping.signal,
         },
@@ -257,7 +260,7 @@ class RelayServer implements Relay {
     return { audit: new RelayAudit({ ...deps, trail: new AuditTrail({ ...deps, sink }) }) };
   }
 
-  #describe(access: Access, herd: LargeResponseLimiter): void {
+  #describe(access: Access, largeAnswers: LargeResponseLimiter): void {
     const { metrics } = this.#deps;
     describeViews(metrics, () => this.#views.values());
     describeRelay(
@@ -266,7 +269,7 @@ class RelayServer implements Relay {
       () => this.resources,
       () => this.#streams.size,
     );
-    describeLargeResponses(metrics, herd);
+    describeLargeResponses(metrics, largeAnswers);
     describeRefusals(metrics, access);
   }
 

@@ -38,7 +38,7 @@ interface StreamSource {
   close(): void;
 }
 
-/** What all streams of one face share. */
+/** What all streams of one frontend share. */
 export interface WatchStreamDeps {
   readonly deadlines: Deadlines;
   readonly joiner: FrameJoiner;

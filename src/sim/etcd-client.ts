@@ -1,5 +1,5 @@
 /**
- * A client of the etcd face that writes down all it does. It holds one connection, and makes a new
+ * A client of the etcd API that writes down all it does. It holds one connection, and makes a new
  * one when that was cut; it never repeats a call by itself.
  */
 import type { Request, Outcome, Refusal } from "./checkers/history.ts";

@@ -1,5 +1,5 @@
 /**
- * One server over several lives: the store on the simulated disk, the services of the etcd face on
+ * One server over several lives: the store on the simulated disk, the services of the etcd API on
  * the simulated network. It ends by a power cut, by being killed, by its own failure (a failed write
  * or sync), or in order; and is started again, until the run is over.
  */

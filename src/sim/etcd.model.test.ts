@@ -1,5 +1,5 @@
 /**
- * The etcd face against a model too simple to be wrong, step by step, with shrinking: nested
+ * The etcd API against a model too simple to be wrong, step by step, with shrinking: nested
  * transactions, ranges with every option, leases and their time, compactions, watches of many kinds
  * on shared streams, and restarts between. PILOTHOUSE_RUNS for more, PILOTHOUSE_SEED for one again.
  */
@@ -12,7 +12,7 @@ import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Message } from "#wire/etcd-codec.ts";
 import type { Methods } from "./grpc-network.ts";
 import { changed } from "#platform/testing/changed.ts";
-import type { FaceEngine, FacePlanted } from "./testing/etcd-face.ts";
+import type { ApiEngine, ApiPlanted } from "./testing/etcd-api.ts";
 import { ModelRun } from "./testing/etcd-model-run.ts";
 import { step } from "./testing/etcd-steps.ts";
 import type { Step } from "./testing/etcd-steps.ts";
@@ -24,22 +24,22 @@ const stepsMax = 60;
 const plantedRuns = 5000;
 
 async function follow(
-  engine: FaceEngine,
+  engine: ApiEngine,
   steps: readonly Step[],
-  planted: FacePlanted = {},
+  planted: ApiPlanted = {},
 ): Promise<void> {
   const run = await ModelRun.start(engine, planted);
   for (const one of steps) await run.step(one);
   await run.end();
 }
 
-function property(engine: FaceEngine, planted: FacePlanted = {}) {
+function property(engine: ApiEngine, planted: ApiPlanted = {}) {
   const steps = fc.array(step, { minLength: 1, maxLength: stepsMax, size: "max" });
   return fc.asyncProperty(steps, (some) => follow(engine, some, planted));
 }
 
 for (const engine of ["memory", "local"] as const) {
-  void test(`over the ${engine} engine the face answers as the model, seed ${seed}`, async () => {
+  void test(`over the ${engine} engine the API answers as the model, seed ${seed}`, async () => {
     await fc.assert(property(engine), { numRuns: runs, seed });
   });
 }
@@ -93,7 +93,7 @@ const storeBug =
   (store) =>
     changed(store, changes(store));
 
-/** A face that understands `path`'s requests as `change` has them. */
+/** An API that understands `path`'s requests as `change` has them. */
 function misreading<Q>(
   path: string,
   message: Message<Q>,
@@ -126,7 +126,7 @@ function misanswering<A>(
   };
 }
 
-const bugs: Readonly<Record<string, FacePlanted>> = {
+const bugs: Readonly<Record<string, ApiPlanted>> = {
   "nested transactions take the other branch": {
     methods: misreading("KV/Txn", m.txnRequest, (request) => ({
       ...request,
@@ -204,7 +204,7 @@ const bugs: Readonly<Record<string, FacePlanted>> = {
   },
 };
 
-void test(`each of ${Object.keys(bugs).length} bugs put into the face is found`, async () => {
+void test(`each of ${Object.keys(bugs).length} bugs put into the API is found`, async () => {
   const missed: string[] = [];
   for (const [name, planted] of Object.entries(bugs)) {
     const { failed } = await fc.check(property("memory", planted), {

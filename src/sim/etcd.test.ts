@@ -1,4 +1,4 @@
-/** The etcd face under simulated faults: 300 seeds here, 10,000 by `npm run sim -- --seeds 10000`. */
+/** The etcd API under simulated faults: 300 seeds here, 10,000 by `npm run sim -- --seeds 10000`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { again, campaign } from "./campaign.ts";
@@ -8,7 +8,7 @@ const seeds = 300;
 /** What a few hundred seeds reach a handful of times at least, or the simulation has gone blunt. */
 const leastReached = 5;
 
-void test(`over ${seeds} seeds every promise of the etcd face holds, and every fault comes up`, async () => {
+void test(`over ${seeds} seeds every promise of the etcd API holds, and every fault comes up`, async () => {
   const options = { first: 1, last: seeds, threads: 2, secondsMax: 600 };
   const { runs, failed, tally } = await campaign(options, () => undefined);
   const texts = failed.map(({ seed, problems }) => `${again(seed)}: ${problems[0]}`);

@@ -1,5 +1,5 @@
 /**
- * `npm run sim`: the etcd face over the embedded store under simulated faults, seed by seed.
+ * `npm run sim`: the etcd API over the embedded store under simulated faults, seed by seed.
  * Its flags are in `usage`.
  */
 import { parseArgs } from "node:util";
@@ -8,7 +8,7 @@ import { again, campaign, type CampaignResult } from "./campaign.ts";
 import { runSeed } from "./etcd-run.ts";
 import type { SeedReport } from "./etcd-worker.ts";
 
-const usage = `npm run sim -- [flags]: the etcd face over the embedded store under simulated faults, seed by seed
+const usage = `npm run sim -- [flags]: the etcd API over the embedded store under simulated faults, seed by seed
 
   --seeds N     how many (default 1000), from --from on (default 1)
   --seed N      one seed, with the server's log and every problem in full

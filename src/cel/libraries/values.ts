@@ -69,20 +69,54 @@ export abstract class OpaqueValue {
 }
 
 export class ListValue {
-  readonly items: readonly Value[];
+  readonly #items: readonly Value[];
 
   constructor(items: readonly Value[]) {
-    this.items = items;
+    this.#items = items;
+  }
+
+  get items(): readonly Value[] {
+    return this.#items;
+  }
+
+  get size(): number {
+    return this.items.length;
   }
 }
 
-export class MapValue {
-  /** Keys are unique. */
-  readonly entries: readonly (readonly [Value, Value])[];
+export type MapEntries = readonly (readonly [Value, Value])[];
 
-  constructor(entries: readonly (readonly [Value, Value])[]) {
-    this.entries = entries;
+export class MapValue {
+  readonly #entries: MapEntries;
+  #index: Map<string, Value> | undefined;
+
+  constructor(entries: MapEntries) {
+    this.#entries = entries;
   }
+
+  /** Keys are unique. */
+  get entries(): MapEntries {
+    return this.#entries;
+  }
+
+  get size(): number {
+    return this.entries.length;
+  }
+
+  /** Keys that are equal numbers of different types are one key. */
+  get(key: Value): Value | undefined {
+    this.#index ??= new Map(this.entries.map(([one, value]) => [keyText(one), value]));
+    return this.#index.get(keyText(key));
+  }
+}
+
+/** Equal keys, and no others, have the same text. */
+export function keyText(key: Value): string {
+  if (typeof key === "string") return `s${key}`;
+  if (typeof key === "bigint") return `n${key}`;
+  if (key instanceof Uint) return `n${key.value}`;
+  if (typeof key === "number") return Number.isInteger(key) ? `n${BigInt(key)}` : `d${key}`;
+  return `o${String(key)}`;
 }
 
 export class OptionalValue {
@@ -182,17 +216,10 @@ function equalLists(a: readonly Value[], b: readonly Value[], steps: Steps): boo
 
 function equalMaps(a: MapValue, b: MapValue, steps: Steps): boolean {
   if (a.entries.length !== b.entries.length) return false;
-  const held = new Map(b.entries.map(([key, value]) => [mapKey(key), value]));
   return a.entries.every(([key, value]) => {
-    const other = held.get(mapKey(key));
+    const other = b.get(key);
     return other !== undefined && equalWithin(value, other, steps);
   });
-}
-
-/** Equal keys have equal ones: an int, a uint and a whole double of one value are one key. */
-function mapKey(key: Value): Value {
-  if (key instanceof Uint) return key.value;
-  return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : key;
 }
 
 function equalOptionals(a: OptionalValue, b: OptionalValue, steps: Steps): boolean {

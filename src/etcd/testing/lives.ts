@@ -1,4 +1,4 @@
-/** A store behind the etcd face through several lives on one simulated disk. */
+/** A store behind the etcd API through several lives on one simulated disk. */
 import type { TestContext } from "node:test";
 import { must } from "#base/assert.ts";
 import { FakeDisk } from "#platform/testing/disk.ts";

@@ -1,10 +1,10 @@
-/** The ETag face at the relay's door: 304s, differences, streams to browsers. */
+/** The ETag frontend at the relay's door: 304s, differences, streams to browsers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Watching } from "../testing/relay-fixture.ts";
 import { ann, bodyOf, filled, names, plain } from "../testing/relay-world.ts";
 
-void describe("the ETag face", () => {
+void describe("the ETag frontend", () => {
   const path = "/etag/api/v1/pods";
 
   void it("answers 304 until the content changes, and again when it comes back", async () => {

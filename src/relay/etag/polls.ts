@@ -20,7 +20,7 @@ interface PollsDeps {
   /** Of the operator's file, those whose resource is mirrored by now; all their names. */
   readonly views: ReadonlyMap<string, NamedView>;
   readonly viewNames: ReadonlySet<string>;
-  readonly face: EtagFrontend;
+  readonly frontend: EtagFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
 }
@@ -99,7 +99,7 @@ export class Polls {
     if (!poll.resource.mirror.ready) return notListed(poll.resource);
     if (asksForEvents(request)) this.#deps.streams.admit();
     const allowed = door.recall(request, caller, questions);
-    const response = await this.#deps.face.answer({ ...poll, request, query, allowed });
+    const response = await this.#deps.frontend.answer({ ...poll, request, query, allowed });
     return answerReviewed(this.#deps.reviews, response, read, questions);
   }
 }

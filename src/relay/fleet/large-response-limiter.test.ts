@@ -6,11 +6,11 @@ import { FakeClock } from "#platform/testing/clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { LargeResponseLimiter } from "./large-response-limiter.ts";
 
-const limits = { herdBytesMax: 100, herdAnswerBytesMin: 10 };
+const limits = { largeBytesInFlightMax: 100, largeAnswerBytesMin: 10 };
 
-function herd(): { herd: LargeResponseLimiter; clock: FakeClock } {
+function openLimiter(): { gate: LargeResponseLimiter; clock: FakeClock } {
   const clock = new FakeClock();
-  return { herd: new LargeResponseLimiter({ clock, random: new FakeRandom(1) }, limits), clock };
+  return { gate: new LargeResponseLimiter({ clock, random: new FakeRandom(1) }, limits), clock };
 }
 
 function retryAfter(enter: () => unknown): number {
@@ -26,7 +26,7 @@ function retryAfter(enter: () => unknown): number {
 
 void describe("a crowd of large answers", () => {
   void it("enters while there is room, and again when somebody has left", () => {
-    const { herd: gate } = herd();
+    const { gate } = openLimiter();
     const leave = gate.enter(60);
     gate.enter(40);
     assert.ok(retryAfter(() => gate.enter(20)) >= 1);
@@ -38,7 +38,7 @@ void describe("a crowd of large answers", () => {
   });
 
   void it("lets small answers pass and one that is larger than the limit come alone", () => {
-    const { herd: gate } = herd();
+    const { gate } = openLimiter();
     const leave = gate.enter(1_000);
     gate.enter(9);
     assert.equal(gate.bytes, 1_000);
@@ -48,7 +48,7 @@ void describe("a crowd of large answers", () => {
   });
 
   void it("spreads those it turns away over the time that serving them takes", () => {
-    const { herd: gate, clock } = herd();
+    const { gate, clock } = openLimiter();
     gate.enter(100);
     const crowd = Array.from({ length: 400 }, () => retryAfter(() => gate.enter(50)));
     assert.ok(

@@ -3,7 +3,7 @@
  * are shared; each response costs kernel buffers and bandwidth. So they are admitted by bytes, and a request
  * without room gets 429 with Retry-After.
  *
- * Holds  bytes admitted and not yet sent <= `herdBytesMax`, except for a single larger response.
+ * Holds  bytes admitted and not yet sent <= `largeBytesInFlightMax`, except for a single larger response.
  * Retry-After grows with the number of recent rejections and is spread at random, so that clients return
  * over the time it takes to serve them, not all at once.
  */
@@ -13,9 +13,9 @@ import type { Clock } from "#platform/clock.ts";
 import type { Random } from "#platform/random.ts";
 
 interface LargeResponseLimits {
-  readonly herdBytesMax: number;
+  readonly largeBytesInFlightMax: number;
   /** Answers below this are not worth counting. */
-  readonly herdAnswerBytesMin: number;
+  readonly largeAnswerBytesMin: number;
 }
 
 /** Longest Retry-After: then it is better to see whether the crowd has gone. */
@@ -47,11 +47,14 @@ export class LargeResponseLimiter {
 
   /** @returns what to call when the answer has left or its client has; twice is harmless. Throws 429. */
   enter(bytes: number): () => void {
-    const { herdBytesMax, herdAnswerBytesMin } = this.#limits;
-    if (bytes < herdAnswerBytesMin) return nothing;
-    if (this.#bytes > 0 && this.#bytes + bytes > herdBytesMax) throw this.#refusal(bytes);
+    const { largeBytesInFlightMax, largeAnswerBytesMin } = this.#limits;
+    if (bytes < largeAnswerBytesMin) return nothing;
+    if (this.#bytes > 0 && this.#bytes + bytes > largeBytesInFlightMax) throw this.#refusal(bytes);
     this.#bytes += bytes;
-    assert(this.#bytes <= herdBytesMax || this.#bytes === bytes, "too many bytes admitted");
+    assert(
+      this.#bytes <= largeBytesInFlightMax || this.#bytes === bytes,
+      "too many bytes admitted",
+    );
     this.admitted++;
     let isInside = true;
     return () => {
@@ -64,7 +67,7 @@ export class LargeResponseLimiter {
   #refusal(bytes: number): Error {
     this.refused++;
     this.#waiting = this.#remembered() + bytes;
-    const rounds = Math.ceil(this.#waiting / this.#limits.herdBytesMax);
+    const rounds = Math.ceil(this.#waiting / this.#limits.largeBytesInFlightMax);
     const retryAfterSeconds =
       1 + this.#deps.random.below(Math.min(rounds, retrySecondsMax - 1) + 1);
     const text = "the relay sends as much as it may at once; the list is shared, please come again";

@@ -145,12 +145,12 @@ export class KubernetesFrontend {
     // A crowd that asks at once writes one after the other.
     if (body.bytes >= turnBytesMin) await pace.turn();
     if (body.bytes < gzipBytesMin || !acceptsGzip(request.headers["accept-encoding"])) {
-      const left = this.#deps.herd.enter(body.bytes);
+      const left = this.#deps.largeAnswers.enter(body.bytes);
       return { ...bytesResponse(200, body.chunks, form.contentType, headers), left };
     }
     const packed = { ...headers, "content-encoding": "gzip", vary: "Accept-Encoding" };
     const bytes = await body.packed();
-    const left = this.#deps.herd.enter(bytes.length);
+    const left = this.#deps.largeAnswers.enter(bytes.length);
     return { ...bytesResponse(200, [bytes], form.contentType, packed), left };
   }
 

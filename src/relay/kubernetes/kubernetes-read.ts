@@ -20,7 +20,7 @@ export interface FrontendDeps {
   readonly random: Random;
   readonly streams: WatchStreamDeps;
   readonly metrics: RelayMetrics;
-  readonly herd: LargeResponseLimiter;
+  readonly largeAnswers: LargeResponseLimiter;
   /** "verify": as Kubernetes promises. "cache": the newest state the mirror has counts as most recent. */
   readonly consistency: "verify" | "cache";
 }

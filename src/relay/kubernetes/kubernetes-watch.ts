@@ -46,13 +46,13 @@ export async function answerWatch(
 
 /** A watch that begins with a whole state is a list by another name. Undefined: it does not. */
 function enterHerd(
-  { herd }: FrontendDeps,
+  { largeAnswers }: FrontendDeps,
   { kind, mirror }: Mirrored,
   { predicate, after }: WatchQuery,
 ): (() => void) | undefined {
   if (after !== undefined || predicate.selective) return undefined;
   if (kind.namespaced && predicate.from !== "") return undefined;
-  return herd.enter(mirror.cache.state.bytes);
+  return largeAnswers.enter(mirror.cache.state.bytes);
 }
 
 function openStream(
@@ -92,7 +92,7 @@ function startCursor(
   );
 }
 
-/** Out of the herd when its watcher has the state, or is gone; from then on it is a watcher like any other. */
+/** Leaves the limiter when its watcher has the state, or is gone; from then on it is a watcher like any other. */
 function attachHerd(stream: WatchStream, cursor: Cursor, left: () => void): void {
   stream.attach({
     resume() {

@@ -15,7 +15,7 @@ import type { StreamReviewDeps } from "../access/stream-review.ts";
 interface MirroredReadsDeps {
   readonly clock: Clock;
   readonly mirrors: MirrorSet;
-  readonly face: KubernetesFrontend;
+  readonly frontend: KubernetesFrontend;
   readonly streams: OpenStreams;
   readonly reviews: StreamReviewDeps;
   /** Absent: reads are not compared with the upstream. */
@@ -66,7 +66,7 @@ export class MirroredReads {
       return "pass";
     await this.#untilServing(resource, request);
     if (info.verb === "watch") this.#deps.streams.admit();
-    const response = await this.#deps.face.answer({
+    const response = await this.#deps.frontend.answer({
       resource,
       request,
       verb: info.verb,

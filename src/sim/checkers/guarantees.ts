@@ -1,4 +1,4 @@
-/** Every promise of the etcd face that a history can break, and the checker that notices. */
+/** Every promise of the etcd API that a history can break, and the checker that notices. */
 import { compaction } from "./compaction.ts";
 import { converged } from "./converged.ts";
 import { dense } from "./dense.ts";

@@ -1,8 +1,8 @@
-/** One run of steps on the face and on the model: after each, both must have said the same. */
+/** One run of steps on the API and on the model: after each, both must have said the same. */
 import assert from "node:assert/strict";
 import * as m from "#wire/etcd-messages.ts";
 import type { Input, Message } from "#wire/etcd-codec.ts";
-import { Face, type FaceEngine, type FacePlanted, type Restart } from "./etcd-face.ts";
+import { EtcdApi, type ApiEngine, type ApiPlanted, type Restart } from "./etcd-api.ts";
 import { EtcdModel, ModelRefusal } from "./etcd-model.ts";
 import { ModelStream } from "./etcd-model-watch.ts";
 import { absolute, absoluteRange, absoluteTxn, leaseCount, type Step } from "./etcd-steps.ts";
@@ -13,18 +13,18 @@ const diskSeed = 1;
 const stepMs = 1;
 
 export class ModelRun {
-  readonly #face: Face;
+  readonly #api: EtcdApi;
   readonly #model = new EtcdModel();
   readonly #streams = new Map<number, ModelStream>();
 
-  static async start(engine: FaceEngine, planted: FacePlanted): Promise<ModelRun> {
+  static async start(engine: ApiEngine, planted: ApiPlanted): Promise<ModelRun> {
     const run = new ModelRun(engine, planted);
-    await run.#face.start();
+    await run.#api.start();
     return run;
   }
 
-  private constructor(engine: FaceEngine, planted: FacePlanted) {
-    this.#face = new Face(engine, diskSeed, planted);
+  private constructor(engine: ApiEngine, planted: ApiPlanted) {
+    this.#api = new EtcdApi(engine, diskSeed, planted);
   }
 
   async step(step: Step): Promise<void> {
@@ -40,7 +40,7 @@ export class ModelRun {
     this.#check();
     const everything = m.rangeRequest.decode(m.rangeRequest.encode({ key: "\0", rangeEnd: "\0" }));
     await this.#range(everything);
-    await this.#face.stop();
+    await this.#api.stop();
   }
 
   async #do(step: Step): Promise<void> {
@@ -90,7 +90,7 @@ export class ModelRun {
     >,
     head: number,
   ): Promise<void> {
-    const { nowMs } = this.#face;
+    const { nowMs } = this.#api;
     switch (step.kind) {
       case "grant": {
         // Never the same for two leases alive, so that they never end at the same moment.
@@ -151,18 +151,18 @@ export class ModelRun {
     model: (request: Q) => object,
   ): Promise<void> {
     const wanted = answerOf(() => model(request.decode(request.encode(fields))));
-    const got = await this.#face.call(path, request, response, fields);
+    const got = await this.#api.call(path, request, response, fields);
     assert.equal(plain(got), plain(wanted), `${path} ${plain(fields)}`);
   }
 
   async #keepAlive(id: bigint): Promise<void> {
     const answers: unknown[] = [];
-    const stream = this.#face.stream("Lease/LeaseKeepAlive", (bytes) =>
+    const stream = this.#api.stream("Lease/LeaseKeepAlive", (bytes) =>
       answers.push(m.leaseKeepAliveResponse.decode(Buffer.from(bytes))),
     );
-    const wanted = this.#model.keepAlive({ id }, this.#face.nowMs);
+    const wanted = this.#model.keepAlive({ id }, this.#api.nowMs);
     stream.ask(m.leaseKeepAliveRequest.encode({ id }));
-    await this.#face.settle();
+    await this.#api.settle();
     stream.cut();
     assert.equal(plain(answers), plain([wanted]));
   }
@@ -170,27 +170,27 @@ export class ModelRun {
   async #askProgress(stream: ModelStream): Promise<void> {
     const before = stream.answeredProgress;
     const due = stream.askProgress();
-    await this.#face.settle();
+    await this.#api.settle();
     if (stream.stalled) return;
     assert.equal(stream.answeredProgress - before, due ? 1 : 0, "answers to a progress request");
   }
 
   async #pass(ms: number): Promise<void> {
-    this.#model.pass(this.#face.nowMs + ms);
-    await this.#face.pass(ms);
+    this.#model.pass(this.#api.nowMs + ms);
+    await this.#api.pass(ms);
   }
 
   async #restart(how: Restart): Promise<void> {
     this.#streams.clear();
-    await this.#face.restart(how);
-    if (this.#face.forgets) return;
-    this.#model.restart(this.#face.nowMs);
+    await this.#api.restart(how);
+    if (this.#api.forgets) return;
+    this.#model.restart(this.#api.nowMs);
   }
 
   #stream(number: number): ModelStream {
     const known = this.#streams.get(number);
     if (known !== undefined) return known;
-    const made = new ModelStream(this.#face, this.#model);
+    const made = new ModelStream(this.#api, this.#model);
     this.#streams.set(number, made);
     return made;
   }

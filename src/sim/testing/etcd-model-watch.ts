@@ -3,7 +3,7 @@
  * a stream; progress for the whole stream must not overtake any of them.
  */
 import * as m from "#wire/etcd-messages.ts";
-import type { Face, FaceStream } from "./etcd-face.ts";
+import type { EtcdApi, ApiStream } from "./etcd-api.ts";
 import type { EtcdModel, ModelEvent } from "./etcd-model.ts";
 import { plain } from "./plain.ts";
 
@@ -38,15 +38,15 @@ interface Watching {
 export class ModelStream {
   readonly problems: string[] = [];
   readonly #model: EtcdModel;
-  readonly #stream: FaceStream;
+  readonly #stream: ApiStream;
   readonly #asked: Watching[] = [];
   readonly #watches: Watching[] = [];
   /** Progress messages that answered a request. */
   answeredProgress = 0;
 
-  constructor(face: Face, model: EtcdModel) {
+  constructor(api: EtcdApi, model: EtcdModel) {
     this.#model = model;
-    this.#stream = face.stream("Watch/Watch", (bytes) => {
+    this.#stream = api.stream("Watch/Watch", (bytes) => {
       const problem = this.#take(m.watchResponse.decode(Buffer.from(bytes)));
       if (problem !== undefined) this.problems.push(problem);
     });

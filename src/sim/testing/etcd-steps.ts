@@ -1,11 +1,11 @@
 /**
- * Random steps against the etcd face. Revisions in them are relative, so that a step means the same
+ * Random steps against the etcd API. Revisions in them are relative, so that a step means the same
  * when those before it are shrunk away: 0 is left as it is (the newest, or no filter), -1 is the
  * newest revision, -2 the one before, and 1 the next that there will be.
  */
 import fc from "fast-check";
 import type * as m from "#wire/etcd-messages.ts";
-import type { Restart } from "./etcd-face.ts";
+import type { Restart } from "./etcd-api.ts";
 import type { WatchSpec } from "./etcd-model-watch.ts";
 
 export type Step =

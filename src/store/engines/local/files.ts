@@ -5,7 +5,7 @@
  *   log-0000000000000007          segment 7: a 4 KiB header, then records, then zeros
  *   checkpoint-0000000000012345   the state at revision 12345: a header, then records
  *   NEWEST                        the last segment that holds anything (newest.ts)
- *   ALARMS                        what the etcd face must remember (#etcd/alarm-file.ts)
+ *   ALARMS                        what the etcd API must remember (#etcd/alarm-file.ts)
  *   *.tmp                         being written; removed at the next start
  *   LOCK*                         the host's directory lock
  */

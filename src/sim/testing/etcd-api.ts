@@ -1,5 +1,5 @@
 /**
- * The etcd face at its door, in one world of virtual time: methods are called with bytes, streams
+ * The etcd API at its door, in one world of virtual time: methods are called with bytes, streams
  * hand over what they are sent at once, or hold it while they are stalled; the server can be started
  * again, in order, killed, or by a power cut.
  */
@@ -16,11 +16,11 @@ import type { Methods } from "../grpc-network.ts";
 import { ProcessClock } from "../process-clock.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 
-export type FaceEngine = "memory" | "local";
+export type ApiEngine = "memory" | "local";
 export type Restart = "close" | "kill" | "power cut";
 
 /** A bug put in by a test, which has to be found. */
-export interface FacePlanted {
+export interface ApiPlanted {
   readonly store?: (store: FullStore) => FullStore;
   readonly methods?: (methods: Methods) => Methods;
 }
@@ -61,18 +61,18 @@ const etcdOptions: EtcdOptions = {
 /** Turns given to a call before it counts as hung: each fires what is due now. */
 const turnsMax = 1000;
 
-export class Face {
+export class EtcdApi {
   readonly #clock = new FakeClock();
-  readonly #engine: FaceEngine;
-  readonly #planted: FacePlanted;
+  readonly #engine: ApiEngine;
+  readonly #planted: ApiPlanted;
   readonly #seed: number;
   #disk: FakeDisk;
   #process: ProcessClock;
   #store: FullStore | undefined;
   #methods: Methods = new Map();
-  #streams: FaceStream[] = [];
+  #streams: ApiStream[] = [];
 
-  constructor(engine: FaceEngine, seed: number, planted: FacePlanted) {
+  constructor(engine: ApiEngine, seed: number, planted: ApiPlanted) {
     this.#engine = engine;
     this.#planted = planted;
     this.#seed = seed;
@@ -139,10 +139,10 @@ export class Face {
     }
   }
 
-  stream(path: string, take: (bytes: Buffer) => void): FaceStream {
+  stream(path: string, take: (bytes: Buffer) => void): ApiStream {
     const method = this.#methods.get(`/etcdserverpb.${path}`);
     if (method?.kind !== "stream") throw new Error(`${path} is not a stream`);
-    const stream = new FaceStream(take);
+    const stream = new ApiStream(take);
     stream.server = method.open(stream);
     this.#streams.push(stream);
     return stream;
@@ -172,7 +172,7 @@ export class Face {
 }
 
 /** Both ends of a stream without a network between. */
-export class FaceStream implements ServerStream {
+export class ApiStream implements ServerStream {
   server: StreamEnd | undefined;
   readonly #take: (bytes: Buffer) => void;
   #held: Buffer[] = [];

@@ -1,0 +1,119 @@
+/**
+ * The door of the room: text -> program -> value, with errors in upstream's words.
+ *
+ * In     the variables and types that expressions may name; Kubernetes' functions of a version.
+ * Holds  a program's evaluation ends when its cost passes the limit; it changes nothing outside.
+ * Limits `callCostMax` units an evaluation, as upstream's PerCallLimit.
+ */
+import { check, type Checked, type CheckResult } from "./checker.ts";
+import { type Functions, kubernetesFunctions, type TypeProvider } from "./declarations.ts";
+import { FunctionError } from "./libraries/limits.ts";
+import type { Library } from "./libraries/library.ts";
+import type { Value } from "./libraries/values.ts";
+import { SyntaxFailure } from "./lexer.ts";
+import { parse } from "./parser.ts";
+import { CostExceeded, Frame, plan, type Step } from "./plan.ts";
+import { showErrors, type SourceError } from "./source-error.ts";
+import { printType, sameType, type Type } from "./type.ts";
+
+export const callCostMax = 1_000_000;
+
+export interface EnvironmentOptions {
+  readonly variables: ReadonlyMap<string, Type>;
+  readonly types?: TypeProvider;
+  /** Kubernetes 1.`minor` decides which libraries there are. */
+  readonly minor?: number;
+  /** Libraries of one use only. */
+  readonly libraries?: readonly Library[];
+}
+
+export type Outcome =
+  | { readonly kind: "value"; readonly value: Value; readonly cost: number }
+  | { readonly kind: "error"; readonly message: string; readonly cost: number };
+
+export interface Program {
+  readonly type: Type;
+  readonly checked: Checked;
+  /** Never throws: an error of the expression is an outcome. */
+  evaluate(variables: ReadonlyMap<string, Value>, limit?: number): Outcome;
+}
+
+export type Compilation =
+  | { readonly kind: "program"; readonly program: Program }
+  /** `message` shows all errors with their places. */
+  | { readonly kind: "errors"; readonly message: string; readonly errors: readonly SourceError[] };
+
+const noTypes: TypeProvider = { find: () => undefined };
+const current = 36;
+/** Same functions for every environment of a version: they are looked up by name only. */
+const functionsByMinor = new Map<number, Functions>();
+
+export class Environment {
+  readonly #variables: ReadonlyMap<string, Type>;
+  readonly #types: TypeProvider;
+  readonly #functions: Functions;
+
+  constructor({ variables, types = noTypes, minor = current, libraries }: EnvironmentOptions) {
+    this.#variables = variables;
+    this.#types = types;
+    this.#functions = libraries === undefined ? standardOf(minor) : kubernetesFunctions(minor, libraries);
+  }
+
+  /** @param results the types the expression may have; absent: any. */
+  compile(text: string, results?: readonly Type[]): Compilation {
+    const result = this.#check(text);
+    if (result.kind === "errors") {
+      const message = `compilation failed: ${showErrors(text, result.errors)}`;
+      return { kind: "errors", message, errors: result.errors };
+    }
+    const { checked, type } = result;
+    if (results !== undefined && !results.some((one) => sameType(one, type))) {
+      return { kind: "errors", message: wrongResult(results, type), errors: [] };
+    }
+    return { kind: "program", program: programOf(checked, type) };
+  }
+
+  #check(text: string): CheckResult {
+    try {
+      const scope = { variables: this.#variables, functions: this.#functions, types: this.#types };
+      return check(parse(text), scope);
+    } catch (error) {
+      if (error instanceof SyntaxFailure) return { kind: "errors", errors: error.errors };
+      throw error;
+    }
+  }
+}
+
+function standardOf(minor: number): Functions {
+  const known = functionsByMinor.get(minor) ?? kubernetesFunctions(minor);
+  functionsByMinor.set(minor, known);
+  return known;
+}
+
+function wrongResult(results: readonly Type[], type: Type): string {
+  const [only] = results;
+  if (results.length === 1 && only !== undefined) {
+    return `must evaluate to ${printType(only)} but got ${printType(type)}`;
+  }
+  return `must evaluate to one of [${results.map(printType).join(" ")}] but got ${printType(type)}`;
+}
+
+/** Planned at the first evaluation: most stored expressions of a large cluster are never run. */
+function programOf(checked: Checked, type: Type): Program {
+  let step: Step | undefined;
+  return {
+    type,
+    checked,
+    evaluate(variables, limit = callCostMax) {
+      step ??= plan(checked);
+      const frame = new Frame(variables, limit);
+      try {
+        const value = step(frame);
+        return { kind: "value", value, cost: frame.cost };
+      } catch (error) {
+        if (!(error instanceof FunctionError) && !(error instanceof CostExceeded)) throw error;
+        return { kind: "error", message: error.message, cost: frame.cost };
+      }
+    },
+  };
+}

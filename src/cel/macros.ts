@@ -1,0 +1,204 @@
+/**
+ * Macros: calls that become folds, conditions and presence tests while an expression is parsed.
+ *
+ * Source: cel-go parser/macro.go, ext/comprehensions.go and cel/library.go (optMap): costs and types are counted on
+ * the expansion, so it is theirs step by step.
+ */
+import { SyntaxFailure } from "./lexer.ts";
+import type { Value } from "./libraries/values.ts";
+import type { Expr } from "./syntax.ts";
+
+/** No name that can be written. */
+export const accumulator = "@result";
+
+type Expand = (at: number, target: Expr, args: readonly Expr[]) => Expr;
+
+/** By name and count of arguments. */
+const receivers: ReadonlyMap<string, Expand> = new Map<string, Expand>([
+  ["all/2", quantifier(allOf)],
+  ["all/3", quantifier(allOf)],
+  ["exists/2", quantifier(someOf)],
+  ["exists/3", quantifier(someOf)],
+  ["exists_one/2", quantifier(oneOf)],
+  ["existsOne/2", quantifier(oneOf)],
+  ["existsOne/3", quantifier(oneOf)],
+  ["map/2", (at, target, [name, transform]) => mapped(at, target, name, undefined, transform)],
+  ["map/3", (at, target, [name, filter, transform]) => mapped(at, target, name, filter, transform)],
+  ["filter/2", (at, target, [name, filter]) => mapped(at, target, name, filter, name)],
+  ["transformList/3", (at, target, [k, v, made]) => listOf(at, target, [k, v], undefined, made)],
+  ["transformList/4", (at, target, [k, v, filter, made]) => listOf(at, target, [k, v], filter, made)],
+  ["transformMap/3", (at, target, [k, v, made]) => mapOf(at, target, [k, v], undefined, made, true)],
+  ["transformMap/4", (at, target, [k, v, f, made]) => mapOf(at, target, [k, v], f, made, true)],
+  ["transformMapEntry/3", (at, target, [k, v, made]) => mapOf(at, target, [k, v], undefined, made, false)],
+  ["transformMapEntry/4", (at, target, [k, v, f, made]) => mapOf(at, target, [k, v], f, made, false)],
+  ["optMap/2", (at, target, [name, made]) => optional(at, target, name, (value) => call(at, "optional.of", value), made)],
+  ["optFlatMap/2", (at, target, [name, made]) => optional(at, target, name, (value) => value, made)],
+]);
+
+/** @returns undefined: it is a plain call. @throws SyntaxFailure where a macro is given what it does not take. */
+export function expandMacro(
+  name: string,
+  at: number,
+  target: Expr | undefined,
+  args: readonly Expr[],
+): Expr | undefined {
+  if (target === undefined) return name === "has" && args.length === 1 ? has(at, args[0]) : undefined;
+  return receivers.get(`${name}/${args.length}`)?.(at, target, args);
+}
+
+function has(at: number, field: Expr | undefined): Expr {
+  if (field?.kind !== "select") {
+    throw refused(field?.at ?? at, "invalid argument to has() macro");
+  }
+  return { ...field, at, isTest: true };
+}
+
+interface Fold {
+  readonly init: Expr;
+  readonly condition: Expr;
+  readonly step: Expr;
+  readonly result: Expr;
+}
+
+function quantifier(make: (at: number, predicate: Expr) => Fold): Expand {
+  return (at, target, args) => {
+    const names = args.slice(0, -1);
+    const predicate = args.at(-1) as Expr; // at least two arguments
+    return fold(at, target, names, make(at, predicate));
+  };
+}
+
+function allOf(at: number, predicate: Expr): Fold {
+  return {
+    init: literal(at, true),
+    condition: call(at, "@not_strictly_false", accumulated(at)),
+    step: call(at, "_&&_", accumulated(at), predicate),
+    result: accumulated(at),
+  };
+}
+
+function someOf(at: number, predicate: Expr): Fold {
+  return {
+    init: literal(at, false),
+    condition: call(at, "@not_strictly_false", call(at, "!_", accumulated(at))),
+    step: call(at, "_||_", accumulated(at), predicate),
+    result: accumulated(at),
+  };
+}
+
+function oneOf(at: number, predicate: Expr): Fold {
+  const more = call(at, "_+_", accumulated(at), literal(at, 1n));
+  return {
+    init: literal(at, 0n),
+    condition: literal(at, true),
+    step: call(at, "_?_:_", predicate, more, accumulated(at)),
+    result: call(at, "_==_", accumulated(at), literal(at, 1n)),
+  };
+}
+
+function mapped(
+  at: number,
+  target: Expr,
+  name: Expr | undefined,
+  filter: Expr | undefined,
+  transform: Expr | undefined,
+): Expr {
+  return listOf(at, target, [name], filter, transform);
+}
+
+function listOf(
+  at: number,
+  target: Expr,
+  names: readonly (Expr | undefined)[],
+  filter: Expr | undefined,
+  transform: Expr | undefined,
+): Expr {
+  const item: Expr = { kind: "list", at, items: [transform as Expr], optional: new Set() }; // by the count of arguments
+  const step = call(at, "_+_", accumulated(at), item);
+  return fold(at, target, names as readonly Expr[], {
+    init: { kind: "list", at, items: [], optional: new Set() },
+    condition: literal(at, true),
+    step: filtered(at, filter, step),
+    result: accumulated(at),
+  });
+}
+
+function mapOf(
+  at: number,
+  target: Expr,
+  names: readonly (Expr | undefined)[],
+  filter: Expr | undefined,
+  made: Expr | undefined,
+  keepsKey: boolean,
+): Expr {
+  const key = names[0] as Expr; // by the count of arguments
+  const parts = keepsKey ? [key, made as Expr] : [made as Expr];
+  const step = call(at, "cel.@mapInsert", accumulated(at), ...parts);
+  return fold(at, target, names as readonly Expr[], {
+    init: { kind: "map", at, entries: [] },
+    condition: literal(at, true),
+    step: filtered(at, filter, step),
+    result: accumulated(at),
+  });
+}
+
+function filtered(at: number, filter: Expr | undefined, step: Expr): Expr {
+  return filter === undefined ? step : call(at, "_?_:_", filter, step, accumulated(at));
+}
+
+/** `target.hasValue() ? wrap(value) : optional.none()`, the value bound to a name. */
+function optional(
+  at: number,
+  target: Expr,
+  name: Expr | undefined,
+  wrap: (value: Expr) => Expr,
+  made: Expr | undefined,
+): Expr {
+  const variable = identOf(name, at);
+  const bound: Expr = {
+    kind: "comprehension",
+    at,
+    range: { kind: "list", at, items: [], optional: new Set() },
+    iterVar: "#unused",
+    iterVar2: undefined,
+    accuVar: variable,
+    init: { kind: "call", at, name: "value", target, args: [] },
+    condition: literal(at, false),
+    step: { kind: "ident", at, name: variable },
+    result: made as Expr, // by the count of arguments
+  };
+  const isThere: Expr = { kind: "call", at, name: "hasValue", target, args: [] };
+  return call(at, "_?_:_", isThere, wrap(bound), call(at, "optional.none"));
+}
+
+function fold(at: number, range: Expr, names: readonly Expr[], parts: Fold): Expr {
+  const [iterVar = "", iterVar2] = names.map((name) => identOf(name, at));
+  if (iterVar === iterVar2) {
+    throw refused(names[1]?.at ?? at, `duplicate variable name: ${iterVar}`);
+  }
+  return { kind: "comprehension", at, range, iterVar, iterVar2, accuVar: accumulator, ...parts };
+}
+
+function identOf(name: Expr | undefined, at: number): string {
+  if (name?.kind !== "ident") throw refused(name?.at ?? at, "argument is not an identifier");
+  if (name.name === "__result__") {
+    throw refused(name.at, "iteration variable overwrites accumulator variable");
+  }
+  return name.name;
+}
+
+function accumulated(at: number): Expr {
+  return { kind: "ident", at, name: accumulator };
+}
+
+function literal(at: number, value: Value): Expr {
+  return { kind: "literal", at, value };
+}
+
+function call(at: number, name: string, ...args: readonly Expr[]): Expr {
+  return { kind: "call", at, name, target: undefined, args };
+}
+
+function refused(at: number, message: string): SyntaxFailure {
+  return new SyntaxFailure([{ at, message }]);
+}

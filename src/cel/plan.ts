@@ -1,0 +1,385 @@
+/**
+ * A checked expression as a tree of functions, which is run many times.
+ *
+ * Holds  every step adds its cost before it does its work, and the evaluation ends with the step that would pass the limit:
+ *        no expression runs longer than its budget, whatever it does. Such an end is no error that `||` absorbs.
+ * Costs  as cel-go's interpreter/runtimecost.go with Kubernetes' options (a presence test costs nothing).
+ */
+import { callCost } from "./libraries/call-cost.ts";
+import { FunctionError } from "./libraries/limits.ts";
+import type { LibraryOverload, LibraryType } from "./libraries/library.ts";
+import {
+  keyText,
+  listItems,
+  ListValue,
+  MapValue,
+  OptionalValue,
+  typeName,
+  TypeValue,
+  type Value,
+} from "./libraries/values.ts";
+import type { Checked, Resolved } from "./checker.ts";
+import { MadeObject, ObjectValue } from "./object-value.ts";
+import { foundOptional, show } from "./standard/relations.ts";
+import { standardCost } from "./standard/cost.ts";
+import { collectList, collectMap } from "./plan-collect.ts";
+import type { Call, Comprehension, Expr, Select } from "./syntax.ts";
+
+/** The budget of one evaluation is used up. */
+export class CostExceeded extends Error {
+  constructor() {
+    super("operation cancelled: actual cost limit exceeded");
+    this.name = "CostExceeded";
+  }
+}
+
+/** An error that stands for a value until it is read: `@result` of a fold. */
+class Failed {
+  readonly error: FunctionError;
+
+  constructor(error: FunctionError) {
+    this.error = error;
+  }
+}
+
+/** One evaluation. */
+export class Frame {
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly limit: number;
+  cost = 0;
+  readonly locals: (Value | Failed | undefined)[] = [];
+
+  constructor(variables: ReadonlyMap<string, Value>, limit: number) {
+    this.variables = variables;
+    this.limit = limit;
+  }
+
+  /** @throws CostExceeded. */
+  spend(units: number): void {
+    this.cost += units;
+    if (this.cost > this.limit) throw new CostExceeded();
+  }
+}
+
+/** @throws FunctionError, CostExceeded. */
+export type Step = (frame: Frame) => Value;
+
+export function plan(checked: Checked): Step {
+  return new Planner(checked).plan(checked.expr);
+}
+
+const createListCost = 10;
+const createMapCost = 30;
+const createStructCost = 40;
+
+export class Planner {
+  readonly checked: Checked;
+  readonly #slots: string[] = [];
+
+  constructor(checked: Checked) {
+    this.checked = checked;
+  }
+
+  plan(expr: Expr): Step {
+    switch (expr.kind) {
+      case "literal": {
+        const { value } = expr;
+        return () => value;
+      }
+      case "ident":
+        return this.#variable(expr.name);
+      case "select":
+        return this.#select(expr);
+      case "call":
+        return this.#call(expr);
+      case "list":
+        return this.#list(expr);
+      case "map":
+        return this.#map(expr);
+      case "struct":
+        return this.#struct(expr);
+      case "comprehension":
+        return this.#comprehension(expr);
+      default:
+        return expr satisfies never;
+    }
+  }
+
+  #variable(name: string): Step {
+    const slot = this.#slots.lastIndexOf(name);
+    if (slot >= 0) return (frame) => readLocal(frame, slot);
+    return (frame) => {
+      frame.spend(1);
+      const value = frame.variables.get(name);
+      if (value !== undefined) return value;
+      if (frame.variables.has(name)) return null;
+      return new TypeValue(name);
+    };
+  }
+
+  #select(expr: Select): Step {
+    const name = this.checked.variable(expr);
+    if (name !== undefined) return this.#variable(name);
+    const operand = this.plan(expr.operand);
+    const { field } = expr;
+    if (expr.isTest) return (frame) => isSet(operand(frame), field);
+    return (frame) => {
+      const value = operand(frame);
+      frame.spend(1);
+      return selected(value, field);
+    };
+  }
+
+  #call(expr: Call): Step {
+    if (expr.name === "_?._") return this.#optionalSelect(expr);
+    const resolved = this.checked.resolved(expr);
+    if (resolved === undefined) throw new Error(`a call that was not checked: ${expr.name}`);
+    const { args, target } = expr;
+    const all = resolved.hasTarget && target !== undefined ? [target, ...args] : args;
+    const steps = all.map((arg) => this.plan(arg));
+    return specialCall(resolved, steps) ?? plainCall(resolved, steps);
+  }
+
+  #optionalSelect({ args }: Call): Step {
+    const [operandExpr, fieldExpr] = args;
+    if (operandExpr === undefined || fieldExpr?.kind !== "literal") throw new Error("checked");
+    const operand = this.plan(operandExpr);
+    const field = fieldExpr.value;
+    return (frame) => {
+      const value = operand(frame);
+      frame.spend(1);
+      return optionalField(value, field);
+    };
+  }
+
+  #list({ items, optional }: Extract<Expr, { kind: "list" }>): Step {
+    const steps = items.map((item) => this.plan(item));
+    if (items.every(({ kind }) => kind === "literal") && items.length > 0) {
+      const constant = new ListValue(items.map((item) => (item.kind === "literal" ? item.value : null)));
+      return () => constant;
+    }
+    return (frame) => {
+      const values: Value[] = [];
+      steps.forEach((step, at) => {
+        const value = step(frame);
+        if (!optional.has(at)) values.push(value);
+        else if (!(value instanceof OptionalValue)) throw new FunctionError(wrongOptional(value));
+        else if (value.inner !== undefined) values.push(value.inner);
+      });
+      frame.spend(createListCost);
+      return new ListValue(values);
+    };
+  }
+
+  #map({ entries }: Extract<Expr, { kind: "map" }>): Step {
+    const steps = entries.map(({ key, value, isOptional }) => ({
+      key: this.plan(key),
+      value: this.plan(value),
+      isOptional,
+    }));
+    return (frame) => {
+      const made: [Value, Value][] = [];
+      for (const { key, value, isOptional } of steps) {
+        const at = key(frame);
+        const held = value(frame);
+        if (!isOptional) made.push([at, held]);
+        else if (!(held instanceof OptionalValue)) throw new FunctionError(wrongOptional(held));
+        else if (held.inner !== undefined) made.push([at, held.inner]);
+      }
+      frame.spend(createMapCost);
+      return uniqueMap(made);
+    };
+  }
+
+  #struct({ type, fields }: Extract<Expr, { kind: "struct" }>): Step {
+    const steps = fields.map(({ name, value, isOptional }) => ({ name, step: this.plan(value), isOptional }));
+    return (frame) => {
+      const made = new Map<string, Value>();
+      for (const { name, step, isOptional } of steps) {
+        const value = step(frame);
+        if (!isOptional) made.set(name, value);
+        else if (value instanceof OptionalValue && value.inner !== undefined) made.set(name, value.inner);
+      }
+      frame.spend(createStructCost);
+      return new MadeObject(type, made);
+    };
+  }
+
+  #comprehension(expr: Comprehension): Step {
+    const range = this.plan(expr.range);
+    const collected = collectList(expr) ?? collectMap(expr);
+    const init = this.plan(expr.init);
+    const accu = this.#slots.push(expr.accuVar) - 1;
+    const first = this.#slots.push(expr.iterVar) - 1;
+    const second = this.#slots.push(expr.iterVar2 ?? "") - 1;
+    const step =
+      collected === undefined ? undefined : collected.plan((inner) => this.plan(inner));
+    const condition = this.plan(expr.condition);
+    const next = this.plan(expr.step);
+    this.#slots.length -= 2;
+    const result = this.plan(expr.result);
+    this.#slots.length -= 1;
+    const isPair = expr.iterVar2 !== undefined;
+    return (frame) => {
+      const over = range(frame);
+      frame.locals[accu] = attempt(() => init(frame));
+      if (step !== undefined) {
+        const made = step(frame, iterate(over, isPair), (key, value) => {
+          frame.locals[first] = key;
+          frame.locals[second] = value;
+        });
+        frame.locals[accu] = made;
+        return result(frame);
+      }
+      for (const [key, value] of iterate(over, isPair)) {
+        frame.locals[first] = key;
+        frame.locals[second] = value;
+        if (condition(frame) !== true) break;
+        frame.locals[accu] = attempt(() => next(frame));
+      }
+      return result(frame);
+    };
+  }
+}
+
+function readLocal(frame: Frame, slot: number): Value {
+  frame.spend(1);
+  const value = frame.locals[slot];
+  if (value instanceof Failed) throw value.error;
+  return value as Value; // set before the step that reads it
+}
+
+function attempt(run: () => Value): Value | Failed {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof FunctionError) return new Failed(error);
+    throw error;
+  }
+}
+
+/** Element, or index and element; of a map its key, or key and value. */
+function* iterate(over: Value, isPair: boolean): Generator<readonly [Value, Value]> {
+  if (over instanceof MapValue) {
+    for (const entry of over.entries) yield entry;
+    return;
+  }
+  if (over instanceof ObjectValue) {
+    for (const name of over.names()) yield [name, over.field(name) ?? null];
+    return;
+  }
+  const items = listItems(over);
+  if (items === undefined) throw new FunctionError("no such overload");
+  for (const [at, item] of items.entries()) yield isPair ? [BigInt(at), item] : [item, item];
+}
+
+function selected(value: Value, field: string): Value {
+  if (value instanceof OptionalValue) return optionalField(value, field);
+  const found = fieldOf(value, field);
+  if (found === undefined) throw new FunctionError(`no such key: ${field}`);
+  return found;
+}
+
+function fieldOf(value: Value, field: string): Value | undefined {
+  if (value instanceof ObjectValue) return value.field(field);
+  if (value instanceof MapValue) return value.get(field);
+  throw new FunctionError("no such overload");
+}
+
+function isSet(value: Value, field: string): boolean {
+  if (value instanceof OptionalValue) return value.inner !== undefined && isSet(value.inner, field);
+  if (value instanceof ObjectValue) return value.has(field);
+  return fieldOf(value, field) !== undefined;
+}
+
+function optionalField(value: Value, field: Value): Value {
+  if (value instanceof OptionalValue) {
+    return value.inner === undefined ? value : optionalField(value.inner, field);
+  }
+  if (value instanceof ObjectValue && typeof field === "string") {
+    return new OptionalValue(value.has(field) ? value.field(field) : undefined);
+  }
+  return foundOptional(value, field);
+}
+
+function wrongOptional(value: Value): string {
+  return `cannot initialize optional entry from non-optional value ${show(value)}`;
+}
+
+function uniqueMap(entries: readonly (readonly [Value, Value])[]): MapValue {
+  const seen = new Set<string>();
+  for (const [key] of entries) {
+    const text = keyText(key);
+    if (seen.has(text)) throw new FunctionError(`Failed with repeated key ${show(key)}`);
+    seen.add(text);
+  }
+  return new MapValue(entries);
+}
+
+/** Calls that do not evaluate all their arguments. */
+function specialCall({ name, overloads }: Resolved, steps: readonly Step[]): Step | undefined {
+  const [a, b, c] = steps;
+  if (a === undefined) return undefined;
+  if (name === "@not_strictly_false") return (frame) => notStrictlyFalse(frame, a);
+  if (b === undefined) return undefined;
+  if (name === "_&&_") return (frame) => either(frame, a, b, false);
+  if (name === "_||_") return (frame) => either(frame, a, b, true);
+  const id = overloads[0]?.id;
+  if (id === "optional_or_optional" || id === "optional_orValue_value") {
+    return (frame) => {
+      const value = a(frame);
+      if (!(value instanceof OptionalValue)) throw new FunctionError("no such overload");
+      frame.spend(1);
+      if (value.inner === undefined) return b(frame);
+      return id === "optional_or_optional" ? value : value.inner;
+    };
+  }
+  if (name !== "_?_:_" || c === undefined) return undefined;
+  return (frame) => {
+    const condition = a(frame);
+    if (typeof condition !== "boolean") throw new FunctionError("no such overload");
+    return condition ? b(frame) : c(frame);
+  };
+}
+
+function notStrictlyFalse(frame: Frame, step: Step): boolean {
+  const value = attempt(() => step(frame));
+  frame.spend(1);
+  return value !== false;
+}
+
+/** `decisive` of either side decides, even where the other one fails. */
+function either(frame: Frame, left: Step, right: Step, decisive: boolean): Value {
+  const a = attempt(() => left(frame));
+  if (a === decisive) return decisive;
+  const b = attempt(() => right(frame));
+  if (b === decisive) return decisive;
+  if (a instanceof Failed) throw a.error;
+  if (b instanceof Failed) throw b.error;
+  if (typeof a !== "boolean" || typeof b !== "boolean") throw new FunctionError("no such overload");
+  return !decisive;
+}
+
+function plainCall({ name, overloads }: Resolved, steps: readonly Step[]): Step {
+  const [only] = overloads;
+  const id = overloads.length === 1 && only !== undefined ? only.id : "";
+  return (frame) => {
+    const args = steps.map((step) => step(frame));
+    frame.spend(callCost(name, id, args) ?? standardCost(id, args));
+    const overload = id === "" ? choose(overloads, args) : only;
+    if (overload === undefined) throw new FunctionError("no such overload");
+    return overload.call(...args);
+  };
+}
+
+function choose(overloads: readonly LibraryOverload[], args: readonly Value[]): LibraryOverload | undefined {
+  return overloads.find(({ args: wanted }) =>
+    wanted.every((type, at) => isOfType(args[at] as Value, type)),
+  );
+}
+
+function isOfType(value: Value, type: LibraryType): boolean {
+  if (type.isParameter || type.name === "dyn") return true;
+  if (type.name === "map" && value instanceof ObjectValue) return true;
+  return typeName(value) === type.name;
+}

@@ -1,0 +1,230 @@
+/**
+ * Types and values of JSON that a schema describes: `self` of a rule, `request` of a policy.
+ *
+ * In     OpenAPI schemas as structural schemas write them (x-kubernetes-* included), or plain data without one.
+ * Holds  a value is converted when it is read, part by part, and once: nothing is copied before.
+ * Absent fields whose schema gives no type: an expression cannot name them, as upstream.
+ * Source: k8s.io/apiserver pkg/cel/common (schemas.go, values.go) and pkg/cel/escaping.go, 1.36.
+ */
+import { types } from "./libraries/library.ts";
+import { dynType, objectType, type Type } from "./type.ts";
+import { escapeName } from "./field-names.ts";
+import type { ObjectDeclaration, TypeProvider } from "./declarations.ts";
+
+/** The part of a schema that matters here. */
+export interface Schema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly nullable?: boolean;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly "x-kubernetes-int-or-string"?: boolean;
+  readonly "x-kubernetes-embedded-resource"?: boolean;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
+  readonly "x-kubernetes-list-type"?: string;
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+}
+
+export type Form =
+  | "object"
+  | "list"
+  | "map"
+  | "timestamp"
+  | "date"
+  | "duration"
+  | "bytes"
+  | "string"
+  | "bool"
+  | "int"
+  | "double"
+  | "int-or-string"
+  | "dyn";
+
+/** A schema as expressions see it. */
+export interface SchemaNode {
+  readonly form: Form;
+  readonly type: Type;
+  readonly isNullable: boolean;
+  /** Most characters, bytes, elements or entries that a request can carry. */
+  readonly maxSize: number;
+  /** Fewest bytes of JSON. */
+  readonly minBytes: number;
+  /** Of objects: by the name expressions use. */
+  readonly fields: ReadonlyMap<string, SchemaField>;
+  /** Of lists and maps. */
+  readonly element: SchemaNode | undefined;
+  readonly listType: string;
+  readonly listKeys: readonly string[];
+}
+
+export interface SchemaField {
+  /** As the JSON has it. */
+  readonly name: string;
+  readonly node: SchemaNode;
+}
+
+/** Bytes of the largest request; sizes that a schema does not bound follow from it. */
+const requestBytes = 3 * 1024 * 1024;
+const noFields: ReadonlyMap<string, SchemaField> = new Map();
+
+const anything: Omit<SchemaNode, "form" | "type" | "minBytes" | "maxSize"> = {
+  isNullable: true,
+  fields: noFields,
+  element: undefined,
+  listType: "",
+  listKeys: [],
+};
+
+export const dynNode: SchemaNode = {
+  ...anything,
+  form: "dyn",
+  type: dynType,
+  minBytes: 1,
+  maxSize: requestBytes - 2,
+};
+
+/** @returns undefined: expressions do not see the value. */
+export function schemaNode(schema: Schema, name: string, isResource = false): SchemaNode | undefined {
+  if (schema["x-kubernetes-int-or-string"] === true) return { ...dynNode, form: "int-or-string" };
+  const whole = isResource ? withResourceFields(schema) : schema;
+  switch (whole.type) {
+    case "array":
+      return listNode(whole, name);
+    case "object":
+      return typeof whole.additionalProperties === "object"
+        ? mapNode(whole, name)
+        : objectNode(whole, name);
+    case "string":
+      return textNode(whole);
+    case "boolean":
+      return scalar(whole, "bool", types.bool, 4);
+    case "number":
+      return scalar(whole, "double", types.double, 1);
+    case "integer":
+      return scalar(whole, "int", types.int, 1);
+    default:
+      return undefined;
+  }
+}
+
+/** Rules at the root, and of embedded resources, see the type and the name. */
+function withResourceFields(schema: Schema): Schema {
+  const text: Schema = { type: "string" };
+  const metadata: Schema = {
+    type: "object",
+    properties: { name: text, generateName: text },
+  };
+  const properties = { ...schema.properties, apiVersion: text, kind: text, metadata };
+  return { ...schema, type: "object", properties };
+}
+
+function scalar({ nullable }: Schema, form: Form, type: Type, minBytes: number): SchemaNode {
+  return { ...anything, form, type, isNullable: nullable === true, minBytes, maxSize: 1 };
+}
+
+function listNode(schema: Schema, name: string): SchemaNode | undefined {
+  const element = schema.items === undefined ? undefined : childNode(schema.items, `${name}.@idx`);
+  if (element === undefined) return undefined;
+  const type = { name: "list", isParameter: false, parameters: [element.type] };
+  return {
+    ...anything,
+    form: "list",
+    type,
+    isNullable: schema.nullable === true,
+    element,
+    minBytes: 2,
+    maxSize: schema.maxItems ?? Math.floor((requestBytes - 2) / (element.minBytes + 1)),
+    listType: schema["x-kubernetes-list-type"] ?? "",
+    listKeys: schema["x-kubernetes-list-map-keys"] ?? [],
+  };
+}
+
+function mapNode(schema: Schema, name: string): SchemaNode | undefined {
+  const { additionalProperties: values } = schema;
+  const element = typeof values === "object" ? childNode(values, `${name}.@elem`) : undefined;
+  if (element === undefined) return undefined;
+  const type = { name: "map", isParameter: false, parameters: [types.string, element.type] };
+  return {
+    ...anything,
+    form: "map",
+    type,
+    isNullable: schema.nullable === true,
+    element,
+    minBytes: 2,
+    // A key, quotes, colon and comma beside the value.
+    maxSize: schema.maxProperties ?? Math.floor((requestBytes - 2) / (element.minBytes + 6)),
+  };
+}
+
+function childNode(schema: Schema, name: string): SchemaNode | undefined {
+  return schemaNode(schema, name, schema["x-kubernetes-embedded-resource"] === true);
+}
+
+function objectNode(schema: Schema, name: string): SchemaNode {
+  const fields = new Map<string, SchemaField>();
+  const required = new Set(schema.required);
+  let minBytes = 2;
+  for (const [field, child] of Object.entries(schema.properties ?? {})) {
+    const node = childNode(child, `${name}.${field}`);
+    const escaped = escapeName(field);
+    if (node === undefined || escaped === undefined) continue;
+    fields.set(escaped, { name: field, node });
+    if (required.has(field)) minBytes += field.length + 4 + node.minBytes;
+  }
+  return {
+    ...anything,
+    form: "object",
+    type: objectType(name),
+    isNullable: schema.nullable === true,
+    fields,
+    minBytes,
+    maxSize: 1,
+  };
+}
+
+/** Characters that the texts of a format have at most. Source: pkg/cel/limits.go. */
+const dateLength = "\"9999-12-31\"".length;
+const dateTimeLength = "\"9999-12-31T23:59:59.999999999+23:59\"".length;
+const durationLength = 32;
+
+function textNode(schema: Schema): SchemaNode {
+  const base = { ...anything, isNullable: schema.nullable === true, minBytes: 2 };
+  const longest = schema.maxLength ?? requestBytes - 2;
+  switch (schema.format) {
+    case "byte":
+      return { ...base, form: "bytes", type: types.bytes, maxSize: longest };
+    case "duration":
+      return { ...base, form: "duration", type: types.duration, maxSize: durationLength };
+    case "date":
+      return { ...base, form: "date", type: types.timestamp, maxSize: dateLength };
+    case "date-time":
+      return { ...base, form: "timestamp", type: types.timestamp, maxSize: dateTimeLength };
+    default:
+      return { ...base, form: "string", type: types.string, maxSize: enumSize(schema) ?? longest };
+  }
+}
+
+function enumSize({ enum: values }: Schema): number | undefined {
+  if (values === undefined || values.length === 0) return undefined;
+  return Math.max(...values.map((value) => (typeof value === "string" ? value.length : 0)));
+}
+
+/** All object types of some nodes, by name. */
+export function schemaTypes(roots: readonly SchemaNode[]): TypeProvider {
+  const declared = new Map<string, ObjectDeclaration>();
+  const waiting = [...roots];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (node.element !== undefined) waiting.push(node.element);
+    const { fields, type } = node;
+    if (node.form !== "object" || declared.has(type.name)) continue;
+    declared.set(type.name, { type, field: (name) => fields.get(name)?.node.type });
+    for (const { node: child } of fields.values()) waiting.push(child);
+  }
+  return { find: (name) => declared.get(name) };
+}

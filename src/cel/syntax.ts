@@ -1,0 +1,98 @@
+/**
+ * Expressions as a tree, macros expanded.
+ *
+ * Units  `at` is an offset in code points into the source text; of a call by operator, the operator's own.
+ */
+import type { Value } from "./libraries/values.ts";
+
+interface Place {
+  readonly at: number;
+}
+
+export interface Literal extends Place {
+  readonly kind: "literal";
+  readonly value: Value;
+}
+
+export interface Ident extends Place {
+  readonly kind: "ident";
+  readonly name: string;
+}
+
+export interface Select extends Place {
+  readonly kind: "select";
+  readonly operand: Expr;
+  readonly field: string;
+  /** From `has(...)`. */
+  readonly isTest: boolean;
+}
+
+/** Operators are calls, named as cel-go names them: `_+_`, `_[_]`, `_?._`. */
+export interface Call extends Place {
+  readonly kind: "call";
+  readonly name: string;
+  readonly target: Expr | undefined;
+  readonly args: readonly Expr[];
+}
+
+export interface ListExpr extends Place {
+  readonly kind: "list";
+  readonly items: readonly Expr[];
+  /** Indexes of items written with `?`. */
+  readonly optional: ReadonlySet<number>;
+}
+
+export interface MapEntry extends Place {
+  readonly key: Expr;
+  readonly value: Expr;
+  readonly isOptional: boolean;
+}
+
+export interface MapExpr extends Place {
+  readonly kind: "map";
+  readonly entries: readonly MapEntry[];
+}
+
+export interface StructField extends Place {
+  readonly name: string;
+  readonly value: Expr;
+  readonly isOptional: boolean;
+}
+
+export interface StructExpr extends Place {
+  readonly kind: "struct";
+  readonly type: string;
+  readonly fields: readonly StructField[];
+}
+
+/** A fold over a list or a map. */
+export interface Comprehension extends Place {
+  readonly kind: "comprehension";
+  readonly range: Expr;
+  readonly iterVar: string;
+  /** The value where `iterVar` is the index or key; absent: one variable. */
+  readonly iterVar2: string | undefined;
+  readonly accuVar: string;
+  readonly init: Expr;
+  readonly condition: Expr;
+  readonly step: Expr;
+  readonly result: Expr;
+}
+
+export type Expr =
+  | Literal
+  | Ident
+  | Select
+  | Call
+  | ListExpr
+  | MapExpr
+  | StructExpr
+  | Comprehension;
+
+/** `a.b.c`, if the expression is nothing but names. */
+export function qualifiedName(expr: Expr): string | undefined {
+  if (expr.kind === "ident") return expr.name;
+  if (expr.kind !== "select" || expr.isTest) return undefined;
+  const before = qualifiedName(expr.operand);
+  return before === undefined ? undefined : `${before}.${expr.field}`;
+}
