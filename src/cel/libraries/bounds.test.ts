@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { callCost } from "./call-cost.ts";
 import { librariesOf } from "./kubernetes.ts";
 import { FunctionError, costMax, elementsMax } from "./limits.ts";
+import { withPatternBudget } from "./regex-library.ts";
 import { TestEvaluator } from "./testing.ts";
 import { findEach, findLastText, findText } from "./text-search.ts";
 import { Duration, Uint, equalValues, listItems, listValue, mapValue } from "./values.ts";
@@ -135,6 +136,25 @@ describe("work is linear in the text", () => {
 
   it("a pattern whose program would be too large is refused", () => {
     throws(() => call("string_find_string", "x", "((a{1000}){1000}){1000}"), /Illegal regex/);
+  });
+
+  it("a short pattern of many steps is refused before it is compiled", () => {
+    const find = (pattern: string): Value => call("string_find_string", "x", pattern);
+    throws(() => find("a{1000}".repeat(11)), /expression too large/);
+    throws(() => find(`${"(".repeat(3)}ab${"){22}".repeat(3)}`), /expression too large/);
+    throws(() => find("[a-z]{1,900}(b|c){0,900}".repeat(5)), /expression too large/);
+    equal(find("[{][1][,]x{1,3}|\\x{78}{1,1000}"), "x");
+  });
+
+  it("an evaluation compiles a bounded number of steps", () => {
+    const find = (pattern: string): Value => call("string_find_string", "x", pattern);
+    const compileMany = (): void => {
+      for (let at = 0; at < 100; at++) find(`a{1000}${at}`);
+    };
+    throws(() => withPatternBudget(5_000, compileMany), /too large to compile/);
+    withPatternBudget(5_000, () => find("budget{1000}"));
+    // Known by now: costs nothing again.
+    withPatternBudget(0, () => find("budget{1000}"));
   });
 
   it("searching a text of repetitions for a long repetition ends at once", () => {

@@ -27,6 +27,10 @@ export class FormatValue extends OpaqueValue {
   override equals(other: OpaqueValue): boolean {
     return other instanceof FormatValue && this.format.name === other.format.name;
   }
+
+  override print(): string {
+    return this.format.name;
+  }
 }
 
 function formatOf(value: Value | undefined): NamedFormat {

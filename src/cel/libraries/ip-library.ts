@@ -33,7 +33,7 @@ import type { Library, LibraryFunction } from "./library.ts";
 import { OpaqueValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
-export class IpValue extends OpaqueValue {
+class IpValue extends OpaqueValue {
   readonly address: IpAddress;
 
   constructor(address: IpAddress) {
@@ -49,9 +49,13 @@ export class IpValue extends OpaqueValue {
   override equals(other: OpaqueValue): boolean {
     return other instanceof IpValue && equalAddresses(this.address, other.address);
   }
+
+  override print(): string {
+    return ipText(this.address);
+  }
 }
 
-export class CidrValue extends OpaqueValue {
+class CidrValue extends OpaqueValue {
   readonly prefix: IpPrefix;
 
   constructor(prefix: IpPrefix) {
@@ -66,6 +70,10 @@ export class CidrValue extends OpaqueValue {
 
   override equals(other: OpaqueValue): boolean {
     return other instanceof CidrValue && equalPrefixes(this.prefix, other.prefix);
+  }
+
+  override print(): string {
+    return prefixText(this.prefix);
   }
 }
 

@@ -5,16 +5,8 @@ import { describe, it } from "node:test";
 import { authorizerValue } from "./authorizer-library.ts";
 import type { AccessCheck } from "./authorizer-library.ts";
 import type { Range } from "./cost-range.ts";
-import { FormatValue } from "./format-library.ts";
-import { urlText } from "./go-url.ts";
-import { ipText, prefixText } from "./ip-address.ts";
-import { CidrValue, IpValue } from "./ip-library.ts";
 import { FunctionError } from "./limits.ts";
-import { QuantityValue } from "./quantity-library.ts";
-import { versionText } from "./semantic-version.ts";
-import { SemverValue } from "./semver-library.ts";
 import { TestEvaluator } from "./testing.ts";
-import { UrlValue } from "./url-library.ts";
 import {
   Duration,
   OptionalValue,
@@ -24,11 +16,11 @@ import {
   listItems,
   listValue,
   mapEntries,
+  printValue,
   stringForm,
   typeName,
 } from "./values.ts";
 import type { Value } from "./values.ts";
-import { formatQuantity } from "#api/quantity.ts";
 
 interface Case {
   readonly expression: string;
@@ -106,14 +98,17 @@ function renderDouble(value: number): string {
   return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
+const shortNames: ReadonlyMap<string, string> = new Map([
+  ["kubernetes.URL", "url"],
+  ["net.IP", "ip"],
+  ["net.CIDR", "cidr"],
+  ["kubernetes.Quantity", "quantity"],
+  ["kubernetes.Semver", "semver"],
+  ["kubernetes.NamedFormat", "format"],
+]);
+
 function renderOpaque(value: Value): string {
-  if (value instanceof UrlValue) return `url(${urlText(value.url)})`;
-  if (value instanceof IpValue) return `ip(${ipText(value.address)})`;
-  if (value instanceof CidrValue) return `cidr(${prefixText(value.prefix)})`;
-  if (value instanceof QuantityValue) return `quantity(${formatQuantity(value.quantity)})`;
-  if (value instanceof SemverValue) return `semver(${versionText(value.version)})`;
-  if (value instanceof FormatValue) return `format(${value.format.name})`;
-  return `other(${typeName(value)})`;
+  return `${shortNames.get(typeName(value)) ?? "other"}(${printValue(value)})`;
 }
 
 /** Estimates above 2^53 are not exact: they are compared by their first digits. */

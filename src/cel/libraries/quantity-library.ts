@@ -11,6 +11,7 @@ import {
   QuantityError,
   addQuantities,
   compareQuantities,
+  formatQuantity,
   parseQuantity,
   quantityOf,
   subQuantities,
@@ -38,7 +39,7 @@ interface SmallAmount {
   readonly scale: number;
 }
 
-export class QuantityValue extends OpaqueValue {
+class QuantityValue extends OpaqueValue {
   readonly quantity: Quantity;
   /** Undefined where upstream holds a big decimal. */
   readonly small: SmallAmount | undefined;
@@ -51,6 +52,10 @@ export class QuantityValue extends OpaqueValue {
 
   override equals(other: OpaqueValue): boolean {
     return other instanceof QuantityValue && compareQuantities(this.quantity, other.quantity) === 0;
+  }
+
+  override print(): string {
+    return formatQuantity(this.quantity);
   }
 }
 

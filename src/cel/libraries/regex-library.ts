@@ -1,6 +1,9 @@
 /**
- * kubernetes.regex: find and findAll, by RE2 (linear in the text). Compiled patterns are kept, so that a
- * constant pattern is compiled once.
+ * kubernetes.regex: find and findAll, by RE2 (linear in the text); patterns, compiled and kept.
+ *
+ * Compiling is not counted by any cost: `a{1000}` has 7 characters and 1,000 steps, each some 5 us and
+ * 0.4 KB to compile. So the steps are counted before: for one pattern, for one evaluation (its constant
+ * patterns are compiled before it), and for all that are kept.
  */
 import { RE2JS, RE2JSException } from "re2js";
 import { FunctionError, checkElements } from "./limits.ts";
@@ -8,37 +11,6 @@ import { declare, intOf, listOf, member, textOf, types } from "./library.ts";
 import type { Library } from "./library.ts";
 import { listValue } from "./values.ts";
 import type { Value } from "./values.ts";
-
-/** Patterns kept; the oldest goes. Expressions have few, and compiling again is all that is lost. */
-const patternsMax = 256;
-/** A longer pattern is compiled at each call: what is kept stays small. */
-const keptPatternMax = 1_024;
-const patterns = new Map<string, RE2JS>();
-
-/** @throws FunctionError with upstream's text for a pattern that RE2 refuses. */
-export function compilePattern(pattern: string): RE2JS {
-  const known = patterns.get(pattern);
-  if (known !== undefined) return known;
-  const compiled = compileNew(pattern);
-  if (pattern.length > keptPatternMax) return compiled;
-  if (patterns.size >= patternsMax) {
-    const [oldest] = patterns.keys();
-    if (oldest !== undefined) patterns.delete(oldest);
-  }
-  patterns.set(pattern, compiled);
-  return compiled;
-}
-
-function compileNew(pattern: string): RE2JS {
-  try {
-    return RE2JS.compile(pattern);
-  } catch (error) {
-    if (!(error instanceof RE2JSException)) throw error;
-    // Go names the faulty part even where it is empty.
-    const part = error.message.endsWith("trailing backslash at end of expression") ? ": ``" : "";
-    throw new FunctionError(`Illegal regex: ${error.message}${part}`);
-  }
-}
 
 export const regexLibrary: Library = {
   name: "kubernetes.regex",
@@ -94,4 +66,108 @@ function findMatches(text: string, pattern: string, limit: number): string[] {
     at = isEmpty ? end + ((text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1) : end;
   }
   return found;
+}
+
+/** Steps of one pattern: some 50 ms. RE2's own limit is 1.4 million. */
+const patternStepsMax = 10_000;
+/** Steps of all kept patterns: some 25 MB. The oldest go. */
+const keptStepsMax = 50_000;
+/** Kept patterns; also bounds what short ones hold. */
+const keptPatternsMax = 256;
+
+interface Pattern {
+  readonly compiled: RE2JS;
+  readonly steps: number;
+}
+
+const kept = new Map<string, Pattern>();
+let keptSteps = 0;
+/** Steps that may still be compiled. */
+let budget = Number.POSITIVE_INFINITY;
+
+/** Runs an evaluation that may compile this many steps of patterns it makes itself. */
+export function withPatternBudget<T>(steps: number, run: () => T): T {
+  const before = budget;
+  budget = steps;
+  try {
+    return run();
+  } finally {
+    budget = before;
+  }
+}
+
+/** @throws FunctionError with upstream's text for a pattern that RE2 refuses. */
+export function compilePattern(pattern: string): RE2JS {
+  const known = kept.get(pattern);
+  if (known !== undefined) return known.compiled;
+  const steps = patternSteps(pattern);
+  if (steps > patternStepsMax) {
+    throw new FunctionError("Illegal regex: error parsing regexp: expression too large");
+  }
+  budget -= steps;
+  if (budget < 0)
+    throw new FunctionError("the patterns of this evaluation are too large to compile");
+  const compiled = compileNew(pattern);
+  keep(pattern, { compiled, steps });
+  return compiled;
+}
+
+function compileNew(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    // Go names the faulty part even where it is empty.
+    const part = error.message.endsWith("trailing backslash at end of expression") ? ": ``" : "";
+    throw new FunctionError(`Illegal regex: ${error.message}${part}`);
+  }
+}
+
+function keep(pattern: string, entry: Pattern): void {
+  kept.set(pattern, entry);
+  keptSteps += entry.steps;
+  for (const [oldest, { steps }] of kept) {
+    if (keptSteps <= keptStepsMax && kept.size <= keptPatternsMax) return;
+    kept.delete(oldest);
+    keptSteps -= steps;
+  }
+}
+
+/** Upper bound on the steps of the compiled pattern, by one pass over its text. */
+function patternSteps(pattern: string): number {
+  const groups = [0];
+  let last = 0;
+  for (let at = 0; at < pattern.length;) {
+    const [token = ""] = tokenAt(pattern, at);
+    const top = groups.length - 1;
+    if (token === "(") groups.push(0);
+    else if (token === ")" && top > 0) {
+      last = (groups.pop() ?? 0) + 2;
+      groups[top - 1] = (groups[top - 1] ?? 0) + last;
+    } else {
+      const repeated = repeats(token);
+      const added = repeated === undefined ? 1 : last * (repeated - 1);
+      last = repeated === undefined ? 1 : last * repeated;
+      groups[top] = (groups[top] ?? 0) + added;
+    }
+    at += token.length;
+  }
+  return groups.reduce((sum, size) => sum + size, 1);
+}
+
+/** An escape, a class, a counted repetition or one character. */
+const tokenRegex =
+  /\\[pPx]\{[^}]*\}|\\[^]|\[\^?\]?(?:\[:[^\]]*:\]|\\[^]|[^\]\\])*\]?|\{[0-9]{1,4}(?:,[0-9]{0,4})?\}|[^]/y;
+
+function tokenAt(pattern: string, at: number): readonly string[] {
+  tokenRegex.lastIndex = at;
+  return tokenRegex.exec(pattern) ?? [pattern.charAt(at)];
+}
+
+function repeats(token: string): number | undefined {
+  const match = /^\{([0-9]+)(,?)([0-9]*)\}$/.exec(token);
+  if (match === null) return undefined;
+  const [, least = "", comma = "", most = ""] = match;
+  // `a{n,}` is n of them and a loop.
+  return Math.max(1, Number(least) + (comma === "" ? 0 : 1), Number(most));
 }

@@ -16,12 +16,13 @@ import {
   compareVersions,
   parseLooseVersion,
   parseSemanticVersion,
+  versionText,
 } from "./semantic-version.ts";
 import type { SemanticVersion } from "./semantic-version.ts";
 import { OpaqueValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
-export class SemverValue extends OpaqueValue {
+class SemverValue extends OpaqueValue {
   readonly version: SemanticVersion;
 
   constructor(version: SemanticVersion) {
@@ -31,6 +32,10 @@ export class SemverValue extends OpaqueValue {
 
   override equals(other: OpaqueValue): boolean {
     return other instanceof SemverValue && compareVersions(this.version, other.version) === 0;
+  }
+
+  override print(): string {
+    return versionText(this.version);
   }
 }
 

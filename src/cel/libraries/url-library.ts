@@ -27,7 +27,7 @@ import type { Library, LibraryOverload, LibraryType } from "./library.ts";
 import { OpaqueValue, listValue, mapValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
-export class UrlValue extends OpaqueValue {
+class UrlValue extends OpaqueValue {
   readonly url: GoUrl;
 
   constructor(url: GoUrl) {
@@ -37,6 +37,10 @@ export class UrlValue extends OpaqueValue {
 
   override equals(other: OpaqueValue): boolean {
     return other instanceof UrlValue && urlText(this.url) === urlText(other.url);
+  }
+
+  override print(): string {
+    return urlText(this.url);
   }
 }
 

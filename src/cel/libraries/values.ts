@@ -61,6 +61,11 @@ export abstract class OpaqueValue {
   equals(other: OpaqueValue): boolean {
     return this === other;
   }
+
+  /** For error texts and tests; no conversion to a CEL string. */
+  print(): string {
+    return this.typeName;
+  }
 }
 
 export class ListValue {
@@ -352,5 +357,6 @@ function fractionText(nanos: bigint): string {
 
 /** A value in an error text. */
 export function printValue(value: Value): string {
+  if (value instanceof OpaqueValue) return value.print();
   return stringForm(value) ?? typeName(value);
 }
