@@ -13,7 +13,8 @@ import type { Value } from "./libraries/values.ts";
 import { SyntaxFailure } from "./lexer.ts";
 import { literalErrors } from "./literal-checks.ts";
 import { parse } from "./parser.ts";
-import { CostExceeded, Frame, plan, type Step } from "./plan.ts";
+import { CostExceeded, Frame, type Step } from "./frame.ts";
+import { plan } from "./plan.ts";
 import { showErrors, type SourceError } from "./source-error.ts";
 import { sameType, type Type } from "./type.ts";
 

@@ -42,7 +42,7 @@ const quotedName = /[A-Za-z0-9_.\-/ ]/;
 
 /** @throws SyntaxFailure. */
 export function readTokens(text: string): Token[] {
-  const lexer = new Lexer([...text]);
+  const lexer = new Lexer(Array.from(text));
   const tokens: Token[] = [];
   for (;;) {
     const token = lexer.next();

@@ -38,8 +38,8 @@ const reserved: ReadonlySet<string> = new Set(
 
 /** @throws SyntaxFailure. */
 export function parse(text: string): Expr {
-  if (text.length > textMax && [...text].length > textMax) {
-    const size = [...text].length;
+  if (text.length > textMax && Array.from(text).length > textMax) {
+    const size = Array.from(text).length;
     const message = `expression code point size exceeds limit: size: ${size}, limit ${textMax}`;
     throw new SyntaxFailure([{ at: 0, message }]);
   }

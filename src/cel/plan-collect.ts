@@ -4,7 +4,7 @@
  */
 import { FunctionError, checkElements } from "./libraries/limits.ts";
 import { keyText, ListValue, MapValue, type Value } from "./libraries/values.ts";
-import type { Frame, Step } from "./plan.ts";
+import type { Frame, Step } from "./frame.ts";
 import { show } from "./standard/relations.ts";
 import type { Call, Comprehension, Expr } from "./syntax.ts";
 

@@ -22,47 +22,9 @@ import type { Checked, Resolved } from "./checker.ts";
 import { MadeObject, ObjectValue } from "./object-value.ts";
 import { foundOptional, show } from "./standard/relations.ts";
 import { standardCost } from "./standard/cost.ts";
+import { Failed, type Frame, type Step } from "./frame.ts";
 import { collectList, collectMap } from "./plan-collect.ts";
 import type { Call, Comprehension, Expr, Select } from "./syntax.ts";
-
-/** The budget of one evaluation is used up. */
-export class CostExceeded extends Error {
-  constructor() {
-    super("operation cancelled: actual cost limit exceeded");
-    this.name = "CostExceeded";
-  }
-}
-
-/** An error that stands for a value until it is read: `@result` of a fold. */
-class Failed {
-  readonly error: FunctionError;
-
-  constructor(error: FunctionError) {
-    this.error = error;
-  }
-}
-
-/** One evaluation. */
-export class Frame {
-  readonly variables: ReadonlyMap<string, Value>;
-  readonly limit: number;
-  cost = 0;
-  readonly locals: (Value | Failed | undefined)[] = [];
-
-  constructor(variables: ReadonlyMap<string, Value>, limit: number) {
-    this.variables = variables;
-    this.limit = limit;
-  }
-
-  /** @throws CostExceeded. */
-  spend(units: number): void {
-    this.cost += units;
-    if (this.cost > this.limit) throw new CostExceeded();
-  }
-}
-
-/** @throws FunctionError, CostExceeded. */
-export type Step = (frame: Frame) => Value;
 
 export function plan(checked: Checked): Step {
   return new Planner(checked).plan(checked.expr);

@@ -8,7 +8,7 @@ export interface SourceError {
 
 /** Errors one below the other, each with its line and a mark below its column. */
 export function showErrors(text: string, errors: readonly SourceError[]): string {
-  const source = [...text];
+  const source = Array.from(text);
   const sorted = errors.toSorted((a, b) => a.at - b.at);
   return sorted.map((error) => showError(source, error)).join("\n");
 }

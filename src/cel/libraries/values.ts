@@ -116,7 +116,7 @@ export function keyText(key: Value): string {
   if (typeof key === "bigint") return `n${key}`;
   if (key instanceof Uint) return `n${key.value}`;
   if (typeof key === "number") return Number.isInteger(key) ? `n${BigInt(key)}` : `d${key}`;
-  return `o${String(key)}`;
+  return `o${stringForm(key) ?? typeName(key)}`;
 }
 
 export class OptionalValue {
@@ -195,10 +195,8 @@ type Steps = { left: number };
 function equalWithin(a: Value, b: Value, steps: Steps): boolean {
   steps.left -= 1;
   if (steps.left < 0) throw new FunctionError("values are too large to compare");
-  const left = numberOf(a);
-  const right = numberOf(b);
-  // oxlint-disable-next-line eqeqeq -- compares an int with a double by value, exactly
-  if (left !== undefined && right !== undefined) return left == right;
+  const numbers = alike(numberOf(a), numberOf(b));
+  if (numbers !== undefined) return numbers[0] === numbers[1];
   if (typeof a === "string" || typeof b === "string") return a === b;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b;
   if (typeName(a) !== typeName(b)) return false;
@@ -245,11 +243,18 @@ export function compareValues(a: Value, b: Value): number | undefined {
 }
 
 function compareNumbers(a: Value, b: Value): number | undefined {
-  const left = numberOf(a);
-  const right = numberOf(b);
-  if (left === undefined || right === undefined) return undefined;
-  // oxlint-disable-next-line eqeqeq -- compares an int with a double by value, exactly
-  return left < right ? -1 : left > right ? 1 : left == right ? 0 : undefined;
+  const numbers = alike(numberOf(a), numberOf(b));
+  if (numbers === undefined) return undefined;
+  const [left, right] = numbers;
+  return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined;
+}
+
+type Pair = readonly [bigint, bigint] | readonly [number, number];
+
+/** An integer beside a double is compared as a double, as cel-go does: beyond 2^53 that rounds. */
+function alike(a: bigint | number | undefined, b: bigint | number | undefined): Pair | undefined {
+  if (a === undefined || b === undefined) return undefined;
+  return typeof a === "bigint" && typeof b === "bigint" ? [a, b] : [Number(a), Number(b)];
 }
 
 type OrderKey = boolean | bigint | number | string | Uint8Array | undefined;

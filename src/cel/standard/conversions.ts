@@ -79,7 +79,7 @@ function floorSeconds(nanos: bigint): bigint {
 
 /** Doubles at the very ends are refused: they round to what is no int64. */
 function intOfDouble(value: number): bigint {
-  const isInside = value > -9_223_372_036_854_775_808 && value < 9_223_372_036_854_775_807;
+  const isInside = value > -(2 ** 63) && value < 2 ** 63;
   if (!isInside) throw new FunctionError("integer overflow");
   return BigInt(Math.trunc(value));
 }
@@ -88,7 +88,7 @@ function toUnsigned(value: Value): Value {
   if (value instanceof Uint) return value;
   if (typeof value === "bigint") return toUint(value);
   if (typeof value === "number") {
-    if (!(value >= 0 && value < 18_446_744_073_709_551_615)) {
+    if (!(value >= 0 && value < 2 ** 64)) {
       throw new FunctionError("unsigned integer overflow");
     }
     return toUint(BigInt(Math.trunc(value)));

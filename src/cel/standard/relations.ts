@@ -17,6 +17,8 @@ import {
   ListValue,
   MapValue,
   OptionalValue,
+  stringForm,
+  typeName,
   Uint,
   type Value,
 } from "../libraries/values.ts";
@@ -84,8 +86,7 @@ export function indexed(container: Value, key: Value): Value {
 
 export function show(key: Value): string {
   if (typeof key === "string") return key;
-  if (key instanceof Uint) return key.value.toString();
-  return String(key);
+  return stringForm(key) ?? typeName(key);
 }
 
 /** Undefined: there is no such element. */

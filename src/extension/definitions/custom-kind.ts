@@ -11,7 +11,7 @@ import { apiVersionOf, parseApiVersion } from "#api/object.ts";
 import type { Printer } from "#api/printers/printer.ts";
 import { cannotBeHandled, fieldFindings, findingsMax } from "#api/schema/decode.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
-import { badRequest, internalError } from "#api/status.ts";
+import { badRequest } from "#api/status.ts";
 import { structuralApplyTypes } from "#api/structural/apply-types.ts";
 import type { Structural } from "#api/structural/structural.ts";
 import type { CustomFacts, ServedKind } from "#apiserver/kind.ts";

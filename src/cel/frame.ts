@@ -1,0 +1,42 @@
+/** One evaluation: its variables, its local values, and the cost it has used. */
+import type { FunctionError } from "./libraries/limits.ts";
+import type { Value } from "./libraries/values.ts";
+
+/** The budget of one evaluation is used up. */
+export class CostExceeded extends Error {
+  constructor() {
+    super("operation cancelled: actual cost limit exceeded");
+    this.name = "CostExceeded";
+  }
+}
+
+/** An error that stands for a value until it is read: `@result` of a fold. */
+export class Failed {
+  readonly error: FunctionError;
+
+  constructor(error: FunctionError) {
+    this.error = error;
+  }
+}
+
+/** One evaluation. */
+export class Frame {
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly limit: number;
+  cost = 0;
+  readonly locals: (Value | Failed | undefined)[] = [];
+
+  constructor(variables: ReadonlyMap<string, Value>, limit: number) {
+    this.variables = variables;
+    this.limit = limit;
+  }
+
+  /** @throws CostExceeded. */
+  spend(units: number): void {
+    this.cost += units;
+    if (this.cost > this.limit) throw new CostExceeded();
+  }
+}
+
+/** @throws FunctionError, CostExceeded. */
+export type Step = (frame: Frame) => Value;
