@@ -24,7 +24,7 @@ import {
   type Type,
 } from "./type.ts";
 
-export interface Scope {
+interface Scope {
   readonly variables: ReadonlyMap<string, Type>;
   readonly functions: Functions;
   readonly types: TypeProvider;

@@ -35,7 +35,7 @@ const standard: readonly Library[] = [
 ];
 
 /** Functions of several libraries under one name are one function. */
-export function functionsOf(libraries: readonly Library[]): Functions {
+function functionsOf(libraries: readonly Library[]): Functions {
   const functions = new Map<string, LibraryFunction>();
   for (const { functions: more } of libraries) {
     for (const { name, overloads } of more) {

@@ -9,6 +9,7 @@ import { check, type Checked, type CheckResult } from "./checker.ts";
 import { type Functions, kubernetesFunctions, type TypeProvider } from "./declarations.ts";
 import { FunctionError } from "./libraries/limits.ts";
 import type { Library } from "./libraries/library.ts";
+import { withPatternBudget } from "./libraries/regex-library.ts";
 import type { Value } from "./libraries/values.ts";
 import { SyntaxFailure } from "./lexer.ts";
 import { literalErrors } from "./literal-checks.ts";
@@ -18,9 +19,12 @@ import { plan } from "./plan.ts";
 import { showErrors, type SourceError } from "./source-error.ts";
 import { sameType, type Type } from "./type.ts";
 
+/** Steps of patterns that one evaluation may compile. */
+const patternStepsMax = 20_000;
+
 export const callCostMax = 1_000_000;
 
-export interface EnvironmentOptions {
+interface EnvironmentOptions {
   readonly variables: ReadonlyMap<string, Type>;
   readonly types?: TypeProvider;
   /** Kubernetes 1.`minor` decides which libraries there are. */
@@ -29,7 +33,7 @@ export interface EnvironmentOptions {
   readonly libraries?: readonly Library[];
 }
 
-export type Outcome =
+type Outcome =
   | { readonly kind: "value"; readonly value: Value; readonly cost: number }
   | { readonly kind: "error"; readonly message: string; readonly cost: number };
 
@@ -40,7 +44,7 @@ export interface Program {
   evaluate(variables: ReadonlyMap<string, Value>, limit?: number): Outcome;
 }
 
-export type Compilation =
+type Compilation =
   | { readonly kind: "program"; readonly program: Program }
   /** `message` shows all errors with their places. */
   | { readonly kind: "errors"; readonly message: string; readonly errors: readonly SourceError[] };
@@ -119,7 +123,8 @@ function programOf(checked: Checked, type: Type): Program {
       step ??= plan(checked);
       const frame = new Frame(variables, limit);
       try {
-        const value = step(frame);
+        const run = step;
+        const value = withPatternBudget(patternStepsMax, () => run(frame));
         return { kind: "value", value, cost: frame.cost };
       } catch (error) {
         if (!(error instanceof FunctionError) && !(error instanceof CostExceeded)) throw error;

@@ -1,7 +1,7 @@
 /**
  * Tokens of an expression: names, literals, operators.
  *
- * Source: cel-spec doc/langdef.md, "Syntax" (v0.25).
+ * Source: the language definition of cel-spec, "Syntax" (v0.25).
  */
 import { Uint, type Value } from "./libraries/values.ts";
 import type { SourceError } from "./source-error.ts";

@@ -9,7 +9,7 @@ import type { Value } from "./libraries/values.ts";
 import type { Expr } from "./syntax.ts";
 
 /** No name that can be written. */
-export const accumulator = "@result";
+const accumulator = "@result";
 
 type Expand = (at: number, target: Expr, args: readonly Expr[]) => Expr;
 

@@ -3,7 +3,7 @@
  *
  * Bounds  the text has at most `textMax` code points, and nests at most `depthMax` deep: a longer one is refused before
  *         it is read further (upstream: 100,000 and 250).
- * Source: cel-spec doc/langdef.md, "Syntax"; operator names as cel-go's common/operators.
+ * Source: the language definition of cel-spec, "Syntax"; operator names as cel-go's common/operators.
  */
 import { readTokens, SyntaxFailure, syntaxFailure, type Token } from "./lexer.ts";
 import { expandMacro } from "./macros.ts";

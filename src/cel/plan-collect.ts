@@ -11,7 +11,7 @@ import type { Call, Comprehension, Expr } from "./syntax.ts";
 type Bind = (key: Value, value: Value) => void;
 type Collect = (frame: Frame, items: Iterable<readonly [Value, Value]>, bind: Bind) => Value;
 
-export interface Collected {
+interface Collected {
   plan(planOf: (expr: Expr) => Step): Collect;
 }
 

@@ -34,7 +34,7 @@ const createListCost = 10;
 const createMapCost = 30;
 const createStructCost = 40;
 
-export class Planner {
+class Planner {
   readonly checked: Checked;
   readonly #slots: string[] = [];
 

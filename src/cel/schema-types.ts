@@ -32,7 +32,7 @@ export interface Schema {
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
 }
 
-export type Form =
+type Form =
   | "object"
   | "list"
   | "map"
@@ -64,7 +64,7 @@ export interface SchemaNode {
   readonly listKeys: readonly string[];
 }
 
-export interface SchemaField {
+interface SchemaField {
   /** As the JSON has it. */
   readonly name: string;
   readonly node: SchemaNode;

@@ -9,12 +9,12 @@ interface Place {
   readonly at: number;
 }
 
-export interface Literal extends Place {
+interface Literal extends Place {
   readonly kind: "literal";
   readonly value: Value;
 }
 
-export interface Ident extends Place {
+interface Ident extends Place {
   readonly kind: "ident";
   readonly name: string;
 }
@@ -59,7 +59,7 @@ export interface StructField extends Place {
   readonly isOptional: boolean;
 }
 
-export interface StructExpr extends Place {
+interface StructExpr extends Place {
   readonly kind: "struct";
   readonly type: string;
   readonly fields: readonly StructField[];

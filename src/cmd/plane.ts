@@ -163,6 +163,8 @@ function hostWithSupervisor(given: Host): SupervisedHost {
   return { ...given, clock: supervisor.clock, supervisor };
 }
 
+const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
+
 async function startOn(
   host: SupervisedHost,
   options: PlaneOptions,
@@ -197,10 +199,7 @@ async function startOn(
   keeper.start();
   await aggregator.start();
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
-  const client = directClient(server.handler, {
-    name: "kubernetes-admin",
-    groups: [groups.masters],
-  });
+  const client = directClient(server.handler, administrator);
   const loops =
     options.loops === "none"
       ? undefined

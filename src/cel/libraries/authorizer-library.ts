@@ -16,11 +16,9 @@ import { OpaqueValue } from "./values.ts";
 import type { Value } from "./values.ts";
 
 /** Undefined: the user of the request. */
-export type AccessSubject =
-  | { readonly namespace: string; readonly serviceAccount: string }
-  | undefined;
+type AccessSubject = { readonly namespace: string; readonly serviceAccount: string } | undefined;
 
-export interface ResourceAccess {
+interface ResourceAccess {
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
@@ -36,7 +34,7 @@ export type AccessCheck = { readonly subject: AccessSubject; readonly verb: stri
   | { readonly kind: "resource"; readonly resource: ResourceAccess }
 );
 
-export interface AccessDecision {
+interface AccessDecision {
   readonly allowed: boolean;
   readonly reason: string;
   /** Absent: the authorizer did not fail. */
@@ -45,7 +43,7 @@ export interface AccessDecision {
 
 export type DecideAccess = (check: AccessCheck) => AccessDecision;
 
-export class AuthorizerValue extends OpaqueValue {
+class AuthorizerValue extends OpaqueValue {
   readonly decide: DecideAccess;
   readonly subject: AccessSubject;
 
@@ -78,7 +76,7 @@ class GroupCheckValue extends OpaqueValue {
   }
 }
 
-export class ResourceCheckValue extends OpaqueValue {
+class ResourceCheckValue extends OpaqueValue {
   readonly authorizer: AuthorizerValue;
   readonly resource: ResourceAccess;
 

@@ -31,7 +31,7 @@ export interface EstimateNode {
   readonly literal?: Value;
 }
 
-export interface CallEstimate {
+interface CallEstimate {
   readonly cost: Range;
   /** Absent: nothing is known. */
   readonly resultSize?: Range;

@@ -13,7 +13,7 @@ export interface FormatArgument {
   readonly parts: readonly FormatArgument[];
 }
 
-export interface FormatFault {
+interface FormatFault {
   readonly message: string;
   /** The argument (or a part of one) that the fault is at; absent: the call. */
   readonly at?: FormatArgument;

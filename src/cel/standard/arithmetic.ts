@@ -1,7 +1,7 @@
 /**
  * Arithmetic of the language: 64-bit integers with overflow as an error, doubles, durations and timestamps.
  *
- * Source: cel-spec doc/langdef.md, "Operators"; error texts as cel-go's common/types.
+ * Source: the language definition of cel-spec, "Operators"; error texts as cel-go's common/types.
  */
 import { declare, free, listOf, parameter, types, type Library } from "../libraries/library.ts";
 import { FunctionError, checkCharacters, checkElements } from "../libraries/limits.ts";

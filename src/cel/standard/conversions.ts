@@ -1,7 +1,7 @@
 /**
  * Conversions between types: `int("3")`, `string(1.5)`, `timestamp(...)`, `type(x)`.
  *
- * Source: cel-spec doc/langdef.md, "Type Conversions"; texts as cel-go's common/types.
+ * Source: the language definition of cel-spec, "Type Conversions"; texts as cel-go's common/types.
  */
 import { declare, free, parameter, types, type Library } from "../libraries/library.ts";
 import { FunctionError } from "../libraries/limits.ts";

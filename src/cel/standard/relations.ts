@@ -77,7 +77,7 @@ function isIn(item: Value, container: Value): boolean {
 }
 
 /** `value[key]`. */
-export function indexed(container: Value, key: Value): Value {
+function indexed(container: Value, key: Value): Value {
   const found = findElement(container, key);
   if (found !== undefined) return found;
   if (container instanceof ListValue) throw new FunctionError(`index out of bounds: ${show(key)}`);
@@ -90,7 +90,7 @@ export function show(key: Value): string {
 }
 
 /** Undefined: there is no such element. */
-export function findElement(container: Value, key: Value): Value | undefined {
+function findElement(container: Value, key: Value): Value | undefined {
   if (container instanceof MapValue) return container.get(key);
   if (container instanceof ObjectValue && typeof key === "string") return container.field(key);
   if (!(container instanceof ListValue)) throw noOverload();
