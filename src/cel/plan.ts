@@ -22,13 +22,21 @@ import type { Checked, Resolved } from "./checker.ts";
 import { MadeObject, ObjectValue } from "./object-value.ts";
 import { foundOptional, show } from "./standard/relations.ts";
 import { standardCost } from "./standard/cost.ts";
-import { Failed, type Frame, type Step } from "./frame.ts";
+import { Failed, Frame, type Step } from "./frame.ts";
 import { collectList, collectMap } from "./plan-collect.ts";
 import type { Call, Comprehension, Expr, Select } from "./syntax.ts";
 
 export function plan(checked: Checked): Step {
   return new Planner(checked).plan(checked.expr);
 }
+
+/** Functions that convert between types: of a constant they are constant, too. */
+const conversions: ReadonlySet<string> = new Set(
+  "bool bytes double duration dyn int string timestamp type uint".split(" "),
+);
+const noVariables: ReadonlyMap<string, Value> = new Map();
+/** Cost units of one conversion of a constant, before any evaluation. */
+const foldCostMax = 1_000_000;
 
 const createListCost = 10;
 const createMapCost = 30;
@@ -37,12 +45,66 @@ const createStructCost = 40;
 class Planner {
   readonly checked: Checked;
   readonly #slots: string[] = [];
+  readonly #constants = new Map<Expr, Value | undefined>();
 
   constructor(checked: Checked) {
     this.checked = checked;
   }
 
   plan(expr: Expr): Step {
+    const constant = this.#constant(expr);
+    return constant === undefined ? this.#planned(expr) : () => constant;
+  }
+
+  /** What is known before any evaluation costs none: literals, lists and maps of them, and conversions, as upstream. */
+  #constant(expr: Expr): Value | undefined {
+    if (expr.kind === "literal") return expr.value;
+    if (!this.#constants.has(expr)) this.#constants.set(expr, this.#fold(expr));
+    return this.#constants.get(expr);
+  }
+
+  #fold(expr: Expr): Value | undefined {
+    if (expr.kind === "list") return this.#foldList(expr);
+    if (expr.kind === "map") return this.#foldMap(expr);
+    return expr.kind === "call" ? this.#foldConversion(expr) : undefined;
+  }
+
+  #foldConversion(expr: Call): Value | undefined {
+    const [arg] = expr.args;
+    if (arg === undefined || expr.target !== undefined || !conversions.has(expr.name))
+      return undefined;
+    const value = this.#constant(arg);
+    const resolved = this.checked.resolved(expr);
+    if (value === undefined || resolved === undefined) return undefined;
+    const made = attempt(() =>
+      plainCall(resolved, [() => value])(new Frame(noVariables, foldCostMax)),
+    );
+    return made instanceof Failed ? undefined : made;
+  }
+
+  #foldList({ items, optional }: Extract<Expr, { kind: "list" }>): Value | undefined {
+    if (optional.size > 0) return undefined;
+    const values: Value[] = [];
+    for (const item of items) {
+      const value = this.#constant(item);
+      if (value === undefined) return undefined;
+      values.push(value);
+    }
+    return new ListValue(values);
+  }
+
+  #foldMap({ entries }: Extract<Expr, { kind: "map" }>): Value | undefined {
+    const made: [Value, Value][] = [];
+    for (const { key, value, isOptional } of entries) {
+      const [at, held] = [this.#constant(key), this.#constant(value)];
+      if (isOptional || at === undefined || held === undefined) return undefined;
+      made.push([at, held]);
+    }
+    const map = attempt(() => uniqueMap(made));
+    return map instanceof Failed ? undefined : map;
+  }
+
+  #planned(expr: Expr): Step {
     switch (expr.kind) {
       case "literal": {
         const { value } = expr;
@@ -116,12 +178,6 @@ class Planner {
 
   #list({ items, optional }: Extract<Expr, { kind: "list" }>): Step {
     const steps = items.map((item) => this.plan(item));
-    if (items.every(({ kind }) => kind === "literal") && items.length > 0) {
-      const constant = new ListValue(
-        items.map((item) => (item.kind === "literal" ? item.value : null)),
-      );
-      return () => constant;
-    }
     return (frame) => {
       const values: Value[] = [];
       steps.forEach((step, at) => {

@@ -2,11 +2,13 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
+import { Environment } from "../environment.ts";
+import { estimateCost } from "../estimate.ts";
 import { authorizerValue } from "./authorizer-library.ts";
 import type { AccessCheck } from "./authorizer-library.ts";
 import type { Range } from "./cost-range.ts";
-import { FunctionError } from "./limits.ts";
-import { TestEvaluator } from "./testing.ts";
+import { jsonPatchLibrary } from "./jsonpatch-library.ts";
+import { listOf, types } from "./library.ts";
 import {
   Duration,
   OptionalValue,
@@ -116,18 +118,34 @@ function roundCosts(text: string): string {
   return text.replace(/\d{16,}/g, (digits) => Number(digits).toPrecision(12));
 }
 
-const evaluator = new TestEvaluator(36, variables);
+const environment = new Environment({
+  variables: new Map([
+    ["authorizer", types.authorizer],
+    ["text", types.string],
+    ["texts", listOf(types.string)],
+    ["ints", listOf(types.int)],
+    ["any", listOf(types.dyn)],
+  ]),
+  libraries: [jsonPatchLibrary],
+});
+const values = new Map<string, Value>(
+  Object.entries(variables).map(([name, { value }]) => [name, value]),
+);
+const sizes = new Map([
+  ["text", small],
+  ["texts", small],
+]);
 
 /** A failed evaluation has no cost here: the calls before the failure are not kept. */
 function answer(expression: string): { answer: string; cost: string } {
-  try {
-    const { value, cost, estimate } = evaluator.evaluate(expression);
-    const bounds = `${BigInt(estimate.min)}..${BigInt(estimate.max)}`;
-    return { answer: render(value), cost: `cost ${cost} of ${bounds}` };
-  } catch (error) {
-    if (error instanceof FunctionError) return { answer: `error: ${error.message}`, cost: "" };
-    throw error;
-  }
+  const compiled = environment.compile(expression);
+  if (compiled.kind === "errors") return { answer: `refused: ${compiled.message}`, cost: "" };
+  const { program } = compiled;
+  const outcome = program.evaluate(values);
+  if (outcome.kind === "error") return { answer: `error: ${outcome.message}`, cost: "" };
+  const estimate = estimateCost(program.checked, ({ path }) => sizes.get(path?.[0] ?? ""));
+  const bounds = `${BigInt(estimate.min)}..${BigInt(estimate.max)}`;
+  return { answer: render(outcome.value), cost: `cost ${outcome.cost} of ${bounds}` };
 }
 
 const names = [
