@@ -1,2 +1,0 @@
-await import("file:///work/main/src/hollow/hollow.test.ts");
-await import("file:///work/main/src/hollow/wheel.test.ts");

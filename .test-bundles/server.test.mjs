@@ -1,9 +1,0 @@
-await import("file:///work/main/src/server/protobuf/encode.test.ts");
-await import("file:///work/main/src/server/protobuf/decode.test.ts");
-await import("file:///work/main/src/server/protobuf/envelope.test.ts");
-await import("file:///work/main/src/server/whole-list.test.ts");
-await import("file:///work/main/src/server/list-body.test.ts");
-await import("file:///work/main/src/server/negotiate.test.ts");
-await import("file:///work/main/src/server/parts.test.ts");
-await import("file:///work/main/src/server/merged-metrics.test.ts");
-await import("file:///work/main/src/server/request-info.test.ts");
