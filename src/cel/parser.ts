@@ -50,6 +50,8 @@ class Parser {
   readonly #tokens: readonly Token[];
   #next = 0;
   #depth = 0;
+  /** Levels below each expression: chains like `a.b.c` and `1 + 1 + 1` nest without brackets. */
+  readonly #levels = new Map<Expr, number>();
 
   constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
@@ -84,12 +86,22 @@ class Parser {
     return token;
   }
 
+  /** @throws SyntaxFailure where the tree gets too deep for what walks it. */
+  #nest(expr: Expr, parts: readonly Expr[]): Expr {
+    let below = 0;
+    for (const part of parts) below = Math.max(below, this.#levels.get(part) ?? 0);
+    if (below >= depthMax) throw tooDeep(expr.at);
+    this.#levels.set(expr, below + 1);
+    return expr;
+  }
+
+  #call(name: string, at: number, args: readonly Expr[]): Expr {
+    return this.#nest(call(name, at, args), args);
+  }
+
   #expr(): Expr {
     this.#depth += 1;
-    if (this.#depth > depthMax) {
-      const message = `expression recursion limit exceeded: ${depthMax}`;
-      throw new SyntaxFailure([{ at: this.#peek().at, message }]);
-    }
+    if (this.#depth > depthMax) throw tooDeep(this.#peek().at);
     const expr = this.#conditional();
     this.#depth -= 1;
     return expr;
@@ -102,7 +114,7 @@ class Parser {
     const then = this.#logical("||", () => this.#logical("&&", () => this.#relation()));
     this.#expect(":");
     const otherwise = this.#expr();
-    return call("_?_:_", question.at, [condition, then, otherwise]);
+    return this.#call("_?_:_", question.at, [condition, then, otherwise]);
   }
 
   /** Terms of one operator become a balanced tree, as cel-go's: long chains stay shallow. */
@@ -113,7 +125,8 @@ class Parser {
       places.push(token.at);
       terms.push(operand());
     }
-    return balance(operatorName(operator), terms, places);
+    const tree = balance(operatorName(operator), terms, places);
+    return places.length === 0 ? tree : this.#nest(tree, terms);
   }
 
   #relation(): Expr {
@@ -121,7 +134,7 @@ class Parser {
     for (;;) {
       const token = this.#takeIf(...relations);
       if (token === undefined) return left;
-      left = call(operatorName(token.text), token.at, [left, this.#sum()]);
+      left = this.#call(operatorName(token.text), token.at, [left, this.#sum()]);
     }
   }
 
@@ -130,7 +143,7 @@ class Parser {
     for (;;) {
       const token = this.#takeIf("+", "-");
       if (token === undefined) return left;
-      left = call(operatorName(token.text), token.at, [left, this.#product()]);
+      left = this.#call(operatorName(token.text), token.at, [left, this.#product()]);
     }
   }
 
@@ -139,7 +152,7 @@ class Parser {
     for (;;) {
       const token = this.#takeIf("*", "/", "%");
       if (token === undefined) return left;
-      left = call(operatorName(token.text), token.at, [left, this.#unary()]);
+      left = this.#call(operatorName(token.text), token.at, [left, this.#unary()]);
     }
   }
 
@@ -159,7 +172,7 @@ class Parser {
     }
     const operand = this.#member();
     if (!isOdd) return operand;
-    return call(sign.text === "!" ? "!_" : "-_", sign.at, [operand]);
+    return this.#call(sign.text === "!" ? "!_" : "-_", sign.at, [operand]);
   }
 
   #member(): Expr {
@@ -179,7 +192,7 @@ class Parser {
       const isOptional = this.#takeIf("?") !== undefined;
       const index = this.#expr();
       this.#expect("]");
-      expr = call(isOptional ? "_[?_]" : "_[_]", bracket.at, [expr, index]);
+      expr = this.#call(isOptional ? "_[?_]" : "_[_]", bracket.at, [expr, index]);
     }
   }
 
@@ -190,15 +203,17 @@ class Parser {
     if (!isName && !isWord(token)) throw unexpected(token, "IDENTIFIER");
     if (isOptional) {
       const field: Expr = { kind: "literal", at: token.at, value: token.text };
-      return call("_?._", at, [operand, field]);
+      return this.#call("_?._", at, [operand, field]);
     }
     const open = this.#takeIf("(");
-    if (open === undefined)
-      return { kind: "select", at, operand, field: token.text, isTest: false };
+    if (open === undefined) {
+      const select: Expr = { kind: "select", at, operand, field: token.text, isTest: false };
+      return this.#nest(select, [operand]);
+    }
     const args = this.#args(")");
-    return (
-      expandMacro(token.text, open.at, operand, args) ?? method(token.text, open.at, operand, args)
-    );
+    const made =
+      expandMacro(token.text, open.at, operand, args) ?? method(token.text, open.at, operand, args);
+    return this.#nest(made, [operand, ...args]);
   }
 
   #args(close: string): Expr[] {
@@ -243,7 +258,10 @@ class Parser {
     const open = this.#takeIf("(");
     if (open !== undefined) {
       const args = this.#args(")");
-      return expandMacro(text, open.at, undefined, args) ?? call(text, open.at, args);
+      return this.#nest(
+        expandMacro(text, open.at, undefined, args) ?? call(text, open.at, args),
+        args,
+      );
     }
     if (reserved.has(text)) {
       throw new SyntaxFailure([{ at, message: `reserved identifier: ${text}` }]);
@@ -277,7 +295,7 @@ class Parser {
       if (this.#takeIf("?") !== undefined) optional.add(items.length);
       items.push(this.#expr());
     }
-    return { kind: "list", at, items, optional };
+    return this.#nest({ kind: "list", at, items, optional }, items);
   }
 
   #map(at: number): Expr {
@@ -292,7 +310,8 @@ class Parser {
       const colon = this.#expect(":");
       entries.push({ at: colon.at, key, value: this.#expr(), isOptional });
     }
-    return { kind: "map", at, entries };
+    const parts = entries.flatMap(({ key, value }) => [key, value]);
+    return this.#nest({ kind: "map", at, entries }, parts);
   }
 
   #struct(type: string, at: number): Expr {
@@ -308,8 +327,13 @@ class Parser {
       const colon = this.#expect(":");
       fields.push({ at: colon.at, name: name.text, value: this.#expr(), isOptional });
     }
-    return { kind: "struct", at, type, fields };
+    const parts = fields.map(({ value }) => value);
+    return this.#nest({ kind: "struct", at, type, fields }, parts);
   }
+}
+
+function tooDeep(at: number): SyntaxFailure {
+  return new SyntaxFailure([{ at, message: `expression recursion limit exceeded: ${depthMax}` }]);
 }
 
 function literal({ at, value }: Extract<Token, { kind: "literal" }>): Expr {

@@ -238,8 +238,11 @@ class Planner {
     const first = this.#slots.push(expr.iterVar) - 1;
     const second = this.#slots.push(expr.iterVar2 ?? "") - 1;
     const step = collected === undefined ? undefined : collected.plan((inner) => this.plan(inner));
-    const condition = this.plan(expr.condition);
-    const next = this.plan(expr.step);
+    // A step that is gathered is not planned again: nested folds would double the work at each level.
+    const loop =
+      step === undefined
+        ? { condition: this.plan(expr.condition), next: this.plan(expr.step) }
+        : undefined;
     this.#slots.length -= 2;
     const result = this.plan(expr.result);
     this.#slots.length -= 1;
@@ -258,8 +261,8 @@ class Planner {
       for (const [key, value] of iterate(over, isPair)) {
         frame.locals[first] = key;
         frame.locals[second] = value;
-        if (condition(frame) !== true) break;
-        frame.locals[accu] = attempt(() => next(frame));
+        if (loop?.condition(frame) !== true) break;
+        frame.locals[accu] = attempt(() => loop.next(frame));
       }
       return result(frame);
     };
