@@ -8,6 +8,8 @@
  * Holds  a follower counts a holder's silence on its own monotonic clock from the moment it saw the
  *        lease change, so wall clocks need not agree.
  * Holds  renewDeadline < leaseDuration: a leader stops before another may start.
+ * Holds  `isHeld` reads the clock each time, so a process that was paused knows at once that its lease
+ *        ran out, before any of its timers fires (`fence.ts` asks before each write).
  * After  client-go tools/leaderelection; differs in that a lost lease leads back to following
  *        instead of ending the process.
  */
@@ -51,6 +53,12 @@ export const electionTimes = {
   retryPeriodMs: 2_000,
 } as const;
 
+/** The lease of the moment, as the leader knows it. */
+export interface LeaderTerm {
+  /** False as soon as another may have taken the lease. */
+  isHeld(): boolean;
+}
+
 /**
  * Takes part in the election until `signal` aborts. While leading runs `lead`, whose signal aborts
  * when the lease is lost; its end is awaited before following again. If `lead` returns by itself the
@@ -59,7 +67,7 @@ export const electionTimes = {
 export async function runElected(
   deps: ElectionDeps,
   options: ElectionOptions,
-  lead: (signal: AbortSignal) => Promise<void>,
+  lead: (signal: AbortSignal, term: LeaderTerm) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   assert(options.renewDeadlineMs < options.leaseDurationMs, "a leader must stop in time");
@@ -70,12 +78,14 @@ export async function runElected(
   }
 }
 
-class Candidate {
+class Candidate implements LeaderTerm {
   readonly #deps: ElectionDeps;
   readonly #options: ElectionOptions;
   #seen: Lease | undefined;
   /** When `#seen` last changed, monotonic. */
   #seenMs = 0;
+  /** Monotonic; nobody else takes the lease before. */
+  #heldUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ElectionDeps, options: ElectionOptions) {
     this.#deps = deps;
@@ -89,15 +99,23 @@ class Candidate {
     return sleep(clock, "client.election", this.#options.retryPeriodMs + jitterMs, signal);
   }
 
-  async lead(run: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  isHeld(): boolean {
+    return this.#deps.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  async lead(
+    run: (signal: AbortSignal, term: LeaderTerm) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { log } = this.#deps;
     log.info("became leader", { lease: this.#options.name, identity: this.#options.identity });
     const term = new AbortController();
     const stop = (): void => term.abort();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    const running = run(term.signal).finally(stop);
+    const running = run(term.signal, this).finally(stop);
     const lost = await this.#renew(term.signal);
+    if (lost) this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     term.abort();
     signal.removeEventListener("abort", stop);
     try {
@@ -155,6 +173,7 @@ class Candidate {
   async #hold(call: { signal?: AbortSignal }): Promise<boolean> {
     const { client } = this.#deps;
     const { namespace, name } = this.#options;
+    const askedMs = this.#deps.clock.monotonicMs();
     let lease: Lease;
     try {
       lease = await client.get<Lease>(leaseResource, namespace, name, call);
@@ -164,13 +183,20 @@ class Candidate {
       const kind = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
       const made = { ...kind, metadata, spec: this.#spec(undefined) };
       this.#observe(await client.create<Lease>(leaseResource, namespace, made, call));
+      this.#extend(askedMs);
       return true;
     }
     this.#observe(lease);
     if (!this.#mayTake(lease.spec)) return false;
     const next = { ...lease, spec: { ...lease.spec, ...this.#spec(lease.spec) } };
     this.#observe(await client.update<Lease>(leaseResource, namespace, next, call));
+    this.#extend(askedMs);
     return true;
+  }
+
+  /** Others count from when they see the renewal, which is later than when it was asked for. */
+  #extend(askedMs: number): void {
+    this.#heldUntilMs = askedMs + this.#options.leaseDurationMs;
   }
 
   #observe(lease: Lease): void {
@@ -209,6 +235,7 @@ class Candidate {
   /** Gives the lease back, so that a successor need not wait. Best effort. */
   async #release(): Promise<void> {
     const lease = this.#seen;
+    this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     if (lease === undefined || this.#heldByOther()) return;
     const spec = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1 };
     try {

@@ -26,7 +26,7 @@ import type { OpenRegistry } from "#registry/registry.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
 
 /** Upstream's default issuer for clusters that name none. */
-const issuer = "https://kubernetes.default.svc.cluster.local";
+const issuerDefault = "https://kubernetes.default.svc.cluster.local";
 const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"].map(
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
@@ -42,6 +42,8 @@ interface AccessDeps {
   /** Absent: no front proxy is believed. */
   readonly frontProxy?: RequestHeaderOptions;
   readonly anonymousPaths: readonly string[] | "all";
+  /** Of service account tokens; absent: upstream's default. */
+  readonly issuer?: string;
 }
 
 export interface ServerAccess {
@@ -57,7 +59,7 @@ export interface ServerAccess {
 }
 
 export function serverAccess(deps: AccessDeps): ServerAccess {
-  const { lookup, pki, frontProxy } = deps;
+  const { lookup, pki, frontProxy, issuer = issuerDefault } = deps;
   const tokens = new ServiceAccountTokens(deps, {
     issuer,
     apiAudiences: [issuer],

@@ -1,11 +1,22 @@
 /** The command line: one binary, a subcommand per role. Exit codes: 0 success, 1 a reported error, 2 a bug. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { isIP } from "node:net";
-import { imagePatterns, type ImagePatterns } from "#hollow/image-pull.ts";
+import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
+import { addApiServerFlags } from "./api-flags.ts";
+import {
+  boolean,
+  commaList,
+  duration,
+  integer,
+  ipAddress,
+  logLevelOption,
+  nameList,
+  patterns,
+} from "./flag-values.ts";
 import type { RelayFlags } from "./relay-flags.ts";
 import { compactEverySeconds, nodesMax, signingLifetimeMs } from "./limits.ts";
+import { addRoles } from "./roles/commands.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";
 import { productVersion } from "./product.ts";
@@ -19,7 +30,7 @@ const program = new Command("pilothouse")
   .showHelpAfterError("(run with --help to see what it takes)")
   .exitOverride();
 
-program
+const up = program
   .command("up")
   .description(
     "start a whole control plane in this process: API server, store, scheduler, controllers, hollow nodes",
@@ -41,48 +52,6 @@ program
     )
       .argParser(patterns)
       .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
-  )
-  .option(
-    "--compact-every <seconds>",
-    "history kept at least for watchers and lists that go on; what is older is forgotten",
-    integer("seconds", 1, 1_000_000),
-    compactEverySeconds,
-  )
-  .addOption(logLevelOption())
-  .option(
-    "--audit-log <file>",
-    "append one JSON line per request; SIGHUP opens the file again after a rotation",
-  )
-  .option(
-    "--token-auth-file <file>",
-    'bearer tokens, one a line: token,user,uid,"group1,group2"; read at the start',
-  )
-  .option(
-    "--anonymous-paths <list>",
-    "where a request without credentials is system:anonymous, comma separated; all: everywhere; elsewhere it is 401",
-    anonymousPaths,
-    "all",
-  )
-  .option(
-    "--enable-admission-plugins <list>",
-    "admission plugins beside the default ones, comma separated: AlwaysPullImages, DenyServiceExternalIPs, EventRateLimit, ExtendedResourceToleration, OwnerReferencesPermissionEnforcement, PodNodeSelector, PodTolerationRestriction",
-    nameList,
-    [],
-  )
-  .option(
-    "--admission-control-config-file <file>",
-    "configurations of admission plugins: an AdmissionConfiguration (apiserver.config.k8s.io/v1)",
-  )
-  .option(
-    "--disable-admission-plugins <list>",
-    "default admission plugins that do not run, comma separated",
-    nameList,
-    [],
-  )
-  .option(
-    "--advertise-address <ip>",
-    "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
-    ipAddress,
   )
   .option(
     "--cluster-signing-cert-file <file>",
@@ -117,79 +86,22 @@ program
     "--relay <address:port>",
     "also serve through a relay here, for clients that come in crowds",
   )
-  .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault)
-  .option(
-    "--kubelet-certificate-authority <file>",
-    "PEM authorities of the kubelets' certificates, which are checked only with it",
-  )
-  .option(
-    "--kubelet-client-certificate <file>",
-    "PEM certificate to show to kubelets, instead of one of the cluster's authority",
-  )
-  .option("--kubelet-client-key <file>", "its private key, PEM")
-  .option(
-    "--kubelet-preferred-address-types <list>",
-    "which of a node's addresses its kubelet is reached at, the first it has (default: InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS)",
-  )
-  .option(
-    "--proxy-client-cert-file <file>",
-    "PEM certificate to show to aggregated API servers, instead of the data directory's front proxy's",
-  )
-  .option("--proxy-client-key-file <file>", "its private key, PEM")
-  .option(
-    "--enable-aggregator-routing <boolean>",
-    "reach aggregated API servers at the endpoints of their Services; false: at the cluster IP, which something else must route",
-    boolean,
-    true,
-  )
-  .option(
-    "--requestheader-client-ca-file <file>",
-    "PEM authorities of front proxies, which name the user of a request in headers",
-  )
-  .option(
-    "--requestheader-allowed-names <list>",
-    "common names that a front proxy may have; none: any",
-    commaList,
-    [],
-  )
-  .option(
-    "--requestheader-username-headers <list>",
-    "headers that name the user, as X-Remote-User",
-    commaList,
-    [],
-  )
-  .option(
-    "--requestheader-uid-headers <list>",
-    "headers with the user's UID, as X-Remote-Uid",
-    commaList,
-    [],
-  )
-  .option(
-    "--requestheader-group-headers <list>",
-    "headers that name groups, as X-Remote-Group",
-    commaList,
-    [],
-  )
-  .option(
-    "--requestheader-extra-headers-prefix <list>",
-    "beginnings of headers with extra facts, as X-Remote-Extra-",
-    commaList,
-    [],
-  )
-  .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s")
-  .addHelpText(
-    "after",
-    `
+  .option("--relay-resources <list>", "what that relay mirrors, or all", mirroredByDefault);
+
+addApiServerFlags(up);
+
+up.addHelpText(
+  "after",
+  `
 Examples:
   pilothouse up                              a cluster of 10 hollow nodes, data in ./.pilothouse
   pilothouse up --nodes 1000 --port 0        a thousand nodes, any free port
   pilothouse up --relay 127.0.0.1:6444       a crowd may watch there, the API server sees one watch
   export KUBECONFIG=.pilothouse/kubeconfig   then: kubectl get nodes`,
-  )
-  .action(async (options: UpFlags) => {
-    const { up } = await import("./up.ts");
-    await up(options);
-  });
+).action(async (options: UpFlags) => {
+  const { up } = await import("./up.ts");
+  await up(options);
+});
 
 const store = program
   .command("store")
@@ -368,11 +280,7 @@ Examples:
     await relay(options);
   });
 
-function logLevelOption(): Option {
-  return new Option("--log-level <level>", "what to log, as JSON lines on stderr")
-    .choices(["debug", "info", "warn", "error", "silent"])
-    .default("warn");
-}
+addRoles(program);
 
 /** Of a flag that may be given again. */
 function names(text: string, before: readonly string[] = []): readonly string[] {
@@ -393,58 +301,6 @@ function curves(text: string): string {
   } catch (error) {
     throw new InvalidArgumentError(`${(error as Error).message}.`);
   }
-}
-
-/** One that ends in `/` covers what lies below. */
-function anonymousPaths(text: string): readonly string[] | "all" {
-  if (text === "all") return text;
-  const paths = text.split(",").filter((path) => path !== "");
-  if (paths.every((path) => path.startsWith("/"))) return paths;
-  throw new InvalidArgumentError("each path starts with a slash.");
-}
-
-function boolean(text: string): boolean {
-  if (text === "true" || text === "false") return text === "true";
-  throw new InvalidArgumentError("true or false.");
-}
-
-/** Empty entries are for the flag to refuse. */
-function commaList(text: string): readonly string[] {
-  return text.split(",");
-}
-
-function nameList(text: string): readonly string[] {
-  return text.split(",").filter((name) => name !== "");
-}
-
-function ipAddress(text: string): string {
-  if (isIP(text) !== 0) return text;
-  throw new InvalidArgumentError("not an IP address.");
-}
-
-/** Milliseconds of `1h30m`. */
-function duration(text: string): number {
-  const [whole, hours = "0", minutes = "0", seconds = "0"] =
-    /^(?:(\d{1,7})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/.exec(text) ?? [];
-  const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
-  if (whole !== undefined && ms > 0) return ms;
-  throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
-}
-
-function patterns(text: string): ImagePatterns {
-  try {
-    return imagePatterns(text);
-  } catch (error) {
-    throw new InvalidArgumentError(`${(error as Error).message}.`);
-  }
-}
-
-function integer(what: string, least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`${what} must be a whole number from ${least} to ${most}.`);
-  };
 }
 
 try {

@@ -7,6 +7,7 @@
  *        even when a stop is interrupted.
  */
 import { createAdmission } from "#admission/chain.ts";
+import type { ServiceAddressOptions } from "#admission/service-addresses.ts";
 import type { PluginChoice } from "#admission/plugin-choice.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import { must } from "#base/assert.ts";
@@ -120,6 +121,14 @@ export interface PlaneOptions {
   readonly rootCa?: string;
   /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
   readonly advertiseAddress?: string;
+  /** PEM: who is trusted to say who a client is; absent: the authority of `pki`. */
+  readonly clientCa?: string;
+  /** Of service account tokens; absent: as access.ts has it. */
+  readonly issuer?: string;
+  /** Absent: as limits.ts has them. */
+  readonly serviceAddresses?: ServiceAddressOptions;
+  /** Absent: as limits.ts has it. */
+  readonly eventTtlSeconds?: number;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -251,7 +260,10 @@ function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore>
 function openPlaneRegistry(
   host: Host,
   store: OpenedStore,
-  { compactPeriodMs = limits.compactEverySeconds * 1000 }: PlaneOptions,
+  {
+    compactPeriodMs = limits.compactEverySeconds * 1000,
+    eventTtlSeconds = limits.eventTtlSeconds,
+  }: PlaneOptions,
 ): OpenRegistry {
   return createRegistry(
     {
@@ -263,19 +275,20 @@ function openPlaneRegistry(
     {
       ...recommendedRegistryOptions,
       compactPeriodMs,
-      eventTtlSeconds: limits.eventTtlSeconds,
+      eventTtlSeconds,
     },
   );
 }
 
 function planeAccess(
   host: SupervisedHost,
-  { pki, staticTokens, frontProxy, anonymousPaths = "all" }: PlaneOptions,
+  { pki, staticTokens, frontProxy, issuer, anonymousPaths = "all" }: PlaneOptions,
   registry: OpenRegistry,
 ): ServerAccess {
   const more = {
     ...(staticTokens === undefined ? {} : { staticTokens }),
     ...(frontProxy === undefined ? {} : { frontProxy }),
+    ...(issuer === undefined ? {} : { issuer }),
   };
   return serverAccess({
     ...host,
@@ -336,7 +349,7 @@ function makeServer(
     access: access.access,
     readCertificateRequest,
     updateQuota: (quota) => updateQuota(registry, quota),
-    serviceAddresses: limits.serviceAddresses,
+    serviceAddresses: options.serviceAddresses ?? limits.serviceAddresses,
     served: () => made.server?.catalog.infos() ?? [],
     choice: options.admissionPlugins ?? { enable: [], disable: [] },
     settings: options.admission?.settings ?? {},
@@ -403,7 +416,7 @@ const version = versionInfo({
 function bootstrapFacts(options: PlaneOptions, listening: Listening): BootstrapFacts {
   return {
     advertise: { host: options.advertiseAddress ?? options.host, port: listening.address.port },
-    serviceCidr: limits.serviceAddresses.range,
+    serviceCidr: (options.serviceAddresses ?? limits.serviceAddresses).range,
     clientCa: clientAuthorities(options),
     requestHeader: options.frontProxy ?? {
       clientCa: options.pki.frontProxyAuthority.certificate,
@@ -453,8 +466,8 @@ function certificateSigning(host: Host, options: PlaneOptions): SigningOptions {
 }
 
 /** PEM: who is trusted to say who a client is, also the authority that signs the nodes' certificates. */
-function clientAuthorities({ pki, signingAuthority, signers }: PlaneOptions): string {
-  const all = new Set([pki.authority.certificate]);
+function clientAuthorities({ pki, clientCa, signingAuthority, signers }: PlaneOptions): string {
+  const all = new Set([clientCa ?? pki.authority.certificate]);
   for (const signer of clientSigners) {
     if (signingAuthority === undefined || signers?.has(signer) === false) continue;
     all.add(signingAuthority(signer).certificate);

@@ -16,8 +16,12 @@ import { UsageError } from "./usage-error.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Throws UsageError for what cannot be used. */
-export async function accessOf(flags: UpstreamFlags, env: Environment): Promise<KubeAccess> {
+/** `flag` names the kubeconfig in advice. Throws UsageError for what cannot be used. */
+export async function accessOf(
+  flags: UpstreamFlags,
+  env: Environment,
+  flag = "--upstream",
+): Promise<KubeAccess> {
   const { upstream, context } = flags;
   try {
     if (upstream !== undefined && isUrl(upstream)) return urlAccess(upstream, flags);
@@ -28,7 +32,7 @@ export async function accessOf(flags: UpstreamFlags, env: Environment): Promise<
     return { ...access, server: serverOf(access.server) };
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
-    const hint = upstream === undefined ? "; name the API server with --upstream" : "";
+    const hint = upstream === undefined ? `; name the API server with ${flag}` : "";
     throw new UsageError(error.message + hint, { cause: error });
   }
 }

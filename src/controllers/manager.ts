@@ -83,7 +83,7 @@ interface ManagerDeps {
   readonly supervisor: Supervisor;
 }
 
-interface ManagerOptions {
+export interface ManagerOptions {
   /** PEM of the authority that pods check the API server by. */
   readonly rootCa: string;
   /** Absent: the Secrets of legacy tokens are not filled. */
@@ -92,6 +92,8 @@ interface ManagerOptions {
   readonly certificates?: SigningOptions;
   /** Absent: cluster-info is not signed. */
   readonly signDetached?: SignDetached;
+  /** As upstream's --controllers: `*`, `name`, `-name`; absent: all. The names are those of `controllerNames`. */
+  readonly controllers?: readonly string[];
 }
 
 export interface ControllerManager {
@@ -194,13 +196,20 @@ export function createControllerManager(
     ...certificateFactories(options),
     ...clusterInfoFactories(options),
   ];
-  const controllers = entries.map((entry) => createController(deps, options, entry));
+  const chosen = entries.filter(([component]) => isChosen(component, options.controllers ?? ["*"]));
+  const controllers = chosen.map((entry) => createController(deps, options, entry));
   return {
     metrics: () => new Map(controllers.map((one) => [one.name, one.metrics()])),
     async run(signal) {
       await Promise.all(controllers.map((one) => runSupervised(deps.supervisor, one, signal)));
     },
   };
+}
+
+/** The first entry that names a controller decides, `*` those that none names: upstream's rule. */
+function isChosen(component: string, chosen: readonly string[]): boolean {
+  if (chosen.includes(`-${component}`)) return false;
+  return chosen.includes(component) || chosen.includes("*");
 }
 
 /** Only a control plane that signs tokens itself has this controller. */

@@ -19,6 +19,11 @@ const peers = {
     names: ["kube-controller-manager"],
     probe: "--version",
   },
+  "kube-scheduler": {
+    variable: "PILOTHOUSE_KUBE_SCHEDULER",
+    names: ["kube-scheduler"],
+    probe: "--version",
+  },
 } as const;
 
 export type PeerName = keyof typeof peers;

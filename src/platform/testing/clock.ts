@@ -127,6 +127,11 @@ export class FakeClock implements Clock {
     return true;
   }
 
+  /** Time passes while the process stands still (SIGSTOP): timers that fall due fire with the next `tick` or `advance`. */
+  pause(ms: number): void {
+    this.#monotonicMs += ms;
+  }
+
   /** Steps the wall clock only, as an operator or NTP would. */
   jumpWall(ms: number): void {
     this.#wallOffsetMs += ms;

@@ -1,0 +1,61 @@
+/** What flags take: each reads one value, or says in a sentence what the value must be. */
+import { InvalidArgumentError, Option } from "commander";
+import { isIP } from "node:net";
+import { imagePatterns, type ImagePatterns } from "#hollow/image-pull.ts";
+
+export function logLevelOption(): Option {
+  return new Option("--log-level <level>", "what to log, as JSON lines on stderr")
+    .choices(["debug", "info", "warn", "error", "silent"])
+    .default("warn");
+}
+
+export function boolean(text: string): boolean {
+  if (text === "true" || text === "false") return text === "true";
+  throw new InvalidArgumentError("true or false.");
+}
+
+/** Empty entries are for the flag to refuse. */
+export function commaList(text: string): readonly string[] {
+  return text.split(",");
+}
+
+export function nameList(text: string): readonly string[] {
+  return text.split(",").filter((name) => name !== "");
+}
+
+export function ipAddress(text: string): string {
+  if (isIP(text) !== 0) return text;
+  throw new InvalidArgumentError("not an IP address.");
+}
+
+/** Milliseconds of `1h30m`. */
+export function duration(text: string): number {
+  const ms = milliseconds(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
+}
+
+/** Of a duration as flags and configuration files have it; undefined: it is none, or zero. */
+export function milliseconds(text: unknown): number | undefined {
+  const [whole, hours = "0", minutes = "0", seconds = "0"] =
+    /^(?:(\d{1,7})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/.exec(typeof text === "string" ? text : "") ??
+    [];
+  const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+  return whole !== undefined && ms > 0 ? ms : undefined;
+}
+
+export function patterns(text: string): ImagePatterns {
+  try {
+    return imagePatterns(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`);
+  }
+}
+
+export function integer(what: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`${what} must be a whole number from ${least} to ${most}.`);
+  };
+}

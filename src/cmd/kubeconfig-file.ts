@@ -1,0 +1,28 @@
+/** Kubeconfigs that a role writes for its users: 0600, whole or absent. */
+import { renameSync, writeFileSync } from "node:fs";
+import { kubeconfigYaml } from "#auth/kubeconfig.ts";
+import type { Pki } from "#auth/pki-files.ts";
+import type { IssuedCertificate } from "#auth/pki.ts";
+
+interface KubeUser {
+  readonly name: string;
+  readonly certificate: IssuedCertificate;
+}
+
+export function writeKubeconfig(path: string, server: string, pki: Pki, user: KubeUser): void {
+  const text = kubeconfigYaml({
+    server,
+    ca: pki.authority.certificate,
+    cert: user.certificate.certificate,
+    key: user.certificate.privateKey,
+    user: user.name,
+    cluster: "pilothouse",
+  });
+  const next = `${path}.new`;
+  writeFileSync(next, text, { mode: 0o600 });
+  renameSync(next, path);
+}
+
+export function kubeAdmin(pki: Pki): KubeUser {
+  return { name: "kubernetes-admin", certificate: pki.admin };
+}

@@ -1,0 +1,71 @@
+/** A role's way to the API server: as whom it asks, and clients over it. */
+import type { Client } from "#client/client.ts";
+import { fencedTransport } from "#client/fence.ts";
+import type { LeaderTerm } from "#client/election.ts";
+import { socketClient, socketClientLimits } from "#client/rest-client.ts";
+import type { ByteTransport } from "#platform/byte-transport.ts";
+import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
+import type { KubeAccess } from "#platform/node/kubeconfig.ts";
+import { productVersion } from "../product.ts";
+import { accessOf } from "../relay-access.ts";
+import type { ApiFlags } from "./flags.ts";
+
+/** Writes of a leader go through `term`; absent: the role has no lease. */
+export type Fence = LeaderTerm | undefined;
+
+/** Throws UsageError for a kubeconfig that cannot be used. */
+export function apiAccess(flags: ApiFlags): Promise<KubeAccess> {
+  const { kubeconfig: upstream } = flags;
+  return accessOf(upstream === undefined ? {} : { upstream }, process.env, "--kubeconfig");
+}
+
+export class ApiConnection {
+  readonly access: KubeAccess;
+  readonly #userAgent: string;
+  readonly #open: ByteTransport[] = [];
+
+  constructor(access: KubeAccess, role: string) {
+    this.access = access;
+    this.#userAgent = `${role}/pilothouse-${productVersion}`;
+  }
+
+  /** As the kubeconfig's user, over connections of its own. */
+  client(fence?: Fence): Client {
+    const { bearerToken } = this.access;
+    const token = bearerToken === undefined ? {} : { bearerToken };
+    return this.#client(fenced(this.transport(), fence), token);
+  }
+
+  /** As whom `bearerToken` says, instead of the kubeconfig's user. */
+  clientAs(http: ByteTransport, bearerToken?: () => string): Client {
+    return this.#client(http, bearerToken === undefined ? {} : { bearerToken });
+  }
+
+  /** `anonymous`: shows no certificate of the kubeconfig's. */
+  transport({ isAnonymous = false } = {}): ByteTransport {
+    const { server, ca, serverName, insecure, certificate, key } = this.access;
+    const http = httpClient({
+      server,
+      ...(ca === undefined ? {} : { ca }),
+      ...(serverName === undefined ? {} : { serverName }),
+      ...(insecure === undefined ? {} : { insecure }),
+      ...(isAnonymous || certificate === undefined ? {} : { certificate }),
+      ...(isAnonymous || key === undefined ? {} : { key }),
+      limits: httpClientLimits,
+    });
+    this.#open.push(http);
+    return http;
+  }
+
+  close(): void {
+    for (const http of this.#open) http.close();
+  }
+
+  #client(http: ByteTransport, token: { readonly bearerToken?: () => string }): Client {
+    return socketClient({ http }, { userAgent: this.#userAgent, ...token, ...socketClientLimits });
+  }
+}
+
+export function fenced(http: ByteTransport, fence: Fence): ByteTransport {
+  return fence === undefined ? http : fencedTransport(http, fence);
+}

@@ -1,0 +1,306 @@
+/** The commands of the roles that are clients of an API server, with what their flags mean. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { imagePatterns } from "#hollow/image-pull.ts";
+import { unpullableDefault } from "#hollow/options.ts";
+import { boolean, duration, integer, logLevelOption, nameList, patterns } from "../flag-values.ts";
+import { addApiServerFlags } from "../api-flags.ts";
+import { eventTtlSeconds, nodesMax, serviceAddresses, signingLifetimeMs } from "../limits.ts";
+import type { ApiServerRoleFlags } from "./apiserver.ts";
+import type { ControllerManagerFlags } from "./controller-manager.ts";
+import type { HollowFlags } from "./hollow.ts";
+import type { SchedulerFlags } from "./scheduler.ts";
+
+export function addRoles(program: Command): void {
+  addApiServer(program);
+  addScheduler(program);
+  addControllerManager(program);
+  addHollow(program);
+}
+
+function addApiServer(program: Command): void {
+  const command = program
+    .command("apiserver")
+    .description("serve the Kubernetes API alone, in place of kube-apiserver and its etcd")
+    .option("--data-dir <dir>", "where everything is kept; made when missing", ".pilothouse")
+    .option("--bind-address <address>", "address to listen on", "127.0.0.1")
+    .option(
+      "--secure-port <port>",
+      "port to listen on; 0 takes any free one",
+      integer("port", 0, 65_535),
+      6443,
+    )
+    .option(
+      "--tls-cert-file <file>",
+      "certificate chain to show, PEM; absent: the data directory's own",
+    )
+    .option("--tls-private-key-file <file>", "its private key, PEM")
+    .option(
+      "--client-ca-file <file>",
+      "authorities whose client certificates count, PEM; absent: the data directory's own",
+    )
+    .option(
+      "--service-account-signing-key-file <file>",
+      "signs service account tokens, PEM; absent: the data directory's own",
+    )
+    .option(
+      "--service-account-key-file <file>",
+      "checks service account tokens, PEM, given again for more; absent: the signing key",
+      gathered,
+      [],
+    )
+    .option(
+      "--service-account-issuer <name>",
+      "of service account tokens (default: https://kubernetes.default.svc.cluster.local)",
+    )
+    .option(
+      "--service-cluster-ip-range <cidr>",
+      "addresses of Services, IPv4",
+      serviceAddresses.range,
+    )
+    .option(
+      "--service-node-port-range <first-last>",
+      "node ports of Services",
+      `${serviceAddresses.firstNodePort}-${serviceAddresses.lastNodePort}`,
+    )
+    .option("--event-ttl <duration>", "how long Events are kept", duration, eventTtlSeconds * 1_000)
+    .addOption(
+      new Option("--authorization-mode <list>", "who may do what; nothing else is built in")
+        .argParser(authorizationMode)
+        .default("Node,RBAC"),
+    )
+    .addOption(featureGates());
+  addApiServerFlags(command);
+  command
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pilothouse apiserver --data-dir data                                      then, each in a process of its own:
+  pilothouse scheduler --kubeconfig data/scheduler.conf
+  pilothouse controller-manager --kubeconfig data/controller-manager.conf --use-service-account-credentials \\
+    --service-account-private-key-file data/pki/sa.key
+  pilothouse hollow --kubeconfig data/kubeconfig --nodes 100
+  kube-scheduler --kubeconfig data/scheduler.conf                           or a stock component in place of any`,
+    )
+    .action(async (flags: ApiServerRoleFlags) => {
+      const { apiServerRole } = await import("./apiserver.ts");
+      await apiServerRole(flags);
+    });
+}
+
+function addScheduler(program: Command): void {
+  const command = program
+    .command("scheduler")
+    .description("schedule the pods of any Kubernetes API server, in place of kube-scheduler")
+    .option(
+      "--config <file>",
+      "a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); what it says overrides flags",
+    );
+  addRoleFlags(command, { lease: "kube-scheduler", port: 10_259 });
+  command
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pilothouse scheduler --kubeconfig scheduler.conf        one of several: the holder of Lease kube-scheduler works
+  pilothouse scheduler --leader-elect=false --secure-port 0 --kubeconfig scheduler.conf
+  curl -k https://127.0.0.1:10259/readyz                  is it well`,
+    )
+    .action(async (flags: SchedulerFlags) => {
+      const { schedulerRole } = await import("./scheduler.ts");
+      await schedulerRole(flags);
+    });
+}
+
+function addControllerManager(program: Command): void {
+  const command = program
+    .command("controller-manager")
+    .description(
+      "run the controllers before any Kubernetes API server, in place of kube-controller-manager",
+    )
+    .option(
+      "--controllers <list>",
+      "which to run: * for all, NAME for one, -NAME for all but it",
+      nameList,
+      ["*"],
+    )
+    .option(
+      "--use-service-account-credentials [boolean]",
+      "each controller acts as its own service account of kube-system; false: all as the kubeconfig's user",
+      boolean,
+      false,
+    )
+    .option(
+      "--root-ca-file <file>",
+      "authority that pods check the API server by, PEM; absent: the kubeconfig's",
+    )
+    .option(
+      "--service-account-private-key-file <file>",
+      "signs the tokens of Secrets of type kubernetes.io/service-account-token, PEM; absent: they are not filled",
+    );
+  addSigningFlags(command);
+  addRoleFlags(command, { lease: "kube-controller-manager", port: 10_257 });
+  command
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pilothouse controller-manager --kubeconfig controller-manager.conf --use-service-account-credentials
+  pilothouse controller-manager --kubeconfig controller-manager.conf \\
+    --cluster-signing-cert-file ca.crt --cluster-signing-key-file ca.key      signs certificate requests too
+  pilothouse controller-manager --controllers '*,-horizontal-pod-autoscaler' --kubeconfig controller-manager.conf`,
+    )
+    .action(async (flags: ControllerManagerFlags) => {
+      const { controllerManagerRole } = await import("./controller-manager.ts");
+      await controllerManagerRole(flags);
+    });
+}
+
+function addHollow(program: Command): void {
+  const kubelets = program
+    .command("hollow")
+    .description(
+      "register hollow nodes at any Kubernetes API server: what kubelets say, without containers",
+    )
+    .option("--nodes <count>", "how many", integer("count", 1, nodesMax), 10)
+    .option(
+      "--first-index <number>",
+      "index of the first: several processes share a cluster by ranges",
+      integer("number", 0, 10_000_000),
+      0,
+    )
+    .option("--name-prefix <text>", "nodes are named this and their index", namePrefix, "hollow-")
+    .option("--zones <count>", "zones the nodes are dealt over", integer("count", 1, 1_000), 3)
+    .option("--pods <count>", "pods a node takes", integer("count", 1, 10_000), 110)
+    .option("--cpu <quantity>", "of a node", "8")
+    .option("--memory <quantity>", "of a node", "32Gi")
+    .addOption(
+      new Option(
+        "--image-pull-error <patterns>",
+        'images that cannot be pulled, comma separated, * for any text; "" for none',
+      )
+        .argParser(patterns)
+        .default(imagePatterns(unpullableDefault), `"${unpullableDefault}"`),
+    );
+  addApiFlags(kubelets);
+  kubelets
+    .addHelpText(
+      "after",
+      `
+The kubeconfig's user writes Nodes, their Leases and the status of all Pods: an administrator, or a role made for it.
+
+Examples:
+  pilothouse hollow --kubeconfig admin.conf --nodes 1000
+  pilothouse hollow --kubeconfig admin.conf --nodes 1000 --first-index 1000     a further thousand`,
+    )
+    .action(async (flags: HollowFlags) => {
+      const { hollowRole } = await import("./hollow.ts");
+      await hollowRole(flags);
+    });
+}
+
+function addApiFlags(command: Command): void {
+  command
+    .option(
+      "--kubeconfig <file>",
+      "how to reach the API server, and as whom; absent: a Pod's own service account, or what kubectl would read",
+    )
+    .addOption(logLevelOption())
+    .addOption(featureGates());
+}
+
+function addRoleFlags(
+  command: Command,
+  { lease, port }: { readonly lease: string; readonly port: number },
+): void {
+  addApiFlags(command);
+  command
+    .option("--leader-elect [boolean]", "work only while holding the Lease", boolean, true)
+    .option("--leader-elect-resource-name <name>", "of the Lease", lease)
+    .option("--leader-elect-resource-namespace <name>", "of the Lease", "kube-system")
+    .option(
+      "--leader-elect-lease-duration <duration>",
+      "after which others may take a Lease that is not renewed",
+      duration,
+      15_000,
+    )
+    .option(
+      "--leader-elect-renew-deadline <duration>",
+      "after which the leader stops when it cannot renew",
+      duration,
+      10_000,
+    )
+    .option("--leader-elect-retry-period <duration>", "between two tries", duration, 2_000)
+    .option("--bind-address <address>", "where health and metrics are served", "127.0.0.1")
+    .option(
+      "--secure-port <port>",
+      "of health and metrics; 0: none",
+      integer("port", 0, 65_535),
+      port,
+    )
+    .option(
+      "--tls-cert-file <file>",
+      "certificate of that port, PEM; absent: one made at the start",
+    )
+    .option("--tls-private-key-file <file>", "its private key, PEM");
+}
+
+function addSigningFlags(command: Command): void {
+  command
+    .option(
+      "--cluster-signing-cert-file <file>",
+      "authority that signs certificate requests, PEM; absent: nothing is signed",
+    )
+    .option("--cluster-signing-key-file <file>", "its private key, PEM")
+    .option(
+      "--cluster-signing-duration <duration>",
+      "longest lifetime of a signed certificate",
+      duration,
+      signingLifetimeMs,
+    );
+  for (const signer of [
+    "kubelet-serving",
+    "kubelet-client",
+    "kube-apiserver-client",
+    "legacy-unknown",
+  ]) {
+    command
+      .option(
+        `--cluster-signing-${signer}-cert-file <file>`,
+        `authority of the signer ${signer} alone, PEM`,
+      )
+      .option(`--cluster-signing-${signer}-key-file <file>`, "its private key, PEM");
+  }
+}
+
+function featureGates(): Option {
+  const text = "refused: features are those of 1.36 by default";
+  return new Option("--feature-gates <list>", text).argParser(refuseGates);
+}
+
+function authorizationMode(text: string): string {
+  const modes = text.split(",");
+  const others = modes.filter((mode) => mode !== "Node" && mode !== "RBAC");
+  if (others.length === 0 && modes.length === 2 && new Set(modes).size === 2) return text;
+  const told = others.length === 0 ? "" : `${others.join(", ")} is not built in: `;
+  throw new InvalidArgumentError(`${told}the modes are Node,RBAC.`);
+}
+
+/** Of a flag that may be given again. */
+function gathered(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
+}
+
+function refuseGates(text: string): never {
+  const gates = text.split(",").map((gate) => gate.split("=")[0]);
+  throw new InvalidArgumentError(
+    `${gates.join(", ")}: features are those that 1.36 has on by default, and cannot be switched.`,
+  );
+}
+
+function namePrefix(text: string): string {
+  if (/^[a-z0-9]([-a-z0-9.]{0,60})$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    "a prefix is lower-case letters, digits, - and ., and begins with a letter or digit.",
+  );
+}

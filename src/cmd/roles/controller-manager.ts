@@ -1,0 +1,127 @@
+/** `pilothouse controller-manager`: the controllers alone, before any API server. */
+import { signDetached } from "#auth/cluster-info-signature.ts";
+import { ClusterSigner } from "#auth/cluster-signer.ts";
+import { signingKey, signToken } from "#auth/jwt.ts";
+import { legacyClaims } from "#auth/legacy-token.ts";
+import type { Client } from "#client/client.ts";
+import { createInformerSet } from "#client/informer-set.ts";
+import {
+  type ControllerManager,
+  createControllerManager,
+  type ManagerOptions,
+} from "#controllers/manager.ts";
+import type { LegacyTokens } from "#controllers/serviceaccount/token-controller.ts";
+import type { MetricSet } from "#server/metric-set.ts";
+import type { SupervisedHost } from "../host.ts";
+import { readOperatorFile } from "../operator-file.ts";
+import { type SigningFlags, signingOf } from "../signing.ts";
+import { UsageError } from "../usage-error.ts";
+import { accountTransport } from "./account-clients.ts";
+import { type ApiConnection, type Fence, fenced } from "./api-access.ts";
+import type { RoleFlags } from "./flags.ts";
+import { runRole } from "./role-process.ts";
+
+export interface ControllerManagerFlags extends RoleFlags, SigningFlags {
+  readonly useServiceAccountCredentials: boolean;
+  readonly serviceAccountPrivateKeyFile?: string;
+  /** `*`, `name`, `-name` */
+  readonly controllers: readonly string[];
+}
+
+export function controllerManagerRole(flags: ControllerManagerFlags): Promise<void> {
+  const mint = legacyMint(flags);
+  const signing = signingOf(flags);
+  return runRole("kube-controller-manager", flags, ({ host, connection, metrics }) => {
+    const fixed = {
+      ...signingController(host, flags, signing),
+      rootCa: rootCa(signing, connection),
+    };
+    const chosen = { controllers: flags.controllers, signDetached };
+    let manager: ControllerManager | undefined;
+    describeQueues(metrics, () => manager);
+    return async (signal, term) => {
+      const client = connection.client(term);
+      const informers = createInformerSet({ ...host, client: connection.client() });
+      const legacyTokens = mint === undefined ? {} : { legacyTokens: { client, mint } };
+      manager = createControllerManager(
+        { ...host, informers, clientFor: clientsOf(host, connection, client, flags, term) },
+        { ...fixed, ...chosen, ...legacyTokens },
+      );
+      await Promise.all([manager.run(signal), informers.run(signal)]);
+      manager = undefined;
+    };
+  });
+}
+
+/** Each controller as its own service account, or all of them as the kubeconfig's user. */
+function clientsOf(
+  host: SupervisedHost,
+  connection: ApiConnection,
+  own: Client,
+  flags: ControllerManagerFlags,
+  fence: Fence,
+): (account: string) => Client {
+  if (!flags.useServiceAccountCredentials) return () => own;
+  const http = connection.transport({ isAnonymous: true });
+  const deps = { ...host, client: own };
+  return (account) => connection.clientAs(fenced(accountTransport(deps, http, account), fence));
+}
+
+/** Upstream has the authority of its own kubeconfig where --root-ca-file is not given. */
+function rootCa(
+  { rootCa: given }: { readonly rootCa?: string },
+  { access }: ApiConnection,
+): string {
+  const pem = given ?? access.ca;
+  if (pem !== undefined) return pem;
+  throw new UsageError(
+    "the kubeconfig names no certificate authority: give --root-ca-file, which pods check the API server by",
+  );
+}
+
+function signingController(
+  host: SupervisedHost,
+  { clusterSigningDuration: lifetimeMostMs }: SigningFlags,
+  { signingAuthority: authority, signers }: ReturnType<typeof signingOf>,
+): Pick<ManagerOptions, "certificates"> {
+  if (authority === undefined) return {};
+  const some = signers === undefined ? {} : { signers };
+  return {
+    certificates: { authority: new ClusterSigner({ ...host, authority, ...some }), lifetimeMostMs },
+  };
+}
+
+function legacyMint({
+  serviceAccountPrivateKeyFile: path,
+}: ControllerManagerFlags): LegacyTokens["mint"] | undefined {
+  if (path === undefined) return undefined;
+  try {
+    const key = signingKey(readOperatorFile(path));
+    return (namespace, account, secretName) =>
+      signToken(key, legacyClaims({ namespace, account, secretName }));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--service-account-private-key-file ${path}: no private key in PEM`, {
+      cause: error,
+    });
+  }
+}
+
+/** client-go's names. */
+function describeQueues(metrics: MetricSet, current: () => ControllerManager | undefined): void {
+  const rows = (read: (queue: QueueFigures) => number) => () =>
+    [...(current()?.metrics() ?? [])].map(([name, queue]) => [[name], read(queue)] as const);
+  const describe = (name: string, help: string, read: (queue: QueueFigures) => number): void =>
+    metrics.gaugeOf(name, help, ["name"], rows(read));
+  describe("workqueue_depth", "Keys that wait to be worked on.", ({ waiting }) => waiting);
+  describe("workqueue_adds_total", "Keys added, in this term.", ({ added }) => added);
+  describe("workqueue_retries_total", "Keys tried again, in this term.", ({ retries }) => retries);
+  describe(
+    "workqueue_longest_waiting_seconds",
+    "How long the oldest waiting key has waited.",
+    ({ oldestWaitingMs }) => oldestWaitingMs / 1_000,
+  );
+}
+
+type QueueFigures =
+  ReturnType<ControllerManager["metrics"]> extends ReadonlyMap<string, infer Q> ? Q : never;

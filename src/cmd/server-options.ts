@@ -1,0 +1,72 @@
+/** An API server's options from its flags: what is wrong with one of them is said before anything is opened. */
+import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
+import { StaticTokens } from "#auth/token-file.ts";
+import { admissionConfiguration } from "./admission-configuration.ts";
+import { aggregationAccess } from "./aggregation.ts";
+import type { ApiServerFlags } from "./api-flags.ts";
+import { type AuditFile, openAuditFile } from "./audit-file.ts";
+import type { Host } from "./host.ts";
+import { kubeletAccess } from "./kubelets.ts";
+import { readOperatorFile } from "./operator-file.ts";
+import type { PlaneOptions } from "./plane.ts";
+import { frontProxyTrust } from "./request-header.ts";
+import { UsageError } from "./usage-error.ts";
+
+interface ServerOptions {
+  readonly options: Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
+  /** To be closed at the end. */
+  readonly audit: AuditFile | undefined;
+}
+
+/** Throws UsageError. */
+export async function serverOptions(host: Host, flags: ApiServerFlags): Promise<ServerOptions> {
+  const staticTokens = staticTokensOf(flags);
+  const kubelet = kubeletAccess(flags);
+  const aggregation = aggregationAccess(flags);
+  const frontProxy = frontProxyTrust(flags);
+  const admissionPlugins = pluginChoice(flags);
+  const admission = admissionConfiguration(flags.admissionControlConfigFile, admissionPlugins);
+  const audit = await auditOf(host, flags);
+  return {
+    audit,
+    options: {
+      kubelet,
+      aggregation,
+      admissionPlugins,
+      admission,
+      anonymousPaths: flags.anonymousPaths,
+      compactPeriodMs: flags.compactEvery * 1000,
+      ...(frontProxy === undefined ? {} : { frontProxy }),
+      ...(audit === undefined ? {} : { audit }),
+      ...(staticTokens === undefined ? {} : { staticTokens }),
+    },
+  };
+}
+
+/** @throws UsageError for an unknown name. */
+function pluginChoice(flags: ApiServerFlags): PluginChoice {
+  const { enableAdmissionPlugins: enable, disableAdmissionPlugins: disable } = flags;
+  const fault = choiceFault({ enable, disable });
+  if (fault !== undefined) throw new UsageError(fault);
+  return { enable, disable };
+}
+
+function staticTokensOf({ tokenAuthFile }: ApiServerFlags): StaticTokens | undefined {
+  if (tokenAuthFile === undefined) return undefined;
+  const text = readOperatorFile(tokenAuthFile);
+  try {
+    return new StaticTokens(text);
+  } catch (error) {
+    throw new UsageError(`--token-auth-file ${tokenAuthFile}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Before anything else is opened: a path that cannot be written must not cost a started plane. */
+async function auditOf(host: Host, flags: ApiServerFlags): Promise<AuditFile | undefined> {
+  if (flags.auditLog === undefined) return undefined;
+  const audit = await openAuditFile(host, flags.auditLog);
+  process.on("SIGHUP", () => audit.reopen());
+  return audit;
+}
