@@ -9,11 +9,7 @@ export const permits: Permits = {
   entryPoints: ["src/cmd/embed.ts", "src/cmd/main.ts"],
   cycles: [],
   testOnly: {
-    "replicas of the scheduler and the controllers elect a leader": [
-      "src/client/election.ts electionTimes",
-      "src/client/election.ts leaseResource",
-      "src/client/election.ts runElected",
-    ],
+    "tests of roles look at their leases": ["src/client/election.ts leaseResource"],
     "API servers on an etcd cluster, and a log replicated by one, are its clients": [
       "src/etcd/client.ts EtcdClient",
       "src/etcd/client.ts EtcdStream",

@@ -1,4 +1,4 @@
-/** What an API server is told on the command line, alone (`apiserver`) or in one process with the rest (`up`). */
+/** An API server's flags, alone (`apiserver`) or in one process with the rest (`up`). */
 import { type Command, InvalidArgumentError } from "commander";
 import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
@@ -20,6 +20,13 @@ export interface ApiServerFlags extends KubeletFlags, AggregationFlags, RequestH
 }
 
 export function addApiServerFlags(command: Command): void {
+  addServerFlags(command);
+  addKubeletFlags(command);
+  addAggregationFlags(command);
+  addRequestHeaderFlags(command);
+}
+
+function addServerFlags(command: Command): void {
   command
     .option(
       "--compact-every <seconds>",
@@ -62,7 +69,11 @@ export function addApiServerFlags(command: Command): void {
       "--advertise-address <ip>",
       "where nodes and pods reach this server; absent: --host, or the host's first address that is no loopback",
       ipAddress,
-    )
+    );
+}
+
+function addKubeletFlags(command: Command): void {
+  command
     .option(
       "--kubelet-certificate-authority <file>",
       "PEM authorities of the kubelets' certificates, which are checked only with it",
@@ -76,6 +87,11 @@ export function addApiServerFlags(command: Command): void {
       "--kubelet-preferred-address-types <list>",
       "which of a node's addresses its kubelet is reached at, the first it has (default: InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS)",
     )
+    .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s");
+}
+
+function addAggregationFlags(command: Command): void {
+  command
     .option(
       "--proxy-client-cert-file <file>",
       "PEM certificate to show to aggregated API servers, instead of the data directory's front proxy's",
@@ -86,7 +102,11 @@ export function addApiServerFlags(command: Command): void {
       "reach aggregated API servers at the endpoints of their Services; false: at the cluster IP, which something else must route",
       boolean,
       true,
-    )
+    );
+}
+
+function addRequestHeaderFlags(command: Command): void {
+  command
     .option(
       "--requestheader-client-ca-file <file>",
       "PEM authorities of front proxies, which name the user of a request in headers",
@@ -120,8 +140,7 @@ export function addApiServerFlags(command: Command): void {
       "beginnings of headers with extra facts, as X-Remote-Extra-",
       commaList,
       [],
-    )
-    .option("--kubelet-timeout <duration>", "how long connecting to a kubelet may take", "5s");
+    );
 }
 
 /** One that ends in `/` covers what lies below. */

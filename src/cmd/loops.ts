@@ -30,7 +30,7 @@ interface LoopOptions {
   readonly signDetached: SignDetached;
 }
 
-interface Loops {
+export interface Loops {
   readonly scheduler: Scheduler;
   readonly controllers: ControllerManager;
   /** Resolves when every hollow node is registered. */

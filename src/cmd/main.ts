@@ -4,18 +4,9 @@ import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import { addApiServerFlags } from "./api-flags.ts";
-import {
-  boolean,
-  commaList,
-  duration,
-  integer,
-  ipAddress,
-  logLevelOption,
-  nameList,
-  patterns,
-} from "./flag-values.ts";
+import { duration, integer, logLevelOption, patterns } from "./flag-values.ts";
 import type { RelayFlags } from "./relay-flags.ts";
-import { compactEverySeconds, nodesMax, signingLifetimeMs } from "./limits.ts";
+import { nodesMax, signingLifetimeMs } from "./limits.ts";
 import { addRoles } from "./roles/commands.ts";
 import type { StoreFlags } from "./store.ts";
 import { UsageError } from "./usage-error.ts";

@@ -20,6 +20,7 @@ import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import { apiLimits } from "#apiserver/deps.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
 import { createApiServer, type ApiServer } from "#apiserver/server.ts";
+import { ServerIdentity } from "#apiserver/server-identity.ts";
 import { serveDefinitions } from "#extension/definitions/definitions.ts";
 import { rulesOf, strategyWithRules } from "#extension/definitions/rules/rules.ts";
 import { readCertificateRequest } from "#auth/certificate-request.ts";
@@ -68,7 +69,7 @@ import type { Host, SupervisedHost } from "./host.ts";
 import { type KubeletAccess, openKubelets, type OpenedKubelets } from "./kubelets.ts";
 import * as limits from "./limits.ts";
 import { measuredGate, serverLoad } from "./load.ts";
-import { startLoops } from "./loops.ts";
+import { type Loops, startLoops } from "./loops.ts";
 import { processMetricSet } from "./process-metric-set.ts";
 import { openPolicies } from "./policies.ts";
 import {
@@ -129,6 +130,8 @@ export interface PlaneOptions {
   readonly serviceAddresses?: ServiceAddressOptions;
   /** Absent: as limits.ts has it. */
   readonly eventTtlSeconds?: number;
+  /** Host by which this server is known to others, in an identity lease; absent: it has none. */
+  readonly identity?: string;
   /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }
@@ -206,20 +209,11 @@ async function startOn(
   await bootstrap({ ...host, catalog: server.catalog }, facts, { controllerRoles });
   const keeper = new FlowControlKeeper({ ...host, catalog: server.catalog });
   keeper.start();
+  const identity = serverIdentity(host, server, options);
   await aggregator.start();
   const url = `https://${urlHost(options.host)}:${listening.address.port}`;
   const client = directClient(server.handler, administrator);
-  const loops =
-    options.loops === "none"
-      ? undefined
-      : startLoops(host, server.handler, {
-          nodes: options.nodes,
-          ...(options.unpullable === undefined ? {} : { unpullable: options.unpullable }),
-          rootCa: options.rootCa ?? options.pki.authority.certificate,
-          mintLegacyToken: access.mintLegacyToken,
-          certificates: certificateSigning(host, options),
-          signDetached,
-        });
+  const loops = planeLoops(host, server, access, options);
   return {
     url,
     client,
@@ -229,6 +223,7 @@ async function startOn(
       server.shutdown();
       await loops?.stop();
       await keeper.close();
+      await identity?.close();
       await definitions.close();
       server.close();
       kubelets.kubelets.streams.cutTunnels();
@@ -242,6 +237,36 @@ async function startOn(
       await store.close();
     },
   };
+}
+
+/** Undefined: none were asked for. */
+function planeLoops(
+  host: SupervisedHost,
+  server: ApiServer,
+  { mintLegacyToken }: ServerAccess,
+  options: PlaneOptions,
+): Loops | undefined {
+  if (options.loops === "none") return undefined;
+  const { nodes, unpullable } = options;
+  return startLoops(host, server.handler, {
+    nodes,
+    ...(unpullable === undefined ? {} : { unpullable }),
+    rootCa: options.rootCa ?? options.pki.authority.certificate,
+    mintLegacyToken,
+    certificates: certificateSigning(host, options),
+    signDetached,
+  });
+}
+
+function serverIdentity(
+  host: SupervisedHost,
+  { catalog }: ApiServer,
+  { identity }: PlaneOptions,
+): ServerIdentity | undefined {
+  if (identity === undefined) return undefined;
+  const made = new ServerIdentity({ ...host, catalog }, identity);
+  made.start();
+  return made;
 }
 
 function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore> {

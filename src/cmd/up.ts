@@ -19,7 +19,6 @@ import { onStopSignal } from "./stop-signal.ts";
 import { advertisedAddress } from "./advertise.ts";
 import { signingOf } from "./signing.ts";
 import type { BesideRelay } from "./up-relay.ts";
-import { UsageError } from "./usage-error.ts";
 
 export async function up(flags: UpFlags): Promise<void> {
   keepLittleFreeMemory();

@@ -57,6 +57,7 @@ export type TimerName =
   | "offload.idle"
   | "memory.look"
   | "openapi.idle"
+  | "apiserver.identity"
   | "aggregation.check"
   | "aggregation.discovery"
   | "aggregation.openapi"

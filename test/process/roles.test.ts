@@ -1,12 +1,14 @@
 /** Every role a process of its own: they find each other by kubeconfig alone, and leaders hand over. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import https from "node:https";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Deployment, Lease, Secret, ServiceAccount } from "#api/gen/types.ts";
 import type { Client } from "#client/client.ts";
 import { leaseResource } from "#client/election.ts";
 import type { AuditLine } from "#server/audit.ts";
+import { freePort } from "./stock-apiserver.ts";
 import { pilothouse, removeDirectory, temporaryDirectory } from "./harness.ts";
 import {
   type Asking,
@@ -73,6 +75,10 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
       (line) => line.user?.name === user && line.method !== "GET" && line.receivedMs >= sinceMs,
     );
     return own.map(({ method, info }) => `${method} ${info.path}`);
+  }
+
+  function pem(file: string): string {
+    return readFileSync(join(data, "pki", file), "utf8");
   }
 
   before(async () => {
@@ -143,6 +149,30 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
     });
   });
 
+  it("show health to anybody, and metrics to those the API server lets", async () => {
+    const port = await freePort();
+    const served = await start(
+      "scheduler",
+      "--kubeconfig",
+      join(data, "scheduler.conf"),
+      "--leader-elect-resource-name",
+      "of-its-own",
+      "--secure-port",
+      String(port),
+    );
+    const url = `https://127.0.0.1:${port}`;
+    const admin = { key: pem("admin.key"), cert: pem("admin.crt") };
+    const other = { key: pem("front-proxy-client.key"), cert: pem("front-proxy-client.crt") };
+    for (const path of ["/healthz", "/livez", "/readyz"]) {
+      assert.deepEqual(await get(url + path), { status: 200, text: "ok" });
+    }
+    assert.equal((await get(`${url}/metrics`)).status, 403);
+    assert.equal((await get(`${url}/metrics`, other)).status, 401);
+    assert.match((await get(`${url}/metrics`, admin)).text, /^leader_election_master_status/m);
+    assert.equal((await get(`${url}/nothing`, admin)).status, 404);
+    await served.stop();
+  });
+
   it("hand over in order on SIGTERM: the next leader schedules at once", async () => {
     const [, , first] = running;
     assert.ok(first);
@@ -185,6 +215,21 @@ void describe("roles in processes of their own", { timeout: 240_000 }, () => {
     assert.equal(await successor.stop(), 0);
   });
 });
+
+function get(
+  url: string,
+  identity: { readonly key?: string; readonly cert?: string } = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const options = { rejectUnauthorized: false, agent: false, ...identity };
+    const asked = https.get(url, options, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    asked.on("error", reject);
+  });
+}
 
 void describe("roles refuse what they cannot do, in one sentence", () => {
   const refusals: readonly (readonly [args: readonly string[], text: RegExp])[] = [

@@ -1,4 +1,5 @@
 /** `pilothouse apiserver`: the API server alone, over a store of its own, until SIGTERM. */
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Pki } from "#auth/pki-files.ts";
 import { keepLittleFreeMemory } from "#platform/node/spare-memory.ts";
@@ -43,6 +44,7 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
     ...identity.options,
     ...advertised,
     serviceAddresses,
+    identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),
     pki: withFiles(own, identity),
   });

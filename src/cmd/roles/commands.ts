@@ -1,5 +1,6 @@
 /** The commands of the roles that are clients of an API server, with what their flags mean. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { electionTimes } from "#client/election.ts";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
 import { boolean, duration, integer, logLevelOption, nameList, patterns } from "../flag-values.ts";
@@ -8,7 +9,7 @@ import { eventTtlSeconds, nodesMax, serviceAddresses, signingLifetimeMs } from "
 import type { ApiServerRoleFlags } from "./apiserver.ts";
 import type { ControllerManagerFlags } from "./controller-manager.ts";
 import type { HollowFlags } from "./hollow.ts";
-import type { SchedulerFlags } from "./scheduler.ts";
+import type { SchedulerFlags } from "./flags.ts";
 
 export function addRoles(program: Command): void {
   addApiServer(program);
@@ -222,15 +223,20 @@ function addRoleFlags(
       "--leader-elect-lease-duration <duration>",
       "after which others may take a Lease that is not renewed",
       duration,
-      15_000,
+      electionTimes.leaseDurationMs,
     )
     .option(
       "--leader-elect-renew-deadline <duration>",
       "after which the leader stops when it cannot renew",
       duration,
-      10_000,
+      electionTimes.renewDeadlineMs,
     )
-    .option("--leader-elect-retry-period <duration>", "between two tries", duration, 2_000)
+    .option(
+      "--leader-elect-retry-period <duration>",
+      "between two tries",
+      duration,
+      electionTimes.retryPeriodMs,
+    )
     .option("--bind-address <address>", "where health and metrics are served", "127.0.0.1")
     .option(
       "--secure-port <port>",

@@ -6,7 +6,7 @@
  * nobody else at work.
  */
 import { hostname } from "node:os";
-import { electionTimes, runElected, type LeaderTerm } from "#client/election.ts";
+import { runElected, type LeaderTerm } from "#client/election.ts";
 import type { Client } from "#client/client.ts";
 import type { MetricSet } from "#server/metric-set.ts";
 import type { SupervisedHost } from "../host.ts";
@@ -59,8 +59,6 @@ export class Election {
     }
   }
 }
-
-export const electionDefaults = electionTimes;
 
 /** client-go's rule: a renewal has time to fail and be tried again before the lease ends. */
 function checkTimes(flags: ElectionFlags): void {

@@ -31,3 +31,7 @@ export interface HealthFlags {
 }
 
 export interface RoleFlags extends ApiFlags, ElectionFlags, HealthFlags {}
+
+export interface SchedulerFlags extends RoleFlags {
+  readonly config?: string;
+}

@@ -76,8 +76,7 @@ function certificateOf(
   return { cert: made.certificate, key: made.privateKey };
 }
 
-/** Exported for tests. */
-export function healthHandler(deps: HealthDeps): PlainHandler {
+function healthHandler(deps: HealthDeps): PlainHandler {
   const { clock } = deps.host;
   const access = new Access(
     {

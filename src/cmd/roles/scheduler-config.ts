@@ -8,7 +8,7 @@
 import { parse } from "yaml";
 import { readOperatorFile } from "../operator-file.ts";
 import { UsageError } from "../usage-error.ts";
-import type { SchedulerFlags } from "./scheduler.ts";
+import type { SchedulerFlags } from "./flags.ts";
 import { milliseconds } from "../flag-values.ts";
 
 interface SchedulerChoice {

@@ -2,13 +2,9 @@
 import { createInformerSet } from "#client/informer-set.ts";
 import { createScheduler, schedulerDefaults, type Scheduler } from "#scheduler/scheduler.ts";
 import type { MetricSet } from "#server/metric-set.ts";
-import type { RoleFlags } from "./flags.ts";
+import type { SchedulerFlags } from "./flags.ts";
 import { runRole } from "./role-process.ts";
 import { readSchedulerConfig } from "./scheduler-config.ts";
-
-export interface SchedulerFlags extends RoleFlags {
-  readonly config?: string;
-}
 
 /** A file given with --config decides; the flags fill in what it leaves open. */
 export function schedulerRole(given: SchedulerFlags): Promise<void> {
