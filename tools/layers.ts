@@ -48,6 +48,12 @@ export const layers: Readonly<Record<string, Room>> = {
   apiserver: { level: 4, pure: false, mayImport: level3 },
   // Makes the served kinds, plugins and proxies that apiserver and admission have places for.
   extension: { level: 4, pure: false, mayImport: [...level3, "cel", "apiserver"] },
+  // The registry's store on an etcd cluster that stock API servers write as well.
+  stocketcd: {
+    level: 4,
+    pure: false,
+    mayImport: ["base", "platform", "wire", "api", "store", "watch", "etcd", "registry", "server"],
+  },
   relay: {
     level: 4,
     pure: false,
@@ -81,6 +87,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "hollow",
       "cel",
       "extension",
+      "stocketcd",
       "doctor",
     ],
   },
@@ -108,6 +115,7 @@ export const layers: Readonly<Record<string, Room>> = {
       "hollow",
       "cel",
       "extension",
+      "stocketcd",
       "doctor",
     ],
   },

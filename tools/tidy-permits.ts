@@ -10,10 +10,6 @@ export const permits: Permits = {
   cycles: [],
   testOnly: {
     "tests of roles look at their leases": ["src/client/election.ts leaseResource"],
-    "API servers on an etcd cluster, and a log replicated by one, are its clients": [
-      "src/etcd/client.ts EtcdClient",
-      "src/etcd/client.ts EtcdStream",
-    ],
     "custom resources have a scale subresource and selectable fields": [
       "src/api/scale.ts applyScaleToPath",
       "src/api/scale.ts scaleFromPaths",

@@ -35,6 +35,11 @@ export function duration(text: string): number {
   throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
 }
 
+/** As `duration`; 0 is zero. */
+export function durationOrZero(text: string): number {
+  return /^0[hms]?$/.test(text) ? 0 : duration(text);
+}
+
 /** Of a duration as flags and configuration files have it; undefined: it is none, or zero. */
 export function milliseconds(text: unknown): number | undefined {
   const [whole, hours = "0", minutes = "0", seconds = "0"] =

@@ -85,6 +85,8 @@ import { countFailures, embeddedSupervisor } from "./supervise.ts";
 export interface PlaneOptions {
   /** Where the store lives; absent: in memory, gone at the end. */
   readonly storeDirectory?: string;
+  /** Instead of a store of its own: one that the caller opens, which is closed at the stop. */
+  readonly openStore?: (host: Host) => Promise<OpenedStore>;
   readonly pki: Pki;
   readonly host: string;
   readonly port: number;
@@ -270,7 +272,8 @@ function serverIdentity(
 }
 
 function openPlaneStore(host: Host, options: PlaneOptions): Promise<OpenedStore> {
-  const { storeDirectory } = options;
+  const { storeDirectory, openStore: open } = options;
+  if (open !== undefined) return open(host);
   if (storeDirectory === undefined) {
     return openStore(host, { ...recommendedOptions, engine: "memory" });
   }

@@ -12,12 +12,22 @@ import { Code, decodeGrpcMessage, Deframer, framed, GrpcError, prefixBytes } fro
 /** A list of everything in one answer is the largest there is. */
 const answerBytesMax = 2 ** 30;
 
+/** PEM; absent members: the host's authorities, no certificate of ours. */
+export interface EtcdIdentity {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
 export class EtcdClient {
   readonly #session: ClientHttp2Session;
+  /** Resolves when the connection is gone. */
+  readonly gone: Promise<void>;
 
   /** `url`: `http://127.0.0.1:2379`. */
-  constructor(url: string) {
-    this.#session = connect(url, { settings: { initialWindowSize: 8 * 2 ** 20 } });
+  constructor(url: string, identity: EtcdIdentity = {}) {
+    this.#session = connect(url, { ...identity, settings: { initialWindowSize: 8 * 2 ** 20 } });
+    this.gone = new Promise((resolve) => this.#session.once("close", resolve));
     this.#session.on("connect", () => this.#session.setLocalWindowSize(16 * 2 ** 20));
     // Every stream on it fails too, and says so to its caller.
     this.#session.on("error", () => undefined);

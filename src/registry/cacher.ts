@@ -101,6 +101,7 @@ export class Cacher {
   #follow(after: Revision): void {
     this.#watch = this.#deps.store.watch(registryRange, after, {
       deliver: (commits) => this.#deliver(commits),
+      progressed: (revision) => this.#deps.freshness.advance(revision),
       compacted: () => this.#restart(),
     });
   }

@@ -45,6 +45,8 @@ export async function storeDelete(
   write: WriteOptions,
 ): Promise<DeleteResult> {
   checkOptions(options);
+  const catchingUp = context.freshness.latest(context.store);
+  if (catchingUp !== undefined) await catchingUp;
   let current = context.core.cache.state.get(storageKey(at.namespace, at.name));
   for (let count = 0; count < attemptsMax; count++) {
     if (current === undefined) throw notFound(groupResource(context), at.name);

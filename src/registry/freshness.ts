@@ -8,6 +8,7 @@
 import type { Clock } from "#platform/clock.ts";
 import { failure } from "#api/status.ts";
 import type { ApiError } from "#api/status.ts";
+import type { Store } from "#store/store.ts";
 
 interface Waiter {
   readonly revision: number;
@@ -43,6 +44,14 @@ export class Freshness {
   async atLeast(revision: number): Promise<void> {
     if (revision <= this.#revision) return;
     if (!(await this.#wait(revision, this.#waitMs))) throw this.#tooLarge(revision);
+  }
+
+  /**
+   * The caches hold what any writer of the storage had committed when this was called. Rejects with 504 when
+   * they do not get there in time. Undefined: nobody else writes there, so they do already.
+   */
+  latest(store: Store): Promise<void> | undefined {
+    return store.latest?.().then((revision) => this.atLeast(revision));
   }
 
   /** For writes: `revision` is committed. */

@@ -50,7 +50,8 @@ interface Plan {
   readonly limit: number;
   /** Undefined: the present. */
   readonly at: number | undefined;
-  readonly atLeast: number;
+  /** "latest": all that any writer has committed by now. */
+  readonly atLeast: number | "latest";
   /** What a 410 says. */
   readonly gone: () => Error;
 }
@@ -61,11 +62,17 @@ export async function storeList(
   options: ListOptions,
 ): Promise<ListPage> {
   const plan = planList(context, namespace, options);
-  await context.freshness.atLeast(plan.at ?? plan.atLeast);
+  await reached(context, plan);
   const { cache } = context.core;
   cache.advance(context.freshness.revision);
   const snapshot = await snapshotFor(context, plan, options.pace);
   return page(plan, snapshot, options.pace, (pinned) => cache.state.pin(pinned));
+}
+
+async function reached({ freshness, store }: ResourceStorage, plan: Plan): Promise<void> {
+  const least = plan.at ?? plan.atLeast;
+  if (least === "latest") await freshness.latest(store);
+  else await freshness.atLeast(least);
 }
 
 async function page(
@@ -156,7 +163,7 @@ function planVersion(
   asked: AskedVersion,
 ): Pick<Plan, "limit" | "at" | "atLeast"> {
   const limit = options.limit ?? 0;
-  if (asked.kind === "unset") return { limit, at: undefined, atLeast: 0 };
+  if (asked.kind === "unset") return { limit, at: undefined, atLeast: "latest" };
   if (asked.kind === "any") return { limit: 0, at: undefined, atLeast: 0 };
   const match = options.resourceVersionMatch ?? "";
   const exact = match === "Exact" || (match === "" && limit > 0);
@@ -182,7 +189,7 @@ function planContinue(
     from: from < scope.predicate.from ? scope.predicate.from : from,
     limit: options.limit ?? 0,
     at: token.revision === latestRevision ? undefined : token.revision,
-    atLeast: 0,
+    atLeast: token.revision === latestRevision ? "latest" : 0,
     gone: () => expiredError(continueTooOld, latest),
   };
 }

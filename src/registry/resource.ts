@@ -45,7 +45,7 @@ export class Resource implements ResourceStore {
     if (isVersionError(asked)) {
       throw badRequest(`invalid resource version: ${asked.field}: ${asked.message}`);
     }
-    if (asked.kind === "revision") await this.#context.freshness.atLeast(asked.revision);
+    await this.#reached(asked);
     const object = this.peek(namespace, name);
     if (object === undefined) throw notFound(groupResource(this.#context), name);
     return object;
@@ -81,7 +81,7 @@ export class Resource implements ResourceStore {
 
   async watch(namespace: string, options: WatchOptions, sink: WatchSink): Promise<ResourceWatch> {
     const asked = this.#watchVersion(options);
-    if (asked.kind === "revision") await this.#context.freshness.atLeast(asked.revision);
+    await this.#reached(asked);
     const { cache } = this.#context.core;
     cache.advance(this.#context.freshness.revision);
     const cursor = cache.watch(
@@ -116,6 +116,13 @@ export class Resource implements ResourceStore {
 
   get size(): number {
     return this.#context.core.cache.state.size;
+  }
+
+  /** The cache is as new as was asked for. */
+  async #reached(asked: AskedVersion): Promise<void> {
+    const { freshness, store } = this.#context;
+    if (asked.kind === "revision") await freshness.atLeast(asked.revision);
+    else if (asked.kind === "unset") await freshness.latest(store);
   }
 
   /** Cluster-scoped objects have no namespace; one in the path is ignored. */

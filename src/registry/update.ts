@@ -64,6 +64,8 @@ export async function storeUpdate(
   const { namespace, name } = at;
   const key = storageKey(namespace, name);
   const attempt: Attempt = { context, namespace, name, key, transform, options };
+  const catchingUp = context.freshness.latest(context.store);
+  if (catchingUp !== undefined) await catchingUp;
   let current = context.core.cache.state.get(key);
   for (let count = 0; count < attemptsMax; count++) {
     const outcome = await updateOnce(attempt, current);

@@ -1,5 +1,6 @@
 /**
- * The history by revision: for every r in (base, head] the rows that revision made.
+ * The history by revision: for every r in (base, head] the rows that revision made; none where it changed
+ * nothing that is kept here (`mirror.ts`).
  *
  * Cost: 4 bytes a revision. Rows, and the bytes they name, stay until compaction: reads at an old
  * revision are synchronous, so history within (compactRevision, head] must be in memory anyway, and
@@ -59,16 +60,25 @@ export class RevisionLog {
     this.#head = revision;
   }
 
-  /** The row of `revision`, or undefined when it has several: then `rows` tells. */
+  /** Revisions up to and with this one made no rows. */
+  skipTo(revision: number): void {
+    const last = Math.floor(revision / chunkSize) - this.#firstChunk;
+    while (last >= this.#chunks.length) this.#chunks.push(new Int32Array(chunkSize));
+    this.#head = Math.max(this.#head, revision);
+  }
+
+  /** The row of `revision`, or undefined when it has none or several: then `rows` tells. */
   row(revision: number): Row | undefined {
     const at = Math.floor(revision / chunkSize) - this.#firstChunk;
     const row = must(this.#chunks[at], "history is gone")[revision % chunkSize] as Row;
-    return row === many ? undefined : row;
+    return row === many || row === noRow ? undefined : row;
   }
 
   rows(revision: number): readonly Row[] {
-    const one = this.row(revision);
-    return one === undefined ? must(this.#many.get(revision), "rows are gone") : [one];
+    const at = Math.floor(revision / chunkSize) - this.#firstChunk;
+    const row = must(this.#chunks[at], "history is gone")[revision % chunkSize] as Row;
+    if (row === many) return must(this.#many.get(revision), "rows are gone");
+    return row === noRow ? [] : [row];
   }
 
   /** Forgets revisions up to and with `base`. */

@@ -33,7 +33,7 @@ const quietHistoryShare = 1 / 64;
 interface MaintenanceDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, "wantsCheckpoint" | "checkpoint">;
   readonly mvcc: Mvcc;
   readonly leases: Leases;
   /** Resolves once all that is sequenced is durable; rejects when the store has stopped. */

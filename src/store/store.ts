@@ -60,6 +60,11 @@ export interface Commit {
 export interface CommitSink {
   /** @returns false when full: nothing of the refused batch was kept; ask again via `resume()`. */
   deliver(commits: readonly Commit[]): boolean;
+  /**
+   * Everything up to `revision` was delivered, though nothing of it touched the range. Only a store that others write
+   * as well calls it.
+   */
+  progressed?(revision: Revision): void;
   /** History below `compactRevision` is gone and this watch needed it: the watch is over. */
   compacted(compactRevision: Revision): void;
 }
@@ -135,6 +140,11 @@ export interface Store {
   /** Highest durable revision: what readers and watchers may see. */
   readonly commitRevision: Revision;
   readonly compactRevision: Revision;
+  /**
+   * The newest revision that any writer of this storage has committed by now. Absent: `commitRevision`, since nobody
+   * else writes. Rejects when the storage cannot be asked.
+   */
+  latest?(): Promise<Revision>;
   get(key: Key, at?: Revision): GetResult;
   /** `limit` 0 gives no keys but their count. */
   range(request: RangeRequest): RangeResult;

@@ -115,6 +115,26 @@ export class Watches {
     for (const cursor of this.#behind) this.#checkCompacted(cursor);
   }
 
+  /** Tells the live ones that they have everything up to what was published last. */
+  tellProgress(): void {
+    for (const { state, sink } of this.#ranges.all()) {
+      if (state === "live") sink.progressed?.(this.#published as Revision);
+    }
+  }
+
+  /** The state was replaced: every watch that stands before it has missed something. */
+  rebased(): void {
+    this.#published = this.#mvcc.commitRevision;
+    for (const cursor of this.#ranges.all()) {
+      if (cursor.state !== "live") continue;
+      // It stood at the revision before, which is history now.
+      cursor.state = "behind";
+      cursor.position = 0;
+      this.#behind.add(cursor);
+    }
+    this.compacted();
+  }
+
   closeAll(): void {
     for (const cursor of this.#ranges.all()) this.#close(cursor);
   }

@@ -18,9 +18,10 @@ import { startError } from "../start-error.ts";
 import { onStopSignal } from "../stop-signal.ts";
 import { exitOnStoreFailure } from "../store-failure.ts";
 import { type IdentityFlags, identityOf, withFiles } from "./apiserver-identity.ts";
+import { type EtcdFlags, etcdStorage } from "./etcd-storage.ts";
 import { firstAddress, type ServiceFlags, servicesOf } from "./apiserver-services.ts";
 
-export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, ServiceFlags {
+export interface ApiServerRoleFlags extends ApiServerFlags, IdentityFlags, ServiceFlags, EtcdFlags {
   readonly dataDir: string;
   readonly bindAddress: string;
   readonly securePort: number;
@@ -34,6 +35,7 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
   const host = nodeHost(flags);
   const identity = identityOf(flags);
   const serviceAddresses = servicesOf(flags);
+  const openStore = await etcdStorage(flags);
   const { audit, options } = await serverOptions(host, flags);
   const directory = await openDataDirectory(host.disk, flags.dataDir);
   const advertised = advertisedAddress(host.log, { ...flags, host: flags.bindAddress });
@@ -43,6 +45,7 @@ export async function apiServerRole(flags: ApiServerRoleFlags): Promise<void> {
     ...options,
     ...identity.options,
     ...advertised,
+    ...(openStore === undefined ? {} : { openStore }),
     serviceAddresses,
     identity: hostname(),
     eventTtlSeconds: Math.ceil(flags.eventTtl / 1_000),

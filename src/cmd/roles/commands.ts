@@ -3,7 +3,15 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { electionTimes } from "#client/election.ts";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
-import { boolean, duration, integer, logLevelOption, nameList, patterns } from "../flag-values.ts";
+import {
+  boolean,
+  duration,
+  durationOrZero,
+  integer,
+  logLevelOption,
+  nameList,
+  patterns,
+} from "../flag-values.ts";
 import { addApiServerFlags } from "../api-flags.ts";
 import { eventTtlSeconds, nodesMax, serviceAddresses, signingLifetimeMs } from "../limits.ts";
 import type { ApiServerRoleFlags } from "./apiserver.ts";
@@ -23,6 +31,22 @@ function addApiServer(program: Command): void {
     .command("apiserver")
     .description("serve the Kubernetes API alone, in place of kube-apiserver and its etcd")
     .option("--data-dir <dir>", "where everything is kept; made when missing", ".pilothouse")
+    .option(
+      "--etcd-servers <urls>",
+      "keep everything in this etcd cluster, in kube-apiserver's keys and encoding, comma separated; others may serve it too",
+      nameList,
+      [],
+    )
+    .option("--etcd-prefix <path>", "what its keys begin with", "/registry")
+    .option("--etcd-cafile <file>", "authorities of the cluster's certificates, PEM")
+    .option("--etcd-certfile <file>", "certificate to show to it, PEM")
+    .option("--etcd-keyfile <file>", "its private key, PEM")
+    .option(
+      "--etcd-compaction-interval <duration>",
+      "between two compactions of that cluster, in turns with its other servers; 0: others compact",
+      durationOrZero,
+      300_000,
+    )
     .option("--bind-address <address>", "address to listen on", "127.0.0.1")
     .option(
       "--secure-port <port>",

@@ -1,0 +1,47 @@
+/**
+ * One connection to an etcd cluster: to one of its endpoints, and to the next one when that is gone.
+ *
+ * A call is tried on one connection only: what became of a write that was cut off, its caller must find out.
+ */
+import { EtcdClient, type EtcdIdentity } from "#etcd/client.ts";
+
+export class EtcdEndpoints {
+  readonly #urls: readonly string[];
+  readonly #identity: EtcdIdentity;
+  #next = 0;
+  #client: EtcdClient | undefined;
+  #closed = false;
+
+  /** `urls`: at least one. */
+  constructor(urls: readonly string[], identity: EtcdIdentity) {
+    this.#urls = urls;
+    this.#identity = identity;
+  }
+
+  /** The connection of the moment; made when there is none. */
+  client(): EtcdClient {
+    if (this.#client !== undefined) return this.#client;
+    const url = this.#urls[this.#next % this.#urls.length] ?? "";
+    const client = new EtcdClient(url, this.#identity);
+    this.#client = client;
+    void client.gone.then(() => this.#lost(client));
+    return client;
+  }
+
+  /** That one does not answer as it should: the next call goes elsewhere. */
+  leave(client: EtcdClient): void {
+    this.#lost(client);
+    client.close();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#client?.close();
+  }
+
+  #lost(client: EtcdClient): void {
+    if (this.#client !== client || this.#closed) return;
+    this.#client = undefined;
+    this.#next++;
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Follows every key below a prefix of an etcd cluster, and keeps a Mirror at its revisions.
+ *
+ *   load: range at one revision ──▶ watch from the next ──(cut: again, elsewhere)──▶ watch ...
+ *     ▲                                    │ compacted, or a leap too long
+ *     └────────────────────────────────────┘
+ *
+ * Holds  a revision is applied whole, once, in order; after a cut the watch goes on after the last whole one.
+ *        `reach(r)` resolves once the mirror stands at r or later: where no event says so, etcd is asked for its
+ *        progress.
+ */
+import type { EtcdClient, EtcdStream } from "#etcd/client.ts";
+import { type Clock, sleep } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import { leapMax, type Mirror, type MirroredChange } from "#store/mirror.ts";
+import type { Key, KeyValue, LeaseId, Revision } from "#store/store.ts";
+import type { Input } from "#wire/etcd-codec.ts";
+import type * as m from "#wire/etcd-messages.ts";
+import { EventType } from "#wire/etcd-messages.ts";
+import type { EtcdEndpoints } from "./endpoints.ts";
+import type { KeyLayout } from "./layout.ts";
+import { fromStockValue } from "./values.ts";
+
+interface FollowerDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly endpoints: EtcdEndpoints;
+  readonly layout: KeyLayout;
+  readonly mirror: Mirror;
+}
+
+type WatchStream = EtcdStream<m.Of<typeof m.watchRequest>, m.Of<typeof m.watchResponse>>;
+type StockKeyValue = m.Of<typeof m.keyValue>;
+
+const retryMs = 500;
+/** Keys a range asks for at once: some megabytes. */
+const pageKeys = 2_000;
+/** Between two questions for progress while somebody waits; upstream's is 100 ms. */
+const progressMs = 5;
+
+export class Follower {
+  readonly #deps: FollowerDeps;
+  readonly #stopping = new AbortController();
+  #stream: WatchStream | undefined;
+  #running: Promise<void> = Promise.resolve();
+  /** Highest revision that somebody waits for. */
+  #wanted = 0;
+  #isAsking = false;
+  /** Of a revision whose events come in several messages. */
+  #partial: { readonly revision: number; readonly changes: MirroredChange[] } | undefined;
+
+  constructor(deps: FollowerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when the mirror has its first state. Rejects when there is none to be had. */
+  async start(): Promise<void> {
+    await this.#load(this.#deps.endpoints.client());
+    this.#running = this.#follow();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#stream?.close();
+    await this.#running;
+  }
+
+  /** Makes the mirror go on to `revision` soon, though nothing below the prefix may change. */
+  reach(revision: number): void {
+    if (revision <= this.#deps.mirror.commitRevision) return;
+    this.#wanted = Math.max(this.#wanted, revision);
+    if (!this.#isAsking) void this.#askForProgress();
+  }
+
+  async #askForProgress(): Promise<void> {
+    const { clock, mirror } = this.#deps;
+    const { signal } = this.#stopping;
+    this.#isAsking = true;
+    while (this.#wanted > mirror.commitRevision && !signal.aborted) {
+      this.#stream?.send({ progress: {} });
+      await sleep(clock, "etcd.progress", progressMs, signal);
+    }
+    this.#isAsking = false;
+  }
+
+  async #follow(): Promise<void> {
+    const { clock, endpoints, log } = this.#deps;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const client = endpoints.client();
+      try {
+        const end = await this.#watch(client);
+        if (signal.aborted) return;
+        if (end === "reload") await this.#load(client);
+        else throw new Error(end);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn("the watch on etcd ended; it goes on", { error: String(error) });
+        endpoints.leave(client);
+        await sleep(clock, "client.backoff", retryMs, signal);
+      }
+    }
+  }
+
+  async #load(client: EtcdClient): Promise<void> {
+    const { layout, mirror } = this.#deps;
+    const end = `${layout.root.slice(0, -1)}0`;
+    const kvs: KeyValue[] = [];
+    let key = layout.root;
+    let revision = 0;
+    for (let more = true; more;) {
+      const page = await client.range({ key, rangeEnd: end, limit: pageKeys, revision });
+      revision ||= page.header?.revision ?? 0;
+      for (const kv of page.kvs) this.#keep(kvs, kv);
+      ({ more } = page);
+      key = `${page.kvs.at(-1)?.key ?? ""}\0`;
+    }
+    this.#partial = undefined;
+    mirror.load(revision, kvs);
+  }
+
+  #keep(kvs: KeyValue[], kv: StockKeyValue): void {
+    const key = this.#deps.layout.fromStock(kv.key);
+    const value = key === undefined ? undefined : this.#value(kv);
+    if (key === undefined || value === undefined) return;
+    const { createRevision, modRevision, version, lease } = kv;
+    kvs.push({
+      key,
+      value,
+      createRevision: createRevision as Revision,
+      modRevision: modRevision as Revision,
+      version,
+      lease: lease as LeaseId,
+    });
+  }
+
+  /** Undefined: an object that cannot be read; it is logged and left where it is. */
+  #value(kv: StockKeyValue): Uint8Array | undefined {
+    try {
+      return fromStockValue(kv.value);
+    } catch (error) {
+      this.#deps.log.error("a stored object cannot be read", { key: kv.key, error: String(error) });
+      return undefined;
+    }
+  }
+
+  /** @returns why it ended. */
+  async #watch(client: EtcdClient): Promise<string> {
+    const { layout, mirror } = this.#deps;
+    const stream: WatchStream = client.watch();
+    this.#stream = stream;
+    const startRevision = mirror.commitRevision + 1;
+    const rangeEnd = `${layout.root.slice(0, -1)}0`;
+    const create: Input<m.Of<typeof m.watchCreateRequest>> = {
+      key: layout.root,
+      rangeEnd,
+      startRevision,
+      progressNotify: true,
+      fragment: true,
+    };
+    stream.send({ create });
+    try {
+      for (;;) {
+        const answer = await stream.next();
+        if (answer === undefined) return stream.error?.message ?? "the stream ended";
+        const end = this.#take(answer);
+        if (end !== undefined) return end;
+      }
+    } finally {
+      this.#stream = undefined;
+      this.#partial = undefined;
+      stream.close();
+    }
+  }
+
+  #take(answer: m.Of<typeof m.watchResponse>): string | undefined {
+    if (answer.compactRevision > 0) return "reload";
+    if (answer.canceled) return `etcd cancelled the watch: ${answer.cancelReason}`;
+    const revision = answer.header?.revision ?? 0;
+    if (revision - this.#deps.mirror.commitRevision > leapMax) return "reload";
+    for (const event of answer.events) this.#event(event);
+    if (answer.fragment || answer.created) return undefined;
+    this.#flush();
+    // An answer without events is a progress notification: everything up to its revision was sent.
+    if (answer.events.length === 0) this.#deps.mirror.advance(revision);
+    return undefined;
+  }
+
+  #event({ type, kv }: m.Of<typeof m.event>): void {
+    if (kv === undefined) return;
+    if (this.#partial !== undefined && this.#partial.revision !== kv.modRevision) this.#flush();
+    this.#partial ??= { revision: kv.modRevision, changes: [] };
+    const key = this.#deps.layout.fromStock(kv.key);
+    if (key === undefined) return;
+    this.#partial.changes.push(this.#change(key, type, kv));
+  }
+
+  /** An object that became unreadable is gone from here, rather than shown as it was. */
+  #change(key: Key, type: number, kv: StockKeyValue): MirroredChange {
+    const value = type === EventType.delete ? undefined : this.#value(kv);
+    if (value === undefined) return { key, kv: undefined };
+    const { createRevision, version, lease } = kv;
+    return {
+      key,
+      kv: { value, createRevision: createRevision as Revision, version, lease: lease as LeaseId },
+    };
+  }
+
+  #flush(): void {
+    const partial = this.#partial;
+    this.#partial = undefined;
+    if (partial === undefined || partial.revision <= this.#deps.mirror.commitRevision) return;
+    this.#deps.mirror.apply(partial.revision, partial.changes);
+  }
+}

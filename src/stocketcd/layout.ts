@@ -1,0 +1,90 @@
+/**
+ * kube-apiserver's keys and ours.
+ *
+ *   ours      /registry/<group or core>/<resource>/<key within the resource>
+ *   upstream  <prefix>/<folder>/<key within the resource>
+ *
+ * The folder is the resource's name, whatever its group, but for those below and for groups that are not
+ * built in: `<group>/<resource>`. What follows is the same: `namespace/name`, or `name`.
+ * After  k/k pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes.
+ */
+import type { GroupResource } from "#api/object.ts";
+import { must } from "#base/assert.ts";
+import { prefixOfKey, resourceOfPrefix, resourcePrefix } from "#registry/keys.ts";
+import type { Key } from "#store/store.ts";
+
+const specialFolders: readonly (readonly [group: string, resource: string, folder: string])[] = [
+  ["", "replicationcontrollers", "controllers"],
+  ["", "endpoints", "services/endpoints"],
+  ["", "services", "services/specs"],
+  ["", "nodes", "minions"],
+  ["networking.k8s.io", "ingresses", "ingress"],
+  // Their servers keep them by group, as custom resources.
+  [
+    "apiextensions.k8s.io",
+    "customresourcedefinitions",
+    "apiextensions.k8s.io/customresourcedefinitions",
+  ],
+  ["apiregistration.k8s.io", "apiservices", "apiregistration.k8s.io/apiservices"],
+];
+
+export class KeyLayout {
+  /** `/registry/` */
+  readonly root: string;
+  readonly #folders = new Map<string, string>();
+  readonly #prefixes = new Map<string, string>();
+
+  /** `builtin`: as they are stored. `prefix`: upstream's --etcd-prefix, `/registry`. */
+  constructor(builtin: Iterable<GroupResource>, prefix: string) {
+    this.root = `${prefix.replace(/\/+$/, "")}/`;
+    for (const { group, resource } of builtin) this.#add({ group, resource }, resource);
+    for (const [group, resource, folder] of specialFolders) this.#add({ group, resource }, folder);
+  }
+
+  /** Upstream's key of one of ours. */
+  toStock(key: Key): Key {
+    const prefix = must(prefixOfKey(key), "the registry writes objects alone");
+    return `${this.root}${this.#folder(prefix)}/${key.slice(prefix.length)}` as Key;
+  }
+
+  /** Undefined: no object of a kind that is served (masterleases, ranges, peers). */
+  fromStock(key: string): Key | undefined {
+    const path = key.slice(this.root.length);
+    const first = path.indexOf("/");
+    if (first < 0) return undefined;
+    const one = path.slice(0, first);
+    const second = path.indexOf("/", first + 1);
+    const two = second < 0 ? undefined : path.slice(0, second);
+    const special = two === undefined ? undefined : this.#prefixes.get(two);
+    if (special !== undefined && second + 1 < path.length) {
+      return (special + path.slice(second + 1)) as Key;
+    }
+    const plain = this.#prefixes.get(one);
+    if (plain !== undefined && first + 1 < path.length)
+      return (plain + path.slice(first + 1)) as Key;
+    return one.includes(".") && two !== undefined
+      ? customKey(one, two, path.slice(second + 1))
+      : undefined;
+  }
+
+  #add(resource: GroupResource, folder: string): void {
+    const prefix = resourcePrefix(resource);
+    const old = this.#folders.get(prefix);
+    if (old !== undefined) this.#prefixes.delete(old);
+    this.#folders.set(prefix, folder);
+    this.#prefixes.set(folder, prefix);
+  }
+
+  #folder(prefix: string): string {
+    const known = this.#folders.get(prefix);
+    if (known !== undefined) return known;
+    const { group, resource } = resourceOfPrefix(prefix);
+    return `${group}/${resource}`;
+  }
+}
+
+function customKey(group: string, folder: string, rest: string): Key | undefined {
+  if (rest === "") return undefined;
+  const resource = folder.slice(group.length + 1);
+  return (resourcePrefix({ group, resource }) + rest) as Key;
+}

@@ -1,0 +1,272 @@
+/**
+ * The registry's store on an etcd cluster that others write as well: stock API servers, in their keys and
+ * encoding, or more of ours.
+ *
+ * Holds  a write is one etcd transaction that names the revision it read; it is answered when etcd has committed it
+ *        and the mirror shows it. Reads and watches are the mirror's; `latest` asks etcd what
+ *        anybody has committed, once for all that ask in the same turn.
+ * Fails  a write whose connection broke is refused as `stopped`: it may have landed, and may land yet, so nothing is
+ *        guessed and nothing repeated. A question for the newest revision is asked again at the next endpoint.
+ */
+import { type ApiError, failure } from "#api/status.ts";
+import type { Clock } from "#platform/clock.ts";
+import type { Log } from "#platform/log.ts";
+import type { OpenedStore, StoreStats } from "#store/full-store.ts";
+import { Mirror } from "#store/mirror.ts";
+import type {
+  CommitSink,
+  DeleteResult,
+  GetResult,
+  Guard,
+  Key,
+  KeyValue,
+  LeaseId,
+  PutResult,
+  RangeRequest,
+  RangeResult,
+  Refused,
+  Revision,
+  StoreWatch,
+  WriteRefused,
+} from "#store/store.ts";
+import type { Input } from "#wire/etcd-codec.ts";
+import type * as m from "#wire/etcd-messages.ts";
+import type { EtcdEndpoints } from "./endpoints.ts";
+import { Compactor } from "./compactor.ts";
+import { Follower } from "./follower.ts";
+import type { KeyLayout } from "./layout.ts";
+import { fromStockValue, toStockValue } from "./values.ts";
+
+interface StockStoreDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly endpoints: EtcdEndpoints;
+  readonly layout: KeyLayout;
+}
+
+interface StockStoreOptions {
+  readonly slabBytes: number;
+  readonly watchBatchCommitsMax: number;
+  /** Of the cluster's compaction; 0: that is others' business. */
+  readonly compactPeriodMs: number;
+}
+
+type RequestOp = Input<m.RequestOp>;
+/** etcd's compare: EQUAL, MOD. */
+const equal = 0;
+const modRevisionTarget = 2;
+/** One for each member of a usual cluster. */
+const attemptsMax = 3;
+
+export async function openStockStore(
+  deps: StockStoreDeps,
+  options: StockStoreOptions,
+): Promise<OpenedStore> {
+  const store = new StockStore(deps, options);
+  await store.start();
+  return store;
+}
+
+class StockStore implements OpenedStore {
+  /** Never: a cluster that is away comes back. */
+  readonly failed = new Promise<Error>(() => {});
+  readonly #deps: StockStoreDeps;
+  readonly #mirror: Mirror;
+  readonly #follower: Follower;
+  readonly #compactor: Compactor;
+  readonly #compactPeriodMs: number;
+  #asking: Promise<Revision> | undefined;
+  #writes = 0;
+
+  constructor(deps: StockStoreDeps, options: StockStoreOptions) {
+    this.#deps = deps;
+    this.#mirror = new Mirror(deps, options);
+    this.#follower = new Follower({ ...deps, mirror: this.#mirror });
+    this.#compactPeriodMs = options.compactPeriodMs;
+    this.#compactor = new Compactor(deps, { periodMs: options.compactPeriodMs });
+  }
+
+  async start(): Promise<void> {
+    await this.#follower.start();
+    if (this.#compactPeriodMs > 0) this.#compactor.start();
+  }
+
+  get commitRevision(): Revision {
+    return this.#mirror.commitRevision;
+  }
+
+  get compactRevision(): Revision {
+    return this.#mirror.compactRevision;
+  }
+
+  /** A question asked while another is under way waits for the next one: that began before it was asked. */
+  latest(): Promise<Revision> {
+    const asking = this.#asking;
+    if (asking !== undefined) return asking;
+    const next = Promise.resolve().then(() => {
+      this.#asking = undefined;
+      return this.#askLatest();
+    });
+    this.#asking = next;
+    return next;
+  }
+
+  get(key: Key, at?: Revision): GetResult {
+    return this.#mirror.get(key, at);
+  }
+
+  range(request: RangeRequest): RangeResult {
+    return this.#mirror.range(request);
+  }
+
+  watch(
+    range: { readonly start: Key; readonly end: Key },
+    after: Revision,
+    sink: CommitSink,
+  ): StoreWatch {
+    return this.#mirror.watch(range, after, sink);
+  }
+
+  async put(
+    key: Key,
+    value: Uint8Array,
+    { guard, lease }: { readonly guard?: Guard; readonly lease?: LeaseId },
+  ): Promise<PutResult> {
+    const at = this.#deps.layout.toStock(key);
+    const put = { key: at, value: toStockValue(value), lease: lease ?? 0n };
+    const answer = await this.#write(at, { put }, guard);
+    if (answer.kind !== "committed")
+      return answer.kind === "conflict" ? this.#conflict(answer, key) : answer;
+    return { kind: "committed", revision: answer.revision, previous: undefined };
+  }
+
+  async delete(key: Key, { guard }: { readonly guard?: Guard }): Promise<DeleteResult> {
+    const at = this.#deps.layout.toStock(key);
+    const answer = await this.#write(at, { deleteRange: { key: at, prevKv: true } }, guard);
+    if (answer.kind === "conflict") {
+      return answer.kv === undefined ? { kind: "missing" } : this.#conflict(answer, key);
+    }
+    if (answer.kind !== "committed") return answer;
+    const { previous, revision } = answer;
+    if (previous === undefined) return { kind: "missing" };
+    return { kind: "committed", revision, previous: ours(key, previous) };
+  }
+
+  /** Forgets the mirror's history; the cluster's is compacted on its own (compactor.ts). */
+  compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
+    const { commitRevision, compactRevision } = this;
+    if (revision > commitRevision) return Promise.resolve({ kind: "future", commitRevision });
+    if (revision <= compactRevision) return Promise.resolve({ kind: "compacted", compactRevision });
+    this.#mirror.compact(revision);
+    return Promise.resolve({ kind: "ok" });
+  }
+
+  async grantLease(ttlSeconds: number): Promise<LeaseId> {
+    const { id } = await this.#deps.endpoints.client().grant(Math.ceil(ttlSeconds));
+    return id as LeaseId;
+  }
+
+  async close(): Promise<void> {
+    this.#compactor.close();
+    await this.#follower.stop();
+    await this.#mirror.close();
+    this.#deps.endpoints.close();
+  }
+
+  stats(): StoreStats {
+    return {
+      ...this.#mirror.stats(),
+      commits: { batches: this.#writes, records: this.#writes, bytes: 0, waiting: 0 },
+      engine: { kind: "etcd", storedBytes: 0, logBytes: 0, checkpointRevision: 0 },
+    };
+  }
+
+  async #askLatest(): Promise<Revision> {
+    for (let attempt = 1; ; attempt++) {
+      const client = this.#deps.endpoints.client();
+      try {
+        const { header } = await client.range({ key: this.#deps.layout.root, countOnly: true });
+        const revision = (header?.revision ?? 0) as Revision;
+        this.#follower.reach(revision);
+        return revision;
+      } catch (error) {
+        this.#deps.endpoints.leave(client);
+        if (attempt >= attemptsMax) throw unavailable(error);
+      }
+    }
+  }
+
+  async #write(key: Key, op: RequestOp, guard: Guard | undefined): Promise<Written> {
+    this.#writes++;
+    const compare =
+      guard === undefined
+        ? []
+        : [{ result: equal, target: modRevisionTarget, key, modRevision: guard.modRevision }];
+    const request = { compare, success: [op], failure: [{ range: { key } }] };
+    try {
+      const answer = await this.#deps.endpoints.client().txn(request);
+      return this.#written(answer);
+    } catch (error) {
+      return refusedBy(error);
+    }
+  }
+
+  #written({ header, succeeded, responses }: m.TxnResponse): Written {
+    const revision = (header?.revision ?? 0) as Revision;
+    const [response] = responses;
+    if (!succeeded) return { kind: "conflict", kv: response?.range?.kvs[0] };
+    const previous = response?.deleteRange?.prevKvs[0];
+    this.#follower.reach(revision);
+    return { kind: "committed", revision, previous };
+  }
+
+  #conflict(
+    { kv }: Conflict,
+    key: Key,
+  ): { readonly kind: "conflict"; readonly actual: KeyValue | undefined } {
+    return { kind: "conflict", actual: kv === undefined ? undefined : ours(key, kv) };
+  }
+}
+
+type StockKeyValue = m.Of<typeof m.keyValue>;
+
+interface Conflict {
+  readonly kind: "conflict";
+  /** What is there. */
+  readonly kv: StockKeyValue | undefined;
+}
+
+type Written =
+  | {
+      readonly kind: "committed";
+      readonly revision: Revision;
+      readonly previous: StockKeyValue | undefined;
+    }
+  | Conflict
+  | WriteRefused;
+
+/** As a stock server answers while its etcd is away. */
+function unavailable(error: unknown): ApiError {
+  const text = error instanceof Error ? error.message : String(error);
+  return failure(503, "ServiceUnavailable", `etcd does not answer: ${text}`, {});
+}
+
+function ours(key: Key, kv: StockKeyValue): KeyValue {
+  return {
+    key,
+    value: fromStockValue(kv.value),
+    createRevision: kv.createRevision as Revision,
+    modRevision: kv.modRevision as Revision,
+    version: kv.version,
+    lease: kv.lease as LeaseId,
+  };
+}
+
+/** etcd's refusals in the store's words. */
+function refusedBy(error: unknown): WriteRefused {
+  const message = error instanceof Error ? error.message : String(error);
+  if (message.includes("mvcc: database space exceeded")) return { kind: "no-space", message };
+  if (message.includes("request is too large")) return { kind: "too-large", message };
+  if (message.includes("requested lease not found")) return { kind: "lease-not-found" };
+  return { kind: "stopped", message };
+}

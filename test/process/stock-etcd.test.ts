@@ -1,0 +1,208 @@
+/**
+ * API servers on one stock etcd: two of ours, and one of ours beside a stock kube-apiserver. What either writes the
+ * other reads at once and exactly, and a watch that began at one goes on at the other.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { ConfigMap } from "#api/gen/types.ts";
+import type { AnyObject } from "#api/object.ts";
+import { builtinResources } from "#api/schema/resources.ts";
+import { ApiError } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import { EtcdClient } from "#etcd/client.ts";
+import { startEtcd, type TestServer } from "#etcd/testing/servers.ts";
+import { removeDirectory, temporaryDirectory } from "./harness.ts";
+import { findPeer, noPeer, noStock, stockPrograms } from "./peers.ts";
+import { type Asking, clientOf, type RunningRole, startRole, until } from "./role-harness.ts";
+import { startApiServer, type StockApiServer } from "./stock-apiserver.ts";
+
+const maps = { group: "", version: "v1", resource: "configmaps" };
+const etcdProgram = findPeer("etcd");
+const stockProgram = stockPrograms()?.apiserver;
+
+function configMap(name: string, data: Readonly<Record<string, string>>): ConfigMap {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" }, data };
+}
+
+void describe(
+  "API servers on one etcd",
+  { skip: etcdProgram === undefined ? noPeer("etcd") : false, timeout: 240_000 },
+  () => {
+    const directory = temporaryDirectory("stock-etcd");
+    const running: RunningRole[] = [];
+    const asking: Asking[] = [];
+    let etcd: TestServer;
+
+    async function start(name: string): Promise<Client> {
+      const data = join(directory, name);
+      const args = [
+        "apiserver",
+        "--data-dir",
+        data,
+        "--secure-port",
+        "0",
+        "--etcd-servers",
+        etcd.url,
+      ];
+      running.push(await startRole(args));
+      const one = await clientOf(join(data, "kubeconfig"));
+      asking.push(one);
+      return one.client;
+    }
+
+    let a: Client;
+    let b: Client;
+    before(async () => {
+      etcd = await startEtcd(etcdProgram ?? "");
+      a = await start("a");
+      b = await start("b");
+    });
+    after(async () => {
+      for (const one of asking) one.close();
+      await Promise.allSettled(running.map((role) => role.kill()));
+      await etcd?.close();
+      removeDirectory(directory);
+    });
+
+    it("keep objects under kube-apiserver's keys, in its encoding", async () => {
+      await a.create(maps, "default", configMap("kept", { a: "b" }));
+      const client = new EtcdClient(etcd.url);
+      const { kvs } = await client.range({ key: "/registry/configmaps/default/kept" });
+      const definitions = await client.range({
+        key: "/registry/apiregistration.k8s.io/apiservices/v1.",
+      });
+      client.close();
+      assert.equal(
+        Buffer.from(kvs[0]?.value ?? [])
+          .subarray(0, 4)
+          .toString("latin1"),
+        "k8s\0",
+      );
+      assert.equal(definitions.kvs[0]?.value[0], 0x7b, "APIServices are JSON there");
+    });
+
+    it("read what the other wrote, as soon as the write was answered", async () => {
+      for (let one = 0; one < 50; one++) {
+        const name = `seen-${one}`;
+        const made = await a.create<ConfigMap>(maps, "default", configMap(name, {}));
+        const seen = await b.get<ConfigMap>(maps, "default", name);
+        assert.deepEqual(seen, made);
+        await b.delete(maps, "default", name);
+        await assert.rejects(
+          a.get(maps, "default", name),
+          (error) => error instanceof ApiError && error.code === 404,
+        );
+      }
+    });
+
+    it("lose no increment of two writers", async () => {
+      await a.create(maps, "default", configMap("count", { n: "0" }));
+      const increment = async (client: Client): Promise<void> => {
+        for (;;) {
+          const current = await client.get<ConfigMap>(maps, "default", "count");
+          const n = String(Number(current.data?.["n"]) + 1);
+          try {
+            await client.update(maps, "default", { ...current, data: { n } });
+            return;
+          } catch (error) {
+            if (!(error instanceof ApiError) || error.code !== 409) throw error;
+          }
+        }
+      };
+      const writers = [a, b].map(async (client) => {
+        for (let one = 0; one < 100; one++) await increment(client);
+      });
+      await Promise.all(writers);
+      assert.equal((await b.get<ConfigMap>(maps, "default", "count")).data?.["n"], "200");
+    });
+
+    it("go on with a watch that began at the other", async () => {
+      const { metadata } = await a.list(maps, { namespace: "default" });
+      for (let one = 0; one < 20; one++) {
+        await (one % 2 === 0 ? a : b).create(maps, "default", configMap(`watched-${one}`, {}));
+      }
+      const seen: string[] = [];
+      const stop = new AbortController();
+      const watching = b.watch<ConfigMap>(
+        maps,
+        {
+          namespace: "default",
+          resourceVersion: metadata.resourceVersion ?? "",
+          signal: stop.signal,
+        },
+        (events) => seen.push(...events.map(({ object }) => object.metadata?.name ?? "")),
+      );
+      await until("twenty events", () => Promise.resolve(seen.length >= 20 || undefined));
+      stop.abort();
+      await watching;
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 20 }, (_, one) => `watched-${one}`),
+      );
+    });
+
+    it("find everything again after a restart, and write nothing anew", async () => {
+      const before = await a.list<ConfigMap>(maps, { namespace: "default" });
+      const again = await start("c");
+      const after = await again.list<ConfigMap>(maps, { namespace: "default" });
+      assert.deepEqual(after.items, before.items);
+      const roles = { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" };
+      const versions = (list: {
+        readonly items: readonly AnyObject[];
+      }): readonly (string | undefined)[] =>
+        list.items.map(({ metadata }) => metadata?.resourceVersion);
+      assert.deepEqual(versions(await again.list(roles, {})), versions(await a.list(roles, {})));
+    });
+
+    void describe(
+      "beside a stock kube-apiserver",
+      { skip: stockProgram === undefined ? noStock : false },
+      () => {
+        let stock: StockApiServer;
+
+        before(async () => {
+          stock = await startApiServer(stockProgram ?? "", directory, [
+            `--etcd-servers=${etcd.url}`,
+          ]);
+        });
+        after(() => stock?.stop());
+
+        it("every kind is listed alike", async () => {
+          const different: string[] = [];
+          for (const { group, version, resource } of builtinResources()) {
+            // Of the process that is asked; and Go writes times that are not set as null, we leave them out.
+            if (resource === "componentstatuses" || resource === "events") continue;
+            const path = `${group === "" ? "/api" : `/apis/${group}`}/${version}/${resource}`;
+            const there = await stock.request("GET", path);
+            if (there.status !== 200) continue;
+            const here = (await a.raw(path)) as { readonly items: unknown };
+            const theirs = there.body as unknown as { readonly items: unknown };
+            if (text(here.items) !== text(theirs.items)) different.push(path);
+          }
+          assert.deepEqual(different, []);
+        });
+
+        it("either reads and updates what the other wrote", async () => {
+          const path = "/api/v1/namespaces/default/configmaps";
+          const made = await stock.request("POST", path, configMap("theirs", { a: "b" }));
+          assert.equal(made.status, 201);
+          const seen = await a.get<ConfigMap>(maps, "default", "theirs");
+          assert.equal(text(seen), text(made.body));
+          const updated = await a.update<ConfigMap>(maps, "default", { ...seen, data: { a: "c" } });
+          const back = await stock.request("GET", `${path}/theirs`);
+          assert.equal(text(back.body), text(updated));
+        });
+      },
+    );
+  },
+);
+
+/** With fields in one order. */
+function text(value: unknown): string {
+  const sorted = (_: string, one: unknown): unknown =>
+    typeof one === "object" && one !== null && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([x], [y]) => (x < y ? -1 : 1)))
+      : one;
+  return JSON.stringify(value, sorted);
+}
