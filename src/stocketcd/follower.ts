@@ -72,6 +72,7 @@ export class Follower {
     if (!this.#isAsking) void this.#askForProgress();
   }
 
+  /** Never rejects: a stream that is closed takes nothing, and says so to its reader. */
   async #askForProgress(): Promise<void> {
     const { clock, mirror } = this.#deps;
     const { signal } = this.#stopping;

@@ -535,6 +535,8 @@ describe("work that is not waited for", () => {
     "scheduler/bind.ts": ["this.#bind(", "this.#prepare("],
     "scheduler/conditions.ts": ["this.#patch("],
     "scheduler/scheduler.ts": ["evictVictim("],
+    "stocketcd/compactor.ts": ["this.#round("],
+    "stocketcd/endpoints.ts": ["client.gone.then("],
     "store/auto-compact.ts": ["this.#tick("],
     "store/engines/local/room.ts": ["this.look("],
     "store/watches.ts": ["Promise.resolve("],
