@@ -11,6 +11,7 @@ import module from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { hostMajorMin, pinnedNode } from "../tools/node-path.mjs";
+import { resolveOwnModules } from "./own-modules.mjs";
 
 /** The modules of a start are compiled by then. */
 const keepCompiledMs = 1000;
@@ -30,6 +31,7 @@ async function start() {
   setTimeout(() => module.flushCompileCache?.(), keepCompiledMs).unref();
   const source = join(root, "src", "cmd", "main.ts");
   const main = existsSync(source) ? source : join(root, "dist", "cmd", "main.js");
+  resolveOwnModules(pathToFileURL(join(dirname(main), "..", "/")).href);
   await import(pathToFileURL(main).href);
 }
 

@@ -13,7 +13,9 @@ export function podTopologyLabels({ lookup }: { readonly lookup: Lister }): Admi
     name: "PodTopologyLabels",
     mutate(request) {
       const object = request.object ?? {};
-      const labels = lookup.get(nodes, "", nodeOf(request, object))?.metadata?.labels ?? {};
+      const node = nodeOf(request, object);
+      if (node === "") return object;
+      const labels = lookup.get(nodes, "", node)?.metadata?.labels ?? {};
       const own = object.metadata?.labels ?? {};
       const found = copied.filter((key) => Object.hasOwn(labels, key) && own[key] !== labels[key]);
       if (found.length === 0) return object;

@@ -33,13 +33,11 @@ interface ServiceAccountDeps {
 export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
   return {
     name: "ServiceAccount",
-    async mutate(request: AdmissionRequest): Promise<AnyObject> {
+    // No promise for other writes: each would wait for a turn of the microtask queue.
+    mutate(request: AdmissionRequest): AnyObject | Promise<AnyObject> {
       const object = request.object ?? {};
-      if (!isCore(request, "pods") || request.operation !== "CREATE") return object;
-      const next = isMirror(object) ? object : await runAs(deps, request, object);
-      // Here too, as upstream: this plugin's refusal comes before those of later ones.
-      validate(deps, { ...request, object: next });
-      return next;
+      const isPod = isCore(request, "pods") && request.operation === "CREATE";
+      return isPod ? mutatePod(deps, request, object) : object;
     },
     validate(request: AdmissionRequest): void {
       if (request.object === undefined) return;
@@ -47,6 +45,17 @@ export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
       else if (request.operation === "CREATE" && isCore(request, "pods")) validate(deps, request);
     },
   };
+}
+
+async function mutatePod(
+  deps: ServiceAccountDeps,
+  request: AdmissionRequest,
+  object: AnyObject,
+): Promise<AnyObject> {
+  const next = isMirror(object) ? object : await runAs(deps, request, object);
+  // Here too, as upstream: this plugin's refusal comes before those of later ones.
+  validate(deps, { ...request, object: next });
+  return next;
 }
 
 function isMirror(object: AnyObject): boolean {

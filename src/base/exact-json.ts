@@ -197,24 +197,27 @@ function exactNumber(value: number, source: string): number | bigint {
   return integer === BigInt.asIntN(64, integer) ? exactInteger(integer) : value;
 }
 
-/** A run of sixteen digits covers a character at one of these places, whatever lies before it. */
+/**
+ * A run of sixteen digits covers a character at one of these places, whatever lies before it. A hash in hex has such
+ * runs too: they follow a letter, where the digits of a number follow what JSON has before a number.
+ */
 function hasLongNumber(text: string): boolean {
   for (let at = digitsMin - 1; at < text.length; at += digitsMin) {
-    if (isDigit(text.charCodeAt(at)) && runAround(text, at) >= digitsMin) return true;
+    if (!isDigit(text.charCodeAt(at))) continue;
+    let start = at;
+    while (isDigit(text.charCodeAt(start - 1))) start--;
+    while (isDigit(text.charCodeAt(at + 1))) at++;
+    if (at + 1 - start >= digitsMin && !isLetter(text.charCodeAt(start - 1))) return true;
   }
   return false;
 }
 
-function runAround(text: string, at: number): number {
-  let start = at;
-  let end = at + 1;
-  while (end - start < digitsMin && isDigit(text.charCodeAt(start - 1))) start--;
-  while (end - start < digitsMin && isDigit(text.charCodeAt(end))) end++;
-  return end - start;
-}
-
 function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
+}
+
+function isLetter(code: number): boolean {
+  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
 }
 
 /** Without it JSON.stringify throws on a bigint. Other programs in the process may have taught it before. */

@@ -9,7 +9,6 @@
  * not, because only the caller knows whether a second try is harmless.
  */
 import { dictionary } from "#base/own.ts";
-import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import type {
   ClientRequest,
   IncomingMessage,
@@ -20,6 +19,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { ByteTransportError } from "../../byte-transport.ts";
 import type { ByteRequest, ByteResponse, ByteTransport } from "../../byte-transport.ts";
 import { headersOf, textOf } from "./header-text.ts";
+import { Agent as HttpAgent, request as httpRequest } from "./node-http.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 interface HttpClientLimits {

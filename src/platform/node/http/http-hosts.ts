@@ -9,12 +9,7 @@
  *        keep-alive finds a server that vanished. How many requests are open is the caller's to bound.
  */
 import { lookup } from "node:dns/promises";
-import {
-  Agent as HttpAgent,
-  request as httpRequest,
-  type ClientRequest,
-  type IncomingMessage,
-} from "node:http";
+import type { Agent as NodeAgent, ClientRequest, IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
@@ -29,6 +24,7 @@ import {
   StaleConnection,
   timedOutError,
 } from "./http-client.ts";
+import { Agent as HttpAgent, request as httpRequest } from "./node-http.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 export interface HostsCredentials {
@@ -52,7 +48,7 @@ interface HostsLimits {
 }
 
 interface Agents {
-  readonly http: HttpAgent;
+  readonly http: NodeAgent;
   readonly https: HttpsAgent;
 }
 

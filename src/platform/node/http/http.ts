@@ -8,7 +8,7 @@
  * Close  stop accepting; end streams; let short requests finish; destroy what is left at the deadline.
  * Upgrades (WebSocket, SPDY) become raw tunnels where the handler answers with one (`http1-upgrade.ts`).
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -26,6 +26,7 @@ import { refuseBroken, refuseConnect } from "./http1-refusal.ts";
 import { mayUpgrade, serveUpgrade } from "./http1-upgrade.ts";
 import { serveHttp2 } from "./http2.ts";
 import { Rim } from "./http-rim.ts";
+import { createServer } from "./node-http.ts";
 import { awaitHello } from "./tls-hello.ts";
 
 interface HttpLimits {

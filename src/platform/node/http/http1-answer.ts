@@ -1,8 +1,8 @@
 /** The head of an answer on HTTP/1.1, as node:http would write it. */
-import { STATUS_CODES } from "node:http";
 import type { Headers } from "../../http.ts";
 import type { ReplayHead } from "../../replay.ts";
 import { headerOf } from "./header-text.ts";
+import { STATUS_CODES } from "./node-http.ts";
 
 /** What would end a line, or is no byte: an answer that holds it is a bug of its maker, never sent. */
 const refused = /[^\t\x20-\x7e\x80-\xff]/;

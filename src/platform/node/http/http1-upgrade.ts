@@ -2,7 +2,7 @@
  * Upgrades of HTTP/1.1 connections: the handler sees a request that offers a tunnel, and answers with
  * one or as if nothing was offered; such an answer leaves as usual and ends the connection.
  */
-import { type IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { Peer } from "../../http.ts";
@@ -10,6 +10,7 @@ import { headerOf } from "./header-text.ts";
 import { serveHttp1, type Tunnel } from "./http1.ts";
 import { isAnswering } from "./http1-turns.ts";
 import type { Rim } from "./http-rim.ts";
+import { ServerResponse } from "./node-http.ts";
 import { SocketDuplex } from "./socket-duplex.ts";
 
 /** What streams of containers and WebSocket watches ask for; the rest (h2c) is answered in HTTP/1.1. */
