@@ -1,5 +1,5 @@
 /**
- * OpenAPI over HTTP: `/openapi/v2` in JSON and in gnostic's protobuf, `/openapi/v3` and its documents.
+ * OpenAPI over HTTP: `/openapi/v2`, `/openapi/v3` and its documents, in JSON and in gnostic's protobuf.
  * A document asked for by a wrong hash is a redirect to the right one; by the right one it is immutable.
  */
 import type { PlainResponse } from "#platform/http.ts";
@@ -18,6 +18,8 @@ const json = "application/json";
 const protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 /** Client-go still asks with the spelling that is no valid media type. */
 const protobufV2Old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const protobufV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+const protobufV3Old = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 const indexType = "text/plain; charset=utf-8";
 const yearMs = 365 * 24 * 3_600_000;
 const etagOnly = { vary: "Accept" };
@@ -118,17 +120,20 @@ export class OpenapiHttp implements Documents {
     return documentResponse(context.request, document, contentType, etagOnly);
   }
 
-  #v3(context: RequestContext, name: string): PlainResponse {
-    const document = this.#documents.v3(name);
+  async #v3(context: RequestContext, name: string): Promise<PlainResponse> {
+    const type = chooseMediaType(context, [json, protobufV3, protobufV3Old]);
+    const protobuf = type !== json;
+    await this.#documents.prepareV3(name, protobuf ? "protobuf" : "json", context.pace);
+    const document = protobuf ? this.#documents.v3Protobuf(name) : this.#documents.v3(name);
     if (document === undefined) return { kind: "bytes", status: 404, headers: {}, body: [] };
-    chooseMediaType(context, [json]);
+    const contentType = protobuf ? protobufV3 : json;
     const hash = context.query.get("hash") ?? "";
-    if (hash === "") return documentResponse(context.request, document, json, etagOnly);
+    if (hash === "") return documentResponse(context.request, document, contentType, etagOnly);
     if (hash !== document.hash) {
       const location = `/openapi/v3/${name}?hash=${document.hash}`;
       return { kind: "bytes", status: 301, headers: { location }, body: [] };
     }
-    return documentResponse(context.request, document, json, {
+    return documentResponse(context.request, document, contentType, {
       ...etagOnly,
       "cache-control": "public, immutable",
       expires: new Date(this.#clock.nowMs() + yearMs).toUTCString(),
