@@ -30,6 +30,10 @@ export function openapiV3Names(surface: ApiSurface): readonly string[] {
   return [...pathsByDocument(surface).keys()].sort();
 }
 
+export function hasOpenapiV3(surface: ApiSurface, name: string): boolean {
+  return pathsByDocument(surface).has(name);
+}
+
 /** @returns undefined for a name not in `openapiV3Names`. */
 export function openapiV3Document(surface: ApiSurface, name: string): JsonObject | undefined {
   return allSteps(openapiV3Steps(surface, name));

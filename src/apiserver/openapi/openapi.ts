@@ -12,6 +12,7 @@ import { apiVersionOf, type GroupVersion, type JsonObject } from "#api/object.ts
 import { stepsInTurns } from "#base/steps.ts";
 import type { Pace } from "#platform/pace.ts";
 import {
+  hasOpenapiV3,
   openapiV2Document,
   openapiV2Steps,
   openapiV3Document,
@@ -137,6 +138,10 @@ export class OpenapiDocuments {
   v3Index(): EncodedDocument {
     this.#index ??= encodeJson({ paths: this.#v3Paths() });
     return this.#index;
+  }
+
+  hasV3(name: string): boolean {
+    return hasOpenapiV3(this.#surface, name);
   }
 
   /** `/openapi/v3/<name>`; undefined for a name that is not in the index. */
